@@ -1,5 +1,5 @@
-//! The only reader of clocks, and of what the scheduler did to a thread. Times are nanoseconds on
-//! the monotonic clock.
+//! The only place that reads clocks, and what the scheduler did to a thread. Times are nanoseconds
+//! on the monotonic clock.
 //!
 //! Tests run the engine on tokio's paused time: [`Clock::virtual_time`] reads that instead.
 
@@ -13,7 +13,7 @@ pub use sleeper::Sleeper;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since an arbitrary start: only differences have a meaning.
+/// Nanoseconds since an arbitrary start; only differences are meaningful.
 pub type Nanos = u64;
 
 /// One second in nanoseconds.
@@ -45,7 +45,7 @@ impl Clock {
         matches!(self.0, Source::Virtual(_))
     }
 
-    /// The present moment.
+    /// The current time.
     #[inline]
     pub fn now(self) -> Nanos {
         match self.0 {
@@ -61,8 +61,8 @@ pub fn thread_cpu_ns() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// The wall clock, in nanoseconds since 1970-01-01T00:00:00Z: it names runs, and the kernel notes
-/// arrivals on it.
+/// The wall clock, in nanoseconds since 1970-01-01T00:00:00Z: runs are named after it, and the
+/// kernel timestamps arrivals with it.
 pub fn wall_ns() -> Nanos {
     nanos(clock_gettime(ClockId::Realtime))
 }

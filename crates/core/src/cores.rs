@@ -1,8 +1,8 @@
-//! Pins threads to processors. Used when client and stand-in share a machine: otherwise the
+//! Pins threads to processors. Used when the client and the stand-in share a machine, since the
 //! scheduler sometimes puts both on one processor, where they wait for each other.
 
-/// Pins the calling thread to one of the processors that it may use, counted from the first.
-/// Does nothing if there is only one, or if the system does not support it.
+/// Pins the calling thread to one of the processors it may use, counted from the first. Does
+/// nothing if there is only one, or if the system does not support it.
 pub fn pin_from_first(index: usize) {
     pin(|count| index % count);
 }

@@ -1,5 +1,5 @@
-//! Reading and writing files that users name: bounded, whatever the name leads to, and without
-//! following a link that somebody has planted.
+//! Reading and writing files that users name: with a size limit, whatever the name leads to, and
+//! without following links that somebody may have planted.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -8,35 +8,35 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-/// No list of settings is larger, in bytes.
+/// The largest settings file, in bytes.
 pub const SETTINGS: u64 = 16 << 20;
-/// No schema, list of URLs or body is larger, in bytes.
+/// The largest schema, list of URLs or body, in bytes.
 pub const DATA: u64 = 256 << 20;
-/// No record is larger, in bytes.
+/// The largest record, in bytes.
 pub const RECORD: u64 = 1 << 30;
-/// A device is no file: what a person types, or nothing.
+/// The most that is read from a device, in bytes: it holds what a person types, or nothing.
 const DEVICE: u64 = 1 << 20;
-/// How long somebody may take to write to a pipe, in seconds.
+/// How long the writer of a pipe may stay silent, in seconds.
 const PATIENCE_S: i64 = 10;
 
-/// All of a file of at most `most` bytes.
+/// Reads a whole file of at most `most` bytes.
 ///
-/// A pipe may be written to meanwhile, as the shell's `<(command)` is; one to which nothing is
-/// written for ten seconds is an error.
+/// It may be a pipe that is still being written to, such as the shell's `<(command)`; a pipe that
+/// stays silent for ten seconds is an error.
 ///
 /// # Errors
-/// If it cannot be read, is too large, or says nothing.
+/// If it cannot be read, is too large, or is a pipe that stays silent.
 pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     read_within(path, most, PATIENCE_S)
 }
 
-/// The same, where a pipe may be silent for `patience_s` seconds: its writer may have to ask a
-/// person first.
+/// The same, but a pipe may be silent for `patience_s` seconds: its writer may have to ask a person
+/// first.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_within(path: impl AsRef<Path>, most: u64, patience_s: i64) -> io::Result<Vec<u8>> {
-    // Opening a pipe that nobody writes to would wait without end.
+    // Opening a pipe that has no writer would block forever.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = File::from(open(path.as_ref(), flags, Mode::empty())?);
     let data = file.metadata()?;
@@ -66,7 +66,7 @@ pub fn read_within(path: impl AsRef<Path>, most: u64, patience_s: i64) -> io::Re
     }
 }
 
-/// The same, for text.
+/// The same for text.
 ///
 /// # Errors
 /// As [`read`], and if it is not UTF-8.
@@ -75,10 +75,10 @@ pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(wrong)
 }
 
-/// All of `from`, if it is not more than `most` bytes.
+/// Reads all of `from`, up to `most` bytes.
 ///
 /// # Errors
-/// If it is more, or cannot be read.
+/// If there is more, or if it cannot be read.
 pub fn bounded(from: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     from.take(most + 1).read_to_end(&mut all)?;
@@ -89,7 +89,7 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Waits until something can be read, or nothing more will come.
+/// Waits until there is something to read, or the writer has closed the pipe.
 fn wait(file: &File, patience_s: i64) -> io::Result<()> {
     let patience = Timespec { tv_sec: patience_s, tv_nsec: 0 };
     let mut places = [PollFd::new(file, PollFlags::IN)];
@@ -105,7 +105,7 @@ fn too_large(most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
 
-/// Replaces a file in one step: a reader sees the old one or the new one.
+/// Replaces a file atomically: a reader sees either the old one or the new one.
 ///
 /// # Errors
 /// If it cannot be written; the old one is left as it is.
@@ -116,24 +116,23 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Tries whether a file can be written here.
+/// Checks that a file can be written here.
 ///
 /// # Errors
-/// If not.
+/// If it cannot.
 pub fn try_to_write(path: &Path) -> io::Result<()> {
     let probe = beside(path);
     create(&probe)?;
     fs::remove_file(probe)
 }
 
-/// The file that becomes `path` when it is complete.
+/// The temporary file that becomes `path` when it is complete.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.new"))
 }
 
-/// A new file. What an earlier run has left there is removed, and so is a link, but not what it
-/// leads to.
+/// Creates a file. Leftovers of an earlier run are removed, and so is a link, but not its target.
 fn create(path: &Path) -> io::Result<File> {
     let new = || OpenOptions::new().write(true).create_new(true).open(path);
     match new() {

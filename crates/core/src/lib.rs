@@ -1,6 +1,6 @@
-//! What every other crate of springload stands on.
+//! The foundation on which every other crate of springload is built.
 //!
-//! Its modules are for springload's own crates, and may change with any version.
+//! Its modules are meant for springload's own crates and may change with any version.
 
 pub mod account;
 pub mod clock;

@@ -1,10 +1,10 @@
-//! Mistakes in what was asked, as they are reported: which flag, what is wrong, how to mend it.
+//! Mistakes in what the user asked for, as reported: which flag, what is wrong, how to fix it.
 
 use crate::op::plain;
 use std::fmt;
 use std::ops::Range;
 
-/// A mistake in what was asked: which flag, what is wrong, how to mend it.
+/// A mistake in what the user asked for: which flag, what is wrong, how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     flag: String,
@@ -30,12 +30,13 @@ impl Invalid {
         &self.flag
     }
 
-    /// The same mistake, under another name of what it is in.
+    /// The same mistake, under another name for the flag.
     pub fn under(self, flag: &str) -> Self {
         Self { flag: flag.to_owned(), ..self }
     }
 
-    /// The same mistake in the file and line `place`, where the flag is the key `key`.
+    /// The same mistake in a file: `place` is the file and line, `key` the key that stands for the
+    /// flag.
     pub fn within(self, place: &str, key: &str) -> Self {
         Self { flag: format!("{place}: {key}"), ..self }
     }
@@ -53,15 +54,15 @@ pub fn strike_passwords(text: &str) -> String {
 }
 
 /// An address without its password, `http://user:***@host`, however malformed: with or without a
-/// scheme, with too few slashes or too many, with spaces, or with a password that should have been
-/// encoded. Where it cannot be told what is the password, too much is struck out.
+/// scheme, with too few or too many slashes, with spaces, or with a password that should have been
+/// encoded. If it is unclear which part is the password, too much is struck out.
 pub fn strike_password(address: &str) -> String {
     let without = |text: &str, place: Range<usize>| {
         format!("{}***{}", &text[..place.start], &text[place.end..])
     };
     let struck = match password_of(address) {
         Some(place) => {
-            // What follows may be another one.
+            // Another address may follow.
             let next = address[place.end..].find(char::is_whitespace).map(|at| place.end + at);
             let (one, rest) = address.split_at(next.unwrap_or(address.len()));
             let rest = if rest.is_empty() { String::new() } else { strike_password(rest) };
@@ -75,7 +76,7 @@ pub fn strike_password(address: &str) -> String {
     }
 }
 
-/// What is no port where one belongs, after a user: perhaps a password in the wrong place.
+/// Something after a host that should be a port but is not: perhaps a misplaced password.
 fn odd_port(address: &str) -> Option<Range<usize>> {
     let at = address.rfind('@')?;
     let is_address = |c: char| !c.is_whitespace() && !matches!(c, '"' | '{' | '[' | '/');
@@ -88,21 +89,20 @@ fn odd_port(address: &str) -> Option<Range<usize>> {
     odd.then_some(port)
 }
 
-/// Where the first colon is, as it is or encoded, and where what follows it begins.
+/// Where the first colon is, plain or encoded, and where the text after it begins.
 fn colon_in(text: &str) -> Option<(usize, usize)> {
     let plain = text.find(':').map(|at| (at, at + 1));
     let encoded = ["%3A", "%3a"].iter().filter_map(|colon| text.find(colon)).min();
     plain.into_iter().chain(encoded.map(|at| (at, at + 3))).min()
 }
 
-/// Where the password is.
 fn password_of(address: &str) -> Option<Range<usize>> {
     let at = [address.find('@'), address.find("%40")].into_iter().flatten().min()?;
     let start = after_scheme(&address[..at]);
     let rest = &address[start..];
     let end = rest.find(['/', '?', '#', ' ', '\t']).unwrap_or(rest.len());
     let of_user = || in_path(rest, end).map(|place| start + place.start..start + place.end);
-    // Where a user belongs, the last @ counts: the password itself may have one.
+    // The last @ ends the user part: the password itself may contain one.
     if let Some(at) = rest[..end].rfind('@') {
         let (_, after) = colon_in(&rest[..at])?;
         return Some(start + after..start + at);
@@ -112,12 +112,13 @@ fn password_of(address: &str) -> Option<Range<usize>> {
     if is_port || rest.starts_with('[') {
         return of_user();
     }
-    // No port: so a password with a character that ends an address, unless an address follows.
+    // Not a port, so it is a password with a character that ends an address, unless another address
+    // follows.
     let last = rest.rfind('@').or_else(|| rest.rfind("%40"))?;
     (last >= after).then(|| start + after..start + last)
 }
 
-/// Where a password is in what seems to be a path, as after a user with a slash in it.
+/// Where a password is in what looks like a path, as when the user contains a slash.
 fn in_path(rest: &str, end: usize) -> Option<Range<usize>> {
     let path = rest[end..].strip_prefix('/')?;
     let path = path.split(char::is_whitespace).next().unwrap_or_default();
@@ -126,13 +127,13 @@ fn in_path(rest: &str, end: usize) -> Option<Range<usize>> {
     Some(end + 1 + after..end + 1 + at)
 }
 
-/// Where the user begins: after `http://`, or what was meant to be that.
+/// Where the user begins: after `http://`, or whatever was meant to be that.
 fn after_scheme(before: &str) -> usize {
     let is_slash = |c: char| matches!(c, '/' | '\\');
     let slashes = before.find("://").map(|at| at + 1).or_else(|| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "+.-:;= \"'".contains(c);
         let at = before.find(is_slash)?;
-        // A user comes before its colon; `http:/` has nothing after its own.
+        // A user precedes its colon; in `http:/` nothing comes after the colon.
         let colon = before[..at]
             .find(':')
             .is_none_or(|colon| before[colon..at].chars().all(|c| matches!(c, ':' | ';' | ' ')));
@@ -143,7 +144,7 @@ fn after_scheme(before: &str) -> usize {
     before.len() - rest.trim_start_matches(|c: char| is_slash(c) || c == ' ').len()
 }
 
-/// A value, and the flag that it was given with, as the dialect calls it: mistakes name it.
+/// A value and the flag it was given with, as named in the user's dialect; mistakes refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flagged<T> {
     /// The flag.
@@ -158,14 +159,14 @@ impl<T> Flagged<T> {
         Self { flag, value }
     }
 
-    /// Another value, under the same flag.
+    /// Another value under the same flag.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Flagged<U> {
         Flagged { flag: self.flag, value: change(self.value) }
     }
 }
 
 impl Flagged<u64> {
-    /// Refuses a number out of its range.
+    /// Refuses a number that is out of range.
     pub fn out_of_range(self, least: u64, most: u64) -> Option<Invalid> {
         let Self { flag, value } = self;
         (value < least || value > most).then(|| {
@@ -178,10 +179,10 @@ impl Flagged<u64> {
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flag, problem, cure } = self;
-        // A parser's message may span lines; an error is one.
+        // A parser's message may span several lines; an error is a single line.
         let problem = problem.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = format!("{flag}: {problem}; {cure}");
-        // Some of it may be from a file.
+        // Parts of it may come from a file.
         f.write_str(&line.chars().map(plain).collect::<String>())
     }
 }

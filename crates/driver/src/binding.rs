@@ -1,4 +1,4 @@
-//! Bindings: how YCSB's command line asks for a driver. Does not know YCSB's workloads.
+//! Bindings: how YCSB's command line asks for a driver. Knows nothing about YCSB's workloads.
 
 use super::plan::redact;
 use super::{Card, DriverPlan};
@@ -6,7 +6,7 @@ use crate::mistake::Invalid;
 use crate::properties::{Properties, PropertyReader};
 use serde_json::{Map, Value};
 
-/// How a driver is asked for in YCSB's words.
+/// How YCSB's command line asks for a driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
     /// Its names on the command line; messages use the first.
@@ -15,79 +15,80 @@ pub struct Binding {
     pub classes: &'static [&'static str],
     /// The properties that it reads.
     pub properties: &'static [&'static str],
-    /// The flag that mistakes in the address are reported with.
+    /// The flag under which mistakes in the address are reported.
     pub flag: &'static str,
-    /// A file of settings that it looks for in the folders of the class path.
+    /// A settings file that it looks for in the folders of the class path.
     pub site: Option<SiteFile>,
     /// Reads the properties.
     pub read: fn(&mut PropertyReader<'_>) -> Bound,
 }
 
-/// A file with settings of a site. Properties override them.
+/// A file with the settings of a site. Properties override them.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteFile {
     /// Its name.
     pub name: &'static str,
-    /// Reads the properties of these names.
+    /// Reads the properties with these names.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// Why the file cannot be read.
     pub read: fn(&[u8], &[&str]) -> Result<Properties, String>,
 }
 
-/// What a binding makes of the properties.
+/// What a binding derives from the properties.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
     /// The target's address; `None` if the workload names the servers.
     pub address: Option<String>,
     /// Settings specific to the driver, named as in its plan.
     pub options: Map<String, Value>,
-    /// What to tell the user that is no mistake.
+    /// Notes for the user that are not errors.
     pub notes: Vec<String>,
-    /// The table must exist: it is not created.
+    /// Whether the table must exist, since it is not created.
     pub must_exist: bool,
-    /// How records are gathered before they are sent.
+    /// How records are collected before they are sent.
     pub buffer: Option<Buffer>,
-    /// What is shown of operations.
+    /// What is shown about operations.
     pub shown: Shown,
     /// The timeout of an operation, in nanoseconds, instead of the dialect's own.
     pub timeout_ns: Option<u64>,
 }
 
-/// Writes are gathered, and sent together.
+/// Writes are collected and sent together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// The property that asks for it.
     pub property: &'static str,
-    /// The bytes of what is sent together.
+    /// How many bytes are sent together.
     pub bytes: u64,
 }
 
-/// What is shown of operations that are not sent.
+/// What is shown about operations that are not sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// They are printed.
+    /// Whether they are printed.
     pub printed: bool,
-    /// Different ones are counted.
+    /// Whether distinct operations are counted.
     pub counted: bool,
 }
 
 impl Binding {
-    /// The classes of a binding that is one of Java, whichever the property `db` names: it is given
-    /// all properties, and those of the two names below for Java itself.
+    /// The classes of a binding that stands for a Java class, whichever one the property `db`
+    /// names. It is given all properties, including those with the two names below, which are for
+    /// Java itself.
     pub(super) const ANY_CLASS: &[&str] = &["*"];
     /// The class path.
     pub const CLASS_PATH: &str = "springload.class-path";
-    /// Arguments of Java.
+    /// Arguments for Java.
     pub const JVM_ARGUMENTS: &str = "springload.jvm-args";
 
-    /// Whether it takes any class.
+    /// Whether it accepts any class.
     pub fn takes_any_class(&self) -> bool {
         self.classes == Self::ANY_CLASS
     }
 
-    /// The binding of a driver to which YCSB has none: it is asked for by its own name, and
-    /// `property` has its address.
+    /// The binding of a driver for which YCSB has none: it is asked for by its own name, and
+    /// `property` contains its address.
     pub(super) const fn by_address<P: DriverPlan>(
         name: &'static [&'static str; 1],
         property: &'static [&'static str; 1],
@@ -100,24 +101,24 @@ impl Binding {
         Self { names: name, classes: &[], properties: property, flag, site: None, read }
     }
 
-    /// What to do about a name that no binding has.
+    /// What to do about a name that belongs to no binding.
     pub fn cure(name: &str) -> String {
         let absent = super::ABSENT.iter().find(|it| name.starts_with(it.name));
         absent.map_or_else(|| format!("give one of {}", Self::all_names()), |it| it.cure())
     }
 
-    /// The driver and the binding of this name.
+    /// The driver and the binding with this name.
     pub fn named(name: &str) -> Option<&'static (Card, Self)> {
         super::BINDINGS.iter().find(|(_, binding)| binding.names.contains(&name))
     }
 
-    /// The driver and the binding of this Java class.
+    /// The driver and the binding for this Java class.
     pub fn of_class(class: &str) -> Option<&'static (Card, Self)> {
         let has = |binding: &Self| binding.classes.contains(&class) && !binding.takes_any_class();
         super::BINDINGS.iter().find(|(_, binding)| has(binding))
     }
 
-    /// Refuses an address that would lead to another driver than `card`'s.
+    /// Refuses an address that would lead to a driver other than `card`'s.
     pub fn refusal(&self, card: &Card, address: &str) -> Option<Invalid> {
         let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
         let leads = match &scheme {

@@ -1,4 +1,4 @@
-//! The database of a run: one that exists, or one that the run makes and perhaps removes.
+//! The database of a run: an existing one, or one that the run creates and perhaps removes.
 
 use super::{Existing, Opening, TargetAsked};
 use crate::clock::{SECOND_NS, wall_ns};
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 pub enum DatabasePlan {
     /// One that springload creates and names.
     Scratch {
-        /// Do not delete it.
+        /// Whether to keep it at the end.
         keep: bool,
     },
     /// One that springload creates under this name; it must not exist.
     New {
         /// Its name.
         name: String,
-        /// Do not delete it.
+        /// Whether to keep it at the end.
         keep: bool,
     },
     /// One that springload creates if it is missing. It is never deleted.
@@ -25,7 +25,7 @@ pub enum DatabasePlan {
         /// Its name.
         name: String,
     },
-    /// One that exists already. It is never deleted.
+    /// One that already exists. It is never deleted.
     Existing {
         /// Its name.
         name: String,
@@ -62,12 +62,12 @@ impl DatabasePlan {
         self.name().map_or_else(scratch, str::to_owned)
     }
 
-    /// It must not exist: the run creates it.
+    /// Whether it must not exist, because the run creates it.
     pub const fn must_be_new(&self) -> bool {
         matches!(self, Self::Scratch { .. } | Self::New { .. })
     }
 
-    /// It is removed at the end if this run created it.
+    /// Whether it is removed at the end if this run created it.
     pub const fn is_removed(&self) -> bool {
         matches!(self, Self::Scratch { keep: false } | Self::New { keep: false, .. })
     }
@@ -80,19 +80,19 @@ pub fn scratch_name() -> String {
     format!("springload_{seconds}_{fraction}_{}", std::process::id())
 }
 
-/// A database that a run has made and named, by its name.
+/// A database that a run created and named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scratch {
     /// Its name.
     pub name: String,
-    /// When it was made, in seconds since 1970.
+    /// When it was created, in seconds since 1970.
     pub began_s: u64,
-    /// The process that made it.
+    /// The process that created it.
     pub process: u32,
 }
 
 impl Scratch {
-    /// The scratch database of that name; `None`: the name is none that [`scratch_name`] gives.
+    /// The scratch database with this name; `None` if [`scratch_name`] does not give such names.
     pub fn of_name(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("springload_")?.split('_');
         let mut number = || parts.next()?.parse::<u64>().ok();
@@ -103,7 +103,7 @@ impl Scratch {
     }
 }
 
-/// No springload is older than 2020, and none will make names like these in 2100.
+/// springload did not exist before 2020, and will not make such names after 2100.
 const FIRST_S: u64 = 1_577_836_800;
 const LAST_S: u64 = 4_102_444_800;
 

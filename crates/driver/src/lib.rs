@@ -74,8 +74,8 @@ impl Outcome {
         Self { result, bytes: BodyBytes::default(), wire: Wire::default() }
     }
 
-    /// The outcome of two steps, the first of which was `before`: the result is that of the second,
-    /// everything else is the sum of both.
+    /// The combined outcome of two steps, of which `before` was the first: the result is that of
+    /// the second, everything else is the sum of both.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         self.bytes += before.bytes;
@@ -93,21 +93,21 @@ impl Outcome {
     }
 }
 
-/// A configured database: what is needed to open sessions on it. Shared by all shards.
+/// A configured database: everything needed to open sessions on it. Shared by all shards.
 pub trait Target: Clone + Send + 'static {
-    /// It has operations on documents.
+    /// Whether it has operations on documents.
     const DOCUMENTS: bool = true;
-    /// It has a list of requests.
+    /// Whether it has a list of requests.
     const LISTED: bool = false;
 
-    /// The database as the sessions of one shard see it.
+    /// The database as seen by the sessions of one shard.
     type Shard: Shard;
 
-    /// Opens it for the sessions of one shard, inside that shard's runtime: a client library with
-    /// tasks of its own can spawn them here.
+    /// Opens it for the sessions of one shard, inside that shard's runtime, where a client library
+    /// can spawn tasks of its own.
     ///
     /// # Errors
-    /// When the shard cannot be served.
+    /// If the shard cannot be served.
     fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
 
     /// Asks for the size of the database, on a separate connection.
@@ -115,8 +115,8 @@ pub trait Target: Clone + Send + 'static {
         async { None }
     }
 
-    /// Asks on new connections whether the server is there: any answer will do. `None`: the driver
-    /// cannot ask.
+    /// Asks on new connections whether the server is there: any answer will do. `None` if the
+    /// driver cannot ask.
     ///
     /// # Errors
     /// Why there was no answer within `timeout_ns`.
@@ -124,14 +124,14 @@ pub trait Target: Clone + Send + 'static {
         async { self.size().await.map(|_| Ok(())) }
     }
 
-    /// The exact number of documents in the database, asked for on a separate connection; `None`:
-    /// it is not known, or includes what is not in this database.
+    /// The exact number of documents in the database, requested on a separate connection; `None` if
+    /// it is unknown, or includes documents outside this database.
     fn documents(&self) -> impl Future<Output = Option<u64>> {
         async { None }
     }
 
-    /// Connections for probes, one to each node; none if the driver has no probes. The names of all
-    /// that they store begin with `mark`.
+    /// Connections for probes, one per node; none if the driver has no probes. The names of
+    /// everything they store begin with `mark`.
     fn probers(&self, _mark: &str) -> Vec<impl Prober> {
         Vec::<std::convert::Infallible>::new()
     }
@@ -139,13 +139,13 @@ pub trait Target: Clone + Send + 'static {
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.
     ///
     /// # Errors
-    /// Why it could not.
+    /// Why it could not be removed.
     fn tear_down(&self) -> impl Future<Output = Result<bool, TargetError>> {
         async { Ok(false) }
     }
 }
 
-/// A database that one shard works on.
+/// A database as used by one shard.
 pub trait Shard {
     /// One connection to it.
     type Session: Session + 'static;
@@ -153,8 +153,8 @@ pub trait Shard {
     /// A session that is not yet connected.
     fn session(&self) -> Self::Session;
 
-    /// The session of this connection of the run. Where there are several nodes, its number says
-    /// to which it belongs.
+    /// The session for this connection of the run. If there are several nodes, the number
+    /// determines the node it belongs to.
     fn session_of(&self, _connection: usize) -> Self::Session {
         self.session()
     }
@@ -165,18 +165,18 @@ pub trait Shard {
     }
 }
 
-/// What sessions are made from when a driver needs no shard type of its own.
+/// The basis for sessions when a driver needs no shard type of its own.
 #[derive(Clone, Debug)]
 pub struct ShardOf<T> {
     /// The database.
     pub target: T,
-    /// What the sessions of the shard share.
+    /// State shared by the sessions of the shard.
     pub context: Rc<ShardContext>,
 }
 
 /// One connection to a database, with at most one operation in flight.
 pub trait Session {
-    /// What operations are written with.
+    /// The pen with which operations are written.
     type Pen: Pen;
 
     /// A pen for this connection.
@@ -196,11 +196,11 @@ pub trait Session {
         true
     }
 
-    /// Before `op` is due, encodes as much as possible of what was written with `pen`.
+    /// Encodes as much as possible of what was written with `pen`, before `op` is due.
     fn prepare(&mut self, _op: &Op, _pen: &mut Self::Pen) {}
 
-    /// Whether `op` is always a single request, whatever the answer: if another request depends on
-    /// an answer, that answer must be read as soon as it comes.
+    /// Whether `op` is always a single request, whatever the answer. If another request depends on
+    /// an answer, that answer must be read as soon as it arrives.
     fn is_one_request(&self, _op: &Op) -> bool {
         true
     }
@@ -213,7 +213,7 @@ pub trait Session {
         probe: &mut Probe,
     ) -> impl Future<Output = Outcome>;
 
-    /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have said,
+    /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have been,
     /// if the driver has found out that it was carried out.
     fn settled(&self) -> Option<Reply> {
         None

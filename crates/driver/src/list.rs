@@ -1,5 +1,5 @@
-//! What is generated from the list of drivers. The driver is selected once per thread: the loop
-//! knows its type.
+//! Code generated from the list of drivers. The driver is selected once per thread: the loop knows
+//! its type.
 
 use super::{Card, Target, TargetAsked};
 use crate::mistake::Invalid;
@@ -9,7 +9,7 @@ pub trait WithTarget {
     /// The result.
     type Output;
 
-    /// Does it.
+    /// Does the work.
     fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
@@ -18,7 +18,7 @@ pub trait WithTarget {
 pub(super) struct Absent {
     /// Its name in plans, with which the schemes of its addresses begin (with `-` for `_`).
     pub(super) name: &'static str,
-    /// The cargo feature that brings it.
+    /// The cargo feature that includes it.
     pub(super) feature: &'static str,
 }
 
@@ -32,17 +32,17 @@ impl Absent {
     }
 }
 
-/// Finds the driver of an address by its scheme or its name. The first driver has the stand-in, and
-/// reports addresses that no driver recognises.
+/// Finds the driver for an address by its scheme or its name. The first driver has the stand-in,
+/// and reports addresses that no driver recognises.
 ///
 /// # Errors
-/// When this program was built without the driver.
+/// If this program was built without the driver.
 pub(super) fn of_address(
     asked: &TargetAsked,
     (cards, absent): (&[Card], &[Absent]),
 ) -> Result<&'static str, Invalid> {
     let address = asked.address.as_deref().unwrap_or_default();
-    // What follows the scheme need not begin with slashes.
+    // Slashes after the scheme are optional.
     let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     let meant = |card: &&Card| match &scheme {
         Some(scheme) => card.schemes.contains(&scheme.as_str()),
@@ -61,8 +61,8 @@ pub(super) fn of_address(
     }
 }
 
-/// Refuses addresses of several nodes where that driver knows only one server, and what is about
-/// nodes where there is one.
+/// Refuses several node addresses for a driver that knows only one server, and settings about nodes
+/// if there is only one.
 ///
 /// # Errors
 /// What is wrong.
@@ -108,8 +108,8 @@ pub(super) struct Tagged<'a, P> {
     pub(super) plan: &'a P,
 }
 
-/// The modules of the drivers, the enums over them, and what differs between drivers. A driver with
-/// a feature is only there if the program is built with it.
+/// The modules of the drivers, the enums over them, and everything that differs between drivers. A
+/// driver with a feature is only present if the program is built with it.
 macro_rules! drivers {
     ($($module:ident: $name:ident($plan:ident) = $tag:literal $(if $feature:literal)?,)*) => {
         $(
@@ -222,8 +222,8 @@ macro_rules! drivers {
         }
 
         impl TargetPlan {
-            /// The scratch databases on its server, in the order of their names, whichever run made
-            /// them; `None`: the driver does not look for them.
+            /// The scratch databases on its server, in order of their names, whichever run made
+            /// them; `None` if the driver does not look for them.
             ///
             /// # Errors
             /// Why the target cannot be used.
@@ -239,10 +239,10 @@ macro_rules! drivers {
                 }
             }
 
-            /// Removes one of them.
+            /// Removes one of the scratch databases.
             ///
             /// # Errors
-            /// Why it could not.
+            /// Why it could not be removed.
             pub async fn remove_scratch(
                 &self,
                 opening: &Opening,
@@ -327,7 +327,7 @@ macro_rules! drivers {
                 }
             }
 
-            /// Asks on new connections whether the server is there; `None`: the driver cannot.
+            /// Asks on new connections whether the server is there; `None` if the driver cannot.
             ///
             /// # Errors
             /// Why there was no answer within `timeout_ns`.
@@ -353,7 +353,7 @@ macro_rules! drivers {
             /// Removes what the run created and does not keep. Returns whether it did.
             ///
             /// # Errors
-            /// Why it could not.
+            /// Why it could not be removed.
             pub async fn tear_down(&self) -> Result<bool, TargetError> {
                 match self {
                     $(
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(absent("x", &ABSENT), None);
     }
 
-    /// Otherwise a program without the driver would not know them.
+    /// Otherwise a program built without the driver would not know them.
     #[test]
     fn the_schemes_of_drivers_with_a_feature_begin_with_their_names() {
         let list = include_str!("lib.rs");

@@ -1,4 +1,4 @@
-//! Targets as requested and as planned; what is known about a driver.
+//! Targets as requested and as planned, and what is known about a driver.
 
 use super::{Binding, Target};
 use crate::http1::Watcher;
@@ -23,31 +23,31 @@ pub struct Card {
     /// The schemes of its addresses. The driver's name alone is an address, too: of no server, or
     /// of one that the driver starts itself.
     pub schemes: &'static [&'static str],
-    /// What it speaks to, for help texts.
+    /// What kind of server it speaks to, for help texts.
     pub summary: &'static str,
     /// What an address looks like, for messages.
     pub address: &'static str,
     /// The operations that it can do.
     pub operations: &'static [OpKind],
-    /// It returns the documents that are read, so that their content can be compared.
+    /// Whether it returns the documents that are read, so that their content can be compared.
     pub documents: bool,
-    /// A server has named databases, and the target is one of them.
+    /// Whether a server has named databases, one of which is the target.
     pub databases: bool,
-    /// There is a server. Without one, what is measured is springload itself.
+    /// Whether there is a server. Without one, springload itself is what is measured.
     pub server: bool,
-    /// It marks when a request is sent and when its answer begins. Without these marks only the
-    /// service time of an operation is known, not its phases.
+    /// Whether it marks when a request is sent and when its answer begins. Without these marks only
+    /// the service time of an operation is known, not its phases.
     pub phases: bool,
-    /// What it heeds of what can be asked of a target; the rest is refused.
+    /// Which settings of a target it heeds; all others are refused.
     pub heeds: &'static [Setting],
 }
 
-/// The name of the only table where a server has no databases: YCSB's default.
+/// The name of the only table if a server has no databases: YCSB's default.
 pub const ONLY_TABLE: &str = "usertable";
 
 impl Card {
-    /// Whether a target is told which table to use. Where there is only one, it is told of any
-    /// other, which it refuses.
+    /// Whether a target is given the name of a table. If there is only one table, it is given any
+    /// other name, so that it can refuse it.
     pub fn takes_table(&self, table: &str) -> bool {
         self.databases || self.server && table != ONLY_TABLE
     }
@@ -74,13 +74,13 @@ pub struct TargetAsked {
     pub flag: &'static str,
     /// The addresses of the other nodes of the cluster, with the same database.
     pub nodes: Vec<String>,
-    /// Connections stay with their nodes.
+    /// Whether connections stay with their nodes.
     pub pin: bool,
     /// The database, if it is not part of the address.
     pub database: Option<String>,
     /// Whether the database exists already.
     pub existing: Existing,
-    /// Keep a database that springload created.
+    /// Whether to keep a database that springload created.
     pub keep: bool,
     /// How credentials are sent.
     pub auth: Auth,
@@ -88,7 +88,7 @@ pub struct TargetAsked {
     pub auth_flag: &'static str,
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
-    /// Headers of every request, `Name: value`, with drivers that speak HTTP.
+    /// Headers of every request, `Name: value`, for drivers that speak HTTP.
     pub headers: Vec<String>,
     /// The prefix of all identifiers.
     pub id_prefix: String,
@@ -97,8 +97,8 @@ pub struct TargetAsked {
 }
 
 impl TargetAsked {
-    /// What is at this address, asked for by nothing but the address: a new database, to be removed
-    /// again.
+    /// The target at an address, without any other settings: a new database, to be removed at the
+    /// end.
     pub fn at(address: &str) -> Self {
         Self {
             address: Some(address.to_owned()),
@@ -117,7 +117,7 @@ impl TargetAsked {
         }
     }
 
-    /// A mistake in the address, shown without its password.
+    /// A mistake in the address, which is shown without its password.
     pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
         let shown = super::strike_secrets(&redact(self.address.as_deref().unwrap_or_default()));
         Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
@@ -126,7 +126,7 @@ impl TargetAsked {
     /// The settings specific to the driver.
     ///
     /// # Errors
-    /// When the driver does not have a setting, or its value is invalid.
+    /// If the driver does not have a setting, or its value is invalid.
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
         serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
             let cure = format!("leave it out, or give one of the driver {}", card.name);
@@ -146,16 +146,16 @@ pub enum Existing {
     Maybe,
 }
 
-/// What to do about a server that wants a log-in, where none was given.
+/// What to do about a server that requires a log-in when none was given.
 pub const LOG_IN: &str = "log in with -u USER or SPRINGLOAD_USER, and type the password, or give it \
     in SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
-/// What to do where a user was given and no password.
+/// What to do if a user was given without a password.
 pub const GIVE_PASSWORD: &str = "no password was given: type it on a terminal, or give it in \
     SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
-/// What to do where both were given.
+/// What to do if both were given.
 pub(super) const CHECK_LOG_IN: &str = "check user and password";
 
-/// The message of a server that lets nobody in with this user and password.
+/// The message for a server that refuses this user and password.
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub(super) fn locked_out(
     server: &str,
@@ -178,8 +178,8 @@ pub enum Auth {
     Cookie,
     /// Basic authentication in every request.
     Basic,
-    /// CouchDB's proxy authentication: user, roles, and a token made of the user and a secret that
-    /// the server knows, the password, with HMAC-SHA256.
+    /// CouchDB's proxy authentication: user, roles, and a token that is the HMAC-SHA256 of the user
+    /// under a secret known to the server, the password.
     Proxy,
     /// The same with HMAC-SHA1.
     ProxySha1,
@@ -193,8 +193,8 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
     /// What is known about the driver.
     const CARD: Card;
 
-    /// How YCSB's command line asks for it; `None`: by its name, with the address in the property
-    /// `NAME.url`.
+    /// How YCSB's command line asks for it; `None` means by its name, with the address in the
+    /// property `NAME.url`.
     const BINDING: Option<Binding> = None;
 
     /// Makes a plan from a request.
@@ -209,8 +209,8 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
         opening: &Opening,
     ) -> impl Future<Output = Result<(Self::Target, ServerFacts), TargetError>>;
 
-    /// The scratch databases on the server, in the order of their names, whichever run made them;
-    /// `None`: this driver does not look for them.
+    /// The scratch databases on the server, in order of their names, whichever run made them;
+    /// `None` if this driver does not look for them.
     fn scratches(
         &self,
         _: &Opening,
@@ -218,7 +218,7 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
         async { Ok(None) }
     }
 
-    /// Removes one of them.
+    /// Removes one of the scratch databases.
     fn remove_scratch(
         &self,
         _: &Opening,
@@ -228,7 +228,7 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
     }
 }
 
-/// What other rooms need to know about a target's plan, whatever its driver.
+/// What other rooms need to know about the plan of a target, whatever its driver.
 pub trait Planned: Debug {
     /// The address of the server without credentials, or of several, separated by commas; `None`
     /// for the stand-in, or if there is no server.
@@ -241,7 +241,7 @@ pub trait Planned: Debug {
         Vec::new()
     }
 
-    /// The server is the stand-in, which the program starts for the run.
+    /// Whether the server is the stand-in, which the program starts for the run.
     fn is_stand_in(&self) -> bool {
         false
     }
@@ -251,28 +251,28 @@ pub trait Planned: Debug {
         None
     }
 
-    /// Whoever answers is taken for the server: its certificate is not checked.
+    /// Whether any server that answers is accepted, without checking its certificate.
     fn accepts_any_certificate(&self) -> bool {
         false
     }
 
-    /// Its user cannot log in, because the password is not stored.
+    /// Whether its user cannot log in, because the password is not stored.
     fn lacks_password(&self) -> bool {
         false
     }
 
-    /// What is wrong with it, if it was stored and may have been edited since; the check of an
+    /// What is wrong with a plan that was stored and may have been edited since; the check of an
     /// address finds the same.
     fn problem(&self) -> Option<String> {
         None
     }
 
-    /// Each request is authenticated separately, which costs the server time.
+    /// Whether each request is authenticated separately, which costs the server time.
     fn proves_each_request(&self) -> bool {
         false
     }
 
-    /// Operations are printed as lines of text.
+    /// Whether operations are printed as lines of text.
     fn shows(&self) -> bool {
         false
     }
@@ -282,7 +282,7 @@ pub trait Planned: Debug {
         None
     }
 
-    /// A read may ask for several documents at once.
+    /// Whether a read may ask for several documents at once.
     fn reads_several(&self) -> bool {
         false
     }
@@ -292,7 +292,7 @@ pub trait Planned: Debug {
         &[]
     }
 
-    /// Documents can be read in ranges, in the order of their names.
+    /// Whether documents can be read in ranges, in the order of their names.
     fn is_ordered(&self) -> bool {
         true
     }
@@ -302,13 +302,13 @@ pub trait Planned: Debug {
         1
     }
 
-    /// What is warned of writes that were accepted, but not yet stored as they should be, after
+    /// The warning about writes that were accepted but not yet stored as they should be; it follows
     /// their number and kind.
     fn accepted_words(&self) -> &'static str {
         "were answered 202: not yet on a quorum of nodes"
     }
 
-    /// YCSB's return code of such writes.
+    /// YCSB's return code for such writes.
     fn accepted_code(&self) -> &'static str {
         "OK"
     }
@@ -322,29 +322,29 @@ pub trait Planned: Debug {
 /// Receives the printed line of each operation, on all threads.
 pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// How the names of springload's own servers begin, such as `springload stand-in`.
+/// The prefix of the names of springload's own servers, such as `springload stand-in`.
 pub const OWN_SERVERS: &str = "springload ";
 
-/// What a driver needs to know of a run to open its target.
+/// What a driver needs to know about a run to open its target.
 #[derive(Clone, Default)]
 pub struct Opening {
-    /// The database is not touched or looked for: the operations will show whether it exists.
+    /// Whether to leave the database alone: the operations will show whether it exists.
     pub as_it_is: bool,
-    /// The name of a scratch database; `None`: a new one.
+    /// The name of a scratch database; `None` for a new one.
     pub scratch: Option<String>,
     /// The address of the stand-in that was started for the run.
     pub stand_in: Option<String>,
     /// The seed of the run.
     pub seed: u64,
-    /// The fields of the documents that are going to be written, where that is known.
+    /// The fields of the documents that will be written, if known.
     pub fields: Vec<String>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: u64,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
-    /// Receives each HTTP exchange, if they are to be shown.
+    /// Receives each HTTP exchange, if exchanges are to be shown.
     pub exchanges: Option<Watcher>,
-    /// Receives the line of each operation, if they are to be shown.
+    /// Receives the line of each operation, if operations are to be shown.
     pub echo: Option<Echo>,
 }
 
@@ -357,11 +357,11 @@ pub struct ServerFacts {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// It runs on this machine.
+    /// Whether it runs on this machine.
     pub same_machine: bool,
     /// The database.
     pub database: String,
-    /// springload created the database.
+    /// Whether springload created the database.
     pub created: bool,
 }
 
@@ -379,7 +379,7 @@ impl From<EndpointError> for TargetError {
 /// The size of a database at one time; the caller fills in the time.
 pub type Size = SizePoint;
 
-/// An address without a scheme that has a port, or is localhost, as one of HTTP.
+/// Completes an address without a scheme to an HTTP one, if it has a port or is localhost.
 pub fn with_scheme(address: &str) -> Cow<'_, str> {
     let end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let authority = &address[..end];
@@ -424,7 +424,7 @@ mod tests {
         let told = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
         assert!(told.starts_with("TARGET: ") && told.contains("scan"), "{told}");
         assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Read), None);
-        // Operations that are derived from requests or their results are not the driver's to
+        // Operations that are derived from requests or their results are not up to the driver to
         // refuse.
         assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Verify), None);
     }

@@ -1,10 +1,10 @@
-//! Probes: documents beside the load, to find out when they can be seen.
+//! Probes: documents stored alongside the load, to find out when they become visible.
 
 use super::TargetError;
 use crate::op::Way;
 use std::convert::Infallible;
 
-/// A document that was stored to be looked for.
+/// A document that was stored in order to be looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Its identifier.
@@ -20,7 +20,8 @@ pub trait Prober: 'static {
     /// The node that it asks, if there are several.
     fn node(&self) -> Option<String>;
 
-    /// Makes what looking in this way needs, such as an index, and waits until it is there.
+    /// Prepares for looking in this way, such as by creating an index, and waits until that is
+    /// done.
     ///
     /// # Errors
     /// Why this way cannot be used.
@@ -29,29 +30,29 @@ pub trait Prober: 'static {
     /// Stores document number `n`. Returns once the server has acknowledged it.
     ///
     /// # Errors
-    /// When it has not: the document may be there nonetheless.
+    /// If it was not acknowledged: the document may have been stored nonetheless.
     fn store(&mut self, n: u64) -> impl Future<Output = Result<Stored, TargetError>>;
 
     /// Whether the answer to a request of this kind shows the document.
     ///
     /// # Errors
-    /// When there is no such answer.
+    /// If there is no such answer.
     fn sees(&mut self, way: Way, it: &Stored) -> impl Future<Output = Result<bool, TargetError>>;
 
     /// Removes the document.
     ///
     /// # Errors
-    /// When the server does not acknowledge it.
+    /// If the server does not acknowledge it.
     fn remove(&mut self, it: &Stored) -> impl Future<Output = Result<(), TargetError>>;
 
-    /// Removes what [`Prober::prepare`] has made for this way.
+    /// Removes what [`Prober::prepare`] created for this way.
     ///
     /// # Errors
-    /// When the server does not acknowledge it.
+    /// If the server does not acknowledge it.
     fn clear(&mut self, way: Way) -> impl Future<Output = Result<(), TargetError>>;
 }
 
-/// Of drivers without probes: there is none.
+/// For drivers without probes: there is no such prober.
 impl Prober for Infallible {
     fn node(&self) -> Option<String> {
         match *self {}

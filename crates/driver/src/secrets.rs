@@ -8,8 +8,8 @@ thread_local! {
     static COMPLETE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`, in which plans are serialised with their passwords: for the agents of a run, never
-/// for a record.
+/// Runs `work` with plans serialised including their passwords: for the agents of a run, never for
+/// a record.
 pub fn with_secrets<T>(work: impl FnOnce() -> T) -> T {
     let before = REVEALED.replace(true);
     let result = work();
@@ -17,7 +17,7 @@ pub fn with_secrets<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Does `work`, in which plans are serialised with the bodies of requests, so that they can be run
+/// Runs `work` with plans serialised including the bodies of requests, so that they can be run
 /// elsewhere; records leave them out.
 pub fn with_bodies<T>(work: impl FnOnce() -> T) -> T {
     let before = COMPLETE.replace(true);
@@ -26,7 +26,7 @@ pub fn with_bodies<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Does `work`, in which they are left out in any case.
+/// Runs `work` with bodies left out in any case.
 pub(super) fn without_bodies<T>(work: impl FnOnce() -> T) -> T {
     let before = COMPLETE.replace(false);
     let result = work();
@@ -39,22 +39,22 @@ pub(super) fn bodies_are_hidden() -> bool {
     !COMPLETE.get()
 }
 
-/// Whether a secret is left out of what is serialised: everywhere but in [`with_secrets`].
+/// Whether a secret is left out when serialising: everywhere except in [`with_secrets`].
 pub(super) fn is_hidden<T: ?Sized>(_: &T) -> bool {
     !REVEALED.get()
 }
 
-/// Parts of the names of settings that are kept to themselves.
+/// Parts of the names of settings that are kept secret.
 const SECRET: [&str; 6] = ["pass", "pwd", "secret", "token", "credential", "accesskey"];
 
-/// Whether a setting of this name may be secret.
+/// Whether a setting with this name may be secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
     SECRET.iter().any(|part| name.contains(part))
 }
 
-/// `text` without what may be secret: the password of a URL, and values of settings, such as
-/// `url?password=value`.
+/// `text` without anything that may be secret: the password of a URL, and values of settings, such
+/// as `url?password=value`.
 pub fn strike_secrets(text: &str) -> String {
     let mut out = String::new();
     for part in strike_password(text).split_inclusive(['?', '&', ';', ' ']) {

@@ -1,12 +1,12 @@
-//! What can be asked of a target beside its address, and which drivers heed it.
+//! What can be asked of a target besides its address, and which drivers heed it.
 //!
-//! A setting that a driver does not heed is refused here, once for all drivers: none passes as if
-//! it had had an effect.
+//! A setting that a driver does not heed is refused here, once for all drivers, so that none seems
+//! to have had an effect.
 
 use crate::mistake::Invalid;
 use crate::{Auth, Card, TargetAsked};
 
-/// Something that is asked of a target, and that not every driver can do.
+/// Something that can be asked of a target and that not every driver supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// Headers of every request.
@@ -15,16 +15,16 @@ pub enum Setting {
     Auth,
     /// How the server's certificate is checked.
     Certificates,
-    /// A certificate of the client's own.
+    /// A certificate for the client itself.
     ClientCertificate,
 }
 
 impl Setting {
-    /// All of them.
+    /// All settings.
     pub const ALL: [Self; 4] =
         [Self::Headers, Self::Auth, Self::Certificates, Self::ClientCertificate];
 
-    /// The flag that asks for it; `None`: it is not asked for.
+    /// The flag that asks for it; `None` if it is not asked for.
     fn flag(self, asked: &TargetAsked) -> Option<&'static str> {
         let tls = &asked.tls;
         let (is_asked, flag) = match self {
@@ -47,7 +47,7 @@ impl Setting {
     }
 }
 
-/// Refuses what is asked for and not heeded.
+/// Refuses settings that are asked for but not heeded.
 ///
 /// # Errors
 /// The first such setting.
@@ -67,7 +67,7 @@ mod tests {
     use crate::CARDS;
     use crate::net::{Identity, TlsOptions};
 
-    /// A target of which just this is asked.
+    /// A target of which only this is asked.
     fn asking(setting: Setting) -> TargetAsked {
         let mut asked = TargetAsked { auth_flag: "--auth", ..TargetAsked::at("x") };
         match setting {

@@ -1,6 +1,6 @@
-//! A server with one queue, which serves one request after the other, each as long as the others.
+//! A server with a single queue, which serves requests one after the other, each for the same time.
 //!
-//! Pure: knows neither sockets nor clocks; `turnstile` applies it.
+//! Pure: knows nothing about sockets or clocks; `turnstile` applies it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,14 +10,14 @@ use crate::clock::{Nanos, SECOND_NS};
 /// A queue shared by all connections. With random arrivals it is M/D/1 in Kendall's notation.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// What one request takes, in nanoseconds.
+    /// The time that one request takes, in nanoseconds.
     service_ns: Nanos,
     /// When everything so far has been served, in nanoseconds after the first request.
     free: AtomicU64,
 }
 
 impl Queue {
-    /// One that serves so many requests a second, and never more.
+    /// A queue that serves this many requests per second, and never more.
     #[allow(clippy::cast_sign_loss, reason = "a rate is positive, and the cast saturates")]
     pub(super) fn new(rate: f64) -> Self {
         let service_ns = (SECOND_NS as f64 / rate).ceil() as Nanos;
@@ -37,7 +37,7 @@ impl Queue {
     }
 }
 
-/// When something due at `due` happens, as the server may stall then.
+/// When something due at `due` happens, given that the server may be stalling at that time.
 pub(super) fn release(stalls: &[Stall], due: Nanos) -> Nanos {
     stalls.iter().fold(due, |due, stall| stall.release(due))
 }
@@ -57,7 +57,7 @@ mod tests {
         let queue = Queue::new(1000.0);
         let served = |read| queue.take(read, &[]);
         assert_eq!((served(0), served(10 * MS)), (MS, 11 * MS));
-        // Three at once, and one that comes in between.
+        // Three at once, and one that arrives in between.
         assert_eq!([20, 20, 20, 21].map(|at| served(at * MS) / MS), [21, 22, 23, 24]);
         assert_eq!(served(40 * MS), 41 * MS);
     }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_gets_the_capacity() {
-        // Each connection asks again 0.2 ms after its answer, which comes up to 0.3 ms late.
+        // Each connection asks again 0.2 ms after its answer, which arrives up to 0.3 ms late.
         for connections in [2_usize, 3, 16, 64] {
             let queue = Queue::new(1000.0);
             let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -99,7 +99,7 @@ mod tests {
             now -= (1.0 - uniform(&mut random)).ln() * 1e6 / load;
             waited += queue.take(now as Nanos, &[]) as f64 - now - 1e6;
         }
-        // Pollaczek and Khinchine: for equal service times half of that of random ones.
+        // Pollaczek-Khinchine: with equal service times, half of that with random ones.
         let mean = load / (2.0 * (1.0 - load));
         let found = waited / f64::from(count) / 1e6;
         assert!((found / mean - 1.0).abs() < 0.03, "{found} instead of {mean}");

@@ -1,7 +1,7 @@
-//! Every fault that has a name, in one list, how often each happens, and how often it did.
+//! All faults that have names, how often each is to happen, and how often it did.
 //!
-//! What a fault does is in the file of its kind: `lies` about documents, `wire` to the bytes of an
-//! answer and to the connection.
+//! The effect of a fault is in the file for its kind: `lies` about documents, `wire` for the bytes
+//! of an answer and the connection.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,11 @@ use crate::clock::Nanos;
 /// A fault with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// About a document.
+    /// A lie about a document.
     Lie(Lie),
     /// A request is refused instead of carried out.
     Refuse(Refused),
-    /// To an answer on its way, or to the connection.
+    /// A fault of an answer on its way, or of the connection.
     Wire(Wire),
 }
 
@@ -27,7 +27,7 @@ pub enum Fault {
 pub struct Refused {
     /// The HTTP status.
     pub status: u16,
-    /// The value of `error`, as CouchDB has it for this status.
+    /// The value of `error` that CouchDB uses with this status.
     pub error: &'static str,
     /// The value of `reason`.
     pub reason: &'static str,
@@ -42,7 +42,7 @@ pub(super) const LOCKED_OUT: &str =
     "Account is temporarily locked due to multiple authentication failures";
 
 impl Fault {
-    /// All, with their names.
+    /// All faults with their names.
     pub const NAMES: [(&'static str, Self); 21] = [
         ("drop-acknowledged", Self::Lie(Lie::DropAcknowledged)),
         ("late-write", Self::Lie(Lie::LateWrite)),
@@ -67,7 +67,7 @@ impl Fault {
         ("unsolicited-answer", Self::Wire(Wire::UnsolicitedAnswer)),
     ];
 
-    /// The one with this name.
+    /// The fault with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, fault)| *fault)
     }
@@ -78,11 +78,12 @@ impl Fault {
 pub struct Occurrence {
     /// What happens.
     pub fault: Fault,
-    /// The fraction of the requests, or of the documents, that it can happen to, 0 to 1.
+    /// The fraction of the requests or documents to which it happens, out of those it can happen
+    /// to, 0 to 1.
     pub fraction: f64,
-    /// From when on, in nanoseconds after the first request.
+    /// The time from which it can happen, in nanoseconds after the first request.
     pub from_ns: Nanos,
-    /// Until when; `None`: to the end.
+    /// The time until which it can happen; `None` means to the end.
     pub until_ns: Option<Nanos>,
 }
 
@@ -98,7 +99,6 @@ impl Occurrence {
 pub(super) struct Happened([AtomicU64; Fault::NAMES.len()]);
 
 impl Happened {
-    /// Counts one.
     pub(super) fn count(&self, fault: Fault) {
         let counts = Fault::NAMES.iter().zip(&self.0);
         counts.filter(|((_, it), _)| *it == fault).for_each(|(_, counter)| count(counter));

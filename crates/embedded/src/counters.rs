@@ -30,15 +30,16 @@ macro_rules! counters {
 counters! {
     /// Connections accepted.
     connections,
-    /// Requests answered, or dropped on purpose; except those for the counters themselves.
+    /// Requests answered, or dropped on purpose, except those for the counters themselves.
     requests,
     /// Databases created.
     databases_created,
     /// Databases deleted.
     databases_deleted,
-    /// Documents created by `PUT` or `POST` of one document, including those replacing a tombstone.
+    /// Documents created by `PUT` or `POST` of one document, including those that replaced a
+    /// tombstone.
     documents_created,
-    /// Documents answered to `GET` or `HEAD` of one document, 304 included.
+    /// Documents returned for `GET` or `HEAD` of one document, including 304.
     documents_read,
     /// Documents updated by `PUT` or `POST` of one document.
     documents_updated,
@@ -68,12 +69,10 @@ counters! {
     dropped,
 }
 
-/// Adds one.
 pub(super) fn count(counter: &AtomicU64) {
     add(counter, 1);
 }
 
-/// Adds `number`.
 pub(super) fn add(counter: &AtomicU64, number: u64) {
     counter.fetch_add(number, Ordering::Relaxed);
 }

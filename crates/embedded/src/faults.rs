@@ -1,6 +1,6 @@
-//! Scripted faults: what happens to an answer, as pure functions of the time and of a seed.
+//! Scripted faults: what happens to an answer, as pure functions of the time and a seed.
 //!
-//! Knows neither sockets nor timers; `turnstile` applies them.
+//! Knows nothing about sockets or timers; `turnstile` applies them.
 
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -26,7 +26,7 @@ pub enum Delay {
         ns: Nanos,
         /// The rare delay in nanoseconds.
         rare_ns: Nanos,
-        /// The probability of the rare one, 0 to 1.
+        /// The probability of the rare delay, 0 to 1.
         rare_fraction: f64,
     },
     /// Log-normal, as latencies often are.
@@ -36,19 +36,20 @@ pub enum Delay {
         /// The standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Changes evenly from one time to another, and stays there.
+    /// Changes steadily from one delay to another, and then stays there.
     Ramp {
         /// The delay of the first request, in nanoseconds.
         from_ns: Nanos,
-        /// The delay in the end, in nanoseconds.
+        /// The final delay, in nanoseconds.
         to_ns: Nanos,
-        /// How long after the first request it is reached, in nanoseconds.
+        /// How long after the first request the final delay is reached, in nanoseconds.
         over_ns: Nanos,
     },
 }
 
 impl Delay {
-    /// Draws the delay of a request that was served at `served`, in nanoseconds after the first.
+    /// Draws the delay for a request that was served at `served`, in nanoseconds after the first
+    /// one.
     pub(super) fn draw(self, served: Nanos, random: &mut Xoshiro256PlusPlus) -> Nanos {
         match self {
             Self::None => 0,
@@ -61,7 +62,7 @@ impl Delay {
                 }
             }
             Self::LogNormal { median_ns, sigma } => {
-                // Box and Muller: two uniform numbers make a normal one.
+                // Box-Muller: two uniform numbers make a normal one.
                 let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
                 let normal = radius * (std::f64::consts::TAU * uniform(random)).cos();
                 to_ns(median_ns as f64 * (sigma * normal).exp())
@@ -83,7 +84,7 @@ pub struct Stall {
     pub at_ns: Nanos,
     /// How long it lasts, in nanoseconds.
     pub for_ns: Nanos,
-    /// The interval at which it repeats, in nanoseconds; `None`: once.
+    /// The interval at which it repeats, in nanoseconds; `None` means that it happens once.
     pub every_ns: Option<Nanos>,
 }
 
@@ -102,17 +103,19 @@ impl Stall {
 /// The faults applied to answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// How many requests are served in a second, one after the other; `None`: any number, at once.
+    /// How many requests are served per second, one after the other; `None` means any number at
+    /// once.
     pub capacity: Option<f64>,
     /// How long each answer is held back.
     pub delay: Delay,
     /// When the whole server stalls.
     pub stalls: Vec<Stall>,
-    /// Fraction of requests that are never answered; nor is any later one on their connections.
+    /// Fraction of requests that are never answered; nor is any later request on the same
+    /// connection.
     pub drop_fraction: f64,
-    /// Fraction of requests that are held back by `slow_ns` more.
+    /// Fraction of requests whose answers are held back for another `slow_ns`.
     pub slow_fraction: f64,
-    /// How much longer the slow ones take, in nanoseconds.
+    /// How much longer slow requests take, in nanoseconds.
     pub slow_ns: Nanos,
     /// The faults that have names.
     pub named: Vec<Occurrence>,
@@ -123,14 +126,14 @@ pub struct Faults {
 /// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Answered this many nanoseconds after the first request of all.
+    /// Answered this many nanoseconds after the very first request.
     Answer(Nanos),
     /// Never answered.
     Drop,
 }
 
 impl Faults {
-    /// Whether every answer is sent at once, as it is.
+    /// Whether every answer is sent at once and unchanged.
     pub(super) fn is_prompt(&self) -> bool {
         self.capacity.is_none()
             && self.delay == Delay::None
@@ -140,8 +143,8 @@ impl Faults {
             && !self.named.iter().any(|it| !matches!(it.fault, Fault::Lie(_)))
     }
 
-    /// The fault that a request has, if any, apart from lies; `now` is in nanoseconds after the
-    /// first request.
+    /// The fault of a request, if any, apart from lies; `now` is in nanoseconds after the first
+    /// request.
     pub(super) fn of_request(&self, now: Nanos, random: &mut Xoshiro256PlusPlus) -> Option<Fault> {
         let requests = self.named.iter().filter(|it| !matches!(it.fault, Fault::Lie(_)));
         let mut due = requests.filter(|it| it.is_due(now));
@@ -168,7 +171,7 @@ pub(super) fn chance(random: &mut Xoshiro256PlusPlus, fraction: f64) -> bool {
     fraction > 0.0 && uniform(random) < fraction
 }
 
-/// At least 0, below 1.
+/// A number from 0 up to but not including 1.
 pub(super) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,16 +1,16 @@
-//! The stand-in CouchDB: an in-memory server which answers on CouchDB's wire.
+//! The stand-in CouchDB: an in-memory server that speaks CouchDB's protocol.
 //!
-//! It is a stand-in and **not a database**: nothing is written to a disk, there are no conflict
-//! trees, no views, no attachments and no replication. It exists so that a run needs no server, so
-//! that the client's own ceiling can be measured, and so that faults can be scripted.
+//! It is a stand-in and **not a database**: nothing is written to a disk, and there are no conflict
+//! trees, views, attachments or replication. It exists so that a run needs no server, so that the
+//! client's own ceiling can be measured, and so that faults can be scripted.
 //!
-//! This room knows CouchDB's statuses, bodies and revision rules and shares no CouchDB code with
-//! the client's driver, so that one bug cannot hide in both. It imports nothing of ours but
-//! `clock`.
+//! This room knows CouchDB's statuses, bodies and revision rules, and shares no CouchDB code with
+//! the client's driver, so that one bug cannot hide in both. Of springload's own code it imports
+//! only `clock`.
 //!
-//! What differs from CouchDB on purpose:
+//! Deliberate differences from CouchDB:
 //! * losing branches of a replicated document (`new_edits: false`) are dropped, not kept;
-//! * `_local/` documents are plain documents: they count and they are listed;
+//! * `_local/` documents are plain documents: they are counted and listed;
 //! * `?batch=ok` is applied at once, although its answer carries no revision;
 //! * attachments, views, Mango and replication answer 405 or 501, never a made-up success.
 
@@ -44,7 +44,7 @@ use std::time::Duration;
 /// How a stand-in behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Name and password of the only user, a server admin. Without it everybody is an admin.
+    /// Name and password of the only user, a server admin. Without it, everybody is an admin.
     pub admin: Option<(String, String)>,
     /// The lifetime of a session cookie, in nanoseconds.
     pub session_ns: Nanos,
@@ -54,14 +54,15 @@ pub struct Options {
     pub mode: Mode,
     /// What happens to the answers.
     pub faults: Faults,
-    /// What is told when each request came and was answered.
+    /// The log in which the times of each request and its answer are entered.
     pub log: Option<Log>,
-    /// How long a client may take for a request, and for the next one. The null responder bounds
-    /// only the first.
+    /// How long a client may take to send a request, and the next one. The null responder limits
+    /// only the former.
     pub patience: Duration,
     /// The most connections at a time; others wait to be accepted.
     pub most_connections: usize,
-    /// Pin each serving thread to a processor, starting with the last: for clients in this process.
+    /// Whether to pin each serving thread to a processor, starting with the last: for clients in
+    /// this process.
     pub pinned: bool,
 }
 
@@ -81,11 +82,11 @@ impl Default for Options {
     }
 }
 
-/// What answers the requests.
+/// The engine that answers the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The stand-in CouchDB, which keeps documents in memory.
     Couch,
-    /// A responder which stores nothing and answers every request as if it had succeeded.
+    /// A responder that stores nothing and answers every request as if it had succeeded.
     Null,
 }

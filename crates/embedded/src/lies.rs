@@ -1,7 +1,7 @@
 //! Lies about data: what a stand-in acknowledges without doing it, or returns although it is not
 //! what is stored.
 //!
-//! Knows neither HTTP nor documents; `couch::store` tells them.
+//! Knows nothing about HTTP or documents; `couch::store` tells the lies.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use super::turnstile::Gate;
 /// A lie about a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// A create or update is acknowledged, but not carried out.
+    /// A create or update is acknowledged but not carried out.
     DropAcknowledged,
-    /// A create or update is acknowledged, and carried out a hundred writes later.
+    /// A create or update is acknowledged, but only carried out a hundred writes later.
     LateWrite,
-    /// A deletion is acknowledged, but not carried out.
+    /// A deletion is acknowledged but not carried out.
     DropDelete,
     /// A deletion is carried out, and undone a hundred writes later.
     UndoDelete,
-    /// A read returns the right revision with other content.
+    /// A read returns the right revision with the wrong content.
     WrongBody,
-    /// A read returns the revision before the current one.
+    /// A read returns the previous revision.
     OldRevision,
-    /// A feed has a change twice.
+    /// A feed contains a change twice.
     DuplicateChange,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Liar {
 }
 
 impl Liar {
-    /// One that tells the lies of the gate's faults.
+    /// A liar for the lies among the gate's faults.
     pub(super) fn new(gate: Arc<Gate>) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(gate.faults().seed);
         Self { gate, random }
@@ -57,7 +57,7 @@ impl Liar {
         for it in gate.faults().named.iter().filter(|it| it.fault == Fault::Lie(lie)) {
             told |= it.is_due(gate.elapsed_ns()) && chance(&mut self.random, it.fraction);
         }
-        // What is to be undone is counted when that happens.
+        // A deletion that will be undone is counted at that time.
         if told && lie != Lie::UndoDelete {
             self.count(lie);
         }

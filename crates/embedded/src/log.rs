@@ -1,6 +1,6 @@
 //! The log of a server: when each request arrived and when it was answered, by the server's clock.
 //!
-//! Connections only pass two numbers on; a thread of its own writes them a few times a second.
+//! Connections just pass on two numbers; a separate thread writes them a few times per second.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,19 +17,19 @@ const HEAD: &[u8] = b"arrived_us,answered_us\n";
 /// The time between two rounds of writing.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// When a request arrived, and when it was answered, if it was: nanoseconds after the first.
+/// When a request arrived, and when it was answered, if at all: nanoseconds after the first.
 type Entry = (Nanos, Option<Nanos>);
 
-/// A log that is being written. Ends with its last clone.
+/// A log that is being written. Ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Log(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     entries: Sender<Entry>,
-    /// Nothing more comes.
+    /// Whether no more entries are coming.
     ended: Arc<AtomicBool>,
-    /// The thread that writes, until it was asked how it ended.
+    /// The writing thread, until its result has been taken.
     writer: Mutex<Option<JoinHandle<io::Result<()>>>>,
 }
 
@@ -37,7 +37,7 @@ impl Log {
     /// Writes a log to `file`.
     ///
     /// # Errors
-    /// When its first line cannot be written.
+    /// If its first line cannot be written.
     pub fn start(file: impl Write + Send + 'static) -> io::Result<Self> {
         let mut file = BufWriter::with_capacity(1 << 16, file);
         file.write_all(HEAD)?;
@@ -50,22 +50,22 @@ impl Log {
         Ok(Self(Arc::new(Inner { entries, ended, writer })))
     }
 
-    /// Has an entry written, soon.
+    /// Queues an entry, to be written soon.
     pub(super) fn enter(&self, arrived: Nanos, answered: Option<Nanos>) {
-        // Fails when the log could not be written any more, which `finish` tells.
+        // Fails if the log can no longer be written, which `finish` reports.
         let _ = self.0.entries.send((arrived, answered));
     }
 
-    /// Whether it could not be written any more; `finish` tells why.
+    /// Whether the log can no longer be written; `finish` says why.
     pub fn has_failed(&self) -> bool {
         let writer = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Writes what is left. Nothing is to be entered after that.
+    /// Writes whatever is left. Nothing may be entered after that.
     ///
     /// # Errors
-    /// When not everything could be written. Told once.
+    /// If not everything could be written. Reported only once.
     pub fn finish(&self) -> io::Result<()> {
         self.0.finish()
     }
@@ -73,7 +73,7 @@ impl Log {
 
 impl Inner {
     fn finish(&self) -> io::Result<()> {
-        // The entries themselves are passed on by the channel.
+        // The channel takes care of passing on the entries themselves.
         self.ended.store(true, Ordering::Release);
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         match writer.map(JoinHandle::join) {
@@ -86,14 +86,14 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Whoever wants to know has asked.
+        // Anyone who wants to know the result has called `finish`.
         let _ = self.finish();
     }
 }
 
 fn write(mut file: impl Write, coming: &Receiver<Entry>, ended: &AtomicBool) -> io::Result<()> {
     loop {
-        // Before the last round, so that it is whole.
+        // Read before the last round, so that the round is complete.
         let last = ended.load(Ordering::Acquire);
         for (arrived, answered) in coming.try_iter() {
             write!(file, "{},", arrived / 1000)?;
@@ -114,7 +114,7 @@ fn write(mut file: impl Write, coming: &Receiver<Entry>, ended: &AtomicBool) -> 
 mod tests {
     use super::*;
 
-    /// A disk with so much room left, in bytes.
+    /// A disk with this much room left, in bytes.
     struct Disk(Arc<Mutex<Vec<u8>>>, usize);
 
     impl Write for Disk {
@@ -151,7 +151,7 @@ mod tests {
         lines.dedup();
         assert!(lines.len() == 1000 && lines.contains(&"999,999"), "{}", lines.len());
         assert!(!log.has_failed());
-        // It was told.
+        // It was reported already.
         log.finish().unwrap();
     }
 

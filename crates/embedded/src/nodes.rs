@@ -1,5 +1,5 @@
-//! Several nodes of one stand-in: each listens on an address of its own, and all have the same
-//! documents. Each can be stopped and started again, or stand still.
+//! Several nodes of one stand-in: each listens on its own address, and all have the same documents.
+//! Each can be stopped and started again, or frozen.
 
 use super::server::bind;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// How long a node waits before it tries again to listen on its address.
+/// How long a node waits before it tries to listen on its address again.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// What a node does.
@@ -17,9 +17,9 @@ const AGAIN: Duration = Duration::from_millis(20);
 pub enum NodeState {
     /// It answers.
     Up,
-    /// It answers nothing, and keeps its connections, as a stopped process does.
+    /// It answers nothing but keeps its connections, as a stopped process does.
     Still,
-    /// Nothing listens, and all its connections were closed, as after the death of a process.
+    /// Nothing listens and all connections are closed, as after the death of a process.
     Down,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    /// That of a node that is up.
+    /// The switch of a node that is up.
     pub(super) fn new(quorum: &Arc<Quorum>) -> Self {
         let (state, listens) = (watch::Sender::new(NodeState::Up), watch::Sender::new(true));
         Self { state, listens, quorum: quorum.clone() }
@@ -60,7 +60,7 @@ impl Switch {
         Node { address, state: self.state.subscribe(), listens: self.listens.clone() }
     }
 
-    /// Has the node do something else.
+    /// Puts the node into another state.
     pub(super) fn set(&self, state: NodeState) {
         let before = self.state.send_replace(state);
         match (before == NodeState::Up, state == NodeState::Up) {
@@ -71,7 +71,7 @@ impl Switch {
     }
 }
 
-/// A node as its tasks see it.
+/// A node as seen by its tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     address: SocketAddr,
@@ -81,9 +81,9 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Serves a connection while the node is up. While it stands still, so does the connection;
-    /// when it is down, the connection is closed, after the listener: whoever connects again at
-    /// once is refused, and is not let in by a node that dies.
+    /// Serves a connection while the node is up. While the node stands still, so does the
+    /// connection. When it goes down, the connection is closed, after the listener, so that a
+    /// client that reconnects at once is refused rather than accepted by a dying node.
     pub(super) async fn during(mut self, connection: impl Future<Output = ()>) {
         let mut connection = std::pin::pin!(connection);
         self.until_down(connection.as_mut()).await;
@@ -96,7 +96,7 @@ impl Node {
         }
     }
 
-    /// Does `work` while the node is up, until it is down.
+    /// Does `work` while the node is up, until it goes down.
     async fn until_down(&mut self, work: impl Future<Output = ()>) {
         let mut work = std::pin::pin!(work);
         loop {
@@ -119,7 +119,7 @@ impl Node {
         }
     }
 
-    /// Accepts with `accept` whenever the node is up.
+    /// Accepts connections with `accept` whenever the node is up.
     pub(super) async fn listen<W: Future<Output = ()>>(
         mut self,
         listener: TcpListener,

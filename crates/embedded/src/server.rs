@@ -19,13 +19,13 @@ use super::null::{self, Script, histogram};
 use super::turnstile::Gate;
 use super::{Mode, Options};
 
-/// Connections which may wait to be accepted.
+/// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
 /// Listens on an address such as `127.0.0.1:0`.
 ///
 /// # Errors
-/// When the address does not resolve, or cannot be listened on.
+/// If the address does not resolve, or cannot be listened on.
 pub fn bind(address: &str) -> io::Result<TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
     for address in address.to_socket_addrs()? {
@@ -46,7 +46,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// The URL for a client on this machine of what listens there.
+/// The URL of this listener for a client on this machine.
 fn url_of(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
@@ -54,7 +54,7 @@ fn url_of(mut address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// What answers on a connection.
+/// The engine that answers on a connection.
 #[derive(Clone, Debug)]
 enum Engine {
     Couch(Arc<SharedState>, Arc<Gate>),
@@ -87,16 +87,17 @@ impl StandIn {
     /// Starts serving on new threads.
     ///
     /// # Errors
-    /// When a thread, a runtime or the listener cannot be set up.
+    /// If a thread, a runtime or the listener cannot be set up.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         Self::start_nodes(vec![listener], options)
     }
 
-    /// Starts serving on new threads, as one node on each of the listeners, of which there must be
-    /// one. If there are several, writes are answered 202 while fewer than a majority is up.
+    /// Starts serving on new threads, with one node on each of the listeners, of which there must
+    /// be at least one. If there are several, writes are answered 202 while fewer than a majority
+    /// is up.
     ///
     /// # Errors
-    /// When a thread, a runtime or a listener cannot be set up.
+    /// If a thread, a runtime or a listener cannot be set up.
     pub fn start_nodes(listeners: Vec<TcpListener>, options: Options) -> io::Result<Self> {
         let quorum = Quorum::of(listeners.len());
         let several = listeners.len() > 1;
@@ -164,14 +165,14 @@ impl StandIn {
         self.nodes.iter().map(|(address, _)| url_of(*address)).collect()
     }
 
-    /// Has one of several nodes, counted from 0, do something else.
+    /// Puts one of several nodes, counted from 0, into another state.
     pub fn set_node(&self, node: usize, state: NodeState) {
         if let Some((_, switch)) = self.nodes.get(node) {
             switch.set(state);
         }
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -181,14 +182,14 @@ impl StandIn {
         url_of(self.address)
     }
 
-    /// What it has counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> Counters {
         self.engine.tally().snapshot()
     }
 
     /// How long the null responder took from reading a request to writing its answer, in
     /// nanoseconds, as measured by the responder. An answer may be counted slightly after the
-    /// client has it. Empty in [`Mode::Couch`].
+    /// client has received it. Empty in [`Mode::Couch`].
     pub fn served(&self) -> Histogram<u64> {
         let mut merged = histogram();
         for served in &self.served {
@@ -219,7 +220,7 @@ impl StandIn {
             if pinned {
                 crate::cores::pin_from_last(index);
             }
-            // Connections are tasks of this runtime: they end with it.
+            // Connections are tasks of this runtime and end with it.
             runtime.block_on(async {
                 tokio::select! {
                     () = work => {}
@@ -251,7 +252,7 @@ struct Worker {
     served: Arc<Mutex<Histogram<u64>>>,
 }
 
-/// The place of a connection among those that are served at once, and the node that it came to, if
+/// The place of a connection among those served at the same time, and the node that it came to, if
 /// there are several.
 type Place = (OwnedSemaphorePermit, Option<Node>);
 
@@ -271,10 +272,10 @@ fn spawn(
 }
 
 impl Worker {
-    /// Serves a connection, which gives its place to another when it ends.
+    /// Serves a connection, which frees its place for another when it ends.
     fn serve(&self, stream: TcpStream, number: u64, (permit, node): Place) {
         count(&self.engine.tally().connections);
-        // Without it answers may wait 40 ms, but they arrive.
+        // Without this, answers may be delayed by 40 ms, but they arrive.
         let _ = stream.set_nodelay(true);
         match &self.engine {
             Engine::Couch(shared, gate) => {
@@ -285,15 +286,15 @@ impl Worker {
             Engine::Null(script) => {
                 let connection =
                     null::serve(Arc::clone(script), Arc::clone(&self.served), stream, number);
-                // A client which closes the connection is not an error here.
+                // A client that closes the connection is not an error here.
                 spawn(async move { _ = connection.await }, permit, node);
             }
         }
     }
 }
 
-/// Accepts connections, whenever the node is up, and distributes them in turn to this thread and
-/// the `others`.
+/// Accepts connections whenever the node is up, and distributes them in turn to this thread and the
+/// `others`.
 async fn accept(
     listener: TcpListener,
     (worker, others, free): (Worker, Vec<mpsc::UnboundedSender<Arrival>>, Arc<Semaphore>),
@@ -327,7 +328,7 @@ async fn accept_on(
             None => worker.serve(stream, number, place),
             Some(other) => {
                 if let Ok(stream) = stream.into_std() {
-                    // The other thread ends only when this one does.
+                    // The other thread only ends when this one does.
                     let _ = other.send((stream, number, place));
                 }
             }

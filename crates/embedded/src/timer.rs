@@ -1,4 +1,5 @@
-//! A `timerfd`, for more precise sleep than tokio's timer with its resolution of a millisecond.
+//! A `timerfd`, for more precise sleeps than tokio's timer allows with its resolution of a
+//! millisecond.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,14 +12,14 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::{Nanos, SECOND_NS};
 
-/// A timer of one connection.
+/// The timer of one connection.
 pub(super) struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
     /// A timer on the current runtime.
     ///
     /// # Errors
-    /// When the process has no file descriptors left.
+    /// If the process has no file descriptors left.
     #[allow(
         deprecated,
         reason = "its safe substitute is unsafe to call; an OwnedFd keeps its side"
@@ -31,7 +32,7 @@ impl Timer {
     /// Waits for this many nanoseconds.
     ///
     /// # Errors
-    /// When the operating system refuses the timer.
+    /// If the operating system refuses the timer.
     pub(super) async fn sleep(&self, ns: Nanos) -> io::Result<()> {
         // Zero would disarm the timer.
         let ns = ns.max(1);

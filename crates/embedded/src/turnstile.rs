@@ -1,5 +1,5 @@
-//! Holds answers back, or drops them, according to the faults. One gate for the whole server, one
-//! turnstile for each connection.
+//! Holds answers back, or drops them, according to the faults. There is one gate for the whole
+//! server and one turnstile per connection.
 
 use std::io;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ pub(super) struct Gate {
     clock: Clock,
     /// How long a client may take for a request.
     patience: Duration,
-    /// When the first request was read; 0 before.
+    /// When the first request was read; 0 before that.
     first: AtomicU64,
     pub(super) happened: Happened,
 }
 
 impl Gate {
-    /// A gate that applies `faults`, waits so long for the rest of a request, and keeps a log.
+    /// A gate that applies `faults`, waits this long for the rest of a request, and keeps a log.
     pub(super) fn new(faults: Faults, patience: Duration, log: Option<Log>) -> Self {
         let queue = faults.capacity.map(Queue::new);
         let (clock, first) = (Clock::system(), AtomicU64::new(0));
@@ -49,7 +49,6 @@ impl Gate {
         self.patience
     }
 
-    /// What happens to answers.
     pub(super) const fn faults(&self) -> &Faults {
         &self.faults
     }
@@ -60,7 +59,7 @@ impl Gate {
         now.saturating_sub(self.first(now))
     }
 
-    /// What was counted, with the faults that have names.
+    /// All counters, including those of the named faults.
     pub(super) fn counters(&self, tally: &Tally) -> serde_json::Value {
         let mut counters = serde_json::json!(tally.snapshot());
         if !self.faults.named.is_empty() {
@@ -69,7 +68,7 @@ impl Gate {
         counters
     }
 
-    /// Whether every answer passes at once, as it is, and nobody wants to know when.
+    /// Whether every answer passes at once and unchanged, and nothing is logged.
     pub(super) fn is_open(&self) -> bool {
         self.faults.is_prompt() && self.log.is_none()
     }
@@ -88,7 +87,7 @@ impl Gate {
         self.queue.as_ref().map_or(read, |queue| queue.take(read, &self.faults.stalls))
     }
 
-    /// When the first request of all was read; `now` if this is the first.
+    /// When the very first request was read; `now` if this is the first.
     fn first(&self, now: Nanos) -> Nanos {
         match self.first.load(Ordering::Relaxed) {
             0 => match self.first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
@@ -108,18 +107,17 @@ pub(super) struct Turnstile {
 }
 
 impl Turnstile {
-    /// For the connection with this number, which gives it its own random draws.
+    /// The passage of the connection with this number, which gives it its own random draws.
     pub(super) fn new(gate: Arc<Gate>, number: u64) -> Self {
         let seed = gate.faults.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }
     }
 
-    /// The gate that it belongs to.
     pub(super) fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// The fault that a request read at `read` has, apart from lies; counts it.
+    /// The fault of a request read at `read`, apart from lies; counts it.
     pub(super) fn fault(&mut self, read: Nanos) -> Option<Fault> {
         let now = read.saturating_sub(self.gate.first(read));
         let fault = self.gate.faults.of_request(now, &mut self.random)?;
@@ -130,7 +128,7 @@ impl Turnstile {
     /// Waits until the answer to a request read at `read` is due; `false` if it is never due.
     ///
     /// # Errors
-    /// When the process has no file descriptors left for a timer.
+    /// If the process has no file descriptors left for a timer.
     pub(super) async fn pass(&mut self, read: Nanos) -> io::Result<bool> {
         let first = self.gate.first(read);
         let served = self.gate.serve(read.saturating_sub(first));

@@ -1,6 +1,6 @@
 //! Faults of the connection: what happens to the bytes of an answer on their way.
 //!
-//! Knows HTTP only so far as to find the end of a head.
+//! Knows just enough HTTP to find the end of a head.
 
 use std::io;
 use std::pin::Pin;
@@ -24,26 +24,26 @@ pub enum Wire {
     ResetBefore,
     /// The connection is reset in the middle of the answer.
     ResetDuring,
-    /// The request is carried out, and the connection is reset instead of an answer.
+    /// The request is carried out, and the connection is reset in place of an answer.
     ResetAfter,
-    /// The answer comes byte by byte.
+    /// The answer is sent byte by byte.
     SlowBytes,
     /// The connection is closed in the middle of the body.
     TruncateBody,
     /// The connection is closed after the head.
     EarlyClose,
-    /// The connection is closed after the answer, which does not say so.
+    /// The connection is closed after the answer, which does not announce it.
     IdleClose,
-    /// The answer comes twice.
+    /// The answer is sent twice.
     DuplicateAnswer,
-    /// After the answer comes another one, to a request that nobody has sent.
+    /// The answer is followed by another one, to a request that nobody sent.
     UnsolicitedAnswer,
 }
 
 /// The time between two bytes of a slow answer, in nanoseconds.
 const BETWEEN_BYTES_NS: Nanos = 1_000_000;
 
-/// An answer to a request that nobody has sent.
+/// An answer to a request that nobody sent.
 const UNSOLICITED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
     Content-Length: 12\r\n\r\n{\"ok\":true}\n";
 
@@ -56,7 +56,7 @@ pub(super) enum After {
     Ended,
 }
 
-/// The pieces in which an answer is sent, and what comes after them.
+/// The pieces in which an answer is sent, and what becomes of the connection after them.
 fn pieces(wire: Wire, answer: &[u8]) -> (Vec<&[u8]>, After) {
     let head = memmem::find(answer, b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
     let (kept, ended) = (After::Kept, After::Ended);
@@ -75,7 +75,7 @@ fn pieces(wire: Wire, answer: &[u8]) -> (Vec<&[u8]>, After) {
 /// Sends an answer with a fault.
 ///
 /// # Errors
-/// When the other side is gone, or the process has no file descriptors left.
+/// If the other side is gone, or the process has no file descriptors left.
 pub(super) async fn play(stream: &TcpStream, wire: Wire, answer: &[u8]) -> io::Result<After> {
     let (pieces, after) = pieces(wire, answer);
     if wire == Wire::SlowBytes {
@@ -86,7 +86,7 @@ pub(super) async fn play(stream: &TcpStream, wire: Wire, answer: &[u8]) -> io::R
         }
         return Ok(after);
     }
-    // In one go, as far as the system lets it: what is too much comes with what is right.
+    // All at once, as far as the system allows: any excess arrives together with the right answer.
     write(stream, &pieces.concat()).await?;
     if matches!(wire, Wire::ResetBefore | Wire::ResetDuring | Wire::ResetAfter) {
         // Without lingering, closing is a reset.
@@ -111,7 +111,7 @@ async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     stream: Arc<TcpStream>,
-    /// What the server writes is not sent: it was sent already.
+    /// Whether the server's output is discarded, because it was sent already.
     muted: Arc<AtomicBool>,
 }
 
@@ -121,13 +121,12 @@ impl Shared {
         Self { stream: Arc::new(stream), muted: Arc::default() }
     }
 
-    /// Whether what the server writes is sent from now on.
+    /// Sets whether the server's output is discarded from now on.
     pub(super) fn mute(&self, muted: bool) {
-        // All of a connection happens in one thread.
+        // Everything about a connection happens on one thread.
         self.muted.store(muted, Ordering::Relaxed);
     }
 
-    /// The stream itself.
     pub(super) fn stream(&self) -> &TcpStream {
         &self.stream
     }

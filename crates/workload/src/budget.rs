@@ -9,7 +9,7 @@ use std::ops::Index;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Separates the draws of shared budgets from other uses of the same seed.
+/// Keeps the draws of shared budgets apart from other uses of the same seed.
 const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 
 /// The number of kinds that can be in a mix.
@@ -178,13 +178,13 @@ impl Mix {
     }
 }
 
-/// The share of connection `k` of `connections` in `all`: the first ones get the remainder.
+/// The share of connection `k` of `connections` in `all`; the first ones get the remainder.
 pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
     let (k, connections) = (k as u64, connections as u64);
     all / connections + (k < all % connections) as u64
 }
 
-/// What one connection still has to do.
+/// The operations that one connection still has to do.
 #[derive(Clone, Debug)]
 pub enum Budget {
     /// This many of each kind, in random order.
@@ -195,8 +195,8 @@ pub enum Budget {
     Endless(Mix),
 }
 
-/// What several connections of one thread still have to do. The seed decides the order of kinds,
-/// whichever connection takes them, as long as each has a document for its kind.
+/// The operations that several connections of one thread still have to do. The seed decides the
+/// order of kinds, whichever connection takes them, as long as each has a document for its kind.
 #[derive(Debug)]
 pub struct SharedBudget {
     left: [AtomicU64; KINDS_MIXED],
@@ -205,7 +205,7 @@ pub struct SharedBudget {
 }
 
 impl Budget {
-    /// How many operations it has, if they are counted for this connection alone.
+    /// How many operations there are, if they are counted for this connection alone.
     pub fn counted(&self) -> Option<u64> {
         match self {
             Self::Counted(left) => Some(left.sum()),
@@ -237,7 +237,7 @@ impl Budget {
         }
     }
 
-    /// The smallest change that makes `left` correct after an operation of `kind`.
+    /// Accounts for an operation of `kind`, with the smallest change that keeps `left` correct.
     pub fn spend(&mut self, kind: OpKind) {
         match self {
             Self::Counted(left) => left.take_one(kind),

@@ -42,7 +42,7 @@ impl BulkInsertPlan {
     }
 }
 
-/// Only a fill.
+/// A request for a fill alone.
 #[derive(Clone, Copy, Debug)]
 pub struct FillDemand(pub DocumentsAsked);
 
@@ -144,7 +144,7 @@ impl BulkInsert {
         Self { documents, keys, batch, persists: false, live }
     }
 
-    /// Resends a batch until it is answered, until the stage ends.
+    /// Resends a batch until it is answered or the stage ends.
     pub fn persisting(mut self) -> Self {
         self.persists = true;
         self

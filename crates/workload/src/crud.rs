@@ -9,7 +9,7 @@ use crate::op::{Answered, Class, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Separates the stream of operations from other uses of the same seed.
+/// Keeps the stream of operations apart from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"crud ops");
 
 /// The keys under which one connection creates documents: `next`, `next + step`, ...
@@ -37,8 +37,8 @@ pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op
     Op::single(OpKind::Create, key, None)
 }
 
-/// Reads, updates or deletes a stored document; for an update its next version is written. `looks`:
-/// what is read will be looked at.
+/// Reads, updates or deletes a stored document; an update writes its next version. `looks` says
+/// whether the document that is read will be looked at.
 #[inline]
 pub(super) fn on_stored<P: Pen>(
     documents: &Documents,
@@ -67,21 +67,21 @@ pub struct Crud {
     keys: KeySequence,
     /// The index in `live` of the current operation's document.
     place: usize,
-    /// Compares what is read, if that is wanted.
+    /// Compares what is read, if requested.
     verifier: Option<Box<Verifier<FromSchemas>>>,
-    /// What it works on with the other connections of its thread; `None`: it has documents of its
-    /// own.
+    /// What it works on together with the other connections of its thread; `None` if it has
+    /// documents of its own.
     shelf: Option<Arc<Shelf>>,
 }
 
-/// The documents that the connections of one thread work on together, so that one that is opened
-/// later has as many to choose from. A connection takes a document for an operation, and then puts
-/// it back. Only one thread uses it, so that it never waits for the lock.
+/// The documents that the connections of one thread work on together, so that a connection opened
+/// later has as many to choose from. A connection takes a document for an operation and then puts
+/// it back. Only one thread uses it, so it never waits for the lock.
 #[derive(Debug)]
 pub(super) struct Shelf(Mutex<(Live, KeySequence)>);
 
 impl Shelf {
-    /// These documents, and the keys of those that will be created.
+    /// These documents, and the keys of those to be created.
     pub(super) const fn new(live: Live, keys: KeySequence) -> Self {
         Self(Mutex::new((live, keys)))
     }
@@ -104,7 +104,7 @@ impl Crud {
         Self { documents, stream, budget, live, keys, place: 0, verifier: None, shelf: None }
     }
 
-    /// Sets whether what is read is compared with what was written.
+    /// Sets whether reads are compared with what was written.
     pub fn verifying(mut self, verify: bool) -> Self {
         self.verifier = verify::verifier(&self.documents, verify);
         self

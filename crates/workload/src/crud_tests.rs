@@ -1,4 +1,4 @@
-//! The workload with an exact model of a database.
+//! The workload against an exact model of a database.
 
 use super::*;
 use crate::Mix;
@@ -20,7 +20,7 @@ fn workload(budget: Budget, documents: u64) -> Crud {
     Crud::new(Arc::new(sample()), (7, 0), budget, live, keys)
 }
 
-/// Runs a workload with an exact model of a database; returns the operations done.
+/// Runs a workload against an exact model of a database and returns the operations done.
 fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
     let mut stored: BTreeMap<Key, u32> =
         (0..crud.live.known()).map(|i| (crud.live.at(i).key, 1)).collect();

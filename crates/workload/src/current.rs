@@ -1,4 +1,4 @@
-//! Iron Cushion's order: updates and deletes go to the document last created or read.
+//! Iron Cushion's order: updates and deletes go to the document created or read last.
 
 use super::budget::{Budget, Mix};
 use super::crud::{KeySequence, create, on_stored};
@@ -9,7 +9,7 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
-/// Separates this stream of operations from other uses of the same seed.
+/// Keeps this stream of operations apart from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"iron ops");
 
 /// The operations of one connection, with one current document at a time.
@@ -55,8 +55,8 @@ impl CurrentDocument {
         }
     }
 
-    /// Draws the next kind so that all counts can still be met: every delete needs its own create
-    /// or read before it, and updates need a document until the last of them.
+    /// Draws the next kind such that all counts can still be met: every delete needs its own create
+    /// or read before it, and updates need a document until the last of them is done.
     fn draw(&mut self) -> Option<OpKind> {
         let [creates, reads, updates, deletes] =
             [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete]
@@ -74,8 +74,8 @@ impl CurrentDocument {
         })
     }
 
-    /// The oldest document created and not yet read, else the next bulk document in a cycle; else
-    /// any existing one.
+    /// The oldest document created and not yet read, otherwise the next bulk document in a cycle,
+    /// or failing that any existing one.
     fn next_read(&self) -> Option<usize> {
         let there = |place: &usize| self.entries[*place].is_some();
         (self.next_created..self.entries.len())
@@ -123,7 +123,7 @@ impl Workload for CurrentDocument {
                     self.entries[self.reading] = None;
                 }
                 self.current = None;
-                // As in the original: what was created before a delete is not read again.
+                // As in the original: documents created before a delete are not read again.
                 self.next_created = self.entries.len();
             }
             (OpKind::Read, Err(Failure::NotFound)) => {

@@ -1,4 +1,4 @@
-//! Iron Cushion's order with a server where everything succeeds.
+//! Iron Cushion's order against a server where everything succeeds.
 
 use super::*;
 use crate::op::{Draft, Token};
@@ -12,7 +12,7 @@ fn token(number: u32) -> Token {
     Token { number, ..Token::default() }
 }
 
-/// Runs the workload with a server where everything succeeds; returns kinds and keys.
+/// Runs the workload against a server where everything succeeds; returns kinds and keys.
 fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let mut live = Live::default();
     (0..bulk).for_each(|key| live.add(Entry::new(key, 0, Some(token(1)))));

@@ -13,35 +13,36 @@ pub trait Demand: Debug {
     /// Adds the mistakes in the request itself.
     fn check(&self, ids: &Ids, mistakes: &mut Vec<Invalid>);
 
-    /// Adds the mistakes that depend on the number of connections. Called if there are no others.
+    /// Adds the mistakes that depend on the number of connections. Called only if there are no
+    /// others.
     fn check_shares(&self, _connections: usize, _mistakes: &mut Vec<Invalid>) {}
 
     /// The stages, in order.
     fn steps(&self) -> Vec<Step>;
 
-    /// The prefix of its documents' names, if the workload decides that.
+    /// The prefix of its documents' names, if the workload determines it.
     fn id_prefix(&self) -> Option<&str> {
         None
     }
 }
 
-/// A stage, except when its operations are due.
+/// A stage, without the times at which its operations are due.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The stored name of the stage.
     pub name: String,
     /// Its purpose.
     pub purpose: Purpose,
-    /// What is done.
+    /// What it does.
     pub work: WorkloadPlan,
-    /// When.
+    /// When its operations are due.
     pub timing: Timing,
 }
 
 /// When the operations of a stage are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// As fast as answers come, until all are done.
+    /// As fast as answers arrive, until all are done.
     Free,
     /// As requested for the run.
     Asked,
@@ -59,8 +60,8 @@ pub trait Offer {
     /// Makes a request from the workload's name and the flags of `run`.
     ///
     /// # Errors
-    /// A flag that does not apply to the workload; or, if `run` lacks the flags that it needs, the
-    /// verb to use.
+    /// A flag that does not apply to the workload; or, if `run` lacks the flags that the workload
+    /// needs, the verb to use instead.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid>;
 }
 
@@ -69,25 +70,25 @@ pub trait Offer {
 pub struct RunAsked {
     /// Documents to insert first, and the size of a request.
     pub documents: DocumentsAsked,
-    /// The batch was given and is not a default.
+    /// Whether the batch size was given, rather than a default.
     pub own_batch: bool,
-    /// The mix; `None`: the workload's own.
+    /// The mix; `None` stands for the workload's own.
     pub mix: Option<Mix>,
     /// How documents are named.
     pub ids: Ids,
-    /// The flags that were given, of those that not every workload supports.
+    /// The flags that were given and that not every workload supports.
     pub given: Vec<&'static str>,
 }
 
 impl RunAsked {
-    /// Refuses flags that have no effect on a workload.
+    /// Refuses flags that have no effect on the workload.
     pub(super) fn refuse(&self, flags: &[&str], problem: &str) -> Result<(), Invalid> {
         let Some(flag) = self.given.iter().find(|it| flags.contains(it)) else { return Ok(()) };
         Err(Invalid::new(*flag, problem, "leave this out, or --workload"))
     }
 }
 
-/// A placeholder for an invalid workload, once that mistake has been reported.
+/// A placeholder for an invalid workload, after the mistake has been reported.
 pub fn nothing(asked: &RunAsked) -> Arc<dyn Demand> {
     Arc::new(FillDemand(asked.documents))
 }
@@ -99,7 +100,7 @@ pub struct DocumentsAsked {
     pub documents: Flagged<u64>,
     /// Documents in one request.
     pub batch: Flagged<u64>,
-    /// Operations after that; `None`: until time is up.
+    /// Operations after that; `None` means until time is up.
     pub operations: Flagged<Option<u64>>,
     /// The warm-up before they are measured, in nanoseconds.
     pub warmup_ns: u64,
@@ -119,14 +120,13 @@ impl DocumentsAsked {
         }
     }
 
-    /// The fill.
     pub(super) fn fill(&self) -> BulkInsertPlan {
         let batch = self.batch.value.clamp(1, MOST_BATCH) as u32;
         BulkInsertPlan { documents: self.documents.value, batch }
     }
 
-    /// The fill, the warm-up and the main stage, if requested. `work` plans a number of operations,
-    /// `name` is that of the main stage.
+    /// The fill, the warm-up and the main stage, if requested. `work` plans a given number of
+    /// operations, `name` is that of the main stage.
     pub(super) fn steps(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Two workloads as one type: the loop is compiled for both at once.
+//! Two workloads as one type, so that the loop is compiled for both at once.
 
 use super::{Check, Workload};
 use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
@@ -11,7 +11,7 @@ pub(super) enum Either<A, B> {
 }
 
 impl<A, B> Either<A, B> {
-    /// The first, where it is that.
+    /// The first, if it is that one.
     pub(super) fn one(self) -> Option<A> {
         match self {
             Self::One(one) => Some(one),

@@ -1,4 +1,4 @@
-//! A mix in which a few documents get most of the reads, as for a cache in front of a disk.
+//! A mix in which a few documents get most of the reads, as with a cache in front of a disk.
 
 use super::crud::{create, draw_kind, on_stored};
 use super::live::{Entry, Live};
@@ -15,11 +15,11 @@ use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Separates the stream of operations from other uses of the same seed.
+/// Keeps the stream of operations apart from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"hot docs");
 /// One in this many documents is hot.
 const ONE_IN: usize = 100;
-/// The share of the reads that goes to them.
+/// The share of reads that go to hot documents.
 const READS: f64 = 0.9;
 
 /// A mix of single-document operations with hot documents.
@@ -27,7 +27,7 @@ const READS: f64 = 0.9;
 pub struct HotPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Total number of operations; `None`: until time is up.
+    /// Total number of operations; `None` means until time is up.
     pub operations: Option<u64>,
 }
 
@@ -171,12 +171,12 @@ pub struct HotLane {
     keys: KeySequence,
     /// Whether the current operation's document is hot, and its index.
     place: (bool, usize),
-    /// Compares what is read, if that is wanted.
+    /// Compares what is read, if requested.
     verifier: Option<Box<Verifier<FromSchemas>>>,
 }
 
 impl HotLane {
-    /// The operations of connection `of.1` in a run with the seed `of.0`.
+    /// The operations of connection `of.1` in a run with seed `of.0`.
     fn new(
         documents: Arc<Documents>,
         of: (u64, u64),
@@ -297,7 +297,7 @@ mod tests {
         let hottest: u64 = counts[..10].iter().sum();
         // Four standard deviations of a binomial with p = 0.9: 4 * sqrt(9,000) = 379.
         assert!(hottest.abs_diff(90_000) < 379, "{hottest} of {draws} reads");
-        // Among the hot ones p = 0.09: 4 * sqrt(8,190) = 362.
+        // Among the hot ones, p = 0.09: 4 * sqrt(8,190) = 362.
         assert!(counts[..10].iter().all(|it| it.abs_diff(9_000) < 362), "{:?}", &counts[..10]);
         assert_eq!(counts.len(), 1_000, "the others are read, too");
     }

@@ -39,7 +39,7 @@ use crate::op::{Answered, Failure, Finding, Op, OpKind, Pen, Reply};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-// A workload is its file and its line here: its stored name, its module, and its settings.
+// A workload consists of its file and one line here: its stored name, its module and its settings.
 workloads! {
     "bulk_insert" => bulk_insert::BulkInsertPlan,
     "crud" => mixed::MixedPlan,
@@ -52,13 +52,13 @@ workloads! {
 
 /// The source of one connection's operations.
 pub trait Workload {
-    /// Its operations are requests from a list that the driver has; all others are on documents.
+    /// Whether its operations are requests from the driver's list; all others are on documents.
     const LISTED: bool = false;
 
-    /// Makes the next operation; its names and documents are written with `pen`. `None` at the end.
+    /// Makes the next operation, writing its names and documents with `pen`. `None` at the end.
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op>;
 
-    /// Receives the result of the last operation from `next`, and returns its check of the data.
+    /// Takes the result of the last operation from `next`, and returns its check of the data.
     fn observe(
         &mut self,
         op: &Op,
@@ -66,13 +66,13 @@ pub trait Workload {
         answered: &Answered<'_>,
     ) -> Check;
 
-    /// What was wrong, after a check that failed; taken once.
+    /// What was wrong, after a check that failed; can be taken once.
     fn finding(&mut self) -> Option<Finding> {
         None
     }
 
-    /// The result for the next of several documents that were compared. What was wrong with it is
-    /// the next finding.
+    /// The result for the next of several documents that were compared. If it failed, the next
+    /// finding says what was wrong.
     fn compared(&mut self) -> Option<Result<(), Failure>> {
         None
     }
@@ -88,7 +88,7 @@ pub trait Workload {
 pub enum Check {
     /// Not checked.
     Unchecked,
-    /// Compared with what was written: the result.
+    /// Compared with what was written, with this result.
     Checked(Result<(), Failure>),
     /// Several documents were compared; [`Workload::compared`] has the results.
     Several,

@@ -28,7 +28,7 @@ macro_rules! workloads {
         /// Makes a request from the name of a workload and the flags of `run`.
         ///
         /// # Errors
-        /// An unknown name, or a flag that does not apply to the workload.
+        /// If the name is unknown, or a flag does not apply to the workload.
         pub fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
             $(if $module::$Plan::NAMES.iter().any(|(known, _)| *known == name) {
                 return $module::$Plan::demand(name, asked);

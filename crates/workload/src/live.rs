@@ -25,7 +25,7 @@ impl Entry {
 /// What may have been carried out on a document since its last known version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Nothing: all that was sent had an answer.
+    /// Nothing: everything that was sent had an answer.
     None,
     /// An update.
     Update,
@@ -36,17 +36,15 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Whether there may be an update.
     pub(super) const fn may_update(self) -> bool {
         matches!(self, Self::Update | Self::Either)
     }
 
-    /// Whether it may have been deleted.
     pub(super) const fn may_delete(self) -> bool {
         matches!(self, Self::Delete | Self::Either)
     }
 
-    /// This and another.
+    /// The combination of this and another doubt.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             (one, Self::None) | (Self::None, one) => one,
@@ -72,8 +70,8 @@ impl Doubt {
 pub struct Live {
     known: Vec<Entry>,
     lost: Vec<(Entry, Doubt)>,
-    /// Writes without an answer that a read has not shown: they may be carried out yet, until
-    /// another write has changed the document.
+    /// Writes without an answer that no read has shown: they may yet be carried out, until another
+    /// write changes the document.
     late: BTreeMap<Key, Doubt>,
 }
 
@@ -119,7 +117,7 @@ impl Live {
         doubt.and(self.late.get(&self.at(place).key).copied().unwrap_or(Doubt::None))
     }
 
-    /// The document at `place` is stored with another token.
+    /// Notes that the document at `place` is now stored with another token.
     #[inline]
     pub fn set(&mut self, place: usize, version: u32, token: Option<Token>) {
         if let Some(entry) = self.known.get_mut(place) {
@@ -130,7 +128,7 @@ impl Live {
         }
     }
 
-    /// The document at `place` no longer exists.
+    /// Notes that the document at `place` no longer exists.
     pub fn remove(&mut self, place: usize) {
         if place < self.known.len() {
             self.known.swap_remove(place);
@@ -139,7 +137,7 @@ impl Live {
         }
     }
 
-    /// The token of the document at `place` is no longer known.
+    /// Notes that the token of the document at `place` is no longer known.
     pub fn lose(&mut self, place: usize, doubt: Doubt) {
         if place < self.known.len() {
             let entry = self.known.swap_remove(place);
@@ -167,8 +165,8 @@ impl Live {
         self.late.append(&mut other.late);
     }
 
-    /// What became of the document at `place`. `version` is the one that a read has found, if that
-    /// was looked at. Returns whether the document is gone.
+    /// Takes the outcome of an operation on the document at `place`. `version` is the version that
+    /// a read found, if that was checked. Returns whether the document is gone.
     #[inline]
     pub fn observe(
         &mut self,

@@ -22,7 +22,7 @@ type Lane = Either<Crud, CurrentDocument>;
 pub struct MixedPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Total number of operations; `None`: until time is up.
+    /// Total number of operations; `None` means until time is up.
     pub operations: Option<u64>,
     /// Which documents operations go to.
     pub order: CrudOrder,
@@ -34,7 +34,7 @@ pub struct MixedPlan {
 pub enum CrudOrder {
     /// Any of the connection's documents, all equally likely.
     Uniform,
-    /// Iron Cushion's: the document last created or read; counts are the same on every connection.
+    /// Iron Cushion's: the document created or read last; counts are the same on every connection.
     Current,
 }
 
@@ -63,8 +63,8 @@ impl MixedPlan {
         stock.take_live().into_iter().enumerate().map(make).collect()
     }
 
-    /// The operations of connections of which more may be opened: those of a thread share all
-    /// documents that it has.
+    /// The operations of connections whose number may grow: those of a thread share all of its
+    /// documents.
     fn shelved(
         &self,
         cx: &LaneContext,
@@ -95,7 +95,7 @@ impl MixedPlan {
     /// The operations of each connection: those of the warm-up with a new budget, or new ones.
     fn uniform(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<Crud> {
         let budgets = budgets(cx, |k| self.budget(k, cx.connections));
-        // The connections of a thread have the same budget, however many they become.
+        // The connections of a thread have the same budget, however many there will be.
         let shards = cx.sharing.unwrap_or(1);
         let later =
             (cx.connections..cx.connections + cx.spare).map(|k| budgets[k % shards].clone());
@@ -119,7 +119,7 @@ impl MixedPlan {
     }
 }
 
-/// A connection is only opened where there are at least so many documents for each.
+/// A connection is only opened if there are at least this many documents for each.
 const DOCUMENTS_EACH: u64 = 10;
 
 /// The largest weight.
@@ -132,7 +132,7 @@ pub struct MixedDemand {
     pub asked: DocumentsAsked,
     /// The relative weights.
     pub mix: Flagged<Mix>,
-    /// The flag that gives connections more documents.
+    /// The flag with which connections get more documents.
     pub more_documents: &'static str,
     /// Which documents operations go to.
     pub order: CrudOrder,
@@ -221,8 +221,8 @@ pub(super) fn too_few_documents(
     })
 }
 
-/// The budget of each connection, alone or shared with the others of its thread: then one that
-/// waits for a slow answer leaves nothing behind for the end.
+/// The budget of each connection, alone or shared with the others of its thread: if shared, a
+/// connection that waits for a slow answer leaves nothing behind for the end.
 pub(super) fn budgets(cx: &LaneContext, own: impl Fn(usize) -> Budget) -> Vec<Budget> {
     let connections = cx.connections;
     let Some(shards) = cx.sharing else { return (0..connections).map(own).collect() };

@@ -1,4 +1,4 @@
-//! What a workload has written, made again from key and version and compared with what is found.
+//! What a workload wrote, generated again from key and version and compared with what is found.
 
 use super::same;
 use crate::op::Key;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// wrong content.
 const OLDER: u32 = 16;
 
-/// What a workload has written. It is a function of key and version.
+/// What a workload wrote. It is a function of key and version.
 pub trait Original: Debug + Send {
     /// Appends the name of a document.
     fn write_id(&self, key: Key, out: &mut Vec<u8>);
@@ -21,7 +21,7 @@ pub trait Original: Debug + Send {
     /// How `document` differs from this version, in words.
     fn difference(&mut self, of: (Key, u32), document: &[u8]) -> String;
 
-    /// The version before this one whose content `document` has, of the last few and the first.
+    /// The earlier version whose content `document` has, out of the last few and the first.
     fn older(&mut self, (key, version): (Key, u32), document: &[u8]) -> Option<u32> {
         let mut older = (version.saturating_sub(OLDER)..version).rev().chain([0]);
         older.find(|&it| it < version && self.holds((key, it), document))
@@ -36,7 +36,7 @@ pub struct FromSchemas {
 }
 
 impl FromSchemas {
-    /// Those of `documents`.
+    /// The originals of `documents`.
     pub const fn new(documents: Arc<Documents>) -> Self {
         Self { documents, expected: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The purpose of a stage, whatever is done in it.
+//! The purpose of a stage, regardless of what is done in it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// It fills the database, and is measured.
+    /// Fills the database, and is measured.
     Fill,
-    /// It creates what a later stage needs, and does not count.
+    /// Creates what a later stage needs, and does not count.
     Prepare,
-    /// It does what the main stage does, and does not count.
+    /// Does what the main stage does, and does not count.
     WarmUp,
-    /// It is the subject of the run.
+    /// Is the subject of the run.
     Main,
-    /// It looks for what the others have written, and does not count.
+    /// Looks for what the other stages wrote, and does not count.
     Audit,
 }
 

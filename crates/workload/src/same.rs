@@ -8,22 +8,22 @@ const MOST_SHOWN: usize = 40;
 /// Whether `found`, as a database returned it, has the content of `expected`, a JSON object
 /// without white space. Members whose names begin with an underscore are the database's own.
 ///
-/// Numbers are compared by value, since CouchDB and others rewrite them; where `found` has a
-/// string for what is none, as text, since some databases keep nothing else.
+/// Numbers are compared by value, since CouchDB and others rewrite them. If `found` has a string
+/// for a value that is not one, they are compared as text, since some databases store nothing else.
 #[inline]
 pub(super) fn content(expected: &[u8], found: &[u8]) -> bool {
     // CouchDB ends its answers with a newline.
     is_exact(expected, found.trim_ascii_end()) || is_equal(expected, found)
 }
 
-/// Whether `found` is `expected` to the byte, after `_id` and `_rev` at most.
+/// Whether `found` equals `expected` byte for byte, except for a leading `_id` and `_rev`.
 #[inline]
 fn is_exact(expected: &[u8], found: &[u8]) -> bool {
     let Some(rest) = expected.strip_prefix(b"{").filter(|rest| rest.len() > 1) else {
         return false;
     };
     let Some(own) = found.strip_suffix(rest) else { return false };
-    // Four strings, of which none has a quote of its own.
+    // Four strings, none of which contains a quote.
     let quotes = || memchr::memchr_iter(b'"', own).count();
     own == b"{"
         || own.starts_with(b"{\"_id\":\"")
@@ -40,7 +40,7 @@ fn is_equal(expected: &[u8], found: &[u8]) -> bool {
     is_same_object(&expected, &found)
 }
 
-/// What the first difference is, in words; for two documents that are not the same.
+/// The first difference in words, for two documents that are not the same.
 pub(super) fn difference(expected: &[u8], found: &[u8]) -> String {
     let object = |text| serde_json::from_slice::<Map<String, Value>>(text);
     let (Ok(expected), Ok(found)) = (object(expected), object(found)) else {
@@ -102,7 +102,7 @@ mod tests {
         let sent = format!("{{\"_id\":\"1\",\"_rev\":\"1-a\",{rest}");
         assert!(exact(&sent));
         assert!(holds(&format!("{sent}\n")));
-        // A member that is not ours is no matter of bytes at the end.
+        // A matching end does not count after a foreign member, or on its own.
         assert!(!exact(&format!(r#"{{"_id":"1","_rev":"1-a","b":"c",{rest}"#)));
         assert!(!exact(&format!(r#"{{"_id":"1","_rev":"1-a","b":2,{rest}"#)));
         assert!(!exact(&format!(r#"{{"b":2,{rest}"#)));
@@ -130,13 +130,13 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_told() {
-        let told = |found: &str| difference(EXPECTED.as_bytes(), found.as_bytes());
-        assert_eq!(told(r#"{"_id":"1","a":"y","n":1}"#), r#"a "y" in place of "x""#);
-        assert_eq!(told(r#"{"_id":"1","a":"x","n":1}"#), "without o");
+        let shown = |found: &str| difference(EXPECTED.as_bytes(), found.as_bytes());
+        assert_eq!(shown(r#"{"_id":"1","a":"y","n":1}"#), r#"a "y" in place of "x""#);
+        assert_eq!(shown(r#"{"_id":"1","a":"x","n":1}"#), "without o");
         let more = r#"{"_id":"1","a":"x","n":1,"o":{"p":[1,true]},"z":1}"#;
-        assert_eq!(told(more), "with z in addition");
-        assert_eq!(told("x"), "other content, which is no JSON object");
-        let long = told(&format!(r#"{{"a":"{}"}}"#, "y".repeat(1_000)));
+        assert_eq!(shown(more), "with z in addition");
+        assert_eq!(shown("x"), "other content, which is no JSON object");
+        let long = shown(&format!(r#"{{"a":"{}"}}"#, "y".repeat(1_000)));
         assert!(long.len() < 80, "{long}");
     }
 

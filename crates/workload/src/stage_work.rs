@@ -15,7 +15,7 @@ pub trait StageWork {
     /// Whether it includes operations of this kind.
     fn does(&self, kind: OpKind) -> bool;
 
-    /// Adds what is wrong with settings that were stored, by this version or another, and perhaps
+    /// Adds what is wrong with stored settings, which may stem from another version or have been
     /// edited since. Mistakes name the members.
     fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>);
 
@@ -25,8 +25,8 @@ pub trait StageWork {
     /// What was planned, for reports; `count` formats numbers of things.
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String>;
 
-    /// Has `runner` run the stage, with what is in `stock`, and puts what later stages need back
-    /// into `stock`.
+    /// Has `runner` run the stage with the contents of `stock`, and puts whatever later stages need
+    /// back into `stock`.
     ///
     /// # Errors
     /// Those of `runner`.
@@ -37,7 +37,7 @@ pub trait StageWork {
         runner: R,
     ) -> Result<R::Output, R::Error>;
 
-    /// The fields of the documents that it writes; none if they are those of the run.
+    /// The fields of the documents that it writes; none if these are the run's documents.
     fn fields(&self) -> Vec<String> {
         Vec::new()
     }
@@ -47,13 +47,13 @@ pub trait StageWork {
         false
     }
 
-    /// What it fills the database with, if it does.
+    /// What it fills the database with, if it does so.
     fn fill(&self) -> Option<Fill> {
         None
     }
 
-    /// Sets the number of documents in a request of a fill to the same value for all fills, to
-    /// compare plans in which it does not matter.
+    /// Sets the number of documents per request to the same value for all fills, to compare plans
+    /// where it does not matter.
     fn forget_batch(&mut self) {}
 
     /// How many documents must be stored at the end for the run to succeed.
@@ -66,19 +66,19 @@ pub trait StageWork {
         false
     }
 
-    /// Whether connections write the same documents, so that the order of writes is not known.
+    /// Whether connections write the same documents, so that the order of writes is unknown.
     fn shares_documents(&self) -> bool {
         false
     }
 
     /// Whether each connection has its own operations even in an open loop, where normally the next
-    /// free one takes the next operation due.
+    /// free connection takes the next operation due.
     fn is_parted(&self) -> bool {
         false
     }
 
     /// Whether its connections share what they work on, so that an open loop may open more of them
-    /// as they are needed.
+    /// as needed.
     fn grows(&self) -> bool {
         false
     }
@@ -88,13 +88,13 @@ pub trait StageWork {
         false
     }
 
-    /// Whether each document that it writes is made from its number and version alone, so that an
-    /// audit can make it again.
+    /// Whether each document that it writes is generated from its number and version alone, so that
+    /// an audit can generate it again.
     fn is_auditable(&self) -> bool {
         false
     }
 
-    /// What makes again what it has written, if it is auditable.
+    /// A generator for what it has written, if it is auditable.
     fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
         Box::new(FromSchemas::new(cx.documents.clone()))
     }
@@ -104,8 +104,8 @@ pub trait StageWork {
         false
     }
 
-    /// Whether all documents in the database can be counted afterwards, to find those that nobody
-    /// has written.
+    /// Whether all documents in the database can be counted afterwards, to find any that nobody
+    /// wrote.
     fn counts_others(&self) -> bool {
         false
     }
@@ -115,7 +115,7 @@ pub trait StageWork {
         None
     }
 
-    /// Why connections may end before they have done everything planned.
+    /// Why connections may end before they have done everything that was planned.
     fn why_too_few(&self) -> &'static str {
         "there was nothing left to do"
     }
@@ -139,12 +139,12 @@ pub trait StageWork {
     }
 }
 
-/// The rest of the plan that stored settings belong to.
+/// The rest of the plan to which stored settings belong.
 #[derive(Clone, Copy, Debug)]
 pub struct Restored<'a> {
     /// The number of connections.
     pub connections: usize,
-    /// What the stages before it insert.
+    /// How many documents the stages before it insert.
     pub stored: u64,
     /// How documents are named.
     pub ids: &'a Ids,
@@ -172,16 +172,16 @@ pub struct Gathering {
 
 /// Runs a stage.
 pub trait Runner {
-    /// The result.
+    /// The result of a run.
     type Output;
-    /// Why there is none.
+    /// Why a stage could not be run.
     type Error;
 
     /// Runs the workloads, one per connection, and returns them in the same order. Connections that
-    /// may be opened yet come last.
+    /// are not open yet come last.
     ///
     /// # Errors
-    /// When the stage cannot be run.
+    /// If the stage cannot be run.
     fn run<W: Workload + Send + 'static>(
         self,
         lanes: Vec<W>,
@@ -197,22 +197,22 @@ pub struct LaneContext {
     pub connections: usize,
     /// How many more may be opened.
     pub spare: usize,
-    /// The number of the agent that this process is; 0 if it is alone.
+    /// The number of the agent that this process is; 0 if there are no others.
     pub agent: u64,
     /// In an open loop, the number of threads; the connections of a thread share its operations.
-    /// `None`: a closed loop, in which each connection has its own share.
+    /// `None` in a closed loop, in which each connection has its own share.
     pub sharing: Option<usize>,
     /// What documents look like.
     pub documents: Arc<Documents>,
-    /// Names of documents that are not made from these.
+    /// Names of documents that are not generated from `documents`.
     pub naming: Naming,
     /// The list of requests, if the run has one.
     pub entries: Arc<[UrlEntry]>,
-    /// A fill resends what was not answered.
+    /// Whether a fill resends requests that had no answer.
     pub persists: bool,
-    /// What is read is compared with what was written.
+    /// Whether reads are compared with what was written.
     pub verify: bool,
-    /// A read may ask for several documents at once.
+    /// Whether a read may ask for several documents at once.
     pub reads_several: bool,
 }
 
@@ -238,28 +238,29 @@ impl Stock {
         }
     }
 
-    /// A fill has inserted a total of `inserted` documents; `live` are those of each connection.
+    /// Notes that a fill has inserted `inserted` documents in total; `live` are those of each
+    /// connection.
     pub fn filled(&mut self, inserted: u64, live: Vec<Live>) {
         (self.inserted, self.live) = (inserted, live);
     }
 
-    /// How many documents fills have inserted: keys from this one on are unused.
+    /// How many documents fills have inserted: keys from this number on are unused.
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The documents of each connection. Only the caller may change them then.
+    /// Takes the documents of each connection. Only the caller may change them from then on.
     pub fn take_live(&mut self) -> Vec<Live> {
         let none = vec![Live::default(); self.live.len()];
         std::mem::replace(&mut self.live, none)
     }
 
-    /// What the next stage, an audit, is to look for.
+    /// Sets what the next stage, an audit, is to look for.
     pub fn owe(&mut self, owed: Ledger) {
         self.owed = owed;
     }
 
-    /// What an audit is to look for.
+    /// Takes what an audit is to look for.
     pub(super) fn take_owed(&mut self) -> Ledger {
         std::mem::take(&mut self.owed)
     }
@@ -269,7 +270,7 @@ impl Stock {
         self.lanes.push(Box::new(lanes));
     }
 
-    /// The lanes kept by an earlier stage; none if there was no such stage.
+    /// Takes the lanes kept by an earlier stage; none if there was no such stage.
     pub fn kept<W: 'static>(&mut self) -> Vec<W> {
         let place = self.lanes.iter().position(|lanes| lanes.is::<Vec<W>>());
         let lanes = place.and_then(|place| self.lanes.swap_remove(place).downcast().ok());

@@ -1,7 +1,7 @@
-//! Requests from a list: each user goes through it in order, or picks at random.
+//! Requests from a list: each user goes through it in order, or picks entries at random.
 //!
-//! The workload knows targets and bodies; the driver knows methods and hosts, by the entry's
-//! number.
+//! The workload knows targets and bodies; the driver knows methods and hosts, by the number of the
+//! entry.
 
 use super::budget::share;
 use super::{
@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Separates the stream of requests from other uses of the same seed.
+/// Keeps the stream of requests apart from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
 
 /// The order in which a user makes the requests of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UrlOrder {
-    /// In order, repeatedly; each user begins at another entry.
+    /// In order, repeatedly; each user begins at a different entry.
     Sequential,
     /// At random, all equally likely.
     Random,
@@ -35,8 +35,8 @@ pub enum UrlOrder {
 impl UrlOrder {
     /// Where user `k` of `users` begins in a list of `length` entries.
     ///
-    /// Sequential order does as siege 4.0.7: user `k` begins at `k` times (length / users, rounded
-    /// down).
+    /// Sequential order works as in siege 4.0.7: user `k` begins at `k` times (length / users,
+    /// rounded down).
     fn start(self, length: u64, k: u64, users: u64) -> u64 {
         match self {
             Self::Random | Self::Once => 0,
@@ -48,7 +48,7 @@ impl UrlOrder {
 /// Requests of the list, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UrlsPlan {
-    /// Total number of requests; `None`: until time is up.
+    /// Total number of requests; `None` means until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
@@ -57,7 +57,7 @@ pub struct UrlsPlan {
 /// A request for a list of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct UrlsDemand {
-    /// Total number of requests; `None`: until time is up.
+    /// Total number of requests; `None` means until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
@@ -140,7 +140,7 @@ impl StageWork for UrlsPlan {
         let mut users = stock.kept::<Urls>();
         if users.is_empty() {
             let first = cx.connections;
-            // Users of a thread number their requests together, however many they become.
+            // The users of a thread number their requests together, however many there will be.
             let shards = cx.sharing.filter(|_| cx.spare > 0).unwrap_or(0);
             let numbers: Vec<_> = (0..shards).map(|shard| Numbers::new((shard, shards))).collect();
             let make = |k: usize| {
@@ -176,7 +176,7 @@ pub enum UrlBody {
     Documents(Arc<Documents>),
 }
 
-/// The numbers of requests that the users of one thread make together.
+/// Numbers for the requests that the users of one thread make together.
 #[derive(Clone, Debug)]
 struct Numbers {
     next: Arc<AtomicU64>,
@@ -189,7 +189,7 @@ impl Numbers {
     }
 
     fn take(&self) -> u64 {
-        // Only one thread takes from it.
+        // Only one thread takes numbers from it.
         let number = self.next.load(Ordering::Relaxed);
         self.next.store(number + self.step, Ordering::Relaxed);
         number
@@ -208,12 +208,12 @@ pub struct Urls {
     /// Requests made so far.
     made: u64,
     left: Option<u64>,
-    /// `None`: its own, which follow from its number.
+    /// The numbers of requests; `None` for its own numbers, which follow from the user's number.
     numbers: Option<Numbers>,
 }
 
 impl Urls {
-    /// The requests of user `user.0` of `user.1`; `left` of them, or without limit. `entries` must
+    /// The requests of user `user.0` of `user.1`: `left` of them, or without limit. `entries` must
     /// not be empty.
     pub fn new(
         entries: Arc<[UrlEntry]>,
@@ -222,7 +222,7 @@ impl Urls {
         seed: u64,
         left: Option<u64>,
     ) -> Self {
-        // Those that come later begin where others did.
+        // Users that come later begin where others did.
         let start = order.start(entries.len() as u64, user.0 % user.1.max(1), user.1);
         Self {
             entries,

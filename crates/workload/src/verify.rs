@@ -1,7 +1,7 @@
 //! Compares what was read with what was written: `--verify`.
 //!
-//! A document is a function of its key and version, so nothing of what was written is kept: it is
-//! made again.
+//! A document is a function of its key and version, so nothing that was written is kept: it is
+//! generated again.
 
 use super::live::{Doubt, Entry, Live};
 use super::{Check, FromSchemas, Original};
@@ -17,12 +17,12 @@ pub(super) struct Verifier<O> {
     finding: Option<Finding>,
 }
 
-/// What a comparison came to.
+/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verified {
     /// The result, for the record.
     pub(super) check: Check,
-    /// The version that was found, if it is the known one or one that may have followed it.
+    /// The version found, if it is the known one or one that may have followed it.
     pub(super) version: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Verified {
     const UNCHECKED: Self = Self { check: Check::Unchecked, version: None };
 }
 
-/// One for documents made from schemas, if it is wanted.
+/// A verifier for documents generated from schemas, if requested.
 pub(super) fn verifier(
     documents: &Arc<Documents>,
     wanted: bool,
@@ -38,8 +38,8 @@ pub(super) fn verifier(
     wanted.then(|| Box::new(Verifier::new(FromSchemas::new(documents.clone()))))
 }
 
-/// Tells `live` what became of the document at `place`, and compares that with what is known of it,
-/// if that is wanted. Also returns whether the document is gone.
+/// Updates `live` with the outcome for the document at `place`, and compares that with what is
+/// known about it, if requested. Also returns whether the document is gone.
 #[inline]
 pub(super) fn observe(
     verifier: &mut Option<Box<Verifier<FromSchemas>>>,
@@ -51,7 +51,7 @@ pub(super) fn observe(
         Some(verifier) => verifier.look((live.at(place), live.doubt(place)), of, answered),
         None => Verified::UNCHECKED,
     };
-    // What is known of a document still holds when an old version was read.
+    // If an old version was read, the known state of the document still holds.
     let stale = verified.check == Check::Checked(Err(Failure::Stale));
     (verified.check, !stale && live.observe(place, of, verified.version))
 }
@@ -61,12 +61,12 @@ impl<O: Original> Verifier<O> {
         Self { original, finding: None }
     }
 
-    /// What was wrong at the last comparison.
+    /// What was wrong in the last comparison.
     pub(super) fn finding(&mut self) -> Option<Finding> {
         self.finding.take()
     }
 
-    /// Compares the result of an operation on a document with what is known of it.
+    /// Compares the result of an operation on a document with what is known about it.
     pub(super) fn look(
         &mut self,
         (entry, doubt): (&Entry, Doubt),
@@ -97,7 +97,7 @@ impl<O: Original> Verifier<O> {
         document: &[u8],
     ) -> Verified {
         let (known, next) = (entry.version, entry.version.wrapping_add(1));
-        // Not every database has tokens, and not every write tells one.
+        // Not every database has tokens, and not every write returns one.
         let token = token.filter(|_| entry.token != Token::default());
         let possible = match (token, doubt.may_update()) {
             (Some(token), _) if token == entry.token => [Some(known), None],
@@ -147,7 +147,7 @@ impl<O: Original> Verifier<O> {
     }
 }
 
-/// A token as CouchDB writes revisions.
+/// A token in the form of CouchDB's revisions.
 pub(super) fn words(token: Token) -> String {
     let mut words = format!("revision {}-", token.number);
     for byte in token.rest {

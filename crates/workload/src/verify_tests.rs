@@ -1,4 +1,4 @@
-//! What a read is taken for, by what is known of the document.
+//! How a read is judged, given what is known about the document.
 
 use super::*;
 use crate::schema::{DEFAULT, Documents, Template};
@@ -21,7 +21,7 @@ fn stored(version: u32) -> Vec<u8> {
     out
 }
 
-/// A document of which this connection knows version 3, stored as revision 4.
+/// A document that this connection knows in version 3, stored as revision 4.
 fn known(doubt: Doubt) -> Live {
     let mut live = Live::default();
     live.add(Entry::new(KEY, 3, Some(token(4, 4))));
@@ -43,7 +43,7 @@ fn look(
     (verified, verifier.finding())
 }
 
-/// The class that a read is found to be, or the version that it holds.
+/// The failure class that a read amounts to, or the version that it found.
 fn class(doubt: Doubt, token: Option<Token>, document: &[u8]) -> Result<u32, Failure> {
     let (verified, finding) = look(&known(doubt), Ok(token), document);
     let Check::Checked(result) = verified.check else { panic!("unchecked") };
@@ -82,7 +82,7 @@ fn an_update_without_an_answer_may_have_been_carried_out() {
     assert_eq!(class(update, next, &stored(3)), Err(Failure::WrongBody));
     assert_eq!(class(update, Some(token(6, 6)), &stored(4)), Err(Failure::UnknownRevision));
     assert_eq!(class(update, Some(token(3, 3)), &stored(2)), Err(Failure::Stale));
-    // A deletion changes no content.
+    // A deletion does not change the content.
     assert_eq!(class(Doubt::Delete, next, &stored(4)), Err(Failure::UnknownRevision));
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a stage before anybody is blamed.
+//! What was observed in a stage, before any blame is assigned.
 
 use super::trust::Range;
 use super::{Reading, RequestShares, TimeShares, sum_ns, within_s};
@@ -6,54 +6,54 @@ use crate::clock::Nanos;
 use crate::measure::{Histogram, OperationSummary, Spans};
 use crate::op::Failure;
 
-/// What is known of a stage.
+/// The facts about a stage from which its account is drawn up.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// There is no server: springload itself is measured, and being the limit is no fault.
+    /// There is no server: springload itself is measured, so being the limit is no fault.
     pub without_server: bool,
     /// From the common start to the last answer, in seconds.
     pub elapsed_s: f64,
-    /// The time that rates refer to, in seconds.
+    /// The time over which rates are computed, in seconds.
     pub measured_s: f64,
     /// When the stage began, on the clock of the run.
     pub start: Nanos,
-    /// When nothing succeeded by the server's fault, or the server answered nothing.
+    /// When nothing succeeded because of the server, or the server answered nothing.
     pub away: Spans,
-    /// When nothing succeeded because there was no way to the server.
+    /// When nothing succeeded because the server could not be reached.
     pub cut_off: Spans,
     /// When the client held up operations.
     pub holding: Spans,
     /// Response times of all requests that succeeded.
     pub response: Histogram,
-    /// The same without the time for which the client held them up.
+    /// The same, less the time for which the client held them up.
     pub without_client: Histogram,
     /// Requests that succeeded at least in part.
     pub served: u64,
     /// Requests that failed as a whole, by class.
     pub failed: Vec<(Failure, u64)>,
-    /// Documents for which an operation was begun; those that failed by the server's fault, with
-    /// data that nobody had asked for.
+    /// Documents for which an operation was begun, and those of them that failed because of the
+    /// server, including data that nobody had asked for.
     pub documents: (u64, u64),
-    /// What became of what was due.
+    /// What became of the operations that were due.
     pub load: LoadFacts,
     /// The load threads.
     pub threads: ThreadFacts,
 }
 
-/// What became of what was due in a stage.
+/// What became of the operations that were due in a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadFacts {
-    /// Operations were due at given times.
+    /// Whether operations were due at given times.
     pub open: bool,
-    /// Requests that were due, were begun, were dropped, and were still waiting at the end.
+    /// Requests that were due: begun, dropped, or still waiting at the end.
     pub offered: u64,
     /// Requests that were begun.
     pub begun: u64,
     /// Requests dropped because too many were waiting or in flight.
     pub dropped: u64,
-    /// Requests still waiting at the end ...
+    /// Requests still waiting at the end.
     pub unsent: u64,
-    /// ... of which so many fell due in a pause of the client that lasted until then.
+    /// How many of these fell due in a pause of the client that lasted until the end.
     pub unsent_by_client: u64,
     /// Requests due per second.
     pub offered_per_s: f64,
@@ -61,43 +61,46 @@ pub struct LoadFacts {
     pub served_per_s: f64,
     /// Growth of the backlog per second, beyond chance.
     pub growth_per_s: f64,
-    /// The connections and about how many it takes, if they, and not the server, were the limit.
+    /// The number of connections and about how many were needed, if the connections and not the
+    /// server were the limit.
     pub bound: Option<(u64, u64)>,
 }
 
-/// What the load threads used and lost. Shares are of the time, 0 to 1, of the thread for which
-/// they are the greatest.
+/// What the load threads used and lost. A share is a fraction of the time, 0 to 1, for the thread
+/// where it is greatest.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadFacts {
-    /// It computed.
+    /// Time spent computing.
     pub busiest: f64,
-    /// It computed, or was ready to and had no processor.
+    /// Time spent computing, or ready to compute without a processor.
     pub occupied: f64,
-    /// It was ready to compute and had no processor.
+    /// Time spent ready to compute without a processor.
     pub waited: f64,
-    /// How late operations were begun by the client's fault, in microseconds: the 99th percentile.
+    /// How late the client began operations through its own fault, in microseconds: the 99th
+    /// percentile.
     pub late_p99_us: f64,
-    /// Requests that were held up; how late requests were begun by the client's fault, in
-    /// nanoseconds over all of them.
+    /// Requests that were held up, and by how much the client began requests late, in nanoseconds
+    /// over all of them.
     pub held: (u64, Nanos),
     /// How long answers waited to be read because no processor was free.
     pub reading_us: Reading,
 }
 
-/// A silence of the server that is longer than so many times what it usually takes is no slowness.
+/// A silence of the server that is this many times longer than a usual answer is more than
+/// slowness.
 const USUAL_TIMES: u64 = 5;
-/// With fewer connections, one slow answer is a silence.
+/// With fewer connections than this, a single slow answer is a silence.
 const FEW_CONNECTIONS: usize = 3;
 
-/// How long a server must answer nothing for it to stand out, in nanoseconds, by the usual service
-/// times: the next answer of one that is as slow as usual comes much sooner.
+/// How long a server must answer nothing for it to stand out, in nanoseconds, given its usual
+/// service times: a server that is only as slow as usual answers much sooner.
 pub fn silence_ns(service: &Histogram, connections: usize) -> Nanos {
     let usual = if connections < FEW_CONNECTIONS { 95.0 } else { 50.0 };
     service.percentile(usual).saturating_mul(USUAL_TIMES)
 }
 
 impl Facts {
-    /// The response times and counts of these requests.
+    /// Adds the response times and counts of these requests.
     #[must_use]
     pub fn of_requests<'a>(mut self, requests: impl Iterator<Item = &'a OperationSummary>) -> Self {
         for operation in requests {
@@ -116,17 +119,16 @@ impl Facts {
         self
     }
 
-    /// Whether nothing was measured.
     pub(super) fn is_empty(&self) -> bool {
         self.documents.0 == 0 || self.elapsed_s <= 0.0
     }
 
-    /// The share of the operations that failed by the server's fault, 0 to 1.
+    /// The share of the operations that failed because of the server, 0 to 1.
     pub(super) fn failed_share(&self) -> f64 {
         self.documents.1 as f64 / self.documents.0.max(1) as f64
     }
 
-    /// How long the server was away, in seconds. What the client held up is not held against it.
+    /// How long the server was away, in seconds, less the time for which the client held things up.
     pub(super) fn away_s(&self) -> f64 {
         self.away.without(&self.holding).total_ns() as f64 / 1e9
     }
@@ -148,7 +150,7 @@ impl Facts {
         let load = &self.load;
         let by_server = failed(Failure::by_server);
         let unsent = load.unsent.saturating_sub(load.unsent_by_client);
-        // How many connections there are is the client's business.
+        // How many connections there are is up to the client.
         let left = load.dropped + unsent;
         let (by_client, left) = if load.bound.is_some() { (left, 0) } else { (0, left) };
         let client = load.unsent_by_client + failed(Failure::by_client) + by_client;
@@ -161,7 +163,7 @@ impl Facts {
         RequestShares { due, served: self.served, late, client, server, network, nobody }
     }
 
-    /// The client's share of all response times: requests were begun late, and answers lay unread.
+    /// The client's share of all response times: late starts, and answers that lay unread.
     pub(super) fn client_share(&self) -> f64 {
         let (late, all) = (self.threads.held.1 as f64, sum_ns(&self.response));
         let reading_ns = self.threads.reading_us.mean * 1e3;
@@ -169,8 +171,8 @@ impl Facts {
         if all > 0.0 { (client / all).min(1.0) } else { 0.0 }
     }
 
-    /// A percentile of the response times, without what the client may have added, and as
-    /// measured.
+    /// The range of a percentile of the response times: without what the client may have added, and
+    /// as measured.
     pub(super) fn range_us(&self, percentile: f64) -> Option<Range> {
         let measured = self.response.percentile(percentile) as f64;
         let reading_ns = self.threads.reading_us.at(percentile) * 1e3;

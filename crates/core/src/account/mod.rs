@@ -1,8 +1,8 @@
 //! One account of blame: which part of a stage's time, of its operations and of its response times
-//! is the client's, the server's, the network's or nobody's, and what follows for its numbers.
+//! is due to the client, the server, the network or nobody, and what follows for its numbers.
 //!
-//! Verdict, headline, thresholds and searches read it; none judges again. `docs/load-shapes.md` has
-//! the table of cases that its tests go through.
+//! Verdict, headline, thresholds and searches all read it; none of them judges again.
+//! `docs/load-shapes.md` has the table of cases that the tests go through.
 
 mod facts;
 mod trust;
@@ -15,7 +15,7 @@ pub use verdict::{Hindrance, Verdict};
 use crate::measure::{Histogram, Spans};
 use serde::{Deserialize, Serialize};
 
-/// What is known of whose fault it was, for one stage.
+/// Who was at fault for what in one stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// The time of the stage.
@@ -24,15 +24,15 @@ pub struct Account {
     pub requests: RequestShares,
     /// The client's share of all response times, 0 to 1.
     pub client_share: f64,
-    /// The median response time of all requests: without what the client may have added, and as
-    /// measured, in microseconds. The real one lies between.
+    /// The median response time of all requests, in microseconds: without what the client may have
+    /// added, and as measured. The true value lies in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<Range>,
     /// The 99th percentile, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<Range>,
-    /// How long answers that are timed when they are read waited for that, in microseconds: on
-    /// average, and at the 99th percentile.
+    /// How long answers that are timed on reading waited to be read, in microseconds: the mean and
+    /// the 99th percentile.
     #[serde(default)]
     pub reading_us: Reading,
     /// How far the numbers can be relied on.
@@ -49,14 +49,14 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What of a percentile it may be at most. Half of the answers have waited for no more than
-    /// twice the mean, however waits are distributed (Markov's inequality).
+    /// The most it can contribute to a percentile. Half of the answers waited no longer than twice
+    /// the mean, however waits are distributed (Markov's inequality).
     pub const fn at(&self, percentile: f64) -> f64 {
         if percentile > 90.0 { self.mean.max(self.p99) } else { self.mean * 2.0 }
     }
 }
 
-/// The time of a stage, in seconds, by whose fault it was lost. The sum is the stage's length.
+/// The time of a stage, in seconds, by whose fault it was lost. It adds up to the stage's length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::struct_field_names, reason = "units come last in names")]
 pub struct TimeShares {
@@ -64,34 +64,34 @@ pub struct TimeShares {
     pub client_s: f64,
     /// The server failed all operations, or answered none.
     pub server_s: f64,
-    /// There was no way to the server.
+    /// The server could not be reached.
     pub network_s: f64,
     /// The rest.
     pub nobody_s: f64,
 }
 
-/// The requests that were due, by what became of them: `due` is the sum of all but `late`.
+/// The requests that were due, by what became of them: `due` is the sum of all others but `late`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestShares {
     /// Requests that were due.
     pub due: u64,
     /// Requests that succeeded at least in part.
     pub served: u64,
-    /// Of these and the failed, requests that the client held up for a millisecond or more.
+    /// Served or failed requests that the client held up for a millisecond or more.
     pub late: u64,
     /// Requests that the client did not carry out.
     pub client: u64,
-    /// Requests that the server failed, or did not keep up with.
+    /// Requests that the server failed or could not keep up with.
     pub server: u64,
-    /// Requests for which there was no way to the server.
+    /// Requests for which the server could not be reached.
     pub network: u64,
-    /// Requests that failed for what they asked, such as conflicts, or had no answer when the run
-    /// was stopped.
+    /// Requests that failed because of what they asked for, such as conflicts, or were unanswered
+    /// when the run was stopped.
     pub nobody: u64,
 }
 
 impl Account {
-    /// The account of a stage.
+    /// Draws up the account of a stage.
     pub fn of(facts: &Facts) -> Self {
         let (p50_us, p99_us) = (facts.range_us(50.0), facts.range_us(99.0));
         let mut account = Self {
@@ -113,7 +113,7 @@ fn sum_ns(times: &Histogram) -> f64 {
     times.mean() * times.len() as f64
 }
 
-/// Spans in seconds, up to the end of the stage.
+/// The length of the spans in seconds, up to the end of the stage.
 fn within_s(spans: &Spans, (start, end): (u64, u64)) -> f64 {
     let mut stage = Spans::default();
     stage.add(start, end);

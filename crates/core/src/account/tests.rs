@@ -1,5 +1,5 @@
-//! The table of cases: what is known of a stage, and which account, trust and verdict follow from
-//! it, on both sides of each bound. `docs/load-shapes.md` has it in words.
+//! The table of cases: the facts about a stage, and which account, trust and verdict follow, on
+//! both sides of each bound. `docs/load-shapes.md` has it in words.
 
 use super::*;
 use crate::clock::{Nanos, SECOND_NS};
@@ -8,7 +8,7 @@ use crate::op::{Failure, OpKind};
 
 const MS: Nanos = 1_000_000;
 
-/// What is known of a closed stage of 100 s, with 10,000 reads of 5 ms, that began at 7 s.
+/// A closed stage of 100 s that began at 7 s, with 10,000 reads of 5 ms each.
 fn closed() -> Facts {
     let load = LoadFacts { offered: 10_000, begun: 10_000, ..LoadFacts::default() };
     let threads = ThreadFacts { busiest: 0.5, occupied: 0.5, ..ThreadFacts::default() };
@@ -24,7 +24,7 @@ fn open() -> Facts {
 }
 
 impl Facts {
-    /// So many requests, each answered after so long.
+    /// `count` requests, each answered after `ms`.
     fn answered(self, count: u64, ms: Nanos) -> Self {
         self.with(|part| {
             (part.requests, part.ok) = (count, count);
@@ -47,7 +47,7 @@ impl Facts {
         self.of_requests(summaries.iter())
     }
 
-    /// 10,000 requests of 5 ms, so many of which failed so.
+    /// 10,000 requests of 5 ms, `count` of which failed with `class`.
     fn failing(self, class: Failure, count: u64) -> Self {
         self.with(|part| {
             (part.requests, part.ok) = (10_000, 10_000 - count);
@@ -57,7 +57,7 @@ impl Facts {
         })
     }
 
-    /// Of 10,000 requests of 5 ms, so many took so much longer because the client held them up.
+    /// Of 10,000 requests of 5 ms, `count` took `ms` longer because the client held them up.
     fn held(mut self, count: u64, ms: Nanos) -> Self {
         self.threads.held = (count, count * ms * MS);
         self.with(|part| {
@@ -80,7 +80,7 @@ impl Facts {
         self
     }
 
-    /// Nothing succeeded for so long, from 3 s on.
+    /// Nothing succeeded for `ms`, from 3 s on.
     fn away(mut self, ms: Nanos) -> Self {
         self.away.add(10 * SECOND_NS, 10 * SECOND_NS + ms * MS);
         self
@@ -106,7 +106,7 @@ fn a_closed_loop_is_judged_by_both_sides() {
         ("degraded", |it| it.away(1_001)),
         ("closed", |it| Facts { measured_s: 10.0, ..it }.away(100)),
         ("degraded", |it| Facts { measured_s: 10.0, ..it }.away(101)),
-        // Little of an hour, and too long all the same.
+        // A small share of an hour, but too long all the same.
         ("degraded", |it| Facts { measured_s: 3_600.0, ..it }.away(1_001)),
         // A pause of the client is no outage of the server.
         ("closed", |mut it| {
@@ -115,16 +115,16 @@ fn a_closed_loop_is_judged_by_both_sides() {
         }),
         // 12 % of the requests took 5 ms longer: 11 % of all time.
         ("closed", |it| it.held(1_200, 5)),
-        // A fifth of all response times is the client's, at most.
+        // At most a fifth of all response times is the client's.
         ("closed", |it| it.held(2_499, 5)),
         ("client_bound", |it| it.held(2_501, 5)),
         // Late, but nothing was due at a given time.
         ("closed", |it| it.threads(|it| it.late_p99_us = 90_000.0)),
-        // A client that was paused for a third of the time, and held up nothing by that.
+        // A client that was paused for a third of the time, without holding anything up.
         ("closed", |it| it.threads(|it| it.waited = 0.30)),
         ("closed", |it| it.threads(|it| it.reading_us.mean = 990.0)),
         ("client_bound", |it| it.threads(|it| it.reading_us.mean = 1_010.0)),
-        // The 99th percentile is not what a closed loop is about.
+        // A closed loop is not judged by its 99th percentile.
         ("closed", |it| it.threads(|it| it.reading_us.p99 = 4_900.0)),
         ("closed", |it| it.threads(|it| it.busiest = 0.95)),
         ("client_bound", |it| it.threads(|it| it.busiest = 0.96)),
@@ -152,11 +152,11 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
         ("sustained", |it| it),
         ("sustained", |it| it.load(|it| it.unsent = 50)),
         ("not_sustained", |it| it.load(|it| it.unsent = 51)),
-        // The same for want of connections; and these are enough for what was offered.
+        // The same for want of connections; and the case where they suffice for what was offered.
         ("bound_by_connections", |it| it.load(|it| (it.unsent, it.bound) = (51, Some((50, 110))))),
         ("sustained", |it| it.load(|it| (it.unsent, it.bound) = (50, Some((50, 110))))),
         ("not_sustained", |it| it.load(|it| (it.unsent, it.dropped) = (25, 26))),
-        // What fell due in a last pause of the client was not the server's to serve.
+        // The server could not serve what fell due in the client's last pause.
         ("sustained", |it| it.load(|it| (it.unsent, it.unsent_by_client) = (500, 460))),
         ("sustained", |it| it.load(|it| it.growth_per_s = 0.5)),
         ("not_sustained", |it| it.load(|it| it.growth_per_s = 0.51)),
@@ -165,9 +165,9 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
         // One in a hundred and one was late: no part of the 99th percentile.
         ("sustained", |it| it.held(99, 50)),
         ("client_bound", |it| it.held(101, 50)),
-        // By a sixth of the 99th percentile.
+        // Later by a sixth of the 99th percentile.
         ("sustained", |it| it.held(1_000, 1)),
-        // As little as that, and nothing is left over for the server: it is not seen to be late.
+        // The client has next to no time to spare, but everything was served and nothing was late.
         ("sustained", |it| it.threads(|it| it.occupied = 0.99)),
         ("sustained", |it| it.threads(|it| it.waited = 0.9)),
         ("not_sustained", |it| it.threads(|it| it.waited = 0.20).load(|it| it.unsent = 51)),
@@ -197,8 +197,8 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
 #[test]
 fn the_time_of_a_stage_is_divided_without_rest() {
     let mut facts = closed();
-    // From 3 s to 8 s away, without a way to it from 6 s to 7 s; the client stood still from 4 s
-    // to 5 s, and once more after the end.
+    // Away from 3 s to 8 s, unreachable from 6 s to 7 s; the client stood still from 4 s to 5 s,
+    // and again after the end.
     facts.away.add(10 * SECOND_NS, 15 * SECOND_NS);
     facts.cut_off.add(13 * SECOND_NS, 14 * SECOND_NS);
     facts.holding.add(11 * SECOND_NS, 12 * SECOND_NS);

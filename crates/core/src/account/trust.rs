@@ -1,5 +1,5 @@
-//! How far the numbers of a stage can be relied on: what the client lost is held against what was
-//! measured, figure by figure.
+//! How far the numbers of a stage can be relied on: what the client lost is weighed against what
+//! was measured, figure by figure.
 
 use super::Account;
 use super::facts::{Facts, ThreadFacts};
@@ -10,25 +10,26 @@ use serde::{Deserialize, Serialize};
 const OCCUPIED: f64 = 0.95;
 /// ... and cannot be on time in an open one, which needs more spare time.
 const OCCUPIED_OPEN: f64 = 0.80;
-/// A client that waited this long cannot blame the server for what an open loop left undone.
+/// A client that waited this long cannot blame the server for operations an open loop left undone.
 const WAITED_OPEN: f64 = 0.20;
-/// A figure of which the client may have added more than this share says nothing of the server ...
+/// If the client may have added more than this share to a figure, the figure says nothing about the
+/// server ...
 const UNKNOWN: f64 = 0.20;
-/// ... and one of which it has added this much is told to be disturbed.
+/// ... and if it may have added this much, the figure is reported as disturbed.
 const DISTURBED: f64 = 0.05;
-/// A percentile that the client has made this much longer at most, in microseconds, is sound.
+/// A percentile that the client lengthened by at most this much, in microseconds, is sound.
 const LEAST_US: f64 = 1_000.0;
 
 /// How far a figure can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sureness {
-    /// It is the server's.
+    /// It reflects the server.
     #[default]
     Sound,
-    /// The client has changed it by a little, which is told.
+    /// The client changed it slightly, and this is reported.
     Disturbed,
-    /// It may be the client's own.
+    /// It may reflect the client rather than the server.
     Unknown,
 }
 
@@ -36,13 +37,13 @@ pub enum Sureness {
 /// on when something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
-    /// What was served in the time.
+    /// How much was served in the time.
     pub throughput: Sureness,
     /// Median and 99th percentile of the response times.
     pub latency: Sureness,
 }
 
-/// Between which bounds a figure lies.
+/// The bounds between which a figure lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// Without what the client may have added.
@@ -57,7 +58,7 @@ impl Range {
         if self.high > 0.0 { 1.0 - self.low / self.high } else { 0.0 }
     }
 
-    /// Whether the client may have changed the value by enough to say so.
+    /// Whether the client may have changed the value by enough to mention it.
     pub fn is_disturbed(&self) -> bool {
         self.sureness() > Sureness::Sound
     }

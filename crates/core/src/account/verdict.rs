@@ -1,20 +1,20 @@
-//! What follows for a stage: one verdict, from its account.
+//! The conclusion about a stage: one verdict, from its account.
 
 use super::facts::{Facts, LoadFacts};
 use super::{Account, Sureness};
 use serde::{Deserialize, Serialize};
 
-/// The share of operations that may fail by the server's fault before a stage counts as degraded.
+/// The share of operations that may fail because of the server before a stage counts as degraded.
 const DEGRADED: f64 = 0.10;
-/// The longest acceptable time for which the server is away, in seconds ...
+/// How long the server may be away, in seconds ...
 const AWAY_S: f64 = 1.0;
 /// ... and as a share of the stage.
 const AWAY_SHARE: f64 = 0.01;
-/// An outage of this length, in seconds, says more than the share of what failed.
+/// From this length on, in seconds, an outage says more than the share of failed operations.
 const LONG_OUTAGE_S: f64 = 0.1;
 /// The share of offered operations that may be left undone before a load is not sustained.
 const LEFT_OVER: f64 = 0.005;
-/// In less time than this, in seconds, CPU time reflects little but wake-ups and cold caches.
+/// Over less time than this, in seconds, CPU time reflects little but wake-ups and cold caches.
 const SHORT_S: f64 = 0.1;
 
 /// A stage's verdict: the first that applies, in this order.
@@ -27,16 +27,16 @@ pub enum Verdict {
     ClientBound {
         /// The share of the stage that the busiest thread was computing.
         busiest_thread: f64,
-        /// How late operations were begun by the client's own fault, 99th percentile.
+        /// How late the client began operations through its own fault: the 99th percentile.
         late_p99_us: f64,
-        /// By what.
+        /// What made springload the limit.
         #[serde(default)]
         by: Hindrance,
     },
     /// The server failed a large share of the operations, or all of them for a while, or answered
     /// none for a while.
     Degraded {
-        /// The share of the operations that failed by the server's fault, 0 to 1.
+        /// The share of the operations that failed because of the server, 0 to 1.
         failed_share: f64,
         /// The total length of outages, in seconds.
         #[serde(default)]
@@ -44,7 +44,7 @@ pub enum Verdict {
     },
     /// Agents were lost, so part of the load was missing.
     AgentsLost {
-        /// Those that were lost in this stage or before it.
+        /// Agents lost in this stage or before it.
         lost: usize,
         /// All agents of the run.
         agents: usize,
@@ -58,18 +58,18 @@ pub enum Verdict {
         /// Growth of what was waiting, in flight or dropped, per second.
         backlog_per_s: f64,
     },
-    /// Less was served than was offered, for want of connections: no figure of the server.
+    /// Less was served than was offered, for want of connections: it says nothing about the server.
     BoundByConnections {
-        /// The connections that there were.
+        /// The connections in use.
         connections: u64,
-        /// About how many it takes.
+        /// About how many are needed.
         needed: u64,
     },
-    /// All that was offered was served.
+    /// Everything offered was served.
     Sustained,
     /// A closed loop: the server set the pace.
     Closed,
-    /// A closed loop that was too short to tell whether the client was the limit.
+    /// A closed loop that was too short to show whether the client was the limit.
     TooShort,
 }
 
@@ -77,7 +77,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", content = "how_much", rename_all = "snake_case")]
 pub enum Hindrance {
-    /// Older records do not say.
+    /// Unknown, as in older records.
     #[default]
     Unknown,
     /// Its busiest thread computed for this share of the time.
@@ -105,7 +105,7 @@ impl Hindrance {
 }
 
 impl LoadFacts {
-    /// Whether all but little of what was due was served, or was left by the client.
+    /// Whether nearly everything that was due was served, or was left undone by the client.
     pub fn is_sustained(&self) -> bool {
         let left = (self.dropped + self.unsent).saturating_sub(self.unsent_by_client);
         left as f64 <= self.offered as f64 * LEFT_OVER
@@ -114,7 +114,7 @@ impl LoadFacts {
 }
 
 impl Verdict {
-    /// Judges a stage by what is known of it and its account.
+    /// Judges a stage by its facts and its account.
     pub fn of(facts: &Facts, account: &Account) -> Self {
         if facts.is_empty() {
             return Self::Empty;
@@ -138,7 +138,8 @@ impl Verdict {
         }
     }
 
-    /// The same of a stage from which so many agents were lost: what would be trustworthy is not.
+    /// The verdict for a stage that has lost this many agents: one that would be trustworthy no
+    /// longer is.
     pub const fn with_lost(self, lost: usize, agents: usize) -> Self {
         if lost > 0 && self.trustworthy() { Self::AgentsLost { lost, agents } } else { self }
     }
@@ -159,22 +160,22 @@ impl Verdict {
     }
 
     /// Whether the stage is degraded by the time in which nothing succeeded, rather than by the
-    /// share of what failed: of a moment in which nothing did, that share says more.
+    /// share of failures. For a brief outage, that share says more.
     pub fn is_outage(&self) -> bool {
         let Self::Degraded { failed_share, outage_s } = *self else { return false };
         outage_s > 0.0 && (outage_s >= LONG_OUTAGE_S || failed_share <= DEGRADED)
     }
 
-    /// Whether the numbers can be trusted.
+    /// Whether the numbers are trustworthy.
     pub const fn trustworthy(&self) -> bool {
         matches!(self, Self::Sustained | Self::Closed | Self::TooShort)
     }
 }
 
-/// Whether the server failed, by the share of operations or by the time.
+/// Whether the server failed, judged by the share of operations and by time.
 ///
-/// The response times of an open loop have the time in which the server is silent in them; a closed
-/// loop sends nothing then.
+/// In an open loop the response times include the time in which the server is silent; a closed loop
+/// sends nothing then.
 fn degraded(facts: &Facts) -> Option<Verdict> {
     let (failed_share, outage_s) = (facts.failed_share(), facts.away_s());
     let away = outage_s > AWAY_S || outage_s > facts.measured_s * AWAY_SHARE;
@@ -190,8 +191,8 @@ fn not_sustained(facts: &Facts) -> Verdict {
     Verdict::NotSustained {
         offered_per_s: load.offered_per_s,
         served_per_s: load.served_per_s,
-        // What is unsent was due and not done: the growth has it in it, unless it is too little to
-        // be told from chance.
+        // Unsent operations were due and not done. The growth includes them, unless it is too small
+        // to be distinguished from chance.
         backlog_per_s: per_s(load.dropped) + per_s(load.unsent).max(load.growth_per_s),
     }
 }

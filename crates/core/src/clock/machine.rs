@@ -1,10 +1,9 @@
 //! How busy the machine's processors were with other programs, from the scheduler's accounts.
 
-/// The accounts at one time, in the kernel's ticks of usually 10 ms. Only differences are
-/// meaningful.
+/// The accounts at one moment, in kernel ticks, usually of 10 ms. Only differences are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Time of all processors together.
+    /// The time of all processors together.
     all: u64,
     /// The part used by programs.
     programs: u64,
@@ -23,12 +22,12 @@ impl Machine {
         Self::parse(&stat, &std::fs::read_to_string("/proc/self/stat").ok()?)
     }
 
-    /// Reads `/proc/stat` and `/proc/self/stat` (proc(5)). Time in the kernel is left out, because
-    /// kernels differ in whom they charge for the network's.
+    /// Reads `/proc/stat` and `/proc/self/stat` (proc(5)). Kernel time is left out, because kernels
+    /// differ in whom they charge for network processing.
     fn parse(stat: &str, own: &str) -> Option<Self> {
         let ticks = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = ticks.split_whitespace().filter_map(|it| it.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user's.
+        // user, nice, system, idle, iowait, irq, softirq, steal; user includes the time of guests.
         let [user, nice, .., stolen] = *ticks.get(..8)? else { return None };
         // The name of the program, in parentheses, may contain anything.
         let own = own.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()?;
@@ -64,7 +63,7 @@ mod tests {
     #[test]
     fn what_others_had_is_what_this_process_had_not() {
         let before = machine(1_000, 1_000, 0, 500);
-        // 200 ticks on two processors: one second. 60 of programs, 50 of these our own.
+        // 200 ticks on two processors are one second; programs used 60, 50 of them our own.
         let others = machine(1_060, 1_130, 10, 550).others_since(&before);
         assert!((others - 0.2).abs() < 1e-9, "{others}");
         assert!(machine(1_050, 1_150, 0, 560).others_since(&before).abs() < 1e-9);

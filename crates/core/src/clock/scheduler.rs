@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::FileExt as _;
 
-/// The accounts of one thread so far. What the system does not provide is `None`.
+/// The accounts of one thread so far; `None` where the system does not provide a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduled {
     /// Time on the run queue: ready to run, without a processor.
@@ -30,7 +30,7 @@ impl Scheduled {
     }
 }
 
-/// Reads the accounts of the thread that created it.
+/// Reads the accounts of the thread that creates it.
 #[derive(Debug)]
 pub struct Scheduler {
     #[cfg(target_os = "linux")]
@@ -62,7 +62,7 @@ impl Scheduler {
         Scheduled { waited_ns, turns, preempted }
     }
 
-    /// Of these, only the time on the run queue, which costs 1 µs.
+    /// Only the time on the run queue, which costs 1 µs to read.
     #[cfg(target_os = "linux")]
     pub fn waited_ns(&self) -> Option<Nanos> {
         text(self.schedstat.as_ref()).and_then(|it| waited(&it)).map(|(ns, _)| ns)
@@ -81,7 +81,7 @@ impl Scheduler {
     }
 }
 
-/// What a file of `/proc` says.
+/// The contents of an open file of `/proc`.
 #[cfg(target_os = "linux")]
 fn text(file: Option<&std::fs::File>) -> Option<String> {
     let mut buffer = [0; 4096];
@@ -99,7 +99,7 @@ fn waited(schedstat: &str) -> Option<(Nanos, u64)> {
     (turns > 0).then_some((waited, turns))
 }
 
-/// `nonvoluntary_ctxt_switches` of `status`.
+/// The figure `nonvoluntary_ctxt_switches` in `status`.
 #[cfg(target_os = "linux")]
 fn preempted(status: &str) -> Option<u64> {
     status
@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn what_is_not_told_stays_unknown() {
-        let told = Scheduled { waited_ns: Some(9), turns: Some(7), preempted: None };
+        let after = Scheduled { waited_ns: Some(9), turns: Some(7), preempted: None };
         let before = Scheduled { waited_ns: Some(4), turns: Some(5), preempted: Some(1) };
         let since = Scheduled { waited_ns: Some(5), turns: Some(2), preempted: None };
-        assert_eq!(told.since(&before), since);
+        assert_eq!(after.since(&before), since);
     }
 }

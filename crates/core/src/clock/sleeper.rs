@@ -30,8 +30,8 @@ impl Sleeper {
             return Ok(Self { clock, timer: None });
         }
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        // The timer slack of `nap`, 50 µs by default. If setting it is forbidden, naps end that
-        // much later.
+        // The timer slack that `nap` is subject to, 50 µs by default. If it may not be set, naps
+        // end that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let interest = tokio::io::Interest::READABLE;
@@ -60,7 +60,7 @@ impl Sleeper {
                 && arm(timer, moment).is_ok()
                 && let Ok(mut guard) = timer.readable().await
             {
-                // Edge-triggered: arming again resets it, so there is nothing to read.
+                // Edge-triggered: rearming the timer resets it, so there is nothing to read.
                 guard.clear_ready();
                 continue;
             }
@@ -69,13 +69,13 @@ impl Sleeper {
         }
     }
 
-    /// Whether it can block its thread until a given time.
+    /// Whether [`nap`](Self::nap) can block the thread until a given time.
     pub const fn naps(&self) -> bool {
         cfg!(target_os = "linux") && !self.clock.is_virtual()
     }
 
-    /// Blocks the thread until `moment`, or until a signal comes: nothing else runs on it. Only if
-    /// it [`naps`](Self::naps).
+    /// Blocks the thread until `moment`, or until a signal arrives; nothing else runs on it
+    /// meanwhile. To be used only if it [`naps`](Self::naps).
     #[cfg(target_os = "linux")]
     #[allow(clippy::unused_self, reason = "a method, as `naps` is")]
     pub fn nap(&self, moment: Nanos) {

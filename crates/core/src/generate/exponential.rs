@@ -9,16 +9,16 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// A distribution of which `percentile` percent (above 0, below 100) lie below `range`.
+    /// A distribution with `percentile` percent (above 0, below 100) of its draws below `range`.
     pub fn new(percentile: f64, range: f64) -> Self {
         // The distribution function is 1 - exp(-x / mean).
         Self { mean: -range / (1.0 - percentile / 100.0).ln() }
     }
 
-    /// One distance, rounded down.
+    /// Draws one distance, rounded down.
     #[inline]
     pub fn draw(self, stream: &mut Stream) -> u64 {
-        // 1 minus the unit draw lies in (0, 1], so that its logarithm is finite.
+        // 1 minus the unit draw lies in (0, 1], so its logarithm is finite.
         (-self.mean * (1.0 - unit(stream.draw())).ln()) as u64
     }
 }

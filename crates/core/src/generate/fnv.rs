@@ -1,4 +1,4 @@
-//! The hash with which YCSB scatters record numbers. Does not know the names of keys.
+//! The hash with which YCSB scatters record numbers. Knows nothing about the names of keys.
 //!
 //! FNV-1a (Fowler, Noll and Vo, <http://www.isthe.com/chongo/tech/comp/fnv/>) over the eight bytes
 //! of a number, read as a signed number and made positive. YCSB takes the lowest byte first,
@@ -17,7 +17,7 @@ const FOUR_ZEROS: u64 = PRIME.wrapping_mul(PRIME).wrapping_mul(PRIME).wrapping_m
 #[inline]
 pub const fn ycsb(number: u64) -> i64 {
     let low = rounds(BASIS, number, 4);
-    // Nearly all numbers hashed are below 2^32.
+    // Nearly all numbers that are hashed are below 2^32.
     let hash =
         if number >> 32 == 0 { low.wrapping_mul(FOUR_ZEROS) } else { rounds(low, number >> 32, 4) };
     hash.cast_signed().wrapping_abs()
@@ -29,7 +29,7 @@ pub const fn go_ycsb(number: u64) -> i64 {
     rounds(BASIS, number.swap_bytes(), 8).cast_signed().wrapping_abs()
 }
 
-/// Hashes this many bytes of `bytes`, the lowest first.
+/// Hashes `count` bytes of `bytes`, the lowest first.
 #[inline]
 const fn rounds(mut hash: u64, mut bytes: u64, count: u32) -> u64 {
     let mut round = 0;
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn basis_is_the_hash_of_the_authors_signature() {
-        // The basis is FNV-0 (multiply, then xor, from 0) of this text, says the FNV page.
+        // According to the FNV page, the basis is FNV-0 (multiply, then xor, from 0) of this text.
         let text = b"chongo <Landon Curt Noll> /\\../\\";
         let hash = text.iter().fold(0u64, |hash, &b| hash.wrapping_mul(PRIME) ^ u64::from(b));
         assert_eq!(hash, BASIS);

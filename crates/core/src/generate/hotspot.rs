@@ -12,8 +12,8 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// Over `count` numbers from `start`, `count` at least 1. The fraction `set` of them, rounded
-    /// down, gets the share `chance` of the draws. An empty side gets none.
+    /// Draws from `count` numbers starting at `start`; `count` is at least 1. The fraction `set` of
+    /// them, rounded down, gets the share `chance` of the draws. An empty side gets none.
     pub fn new((start, count): (u64, u64), set: f64, chance: f64) -> Self {
         let hot = ((count as f64 * set) as u64).min(count);
         let chance = match hot {
@@ -24,7 +24,7 @@ impl Hotspot {
         Self { start, count, hot, chance }
     }
 
-    /// One number.
+    /// Draws one number.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         let inside = unit(stream.draw()) < self.chance;

@@ -1,14 +1,14 @@
-//! Favours the newest numbers. Does not know what makes a number new.
+//! Favours the newest numbers. Knows nothing about what makes a number new.
 
 use super::Stream;
 use super::zipfian::{THETA, Zipfian};
 
-/// Draws `1..=newest`: the newest less a draw by Zipf's law. As in YCSB, 0 is never drawn, unless
-/// there is nothing else.
+/// Draws `1..=newest`: the newest less a draw by Zipf's law. As in YCSB, 0 is drawn only if there
+/// is nothing else.
 #[derive(Clone, Debug)]
 pub struct Latest {
     zipfian: Zipfian,
-    /// The first number of items, where Gray's eta stays that of it.
+    /// The initial number of items, if Gray's eta is to stay as it was for them.
     first: Option<u64>,
 }
 
@@ -23,7 +23,7 @@ impl Latest {
         Self { first: Some(newest.max(1)), ..Self::new(newest) }
     }
 
-    /// One number, with `newest` as the newest; it never decreases.
+    /// Draws one number, with `newest` as the newest; `newest` never decreases.
     #[inline]
     pub fn draw(&mut self, newest: u64, stream: &mut Stream) -> u64 {
         match self.first {
@@ -95,7 +95,7 @@ mod tests {
             differ += u32::from(own.draw(newest, &mut b) != expected);
         }
         assert!(differ > 300, "eta makes no difference: {differ}");
-        // Where nothing is added, there is none.
+        // While nothing is added, there is no difference.
         let (mut own, mut theirs) = (Latest::new(first), Latest::as_ycsb(first));
         let (mut a, mut b, _) = streams();
         assert!((0..3000).all(|_| own.draw(first, &mut a) == theirs.draw(first, &mut b)));

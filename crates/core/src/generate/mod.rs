@@ -1,4 +1,4 @@
-//! Seeded, pure sources of keys and values.
+//! Pure, seeded sources of keys and values.
 //!
 //! Everything random is a pure function of a seed and of numbers that identify what is drawn, so
 //! that any value can be reproduced in any order on any thread. Knows nothing about documents.
@@ -66,7 +66,7 @@ pub const fn unit(draw: u64) -> f64 {
 }
 
 /// `wyrand`: a counter and a hash, so that draw `n` costs no more than draw 0 and consecutive draws
-/// do not wait for each other. Made for the millions of values a second that documents take.
+/// do not wait for each other. Documents take millions of values a second from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream(u64);
 

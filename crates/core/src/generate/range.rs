@@ -10,12 +10,12 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Over `count` numbers from `start`; `count` is at least 1.
+    /// Draws from `count` numbers starting at `start`; `count` is at least 1.
     pub const fn new(start: u64, count: u64) -> Self {
         Self { start, count }
     }
 
-    /// One number.
+    /// Draws one number.
     #[inline]
     pub const fn draw(&self, stream: &mut Stream) -> u64 {
         self.start + below(stream.draw(), self.count)
@@ -32,8 +32,8 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Over `count` numbers from `start`, `count` at least 1. Takes every `step`th number from
-    /// `first`: `step` of these, with `first` from 0, divide a range among them.
+    /// Over `count` numbers starting at `start`; `count` is at least 1. Takes every `step`th number
+    /// from `first`: `step` of these, with `first` from 0, divide a range among them.
     pub const fn new((start, count): (u64, u64), (first, step): (u64, u64)) -> Self {
         Self { start, count, place: first % count, step: step % count }
     }

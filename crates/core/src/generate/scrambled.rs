@@ -1,15 +1,15 @@
 //! Zipf's law with the frequent numbers scattered over the whole range.
 //!
-//! As in YCSB: Zipf's law over ten billion numbers for any range, then a hash modulo the range. So
-//! the hottest number has 3.78 % of the draws in a range of any size.
+//! As in YCSB: Zipf's law over ten billion numbers, whatever the range, then a hash modulo the
+//! range. The hottest number therefore gets 3.78 % of the draws in a range of any size.
 
 use super::Stream;
 use super::fnv;
 use super::zipfian::{THETA, Zipfian};
 
-/// The sum over 10^10 numbers, as written into YCSB.
+/// The sum over 10^10 numbers, as hard-coded in YCSB.
 pub(super) const ZETA: f64 = 26.469_028_201_783_02;
-/// The numbers drawn from: YCSB's 0 to 10^10, both included.
+/// How many numbers are drawn from: YCSB's 0 to 10^10, both included.
 const ITEMS: u64 = 10_000_000_001;
 
 /// Draws `start..start + count`.
@@ -21,12 +21,12 @@ pub struct Scrambled {
 }
 
 impl Scrambled {
-    /// Over `count` numbers from `start` on; `count` is at least 1.
+    /// Draws from `count` numbers starting at `start`; `count` is at least 1.
     pub fn new(start: u64, count: u64) -> Self {
         Self { zipfian: Zipfian::with_zeta(ITEMS, THETA, ZETA), start, count }
     }
 
-    /// One number.
+    /// Draws one number.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         // No number here hashes to the one value without an absolute value.

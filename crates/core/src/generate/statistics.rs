@@ -1,4 +1,4 @@
-//! Goodness-of-fit tests, shared by tests of generators. Only compiled for tests.
+//! Goodness-of-fit tests, shared by the tests of the generators. Only compiled for tests.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -25,8 +25,8 @@ pub fn chi_square(shares: &[f64], draws: u32, mut draw: impl FnMut() -> usize) -
     ChiSquared::new(f64::from(cells - 1)).unwrap().sf(statistic)
 }
 
-/// The same for draws of a continuous distribution, by the test of Kolmogorov and Smirnov with
-/// the asymptotic distribution (Marsaglia, Tsang and Wang, J. Stat. Softw. 8 (2003), formula 1).
+/// The same for draws from a continuous distribution, by the Kolmogorov-Smirnov test with the
+/// asymptotic distribution (Marsaglia, Tsang and Wang, J. Stat. Softw. 8 (2003), formula 1).
 pub fn kolmogorov_smirnov(drawn: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
     drawn.sort_by(f64::total_cmp);
     let n = drawn.len() as f64;

@@ -1,18 +1,18 @@
-//! A weighted choice among a few.
+//! A weighted choice among a few options.
 
 use super::Stream;
 
 /// Draws from `0..N` by weight. A weight of 0 is never drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighted<const N: usize> {
-    /// Where the share of each ends, in 2^-64; those at the end that reach 1 are `u64::MAX`.
+    /// Where the share of each option ends, in 2^-64; those at the end that reach 1 are `u64::MAX`.
     ends: [u64; N],
-    /// The last one with a weight, which gets what rounding leaves.
+    /// The last option with a weight, which gets whatever rounding leaves.
     last: usize,
 }
 
 impl<const N: usize> Weighted<N> {
-    /// Weights must be finite and not negative. `None`: all are 0.
+    /// Weights must be finite and not negative. `None` if all are 0.
     pub fn new(weights: [f64; N]) -> Option<Self> {
         let sum: f64 = weights.iter().sum();
         let last = weights.iter().rposition(|&weight| weight > 0.0)?;
@@ -25,7 +25,7 @@ impl<const N: usize> Weighted<N> {
         Some(Self { ends, last })
     }
 
-    /// One choice, without an unpredictable branch on the draw.
+    /// Draws one option, without an unpredictable branch on the draw.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> usize {
         let draw = stream.draw();
@@ -55,7 +55,7 @@ mod tests {
         let only = Weighted::new([0.0, 0.1, 0.0]).unwrap();
         let mut stream = Stream::new(mix(2, 0, 0), 0);
         assert!((0..1000).all(|_| only.draw(&mut stream) == 1));
-        // Tenths do not add up to one: what is left over belongs to the last.
+        // Ten tenths do not add up to one: the last option gets what is left over.
         let tenths = Weighted::new([0.1; 10]).unwrap();
         assert!((0..1000).all(|_| tenths.draw(&mut stream) < 10));
         assert!(Weighted::new([0.0; 3]).is_none());

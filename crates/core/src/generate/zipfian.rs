@@ -2,26 +2,26 @@
 //!
 //! The method is that of Gray, Sundaresan, Englert, Baclawski and Weinberger, "Quickly Generating
 //! Billion-Record Synthetic Databases" (SIGMOD 1994), figure 4 and its text, with the constants of
-//! YCSB, so that shares are the same as there.
+//! YCSB, so that the shares are the same as YCSB's.
 
 use super::{Stream, unit};
 
 /// YCSB's exponent.
 pub const THETA: f64 = 0.99;
 
-/// Below this many numbers the sum is computed term by term, above it in closed form.
+/// Up to this many numbers the sum is computed term by term, above that in closed form.
 const TERMS: u64 = 64;
 
 /// The sum of `1 / i^theta` for `i` from 1 to `n`.
 ///
-/// Sums of many terms are taken by the Euler-Maclaurin formula (Graham, Knuth and Patashnik,
-/// "Concrete Mathematics", section 9.5, up to the third derivative), whose error from 64 on is
-/// below 1e-12; YCSB's own loop of additions loses more to rounding.
+/// Sums of many terms use the Euler-Maclaurin formula (Graham, Knuth and Patashnik, "Concrete
+/// Mathematics", section 9.5, up to the third derivative), whose error from 64 on is below 1e-12;
+/// YCSB's own loop of additions loses more to rounding.
 pub fn zeta(n: u64, theta: f64) -> f64 {
     grow(0.0, (0, n), theta)
 }
 
-/// The sum that had `from` terms, with `to` terms.
+/// Extends a sum of `from` terms to `to` terms.
 fn grow(sum: f64, (from, to): (u64, u64), theta: f64) -> f64 {
     let term = |i: u64| (i as f64).powf(-theta);
     let near = to.min(if from < TERMS { TERMS } else { from + TERMS });
@@ -29,7 +29,7 @@ fn grow(sum: f64, (from, to): (u64, u64), theta: f64) -> f64 {
     if near >= to { sum } else { sum + closed(to as f64, theta) - closed(near as f64, theta) }
 }
 
-/// The Euler-Maclaurin formula's sum up to `x`, but for a constant.
+/// The Euler-Maclaurin formula's sum up to `x`, except for a constant.
 fn closed(x: f64, theta: f64) -> f64 {
     let power = x.powf(-theta);
     // With an exponent of exactly 1 the integral is a logarithm.
@@ -39,7 +39,7 @@ fn closed(x: f64, theta: f64) -> f64 {
     integral + power / 2.0 - theta * power / (12.0 * x) + third * power / (x * x * x)
 }
 
-/// Draws from `0..items`; 0 is drawn most.
+/// Draws from `0..items`; 0 is drawn most often.
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     items: u64,
@@ -57,7 +57,7 @@ impl Zipfian {
         Self::with_zeta(items, theta, zeta(items, theta))
     }
 
-    /// The same with a given sum of [`zeta`].
+    /// The same with the sum of [`zeta`] given.
     pub(super) fn with_zeta(items: u64, theta: f64, zetan: f64) -> Self {
         let second = 1.0 + 0.5f64.powf(theta);
         // With two numbers this is 0/0, but then every draw falls on the first two.
@@ -68,8 +68,8 @@ impl Zipfian {
     /// Extends the range to `items` numbers; a smaller number is ignored. Costs a power or two per
     /// new number, or a few for many.
     ///
-    /// YCSB keeps Gray's eta at the first number of items and so, once there are many more, never
-    /// draws some numbers near the hottest. Here eta follows, as in the paper.
+    /// YCSB keeps Gray's eta at its value for the initial number of items, and so never draws some
+    /// numbers near the hottest once there are many more. Here eta is updated, as in the paper.
     pub fn grow_to(&mut self, items: u64) {
         if items > self.items {
             let zetan = grow(self.zetan, (self.items, items), self.theta);
@@ -77,8 +77,8 @@ impl Zipfian {
         }
     }
 
-    /// Draws from `items` numbers as YCSB does, which began with `first` of them: eta stays what it
-    /// is there but for the sum.
+    /// Extends the range to `items` numbers as YCSB does after starting with `first` of them: of
+    /// eta, only the sum is updated.
     pub(super) fn grow_as_ycsb(&mut self, items: u64, first: u64) {
         if items > self.items {
             self.zetan = grow(self.zetan, (self.items, items), self.theta);
@@ -88,7 +88,7 @@ impl Zipfian {
         }
     }
 
-    /// One number.
+    /// Draws one number.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         let u = unit(stream.draw());
@@ -100,9 +100,9 @@ impl Zipfian {
             return 1;
         }
         let base = self.eta * u - self.eta + 1.0;
-        // YCSB's exponent: 1 / (1 - 0.99) is 100 but for rounding, and eight multiplications are
-        // ten times as fast as `powf`. The two differ by less than 1e-13 of the result, so that of
-        // 10^10 numbers the rounded-down one differs in one draw of thousands, by one.
+        // YCSB's exponent 1 / (1 - 0.99) is 100 except for rounding, and eight multiplications are
+        // ten times as fast as `powf`. The two differ by less than 1e-13 of the result, so with
+        // 10^10 numbers the value rounded down differs in one of thousands of draws, by one.
         let power =
             if (self.alpha - 100.0).abs() < 1e-9 { hundredth(base) } else { base.powf(self.alpha) };
         // Rounding can make the power 1, which would be past the last number.
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn zeta_is_that_of_ycsb() {
-        // Printed by YCSB 0.17.0's own sum, term by term.
+        // Printed by YCSB 0.17.0's own sum, computed term by term.
         let known = [
             (1000, 7.728_953_217_284_729),
             (100_000, 12.778_338_062_551_246),
@@ -136,7 +136,7 @@ mod tests {
             assert!((zeta(n, THETA) - sum).abs() < 1e-11, "{n}: {}", zeta(n, THETA));
         }
         assert!((zeta(2, THETA) - 1.503_477_775_0).abs() < 1e-10);
-        // And over 10^10 numbers, as written into YCSB.
+        // And over 10^10 numbers, as hard-coded in YCSB.
         assert!((zeta(10_000_000_000, THETA) - super::super::scrambled::ZETA).abs() < 1e-8);
     }
 
@@ -157,8 +157,8 @@ mod tests {
         }
     }
 
-    /// What Gray's formula gives each number, from the formula turned round: number k is drawn
-    /// for u below ((k/n)^(1/alpha) - 1 + eta) / eta, beside the two first that have their own.
+    /// What Gray's formula gives each number, found by inverting the formula: number k is drawn for
+    /// u below ((k/n)^(1/alpha) - 1 + eta) / eta, except for the first two, which have their own.
     fn shares(zipfian: &Zipfian) -> Vec<f64> {
         let n = zipfian.items as f64;
         let bound = |k: u64| match k {

@@ -2,9 +2,9 @@
 
 use super::malformed::Malformed;
 
-/// The longest accepted line, of a chunk's size and extensions or of a trailer.
+/// The longest accepted line: a chunk's size and extensions, or a trailer.
 const MAX_LINE: usize = 4096;
-/// The most trailers that are accepted, in bytes.
+/// The most bytes of trailers that are accepted.
 const MAX_TRAILERS: usize = 64 * 1024;
 
 /// Decodes a chunked body inside the buffer it was read into.
@@ -22,7 +22,7 @@ enum State {
     Size,
     Data(usize),
     DataEnd,
-    /// This many bytes of trailers have arrived.
+    /// How many bytes of trailers have arrived.
     Trailer(usize),
 }
 
@@ -75,7 +75,7 @@ impl Chunked {
         }
     }
 
-    /// The bounds of the next line without its end, once it is complete.
+    /// The bounds of the next line without its line break, once it is complete.
     fn line(&mut self, buffer: &[u8]) -> Result<Option<(usize, usize)>, Malformed> {
         let rest = &buffer[self.cursor..];
         let Some(length) = memchr::memchr(b'\n', rest) else {
@@ -91,7 +91,7 @@ impl Chunked {
     }
 }
 
-/// Reads the hexadecimal size before any extension.
+/// Reads the hexadecimal size that precedes any extension.
 fn chunk_size(line: &[u8]) -> Result<usize, Malformed> {
     let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     // 2^60 bytes are out of reach, and a longer number could overflow.

@@ -1,12 +1,13 @@
-//! One keep-alive connection: sends a request, reads its answer, reports how each went.
+//! One keep-alive connection: sends a request, reads its answer and reports how each went.
 //!
-//! Before a request is sent, the connection is checked for anything unsolicited: an answer that
-//! came by itself, or the peer's close. The request is then sent on a new connection.
+//! Before a request is sent, the connection is checked for anything unsolicited: an answer nobody
+//! asked for, or the peer's close. If there is any, the request is sent on a new connection.
 //!
 //! An answer that arrives while the request is still being sent ends the sending, and after an
-//! error in sending, an answer that has already arrived is read first: servers that refuse early
-//! answer and close the connection. A request whose connection turns out to be closed before any
-//! byte of an answer came is resent on a new one, if none of it was sent or the request allows it.
+//! error in sending, an answer that has already arrived is read first: servers that refuse a
+//! request early answer and then close the connection. If the connection turns out to be closed
+//! before any byte of an answer came, the request is resent on a new one, provided that none of it
+//! was sent or that the request allows it.
 
 use super::decode::{Decoder, Step};
 use super::head::header_values;
@@ -23,13 +24,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The most memory allocated before the data arrives.
+/// The most memory that is allocated before the data arrives.
 const MOST_AHEAD: usize = 1 << 20;
-/// How long to listen on a new connection to a server that has sent something unsolicited.
+/// How long to listen on a new connection if the server has sent something unsolicited before.
 const LISTEN_NS: Nanos = 100_000_000;
 
-/// How a server that speaks TLS begins its answer to a request in plain text: an alert (RFC 8446,
-/// 5.1).
+/// The first bytes of what a TLS server answers to a plain-text request: an alert (RFC 8446, 5.1).
 const TLS_ALERT: [u8; 2] = [21, 3];
 const TLS_SPOKEN: &str = "the server speaks TLS: write https://";
 
@@ -42,19 +42,19 @@ pub struct Connection {
     /// The most bytes that an answer may have.
     max_answer: usize,
     stream: Option<Stream>,
-    /// The number of answers on the current stream.
+    /// Answers received on the current stream.
     answers: u64,
-    /// Requests whose sending was begun, counting each try.
+    /// Requests whose sending was begun, counting each attempt.
     sent: u64,
-    /// How often unsolicited data came since this was last taken.
+    /// How often unsolicited data arrived since this was last taken.
     unsolicited: u32,
-    /// A server has sent something before it was asked.
+    /// The server has sent something before it was asked.
     wary: bool,
-    /// The last request had no complete answer in time.
+    /// The last request got no complete answer in time.
     timed_out: bool,
-    /// Consecutive attempts without a connection, or without an answer on it.
+    /// Consecutive attempts that got no connection, or no answer on it.
     failures: u32,
-    /// Why there is no connection or no answer, if more is known than the class of failure.
+    /// Why there is no connection or no answer, if more is known than the failure class.
     trouble: Option<Box<Trouble>>,
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
@@ -64,18 +64,17 @@ pub struct Connection {
     decoder: Decoder,
 }
 
-/// The progress of one attempt to send and receive.
 enum Progress {
-    /// This many bytes of the request have been written.
+    /// How many bytes of the request have been written.
     Sending(usize),
     /// The request has been written: all of it, or as much as the server wanted.
     Sent { whole: bool },
 }
 
-/// How one attempt to send and receive failed.
+/// How an attempt failed.
 struct Broken {
     failure: Failure,
-    /// Nothing of an answer had arrived.
+    /// No part of an answer had arrived.
     unanswered: bool,
 }
 
@@ -108,7 +107,7 @@ impl Connection {
         &self.buffers
     }
 
-    /// Closes it. The last answer stays.
+    /// Closes it. The last answer remains available.
     pub fn close(&mut self) {
         self.stream = None;
     }
@@ -118,21 +117,21 @@ impl Connection {
         self.stream.is_some()
     }
 
-    /// Whether something arrived since the last answer, such as its end.
+    /// Whether anything arrived since the last answer, including the end of the stream.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.stream.as_ref().is_some_and(Stream::has_news)
     }
 
-    /// Leaves its server for the one at `endpoint`, to which `stream` is connected; `None`: it
-    /// connects when it is next needed. The last answer stays.
+    /// Switches to the server at `endpoint`, to which `stream` is connected; with `None`, it
+    /// connects when it is next needed. The last answer remains available.
     pub fn turn_to(&mut self, endpoint: Arc<Endpoint>, stream: Option<Stream>) {
         (self.endpoint, self.stream) = (endpoint, stream);
         (self.answers, self.failures, self.wary) = (0, 0, false);
     }
 
-    /// Discards the last answer. Opens the connection if it is not open, and returns when it began
-    /// to. After failures to connect it pauses instead, and the next request opens it.
+    /// Discards the last answer. Opens the connection if it is not open, and returns when opening
+    /// began. After failures to connect it pauses instead, and the next request opens it.
     pub async fn ready(&mut self) -> Option<Nanos> {
         if !self.buffer.is_empty() {
             self.decoder = Decoder::default();
@@ -148,7 +147,7 @@ impl Connection {
         Some(since)
     }
 
-    /// Pauses according to the failures to connect. Returns whether there were any.
+    /// Pauses after failures to connect, according to their number. Returns whether there were any.
     pub async fn rest(&self) -> bool {
         if self.failures == 0 {
             return false;
@@ -170,7 +169,7 @@ impl Connection {
     /// Sends `request` and reads its answer.
     ///
     /// # Errors
-    /// If no complete answer came; the [`Failure`] says why.
+    /// If there was no complete answer; the [`Failure`] says why.
     pub async fn exchange(
         &mut self,
         request: Request<'_>,
@@ -190,7 +189,7 @@ impl Connection {
                     break Err(failure);
                 }
                 if self.wary && Box::pin(self.listen()).await {
-                    // The failure already reports it.
+                    // The failure itself reports it.
                     self.unsolicited -= 1;
                     self.failures += 1;
                     break Err(Failure::Protocol);
@@ -242,8 +241,8 @@ impl Connection {
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
     }
 
-    /// Closes the connection if something unsolicited arrived on it, or its end. Returns whether
-    /// something arrived.
+    /// Closes the connection if something unsolicited, or the end of the stream, has arrived on it.
+    /// Returns whether anything arrived.
     #[cold]
     pub fn look(&mut self) -> bool {
         let found = self.stream.as_mut().map_or(Found::Nothing, Stream::look);
@@ -256,7 +255,7 @@ impl Connection {
         speaks
     }
 
-    /// Waits for a server that has sent something unsolicited to do so again.
+    /// Gives a server that has sent something unsolicited a moment to do so again.
     async fn listen(&mut self) -> bool {
         let over = self.clock.now() + LISTEN_NS;
         while self.clock.now() < over {
@@ -274,7 +273,7 @@ impl Connection {
         std::mem::replace(&mut self.unsolicited, 0)
     }
 
-    /// How many requests it has sent, counting each try.
+    /// How many requests it has sent, counting each attempt.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
@@ -284,7 +283,7 @@ impl Connection {
         Some(self.decoder.head().status).filter(|&status| status > 0)
     }
 
-    /// Why the last exchange had no answer, if more is known than the class of failure.
+    /// Why the last exchange got no answer, if more is known than the failure class.
     pub fn trouble(&self) -> Option<&Trouble> {
         self.trouble.as_deref()
     }
@@ -351,7 +350,8 @@ impl Connection {
         let received = ready!(self.poll_receive(context, probe));
         received.map_err(|failure| Broken { failure, unanswered: self.filled == 0 })?;
         if !whole {
-            // The server answered without reading everything: it is unknown what it reads next.
+            // The server answered without reading everything, so there is no telling what it reads
+            // next.
             self.answers += 1;
             self.stream = None;
         }
@@ -426,7 +426,7 @@ impl Connection {
                     }
                 }
             }
-            // The announced length has not arrived yet: memory grows with what arrives. One more
+            // The announced length has not arrived yet: memory grows with what arrives. One extra
             // byte detects excess data.
             let size = self.filled + wanted.min(MOST_AHEAD) + 1;
             if self.buffer.is_empty() {

@@ -6,22 +6,22 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A server whose connections are served by `serve`, one after the other. It reports its progress
-/// through the channel.
+/// A server that handles its connections with `serve`, one after the other, and reports its
+/// progress through the channel.
 fn server(
     serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
 ) -> (Connection, Receiver<()>) {
     limited(MAX_ANSWER, serve)
 }
 
-/// The same, with a limit on the bytes read of an answer.
+/// The same, with a limit on the size of an answer.
 fn limited(
     max_answer: u64,
     serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
 ) -> (Connection, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
-    let (tell, told) = channel();
+    let (tell, progress) = channel();
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().enumerate() {
             let mut stream = stream.unwrap();
@@ -32,10 +32,10 @@ fn limited(
     let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
     let endpoint = endpoint.with_max_answer(max_answer);
     let deadlines = ShardContext::new(Clock::system(), 10_000_000_000);
-    (Connection::new(Arc::new(endpoint), &deadlines), told)
+    (Connection::new(Arc::new(endpoint), &deadlines), progress)
 }
 
-/// Reads a request's head. `false` if the client has closed the connection.
+/// Reads the head of a request. `false` if the client has closed the connection.
 fn request(stream: &mut TcpStream) -> bool {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -63,8 +63,8 @@ fn serve_all(stream: &mut TcpStream, body: &str) {
 }
 
 /// Waits until the server has done its part, and lets the runtime notice.
-async fn wait(told: &Receiver<()>) {
-    told.recv_timeout(Duration::from_secs(10)).unwrap();
+async fn wait(progress: &Receiver<()>) {
+    progress.recv_timeout(Duration::from_secs(10)).unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
@@ -100,7 +100,7 @@ async fn what_nobody_asked_for_is_no_answer() {
         ("x", false),
     ] {
         let (has_read, read) = channel();
-        let (mut connection, told) = server(move |number, stream, tell| {
+        let (mut connection, progress) = server(move |number, stream, tell| {
             if number > 0 {
                 return serve_all(stream, "second");
             }
@@ -117,7 +117,7 @@ async fn what_nobody_asked_for_is_no_answer() {
         });
         assert_eq!(get(&mut connection).await, Ok("first".to_owned()));
         has_read.send(()).unwrap();
-        wait(&told).await;
+        wait(&progress).await;
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
         assert_eq!(connection.take_unsolicited(), 1);
@@ -127,7 +127,7 @@ async fn what_nobody_asked_for_is_no_answer() {
 
 #[tokio::test]
 async fn a_server_that_speaks_first_is_not_believed() {
-    let (mut connection, told) = server(|number, stream, tell| {
+    let (mut connection, progress) = server(|number, stream, tell| {
         answer(stream, "unasked");
         if number == 0 {
             tell.send(()).unwrap();
@@ -135,7 +135,7 @@ async fn a_server_that_speaks_first_is_not_believed() {
         serve_all(stream, "asked");
     });
     connection.ready().await;
-    wait(&told).await;
+    wait(&progress).await;
     assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
     assert_eq!(connection.take_unsolicited(), 1);
     // Nor is it accepted the next time.
@@ -145,7 +145,7 @@ async fn a_server_that_speaks_first_is_not_believed() {
 
 #[tokio::test]
 async fn a_server_that_spoke_first_once_is_heard() {
-    let (mut connection, told) = server(|number, stream, tell| {
+    let (mut connection, progress) = server(|number, stream, tell| {
         if number == 0 {
             answer(stream, "unasked");
             tell.send(()).unwrap();
@@ -153,7 +153,7 @@ async fn a_server_that_spoke_first_once_is_heard() {
         serve_all(stream, "asked");
     });
     connection.ready().await;
-    wait(&told).await;
+    wait(&progress).await;
     for _ in 0..3 {
         assert_eq!(get(&mut connection).await, Ok("asked".to_owned()));
     }
@@ -163,7 +163,7 @@ async fn a_server_that_spoke_first_once_is_heard() {
 #[tokio::test]
 async fn a_connection_that_was_closed_while_idle_is_replaced_before_anything_is_sent() {
     for used in [false, true] {
-        let (mut connection, told) = server(move |number, stream, tell| {
+        let (mut connection, progress) = server(move |number, stream, tell| {
             if number > 0 {
                 return serve_all(stream, "second");
             }
@@ -178,9 +178,9 @@ async fn a_connection_that_was_closed_while_idle_is_replaced_before_anything_is_
         if used {
             assert_eq!(get(&mut connection).await, Ok("first".to_owned()));
         }
-        wait(&told).await;
+        wait(&progress).await;
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()));
-        // Sent once: nothing was risked.
+        // Sent only once: no risk was taken.
         assert_eq!(connection.sent(), 1 + u64::from(used));
         assert_eq!(connection.take_unsolicited(), 0);
     }
@@ -201,11 +201,11 @@ async fn answers_without_end_are_read_to_the_limit() {
         ("interim", String::new(), format!("HTTP/1.1 103 x\r\nLink: {long}\r\n\r\n")),
         ("head", ok.to_owned(), format!("X: {long}\r\n")),
     ] {
-        let (mut connection, told) = limited(1_000_000, move |_, stream, tell| {
+        let (mut connection, progress) = limited(1_000_000, move |_, stream, tell| {
             if !request(stream) {
                 return;
             }
-            // Until the client closes the connection, which is before the end of 4 GB.
+            // Until the client closes the connection, well before 4 GB have been sent.
             let mut sent = stream.write_all(start.as_bytes());
             for _ in 0..4_000_000 {
                 if sent.is_err() {
@@ -217,7 +217,7 @@ async fn answers_without_end_are_read_to_the_limit() {
         });
         assert_eq!(get(&mut connection).await, Err(Failure::Protocol), "{name}");
         assert!(connection.buffer.len() <= 1_000_001 && connection.stream.is_none(), "{name}");
-        told.recv_timeout(Duration::from_secs(10)).expect(name);
+        progress.recv_timeout(Duration::from_secs(10)).expect(name);
     }
 }
 
@@ -254,8 +254,8 @@ async fn it_tells_since_when_it_is_opened_again() {
     }
 }
 
-/// The result of a request whose connection is closed after it was sent. The connection has been
-/// used before, or only been opened; before it is closed, `part` of an answer is sent.
+/// The result of a request whose connection is closed after it was sent. The connection was used
+/// before, or merely opened; before it is closed, `part` of an answer is sent.
 async fn lost(
     used: bool,
     part: &'static str,

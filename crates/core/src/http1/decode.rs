@@ -1,4 +1,4 @@
-//! Decodes an HTTP/1.1 answer as it arrives (RFC 9112), without doing any input or output.
+//! Decodes an HTTP/1.1 answer as it arrives (RFC 9112), without doing any I/O.
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head, MAX_HEAD};
@@ -8,13 +8,13 @@ use std::ops::Range;
 /// The progress of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// More bytes are needed; at least this many, as far as known.
+    /// More bytes are needed: at least this many, as far as is known.
     More(usize),
     /// The answer is complete.
     Done,
 }
 
-/// The most interim answers that may come before the final one.
+/// The most interim answers accepted before the final one.
 const MAX_INTERIM: u32 = 100;
 
 /// Decodes one answer. The caller appends to a buffer and passes all of it at every call.
@@ -43,7 +43,7 @@ enum Body {
 }
 
 impl Decoder {
-    /// A decoder for the answer to a request; `head_request`: it was a HEAD.
+    /// A decoder for the answer to a request; `head_request` says whether it was a HEAD.
     pub fn new(head_request: bool) -> Self {
         Self { head_request, ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl Decoder {
     /// Processes `buffer`, everything that has arrived so far. A chunked body is decoded in place.
     ///
     /// # Errors
-    /// When the bytes are not an HTTP/1.1 answer, or continue after it.
+    /// If the bytes are not an HTTP/1.1 answer, or continue after its end.
     pub fn step(&mut self, buffer: &mut [u8]) -> Result<Step, Malformed> {
         if self.body == Body::Waiting && !self.read_head(buffer)? {
             return Ok(Step::More(1));
@@ -92,8 +92,8 @@ impl Decoder {
         }
     }
 
-    /// The peer has closed the connection after `received` bytes. Returns `true` if that completed
-    /// the answer.
+    /// To be called when the peer has closed the connection after `received` bytes. Returns `true`
+    /// if that completed the answer.
     pub fn close(&mut self, received: usize) -> bool {
         if let Body::UntilClose(start) = self.body {
             self.body = Body::Done(start..received);
@@ -121,7 +121,7 @@ impl Decoder {
             };
             let end = self.start + length;
             if head.status == 101 {
-                // This client never asks to change protocols.
+                // This client never asks for a protocol change.
                 return Err(Malformed::Head);
             }
             if head.status < 200 {

@@ -4,12 +4,12 @@ use crate::clock::Nanos;
 use crate::op::Failure;
 use std::sync::mpsc::Sender;
 
-/// One request and its answer. A redirect and the request after it are two.
+/// One request and its answer. A redirect and the request that follows it count as two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The status of the answer, or why there was none.
     pub status: Result<u16, Failure>,
-    /// From before it was sent, including connecting, to the last byte of the answer, in
+    /// The time from before sending, including connecting, to the last byte of the answer, in
     /// nanoseconds.
     pub response_ns: Nanos,
     /// Bytes of the body received.
@@ -28,11 +28,11 @@ pub struct Exchange {
     pub body: Vec<u8>,
 }
 
-/// The receiver of exchanges.
+/// Where exchanges are sent.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     /// The channel to send them to.
     pub sender: Sender<Exchange>,
-    /// Include what was sent and received.
+    /// Whether to include the bytes that were sent and received.
     pub whole: bool,
 }

@@ -1,7 +1,7 @@
 //! The head of an HTTP/1.1 answer (RFC 9112): the status, and how the body is delimited.
 //!
-//! Reads what is needed and checks the rest, in one pass. httparse, which reads every header into a
-//! list, takes 1.6 times as long; a test ensures that both accept exactly the same heads.
+//! Extracts what is needed and checks the rest, in one pass. httparse, which reads every header
+//! into a list, takes 1.6 times as long; a test ensures that both accept exactly the same heads.
 
 use super::malformed::Malformed;
 
@@ -46,7 +46,7 @@ static TOKEN: [bool; 256] = {
     token
 };
 
-/// 1 in each byte.
+/// A 1 in each byte.
 const ONES: u64 = u64::MAX / 255;
 
 /// Why a head was not read to its end.
@@ -63,7 +63,7 @@ const WRONG: Stop = Stop::Malformed(Malformed::Head);
 /// body; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Head, Framing)>, Malformed> {
     match read(bytes) {
-        // The limit holds however the bytes arrived.
+        // The limit applies however the bytes arrived.
         Ok((length, ..)) if length > MAX_HEAD => Err(Malformed::HeadTooLarge),
         Ok(read) => Ok(Some(read)),
         Err(Stop::Partial) => Ok(None),
@@ -151,8 +151,8 @@ fn status_line(bytes: &[u8], at: usize) -> Result<(usize, u16, bool), Stop> {
     Ok((line_end(bytes, end)?, status, keep_alive))
 }
 
-/// The length of the name at the beginning of `line` and its colon, if it is a common header that
-/// is ignored here. 0 for any other.
+/// The length of the name at the beginning of `line`, with its colon, if it is a common header that
+/// is ignored here; otherwise 0.
 #[inline]
 fn idle_name(line: &[u8]) -> usize {
     match line.first() {
@@ -165,7 +165,7 @@ fn idle_name(line: &[u8]) -> usize {
     }
 }
 
-/// The length of `text` if `line` begins with it, or else 0.
+/// The length of `text` if `line` begins with it, otherwise 0.
 #[inline]
 fn begins<const N: usize>(line: &[u8], text: &[u8; N]) -> usize {
     if line.starts_with(text) { N } else { 0 }
@@ -202,7 +202,7 @@ fn name_end(bytes: &[u8], mut at: usize) -> usize {
 ///
 /// Checks eight bytes at a time. If x is the eight bytes, x − 0x20 in each byte has the high bit
 /// set for each byte below 0x20, and x + 1 for each byte 0x7f: at least for the lowest one, as
-/// carries go upwards. Bytes from 0x80 on have it in x, and are checked one by one (after H. S.
+/// carries go upwards. Bytes from 0x80 on have it set in x, and are checked one by one (after H. S.
 /// Warren, Hacker's Delight, 6-1).
 fn text_end(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -225,7 +225,6 @@ fn text_end(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     Ok(at)
 }
 
-/// Processes one header.
 fn heed(
     name: &[u8],
     value: &[u8],
@@ -261,7 +260,7 @@ pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     named.map(|header| header.value).collect()
 }
 
-/// Whether the connection stays open, by a `Connection` header and the default.
+/// Whether the connection stays open, given a `Connection` header and the default.
 fn connection_stays(value: &[u8], default: bool) -> bool {
     for token in value.split(|&byte| byte == b',') {
         match token.trim_ascii() {

@@ -1,6 +1,6 @@
 //! The HTTP/1.1 client connection: one request at a time, with every phase observed.
 //!
-//! Knows no database: the driver knows the meaning of requests and answers.
+//! Knows nothing about databases: the drivers know what requests and answers mean.
 
 mod chunked;
 mod connection;

@@ -6,10 +6,10 @@ const HEAD_ROOM: usize = 512;
 /// A request under construction. Reused for every operation.
 #[derive(Debug)]
 pub struct Payload {
-    /// Begins with the room for a head.
+    /// Begins with the room for the head.
     bytes: Vec<u8>,
     start: usize,
-    /// Where the body begins after the head was added.
+    /// Where the body begins once the head has been added.
     body: usize,
 }
 
@@ -27,7 +27,7 @@ impl Payload {
         self.start = HEAD_ROOM;
     }
 
-    /// Whether nothing was written yet.
+    /// Whether nothing has been written yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == HEAD_ROOM
@@ -51,14 +51,14 @@ impl Payload {
             self.start -= bytes.len();
             self.bytes[self.start..self.start + bytes.len()].copy_from_slice(bytes);
         } else {
-            // A head longer than its room: rare, but handled correctly.
+            // A head that exceeds its room: rare, but handled correctly.
             self.bytes.splice(..self.start, bytes.iter().copied());
             self.body = self.body + bytes.len() - self.start;
             self.start = 0;
         }
     }
 
-    /// Declares the current content to be the body: what is prepended later is the head.
+    /// Declares the current content to be the body: whatever is prepended later is the head.
     #[inline]
     pub const fn mark_body(&mut self) {
         self.body = self.start;
@@ -76,7 +76,7 @@ impl Payload {
         self.start = self.body;
     }
 
-    /// Everything, ready to be sent.
+    /// The whole request, ready to be sent.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..]

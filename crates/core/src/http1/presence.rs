@@ -1,4 +1,4 @@
-//! Whether a server is there, whatever became of the connections to it that are in use.
+//! Checks whether a server is there, regardless of the state of the connections in use.
 
 use super::{Connection, Request};
 use crate::clock::{Clock, Nanos};
@@ -10,14 +10,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// New connections to each address: behind it may be several servers, of which one hangs.
+/// New connections to each address: several servers may be behind it, one of which hangs.
 const TRIES: usize = 4;
 
 /// Asks all of these servers at once, each on several new connections. Any answer will do, even a
 /// refusal.
 ///
 /// # Errors
-/// If none answers within `timeout_ns`: why not, on one of the connections.
+/// If none answers within `timeout_ns`: the reason, as found on one of the connections.
 pub async fn answers(asked: &[(Arc<Endpoint>, Vec<u8>)], timeout_ns: Nanos) -> Result<(), Failure> {
     let all = asked.iter().flat_map(|one| std::iter::repeat_n(one, TRIES));
     let mut all: Vec<Pin<Box<_>>> =
@@ -29,7 +29,8 @@ pub async fn answers(asked: &[(Arc<Endpoint>, Vec<u8>)], timeout_ns: Nanos) -> R
             match all[at].as_mut().poll(context) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(failure)) => {
-                    // If there was nothing to connect with, that says nothing of the server.
+                    // If the client could not even try to connect, that says nothing about the
+                    // server.
                     why = if why.by_client() { why } else { failure };
                     drop(all.swap_remove(at));
                 }

@@ -5,7 +5,7 @@ use crate::op::Reason;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The most of an answer that is examined.
+/// How many bytes of an answer are examined.
 const MOST: usize = 64 << 10;
 
 /// The explanation from a connection's last exchange: from its answer, or from the error that
@@ -20,7 +20,7 @@ pub fn of(connection: &Connection) -> Option<Reason> {
 }
 
 /// The explanation in an answer: `error` and `reason` of its JSON, the title of its page, the start
-/// of its text, or else the phrase next to its status.
+/// of its text, or failing these the phrase after its status.
 fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
     let body = &body[..body.len().min(MOST)];
     if let Some(told) = json(body) {
@@ -47,10 +47,10 @@ fn json(body: &[u8]) -> Option<String> {
 #[derive(Deserialize)]
 pub struct Told<'a> {
     #[serde(borrow)]
-    /// Its name for the failure.
+    /// CouchDB's name for the failure.
     pub error: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    /// Its explanation.
+    /// CouchDB's explanation.
     pub reason: Option<Cow<'a, str>>,
 }
 

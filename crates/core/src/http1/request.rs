@@ -1,26 +1,26 @@
-//! A request as it is to be sent, and what is told of its answer.
+//! A request as it is to be sent, and a summary of its answer.
 
 /// A request, and how it may be handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Head and body.
+    /// The head and the body.
     pub bytes: &'a [u8],
     /// It is a HEAD: its answer has no body.
     pub is_head: bool,
-    /// It may change something: without a complete answer it is
+    /// It may change something: if there is no complete answer, it counts as
     /// [`Failure::Unanswered`](crate::op::Failure::Unanswered).
     pub changes: bool,
-    /// It may be resent if the connection kept for it turns out to be closed.
+    /// It may be resent if the kept-alive connection turns out to be closed.
     pub resend: bool,
 }
 
 impl<'a> Request<'a> {
-    /// One that changes nothing.
+    /// A request that changes nothing.
     pub const fn reading(bytes: &'a [u8]) -> Self {
         Self { bytes, is_head: false, changes: false, resend: true }
     }
 
-    /// One that takes effect each time it is sent.
+    /// A request that takes effect each time it is sent.
     pub const fn changing(bytes: &'a [u8]) -> Self {
         Self { bytes, is_head: false, changes: true, resend: false }
     }

@@ -1,9 +1,9 @@
-//! The meaning of statuses.
+//! The meaning of status codes.
 
 use crate::op::Failure;
 
-/// The class of an unexpected status (RFC 9110). The driver knows whether 401 and 403 mean more
-/// than [`Failure::Rejected`].
+/// The class of an unexpected status (RFC 9110). Only the driver knows whether 401 and 403 mean
+/// more than [`Failure::Rejected`].
 pub const fn failure_of(status: u16) -> Failure {
     match status {
         404 => Failure::NotFound,

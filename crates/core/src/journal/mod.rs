@@ -1,7 +1,7 @@
-//! What writes were acknowledged, on disk: one file for each thread of each stage.
+//! Which writes were acknowledged, on disk: one file per thread and stage.
 //!
-//! Knows what became of a write, not what is to follow from it; that is the audit's. Entries have a
-//! fixed size, so that a file that was cut off is good to its last whole entry.
+//! Records what became of a write, not what follows from it; that is up to the audit. Entries have
+//! a fixed size, so a file that was cut off is good up to its last whole entry.
 
 use crate::op::{Key, Token};
 use std::fs::{self, File, OpenOptions};
@@ -9,14 +9,14 @@ use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first bytes of a file, with the version of its layout.
+/// The first bytes of a file, including the version of its layout.
 const MAGIC: [u8; 8] = *b"sprjrn\0\x01";
 /// The size of an entry, in bytes.
 const ENTRY_BYTES: usize = 32;
-/// The ending of the files.
+/// The extension of the files.
 const ENDING: &str = "journal";
 
-/// What was to be done with a document.
+/// What was to be done to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A version was to be stored.
@@ -25,16 +25,16 @@ pub enum Act {
     Delete,
 }
 
-/// What is known of a write. One that was sent and has no other entry after that may have been
-/// carried out or not.
+/// What is known about a write. If it was sent and has no later entry, it may or may not have been
+/// carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fate {
     /// It is about to be sent.
     Sent,
-    /// The server says that it was carried out.
+    /// The server has confirmed that it was carried out.
     Acknowledged,
-    /// The server has refused it, or it never got there.
+    /// The server refused it, or it never got there.
     Refused,
 }
 
@@ -53,7 +53,7 @@ pub struct Entry {
     pub fate: Fate,
     /// The version that was to be stored, at most [`Entry::MOST_VERSION`].
     pub version: u32,
-    /// The token that the server told.
+    /// The token that the server returned.
     pub token: Token,
 }
 
@@ -61,7 +61,7 @@ impl Entry {
     /// The largest version there is room for.
     pub const MOST_VERSION: u32 = u32::MAX >> 3;
 
-    /// Key, version with act and fate above it, and the token: 8, 4, 4 and 16 bytes.
+    /// Key, version with act and fate in its upper bits, and token: 8, 4, 4 and 16 bytes.
     fn bytes(&self) -> [u8; ENTRY_BYTES] {
         let flags = u32::from(self.act == Act::Delete) << 31 | (self.fate as u32) << 29;
         let mut bytes = [0; ENTRY_BYTES];
@@ -72,7 +72,7 @@ impl Entry {
         bytes
     }
 
-    /// `None`: these bytes are no entry.
+    /// Returns `None` if the bytes are not an entry.
     fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let flagged = word(8);
@@ -95,10 +95,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A new journal in `folder`, which is created.
+    /// Creates `folder` and a new journal in it.
     ///
     /// # Errors
-    /// When the folder cannot be created, or has a journal already.
+    /// If the folder cannot be created, or already contains a journal.
     pub fn create(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         if files(folder)?.is_empty() {
@@ -107,12 +107,12 @@ impl Journal {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a journal already"))
     }
 
-    /// The journal in `folder`, to be read.
+    /// The journal in `folder`, for reading.
     pub fn open(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), broken: Arc::default() }
     }
 
-    /// Whether there is any file of it.
+    /// Whether any file of it exists.
     pub fn exists(&self) -> bool {
         files(&self.folder).is_ok_and(|files| !files.is_empty())
     }
@@ -136,15 +136,16 @@ impl Journal {
         broken.as_ref().map(ToString::to_string)
     }
 
-    /// It was incomplete from the start, for this reason.
+    /// Marks it as incomplete from the start, for this reason.
     pub fn break_off(&self, why: &str) {
         break_off(&self.broken, io::Error::other(why.to_owned()));
     }
 
-    /// Passes on all entries. Those of a document are in the order in which they were made.
+    /// Passes each entry to `each`. Those of one document come in the order in which they were
+    /// made.
     ///
     /// # Errors
-    /// When a file cannot be read or is no journal.
+    /// If a file cannot be read or is not a journal.
     pub fn read(&self, mut each: impl FnMut(Entry)) -> io::Result<()> {
         for path in files(&self.folder)? {
             let mut file = BufReader::with_capacity(1 << 16, File::open(&path)?);
@@ -165,21 +166,21 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes its files, and the folder if nothing else is in it.
+    /// Removes its files, and the folder if it contains nothing else.
     ///
     /// # Errors
-    /// When a file cannot be removed.
+    /// If a file cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
         for path in files(&self.folder)? {
             fs::remove_file(path)?;
         }
-        // Something else may be in it.
+        // Fails if there is something else in it.
         let _ = fs::remove_dir(&self.folder);
         Ok(())
     }
 }
 
-/// The files of a journal, in the order of stages.
+/// The files of a journal, in order of stages.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -192,7 +193,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Fills `bytes`; `false` if the file ends before.
+/// Fills `bytes`; `false` if the file ends before that.
 fn read_whole(file: &mut impl io::Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -205,7 +206,7 @@ fn read_whole(file: &mut impl io::Read, bytes: &mut [u8]) -> io::Result<bool> {
 #[derive(Debug)]
 pub struct Writer {
     file: Option<File>,
-    /// What is not written yet.
+    /// Entries that are not written yet.
     room: Vec<u8>,
     broken: Arc<Mutex<Option<io::Error>>>,
 }
@@ -216,7 +217,7 @@ impl Writer {
         self.room.extend_from_slice(&entry.bytes());
     }
 
-    /// Hands over to the system what was added so far: it is not lost if this process is killed.
+    /// Hands everything added so far to the system, so that it survives if this process is killed.
     pub fn flush(&mut self) {
         if self.room.is_empty() {
             return;
@@ -234,7 +235,7 @@ impl Writer {
     }
 }
 
-/// The first reason counts.
+/// Keeps the first reason.
 fn break_off(broken: &Mutex<Option<io::Error>>, why: io::Error) {
     broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
 }
@@ -316,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/full", folder.path().join("0000-0000.journal")).unwrap();
         let journal = Journal::open(folder.path());
-        // It is there already: not written over.
+        // The file exists already and is not overwritten.
         journal.writer(0, 0).add(&entry(1));
         assert!(journal.broken().is_some());
         let journal = Journal::open(folder.path());

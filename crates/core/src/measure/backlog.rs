@@ -1,26 +1,26 @@
-//! The mean backlog of an open loop (operations waiting or in flight) over the windows of its
-//! schedule. If it grows, the server does not keep up, whether operations wait for a connection or,
-//! with enough connections, for the server.
+//! The mean backlog of an open loop (operations waiting or in flight) in windows of its schedule.
+//! If it grows, the server is not keeping up, whether operations wait for a connection or, with
+//! enough connections, for the server.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The windows of a schedule. Means over windows, not moments, so that bursts of arrivals and
-/// single slow answers have little weight.
+/// The windows of a schedule. Means over windows, rather than moments, give bursts of arrivals and
+/// single slow answers little weight.
 const WINDOWS: usize = 16;
-/// The windows that are compared: around the middle, and at the end. The first are the run's
-/// beginning.
+/// The windows that are compared: around the middle and at the end. The first ones are left to the
+/// start of the run.
 const EARLY: Range<usize> = 6..10;
 const LATE: Range<usize> = 12..16;
-/// Growth within so many standard deviations of what windows scatter is chance.
+/// Growth within this many standard deviations of the windows' scatter is chance.
 const CHANCE: f64 = 4.0;
 
 /// Sums up the time that operations were waiting or in flight in each window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     start: Nanos,
-    /// The length of a window; 0: the schedule has no end.
+    /// The length of a window; 0 if the schedule has no end.
     width: Nanos,
     sums_ns: [u128; WINDOWS],
 }
@@ -34,7 +34,7 @@ impl Backlog {
         Self { start, width: length_ns / WINDOWS as Nanos, ..Self::default() }
     }
 
-    /// Adds an operation that was due at one time and done at another.
+    /// Adds an operation by the times at which it was due and done.
     #[inline]
     pub fn add(&mut self, due: Nanos, done: Nanos) {
         let (from, to) = (due.saturating_sub(self.start), done.saturating_sub(self.start));
@@ -63,10 +63,10 @@ impl Backlog {
     }
 
     /// By how many operations the backlog has grown from the middle of the schedule to its end, and
-    /// the time between, in seconds. `rates` has the mean rates of both windows: by Little's law,
-    /// proportionally more is in flight at a higher rate. Growth that may be chance is left out:
-    /// what windows scatter around a straight line and, where arrivals are `random`, two standard
-    /// deviations of a Poisson count of that size.
+    /// the time in between, in seconds. `rates` has the mean rates of both windows: by Little's
+    /// law, proportionally more is in flight at a higher rate. Growth that may be due to chance is
+    /// left out: the scatter of the windows around a straight line and, where arrivals are
+    /// `random`, two standard deviations of a Poisson count of that size.
     pub fn growth(&self, rates: [f64; 2], random: bool) -> (f64, f64) {
         let means = self.sums_ns.map(|sum| sum as f64 / self.width.max(1) as f64);
         let mean = |of: Range<usize>| means[of.clone()].iter().sum::<f64>() / of.len() as f64;
@@ -80,7 +80,7 @@ impl Backlog {
     }
 }
 
-/// The share of the schedule that windows cover.
+/// The share of the schedule that these windows cover.
 const fn share(of: Range<usize>) -> (f64, f64) {
     (of.start as f64 / WINDOWS as f64, of.end as f64 / WINDOWS as f64)
 }
@@ -103,7 +103,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// 5 s at 1,000/s with operations that take so long, in milliseconds.
+    /// 5 s at 1,000/s with operations that take this long, in milliseconds.
     fn growth(taken_ms: impl Fn(u64) -> u64) -> f64 {
         let mut backlog = Backlog::new(7, 5_000 * MS);
         for n in 0..5_000 {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_server_that_serves_less_than_offered_is_seen() {
-        // The n-th is done at n / 800 s: a fifth of what falls due stays.
+        // The nth is done at n / 800 s, so a fifth of what falls due is left over.
         let grown = growth(|n| n / 4 + 1);
         assert!((190.0..210.0).contains(&grown), "{grown}/s of 200/s");
     }
@@ -155,7 +155,7 @@ mod tests {
         assert!((grown - 9.0).abs() < 1e-9 && (in_s - 6.0).abs() < 1e-9, "{grown} in {in_s} s");
     }
 
-    /// A server with one queue that serves 500/s, each in the same time, for 15 s.
+    /// A server with a single queue and a constant service time that serves 500/s, for 15 s.
     fn queue(rate: f64, random: bool, seed: u64) -> f64 {
         let mut backlog = Backlog::new(0, 15 * SECOND_NS);
         let (mut due, mut free, mut state) = (0.0_f64, 0.0_f64, seed);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn two_percent_too_much_is_seen_at_a_constant_rate() {
-        // 4·√ of what is under way, 130 and 75, would be 57, as much as it has grown.
+        // 4·√ of what is in flight, 130 and 75, would be 57, which is as much as it has grown.
         assert!((queue(510.0, false, 1) - 10.0).abs() < 0.5, "{}", queue(510.0, false, 1));
         assert!((queue(505.0, false, 1) - 5.0).abs() < 0.5, "{}", queue(505.0, false, 1));
         assert!(queue(500.0, false, 1) < 1e-9);
@@ -189,11 +189,11 @@ mod tests {
         assert!(seen(600.0) >= 198, "{} of 200 at 120 %", seen(600.0));
     }
 
-    /// Windows of a second each: so many are under way, and `more` with each window from the
-    /// seventh on, so that six times as many come on top between the two that are compared.
+    /// Windows of one second each: `early` are in flight, and `more` are added per window from the
+    /// seventh on, so the two compared windows differ by six times `more`.
     fn line(early: f64, more: f64, scatter: f64) -> Backlog {
-        // No part of a straight line, with a standard deviation of 1, and 0 on average both in the
-        // middle and at the end.
+        // Orthogonal to a straight line, with a standard deviation of 1, and 0 on average both in
+        // the middle and at the end.
         const AROUND: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
         let mut backlog = Backlog::new(0, 16 * SECOND_NS);
         for (n, (sum, around)) in backlog.sums_ns[6..].iter_mut().zip(AROUND).enumerate() {

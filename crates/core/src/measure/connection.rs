@@ -1,4 +1,4 @@
-//! How each connection spent its time, summed over a stage.
+//! How each connection spent its time, added up over a stage.
 
 use super::probe::Timing;
 use super::spread::Spread;
@@ -18,10 +18,10 @@ pub struct ConnectionTimes {
     pub receive_ns: Nanos,
     /// Waiting for operations to become due, in an open loop.
     pub idle_ns: Nanos,
-    /// Outages of the connection: from an operation that failed by the server's fault to the next
-    /// one that did not, or the stage's end.
+    /// Outages of the connection: from an operation that failed because of the server to the next
+    /// one that did not, or to the end of the stage.
     pub down_ns: Nanos,
-    /// Answers timed by the kernel's note of their arrival.
+    /// Answers timed by the kernel's timestamp of their arrival.
     pub noted_answers: u64,
     /// The figures per kind.
     pub kinds: [KindTimes; OpKind::COUNT],
@@ -36,7 +36,7 @@ pub struct KindTimes {
     pub remote_ns: Nanos,
     /// Waiting for the last byte of answers, in nanoseconds.
     pub answer_ns: Nanos,
-    /// Documents that succeeded.
+    /// Waiting for the last byte of answers, in nanoseconds.
     pub ok: u64,
 }
 
@@ -77,10 +77,10 @@ pub struct PhaseTable {
     pub receive_s: Vec<f64>,
     /// Remote time of each connection, per kind.
     pub remote_s: BTreeMap<OpKind, Vec<f64>>,
-    /// Time of each connection from sent to the last byte of answers, per kind.
+    /// Time of each connection from the end of sending to the last byte of answers, per kind.
     #[serde(default)]
     pub answer_s: BTreeMap<OpKind, Vec<f64>>,
-    /// Outages of each connection; absent if none failed by the server's fault.
+    /// Outages of each connection; absent if nothing failed because of the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub down_s: Vec<f64>,
     /// Documents that succeeded on each connection, per kind.
@@ -90,8 +90,8 @@ pub struct PhaseTable {
 }
 
 impl PhaseTable {
-    /// The table of `connections`; `kinds` are the kinds that get a column. Without `phases`, which
-    /// some drivers cannot distinguish, they get none.
+    /// The table of `connections`, with a column for each of `kinds`. Without `phases`, which some
+    /// drivers cannot distinguish, it has no times.
     pub fn new(connections: &[ConnectionTimes], kinds: &[OpKind], phases: bool) -> Self {
         let column = |time: &dyn Fn(&ConnectionTimes) -> Nanos| -> Vec<f64> {
             connections.iter().map(|c| time(c) as f64 / SECOND_NS as f64).collect()

@@ -1,4 +1,4 @@
-//! Counts that accompany operations. The driver fills them in for one operation; they are summed up
+//! Counts that accompany operations. The driver fills them in for each operation; they are added up
 //! per second and stage, and end up in the record.
 
 use super::is_default;
@@ -11,14 +11,14 @@ pub struct Wire {
     /// Operations with a request that was resent on a new connection because the old one was
     /// closed: 0 or 1 for one operation.
     pub resent: u64,
-    /// How often unrequested data was found on a connection, such as an answer without a request.
+    /// How often unsolicited data, such as an answer without a request, was found on a connection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsolicited: u64,
-    /// Of the documents that failed as unanswered: those that the driver found to be written.
+    /// Documents that failed as unanswered and that the driver found to be written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub carried_out: u64,
-    /// Of the documents that failed as unanswered: those found not to be written. The
-    /// others are unknown.
+    /// Documents that failed as unanswered and were found not to be written. The remaining ones are
+    /// unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_carried_out: u64,
     /// Requests that were sent, including retries: an update may take two. `None` if the driver
@@ -29,12 +29,12 @@ pub struct Wire {
     /// write.
     #[serde(rename = "conflict_retries", default, skip_serializing_if = "is_default")]
     pub retries: u64,
-    /// How often a request was sent again because the server could not take it at that place or
-    /// time: what it is about had moved, or was about to.
+    /// How often a request was sent again because the server could not take it there and then: its
+    /// target had moved, or was about to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub relocated: u64,
-    /// Nanoseconds between requests and their answers that the database did not take, but the way
-    /// to it through a process that hosts its client. No part of the service time.
+    /// Nanoseconds between requests and their answers that were spent not in the database but on
+    /// the way to it, through the process that hosts its client. Not part of the service time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outside_ns: u64,
 }
@@ -55,13 +55,13 @@ impl AddAssign for Wire {
     }
 }
 
-/// Bytes of bodies, without headers; where there are no headers, of whole requests and answers.
+/// Bytes of bodies, without headers; of whole requests and answers where there are no headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyBytes {
-    /// Of requests.
+    /// Sent in requests.
     #[serde(rename = "bytes_sent")]
     pub sent: u64,
-    /// Of answers.
+    /// Received in answers.
     #[serde(rename = "bytes_received")]
     pub received: u64,
 }

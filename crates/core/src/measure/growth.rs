@@ -1,5 +1,5 @@
 //! The growth of a database during a fill: when batches were inserted, and the sizes that the
-//! server reports.
+//! server reported.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ impl FillLog {
         Self { chunk, points: Vec::new() }
     }
 
-    /// Adds documents that were inserted by `offset_ns` after the start.
+    /// Adds documents that had been inserted by `offset_ns` after the start.
     #[inline]
     pub fn add(&mut self, offset_ns: Nanos, documents: u64) {
         match self.points.last_mut() {
@@ -48,14 +48,14 @@ pub struct GrowthPoint {
     pub documents: u64,
     /// When it ended, in seconds from the stage's start.
     pub at_s: f64,
-    /// Documents per second in it.
+    /// Documents per second in the window.
     pub per_s: f64,
-    /// The last, incomplete window.
+    /// Whether it is the last, incomplete window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
 }
 
-/// A size report of the server.
+/// A size reported by the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SizePoint {
     /// When, in seconds from the stage's start.
@@ -70,7 +70,7 @@ pub struct SizePoint {
 
 impl Growth {
     /// The growth logged by the shards, in windows of `window` (at least 1) documents. The batch
-    /// that fills a window belongs to it, with all its documents.
+    /// that fills a window belongs to it with all of its documents.
     pub fn new(logs: &[FillLog], window: u64) -> Self {
         let mut batches: Vec<_> = logs.iter().flat_map(|log| log.points.iter().copied()).collect();
         batches.sort_unstable();
@@ -103,14 +103,14 @@ impl Growth {
         self.sizes.iter().filter_map(|it| Some((it.at_s, it.file_bytes? as f64)))
     }
 
-    /// By how many bytes the files grew; negative, if they shrank.
+    /// By how many bytes the files grew; negative if they shrank.
     pub fn grew(&self) -> f64 {
         let (first, last) = (self.files().next(), self.files().next_back());
         first.zip(last).map_or(0.0, |(first, last)| last.1 - first.1)
     }
 
-    /// The size of the files at a time in seconds, in bytes: on a line between the reports before
-    /// and after it; before the first and after the last as they say.
+    /// The size of the files in bytes at a time in seconds: interpolated between the reports before
+    /// and after it; before the first and after the last report, the size they give.
     pub fn bytes_at(&self, at_s: f64) -> f64 {
         let before = self.files().take_while(|(time, _)| *time <= at_s).last();
         let after = self.files().find(|(time, _)| *time > at_s);
@@ -147,8 +147,8 @@ mod tests {
         let size = |at_s, file_bytes| SizePoint { at_s, file_bytes, ..SizePoint::default() };
         let sizes = vec![size(1.0, Some(100)), size(2.0, None), size(3.0, Some(300))];
         let growth = Growth { sizes, ..Growth::default() };
-        let told = [0.0, 1.0, 1.5, 3.0, 9.0].map(|at_s| growth.bytes_at(at_s) as u64);
-        assert_eq!(told, [100, 100, 150, 300, 300]);
+        let shown = [0.0, 1.0, 1.5, 3.0, 9.0].map(|at_s| growth.bytes_at(at_s) as u64);
+        assert_eq!(shown, [100, 100, 150, 300, 300]);
         assert_eq!((growth.grew(), Growth::default().grew()), (200.0, 0.0));
         assert_eq!(Growth::default().bytes_at(1.0) as u64, 0);
     }

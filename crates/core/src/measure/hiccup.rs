@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The time between two wake-ups: longer stalls are detected, and 200 wake-ups per second cost
-/// about 0.2 % of one processor.
+/// The time between two wake-ups. Stalls longer than this are detected, and 200 wake-ups per second
+/// cost about 0.2 % of one processor.
 const PERIOD: Duration = Duration::from_millis(5);
 
 /// A thread that sleeps and notes how late it wakes.
@@ -100,7 +100,8 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         let seen = meter.finish();
-        // Each wake-up stands for less than two periods: what it was late by and did not swallow.
+        // Each wake-up stands for less than two periods: its own, and lateness that prevented no
+        // other.
         assert!(seen.late.len() >= 5, "{} of 12 wake-ups", seen.late.len());
     }
 }

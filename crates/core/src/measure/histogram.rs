@@ -10,7 +10,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 
-/// How many samples must lie beyond a percentile before it is printed.
+/// How many samples must lie beyond a percentile for it to be printed.
 const TRUSTED_TAIL: u64 = 10;
 
 /// 100 % in billionths of a percent.
@@ -19,11 +19,11 @@ const ALL: u64 = 100_000_000_000;
 const LOWEST_NS: u64 = 64;
 const DIGITS: u8 = 3;
 
-/// What deflated histograms begin with.
+/// The first bytes of a deflated histogram.
 const V2_DEFLATED: u32 = 0x1c84_9314;
 /// The bytes before the counts.
 const V2_HEAD: u64 = 40;
-/// More than all counts of three digits up to 2^64 take: 9 bytes each.
+/// More than the counts of a histogram can take: with three digits up to 2^64, 9 bytes each.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A mergeable record of durations.
@@ -57,9 +57,10 @@ impl Histogram {
         let _ = self.0.record_n(value_ns, count);
     }
 
-    /// Records by how much something was late that happens every `period_ns`, and by how much the
-    /// ones that this prevented, as HdrHistogram's `recordValueWithExpectedInterval` does: the mean
-    /// is that of what comes at any time.
+    /// Records by how much something that should happen every `period_ns` was late, and how late
+    /// the occurrences that this prevented were, as HdrHistogram's
+    /// `recordValueWithExpectedInterval` does: the mean is that of whatever arrives at an arbitrary
+    /// time.
     pub fn record_stall(&mut self, late_ns: Nanos, period_ns: Nanos) {
         let mut late_ns = Some(late_ns);
         while let Some(late) = late_ns {
@@ -125,8 +126,7 @@ impl Histogram {
         seen.map(|it| (it.value_iterated_to(), it.count_since_last_iteration())).collect()
     }
 
-    /// How many samples lie beyond a value, which they must differ from in their first three
-    /// digits.
+    /// How many samples lie beyond a value. They must differ from it in their first three digits.
     pub fn beyond(&self, ns: Nanos) -> u64 {
         self.len() - self.0.count_between(0, ns)
     }
@@ -165,8 +165,8 @@ impl Histogram {
     }
 }
 
-/// The V2 encoding inside of a deflated one, if it is as small as those that springload writes: a
-/// file may claim that a histogram is as large as it likes.
+/// The V2 encoding inside a deflated one, provided it is no larger than those that springload
+/// writes: a file may claim any size for a histogram.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let word = |bytes: &[u8], at: usize| {
         let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
@@ -188,7 +188,7 @@ fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Ok(plain)
 }
 
-/// Whether enough of `samples` lie beyond a percentile to report it.
+/// Whether enough of `samples` lie beyond a percentile for it to be reported.
 pub fn earned(samples: u64, percentile: f64) -> bool {
     let beyond = u128::from(ALL.saturating_sub(billionths(percentile)));
     u128::from(samples) * beyond >= u128::from(TRUSTED_TAIL) * u128::from(ALL)
@@ -198,16 +198,16 @@ fn billionths(percentile: f64) -> u64 {
     (percentile * 1e9).round() as u64
 }
 
-/// The rank of a percentile among `count` values, from 1: the least value that this share of them
-/// does not exceed. `None` for percentile 0 and without values.
+/// The rank of a percentile among `count` values, counted from 1: that of the least value which
+/// this share of them does not exceed. `None` for percentile 0, and without values.
 fn rank(count: u64, percentile: f64) -> Option<u64> {
     let share = u128::from(billionths(percentile).min(ALL));
     let rank = (u128::from(count) * share).div_ceil(u128::from(ALL)) as u64;
     (rank > 0).then_some(rank)
 }
 
-/// A histogram that is stored encoded once nothing more is added, which takes a hundredth of the
-/// memory.
+/// A histogram that is stored encoded once nothing more is added to it, which takes a hundredth of
+/// the memory.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// Still growing.
@@ -326,8 +326,8 @@ mod tests {
         whole.merge(&high);
         for (part, rest) in [(&low, &high), (&high, &low)] {
             let left = whole.without(part);
-            let told = |it: &Histogram| (it.len(), [1.0, 50.0, 99.0].map(|p| it.percentile(p)));
-            assert_eq!(told(&left), told(rest));
+            let shown = |it: &Histogram| (it.len(), [1.0, 50.0, 99.0].map(|p| it.percentile(p)));
+            assert_eq!(shown(&left), shown(rest));
             assert!(left.max().abs_diff(rest.max()) * 1000 <= rest.max());
             assert!(left.min().abs_diff(rest.min()) <= 64 + rest.min() / 1000);
         }
@@ -347,11 +347,11 @@ mod tests {
         for values in [&[0][..], &[0, 0, 1], &[63], &[64], &[0, 5_000, 1 << 40]] {
             let histogram = filled(values.iter().copied());
             let read = Histogram::decode(&histogram.encode()).unwrap();
-            let told = |histogram: &Histogram| {
+            let shown = |histogram: &Histogram| {
                 let percentiles = [50.0, 99.0].map(|p| histogram.percentile(p));
                 (histogram.min(), histogram.max(), percentiles, histogram.len())
             };
-            assert_eq!(told(&read), told(&histogram), "{values:?}");
+            assert_eq!(shown(&read), shown(&histogram), "{values:?}");
         }
     }
 
@@ -380,7 +380,7 @@ mod tests {
             .chain([99, 100, 101, 999, 1_000, 1_001, 2_500, 9_999])
             .chain([10_000, 10_001, 20_000, 50_000, 70_000, 100_000])
         {
-            // Values that the histogram tells apart: one in each of its steps.
+            // Values that the histogram can tell apart: one in each of its steps.
             let values: Vec<u64> = (1..=count).map(|i| i % 2_000 * LOWEST_NS + 1).collect();
             let histogram = filled(values.iter().copied());
             let mut sorted = values;
@@ -391,10 +391,10 @@ mod tests {
             {
                 let rank = (count * thousandths).div_ceil(100_000).max(1);
                 let exact = sorted[rank as usize - 1];
-                let told = histogram.percentile(thousandths as f64 / 1e3);
+                let shown = histogram.percentile(thousandths as f64 / 1e3);
                 assert!(
-                    told >= exact && told < exact + LOWEST_NS,
-                    "p{} of {count}: {told}, not {exact}",
+                    shown >= exact && shown < exact + LOWEST_NS,
+                    "p{} of {count}: {shown}, not {exact}",
                     thousandths as f64 / 1e3
                 );
             }

@@ -56,7 +56,6 @@ impl FailedTimes<Kept> {
         self.response.merge(&part.response);
     }
 
-    /// Encodes what was added so far.
     pub(super) fn pack(&mut self) {
         self.service.pack();
         self.response.pack();
@@ -71,13 +70,13 @@ pub struct KindInterval {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Requests that ended after the last operation was due to begin.
+    /// Requests that ended after the last operation was due to start.
     #[serde(skip_serializing_if = "is_default")]
     pub drained: u64,
     /// Documents that succeeded in such requests.
     #[serde(skip_serializing_if = "is_default")]
     pub drained_ok: u64,
-    /// Of these, documents that were accepted but are not yet stored as they should be.
+    /// Of these, documents that were accepted but not yet stored as they should be.
     #[serde(skip_serializing_if = "is_default")]
     pub accepted: u64,
     /// Documents per failure class.
@@ -100,14 +99,14 @@ pub struct KindInterval {
     /// The reason of the first failure of each class.
     #[serde(skip_serializing_if = "is_default")]
     pub reasons: BTreeMap<Failure, Reason>,
-    /// The first documents that were not as they were written.
+    /// The first few documents that were not as written.
     #[serde(skip_serializing_if = "is_default")]
     pub findings: Vec<Finding>,
-    /// From send to the last byte of the answer, of requests that succeeded at least in part.
+    /// From send to the last byte of the answer, for requests that succeeded at least in part.
     pub service: Histogram,
-    /// From the intended start to the last byte of the answer, of the same.
+    /// From the intended start to the last byte of the answer, for the same requests.
     pub response: Histogram,
-    /// From the intended start to the real one, of all requests.
+    /// From the intended start to the real one, for all requests.
     pub lag: Histogram,
     /// Times of requests that failed as a whole, per class.
     #[serde(skip_serializing_if = "is_default")]
@@ -162,7 +161,7 @@ impl KindInterval {
         }
     }
 
-    /// Of a request that succeeded after `response_ns`, the client held it up for `held_ns`.
+    /// A request that succeeded after `response_ns` was held up by the client for `held_ns`.
     #[cold]
     pub(super) fn hold(&mut self, response_ns: Nanos, held_ns: Nanos) {
         let held = self.held.get_or_insert_default();
@@ -171,8 +170,8 @@ impl KindInterval {
     }
 
     /// Adds the times of a request that succeeded. In a closed loop the response time equals the
-    /// service time and the lag is zero: while all are so, only one histogram is kept, and
-    /// [`KindInterval::complete`] derives the others.
+    /// service time and the lag is zero. As long as this holds for all requests, only one histogram
+    /// is kept, and [`KindInterval::complete`] derives the others.
     #[inline]
     pub(super) fn time(&mut self, timing: &Timing) {
         let alike = timing.lag_ns == 0 && timing.response_ns == timing.service_ns;
@@ -242,7 +241,7 @@ impl Interval {
         self.kinds[kind.index()].get_or_insert_with(Box::default)
     }
 
-    /// The requests to each node; nodes after the last that was asked are left out.
+    /// The requests to each node; nodes after the last one that got a request are left out.
     pub fn nodes(&self) -> &[NodeInterval] {
         &self.nodes
     }
@@ -265,7 +264,7 @@ impl Interval {
         self.waited_ns == 0 && self.kinds.iter().all(Option::is_none)
     }
 
-    /// Converts times to another clock, on which `from` is `to`.
+    /// Converts times to another clock, on which `from` reads as `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         for row in &mut self.raw {
             row.done = to.saturating_add(row.done).saturating_sub(from);
@@ -277,7 +276,7 @@ impl Interval {
         self.kinds.iter_mut().flatten().for_each(|kind| kind.complete());
     }
 
-    /// Adds another shard's or second's measurements. The second stays this interval's.
+    /// Adds another shard's or second's measurements. The second number stays as it is.
     pub fn merge(&mut self, other: &Self) {
         self.waited_ns += other.waited_ns;
         for (kind, part) in other.iter() {
@@ -309,7 +308,7 @@ mod tests {
         Finding::new(Failure::Stale, n.to_string().as_bytes(), "version 2", "version 1")
     }
 
-    /// A part in which each figure is another one: `n` and so many more.
+    /// A part in which every figure is different: `n` plus a distinct number.
     fn part(n: u64, requests: Option<u64>) -> KindInterval {
         let mut failures = [0; Failure::COUNT];
         failures[Failure::Conflict.index()] = n + 20;
@@ -372,7 +371,7 @@ mod tests {
             merged.merge(&read);
         }
         assert_eq!(merged, whole);
-        // The encoding also has the bounds, which depend on the order of what was recorded.
+        // The encoding also includes the bounds, which depend on the order of recording.
         let encoded = |it: &Interval| {
             let mut bounded = Histogram::default();
             bounded.merge(&it.kind(OpKind::Read).unwrap().response);
@@ -413,7 +412,7 @@ mod tests {
             rows: 1_116,
             per_row: Some(Box::new(both(1_000))),
             statuses: BTreeMap::from([(200, 1_128), (600, 115), (1_500, 1_015)]),
-            // What was said first.
+            // The first reason counts.
             reasons: BTreeMap::from([(Failure::Conflict, reason("100"))]),
             // Ten at most.
             findings: [vec![finding(100); 6], vec![finding(1_000); 4]].concat(),

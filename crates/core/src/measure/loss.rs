@@ -5,14 +5,14 @@ use super::spans::Spans;
 use crate::clock::{Nanos, Scheduled};
 use serde::{Deserialize, Serialize};
 
-/// A thread that is this late was paused.
+/// A thread that is late by this much counts as paused.
 pub const PAUSE_NS: Nanos = 5_000_000;
-/// After a pause, a thread has read what came meanwhile in this time.
+/// After a pause, a thread needs this long to read what arrived in the meantime.
 pub const READING_NS: Nanos = 5_000_000;
-/// An operation that the client held up for less is not counted as held up.
+/// Operations that the client delayed by less than this do not count as held up.
 pub const HELD_NS: Nanos = 1_000_000;
 
-/// The time that one load thread used and lost during the time of the stage.
+/// The time that one load thread used and lost during the stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ThreadLoss {
     /// The length of that time.
@@ -21,37 +21,37 @@ pub struct ThreadLoss {
     pub cpu_ns: Nanos,
     /// The scheduler's accounts of the thread.
     pub scheduled: Scheduled,
-    /// When it was paused for [`PAUSE_NS`] or more, for any reason, also after that time.
+    /// When it was paused for [`PAUSE_NS`] or more, for any reason, including after that time.
     pub pauses: Spans,
     /// How much of that lies in the time of the stage.
     pub paused_ns: Nanos,
     /// How late operations of an open loop were begun through its fault.
     pub late: Histogram,
-    /// Operations that it held up for [`HELD_NS`] or more: begun late, or answered and not read.
+    /// Operations that it held up for [`HELD_NS`] or more: begun late, or answered but not read.
     #[serde(default)]
     pub held: u64,
-    /// How long it held them up at most, over all of them.
+    /// How long it held them up at most, added up over all of them.
     #[serde(default)]
     pub held_ns: Nanos,
-    /// How long an answer that came at any time lay unread, because the thread had no processor or
-    /// was paused: as long as beats of the thread were late.
+    /// How long an answer arriving at an arbitrary time lay unread, because the thread had no
+    /// processor or was paused: by how much the beats of the thread were late.
     #[serde(default)]
     pub unread: Histogram,
-    /// The pauses in which it did.
+    /// The pauses in which it held something up.
     #[serde(default)]
     pub holding: Spans,
-    /// Operations that fell due in a pause from which it returned when the stage was over.
+    /// Operations that fell due in a pause that lasted until the stage was over.
     #[serde(default)]
     pub unsent: u64,
 }
 
 impl ThreadLoss {
-    /// The share of the time in which it computed, 0 to 1.
+    /// The share of the time spent computing, 0 to 1.
     pub fn busy(&self) -> f64 {
         self.share(self.cpu_ns)
     }
 
-    /// The share of the time in which it waited for a processor, 0 to 1; `None`: unknown.
+    /// The share of the time spent waiting for a processor, 0 to 1; `None` if unknown.
     pub fn waited(&self) -> Option<f64> {
         self.scheduled.waited_ns.map(|ns| self.share(ns))
     }
@@ -82,8 +82,8 @@ impl Pause {
         if intended >= self.to || began < self.to { 0 } else { self.to - intended.max(self.from) }
     }
 
-    /// For how long the answer to a request that was sent at `sent` may have lain unread in this
-    /// pause, if it was read at `done`: the most that is possible.
+    /// For how long the answer to a request sent at `sent` and read at `done` may have lain unread
+    /// in this pause: an upper bound.
     #[inline]
     pub fn holds(&self, sent: Nanos, done: Nanos) -> Nanos {
         if done < self.to || done > self.to.saturating_add(READING_NS) {

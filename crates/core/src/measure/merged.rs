@@ -1,4 +1,4 @@
-//! All operations of a stage together. Counts add up and histograms are merged; percentiles are
+//! All operations of a stage together. Counts are added and histograms are merged; percentiles are
 //! those of the merged histogram, never means of percentiles.
 
 use super::histogram::Histogram;
@@ -23,7 +23,7 @@ pub struct Merged {
     pub throughput_per_s: f64,
     /// Response times of requests that succeeded at least in part.
     pub response: Latency,
-    /// Service times of the same.
+    /// Service times of the same requests.
     pub service: Latency,
 }
 

@@ -1,6 +1,6 @@
 //! Measurements: marks of one operation, recorders per shard, summaries per stage.
 //!
-//! Knows nothing of databases, plans or reports.
+//! Knows nothing about databases, plans or reports.
 
 mod backlog;
 mod connection;
@@ -48,8 +48,8 @@ pub use spread::Spread;
 pub use summary::{Latency, OperationSummary, Totals, failure_words};
 pub use visibility::{Sightings, Visibility, VisibleBy};
 
-/// Whether a value is its default: such keys are left out of records, so that older records without
-/// the key are written back unchanged.
+/// Whether a value is its default: such keys are left out of records, so that older records, which
+/// lack the key, are written back unchanged.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,4 +1,4 @@
-//! The nodes of a cluster, each by itself: what was asked of it, and when it was away.
+//! The nodes of a cluster, one by one: the requests to each, and when it was away.
 
 use super::histogram::Histogram;
 use super::recorder::Sample;
@@ -10,7 +10,7 @@ use crate::op::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most times that are kept of one node. Later ones prolong the last.
+/// The most absences that are kept per node. Later ones extend the last.
 const MOST_ABSENCES: usize = 1_000;
 
 /// The requests to one node in one interval, over all kinds of operations. Counts are documents.
@@ -21,20 +21,20 @@ pub struct NodeInterval {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Documents that succeeded in requests that ended after the last operation was due to begin.
+    /// Documents that succeeded in requests that ended after the last operation was due to start.
     pub drained_ok: u64,
-    /// Of those that succeeded, documents that are not yet on a quorum of nodes.
+    /// Of those that succeeded, documents that have not yet reached a quorum of nodes.
     pub accepted: u64,
     /// Documents per failure class.
     pub failures: [u64; Failure::COUNT],
     /// Service times of requests that succeeded at least in part.
     pub service: Histogram,
-    /// Response times of the same.
+    /// Response times of the same requests.
     pub response: Histogram,
 }
 
 impl NodeInterval {
-    /// Adds one finished request; `drained`: it ended after the last was due to begin.
+    /// Adds one finished request; `drained` if it ended after the last was due to start.
     pub(super) fn add(&mut self, sample: &Sample<'_>, drained: bool) {
         self.requests += 1;
         let documents = u64::from(sample.documents);
@@ -71,12 +71,12 @@ impl NodeInterval {
     }
 }
 
-/// A time in which a node was taken for gone.
+/// A time in which a node was considered gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
-    /// When a connection found it so.
+    /// When a connection first found it gone.
     pub from: Nanos,
-    /// When it answered again; `None`: not before the stage ended.
+    /// When it answered again; `None` if not before the stage ended.
     pub to: Option<Nanos>,
     /// Connections that moved to other nodes.
     pub moved: u64,
@@ -84,22 +84,22 @@ pub struct Absence {
     pub returned: u64,
 }
 
-/// What a shard knows of one node.
+/// What a shard knows about one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeLog {
     /// The connections that belong to it.
     pub connections: u64,
     /// How long these were connected to other nodes, in nanoseconds over all connections.
     pub away_ns: Nanos,
-    /// When it was taken for gone, in order.
+    /// When it was considered gone, in order of time.
     pub absences: Vec<Absence>,
-    /// When it answered nothing on any connection; `None`: nothing was asked of it.
+    /// When it answered nothing on any connection; `None` if nothing was asked of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silences: Option<Silences>,
 }
 
 impl NodeLog {
-    /// The node is taken for gone.
+    /// Notes that the node is considered gone.
     pub fn lose(&mut self, now: Nanos) {
         if self.absences.len() < MOST_ABSENCES {
             self.absences.push(Absence { from: now, to: None, moved: 0, returned: 0 });
@@ -108,21 +108,21 @@ impl NodeLog {
         }
     }
 
-    /// It answers again.
+    /// Notes that it answers again.
     pub fn find(&mut self, now: Nanos) {
         if let Some(last) = self.absences.last_mut() {
             last.to = Some(now);
         }
     }
 
-    /// One of its connections moved to another node.
+    /// Counts a connection that moved to another node.
     pub fn moved(&mut self) {
         if let Some(last) = self.absences.last_mut() {
             last.moved += 1;
         }
     }
 
-    /// One of its connections came back after `away_ns`.
+    /// Counts a connection that came back after `away_ns`.
     pub fn returned(&mut self, away_ns: Nanos) {
         self.away_ns += away_ns;
         if let Some(last) = self.absences.last_mut() {
@@ -130,7 +130,7 @@ impl NodeLog {
         }
     }
 
-    /// Converts times to another clock, on which `from` is `to`.
+    /// Converts times to another clock, on which `from` reads as `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         let converted = |time: Nanos| to.saturating_add(time).saturating_sub(from);
         for absence in &mut self.absences {
@@ -142,8 +142,8 @@ impl NodeLog {
         }
     }
 
-    /// Adds what another shard knows of the same node. Times that overlap are one, which ends when
-    /// the first of them found the node again: it was there from then on.
+    /// Adds what another shard knows about the same node. Times that overlap become one, which ends
+    /// when the first shard found the node again: it was back from then on.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.away_ns += other.away_ns;
@@ -167,8 +167,8 @@ impl NodeLog {
         }
     }
 
-    /// The silences of a stage that began at `start`. One in which the node was found again, when
-    /// asked for that alone, ended then.
+    /// The silences of a stage that began at `start`. If the node was found again by a mere check
+    /// during a silence, the silence ended then.
     fn silences(&self, start: Nanos) -> Vec<Span> {
         let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
         let mut spans =
@@ -182,12 +182,12 @@ impl NodeLog {
     }
 }
 
-/// A time in which a node was taken for gone, as recorded: in seconds from the stage's start.
+/// A time in which a node was considered gone, as recorded: in seconds from the stage's start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unreachable {
-    /// When a connection found it so.
+    /// When a connection first found it gone.
     pub from_s: f64,
-    /// When it answered again; `null`: not before the stage ended.
+    /// When it answered again; `null` if not before the stage ended.
     pub to_s: Option<f64>,
     /// Connections that moved to other nodes.
     pub moved: u64,
@@ -202,11 +202,11 @@ pub struct NodeSummary {
     pub url: String,
     /// The connections that belong to it.
     pub connections: u64,
-    /// Completed requests, of its own connections and of those that had moved to it.
+    /// Completed requests, both of its own connections and of those that had moved to it.
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of these, answered with 202: not yet on a quorum of nodes.
+    /// Of these, documents answered with 202, which have not yet reached a quorum of nodes.
     pub accepted: u64,
     /// Documents that failed, per class.
     pub failures: BTreeMap<Failure, u64>,
@@ -215,21 +215,22 @@ pub struct NodeSummary {
     /// How long its connections were connected to other nodes, in seconds over all of them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub away_s: f64,
-    /// When it was taken for gone.
+    /// When it was considered gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<Unreachable>,
     /// When operations were in flight to it and it answered nothing on any of its connections, for
     /// 0.1 s or more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Span>,
-    /// From send to the last byte of the answer, of requests that succeeded at least in part.
+    /// From send to the last byte of the answer, for requests that succeeded at least in part.
     pub service: Latency,
-    /// From the intended start to the last byte of the answer, of the same.
+    /// From the intended start to the last byte of the answer, for the same requests.
     pub response: Latency,
 }
 
 impl NodeSummary {
-    /// The node at `url`, of which this is known; rates are over `measured_s` from `start` on.
+    /// The node at `url`, from what was measured and logged; rates are over `measured_s` from
+    /// `start` on.
     pub fn new(
         url: String,
         part: &NodeInterval,
@@ -341,7 +342,7 @@ mod tests {
         );
         assert_eq!((one.connections, one.away_ns), (4, 10));
         one.merge(&log(&[absence(45, None, 2)]));
-        // One connection has not looked again before the end: the node was there all the same.
+        // One connection did not check again before the end, but the node was back all the same.
         assert_eq!(
             one.absences[1..],
             [absence(40, Some(50), 4), absence(60, None, 2)],
@@ -364,8 +365,8 @@ mod tests {
         NodeLog { silences, ..NodeLog::default() }
     }
 
-    /// Begin and length of its silences, in milliseconds.
-    fn told(log: &NodeLog) -> Vec<(u64, u64)> {
+    /// Start and length of its silences, in milliseconds.
+    fn listed(log: &NodeLog) -> Vec<(u64, u64)> {
         let ms = |s: f64| (s * 1e3).round() as u64;
         log.silences(0).iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect()
     }
@@ -373,31 +374,31 @@ mod tests {
     #[test]
     fn a_node_is_silent_while_what_was_sent_to_it_waits() {
         let frozen = silent(&[(0, 10, true), (11, 4_000, true), (12, 4_001, true)]);
-        assert_eq!(told(&frozen), [(11, 3_989)]);
+        assert_eq!(listed(&frozen), [(11, 3_989)]);
         // Nothing was asked of it.
-        assert_eq!(told(&silent(&[(0, 10, true), (4_000, 4_010, true)])), []);
-        // What it never answered waited, too.
+        assert_eq!(listed(&silent(&[(0, 10, true), (4_000, 4_010, true)])), []);
+        // Requests that it never answered were waiting, too.
         let lost = silent(&[(0, 10, true), (11, 2_011, false), (4_000, 4_010, true)]);
-        assert_eq!(told(&lost), [(11, 3_999)]);
+        assert_eq!(listed(&lost), [(11, 3_999)]);
         let dead = silent(&[(0, 10, true), (11, 2_011, false)]);
-        assert_eq!(told(&dead), [(11, 2_000)], "as far as is known");
-        assert_eq!(told(&silent(&[(0, 10, true), (11, 12, false), (900, 901, true)])), []);
-        // One connection hung, others were served.
+        assert_eq!(listed(&dead), [(11, 2_000)], "as far as is known");
+        assert_eq!(listed(&silent(&[(0, 10, true), (11, 12, false), (900, 901, true)])), []);
+        // One connection hung while others were served.
         let hung: Vec<_> = (0..200).map(|n| (n * 10, n * 10 + 10, true)).collect();
         let hung = [hung, vec![(5, 2_005, false), (2_500, 2_501, true)]].concat();
-        assert_eq!(told(&silent(&hung)), []);
+        assert_eq!(listed(&silent(&hung)), []);
     }
 
     #[test]
     fn a_node_is_silent_when_it_is_to_all_shards_and_until_it_is_found() {
         let mut one = silent(&[(0, 10, true), (11, 2_011, false), (4_500, 4_510, true)]);
         one.merge(&silent(&[(0, 100, true), (101, 2_101, false), (4_000, 4_100, true)]));
-        assert_eq!(told(&one), [(100, 4_000)]);
+        assert_eq!(listed(&one), [(100, 4_000)]);
         let found = Absence { from: 2_011_000_000, to: Some(3_000_000_000), moved: 1, returned: 1 };
         one.absences = vec![found];
-        assert_eq!(told(&one), [(100, 2_900)]);
+        assert_eq!(listed(&one), [(100, 2_900)]);
         one.absences[0].to = Some(50_000_000);
-        assert_eq!(told(&one), [(100, 4_000)], "that was another time");
+        assert_eq!(listed(&one), [(100, 4_000)], "that was another time");
         let mut none = NodeLog::default();
         none.merge(&one);
         assert_eq!(none.silences, one.silences, "a shard that did not ask knows nothing");
@@ -405,7 +406,7 @@ mod tests {
         assert_eq!(none.silences, one.silences);
         let busy: Vec<_> = (0..500).map(|n| (n * 10, n * 10 + 10, true)).collect();
         one.merge(&silent(&busy));
-        assert_eq!(told(&one), [], "it answered another shard");
+        assert_eq!(listed(&one), [], "it answered another shard");
     }
 
     #[test]

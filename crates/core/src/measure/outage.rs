@@ -1,10 +1,10 @@
-//! Outages: time in which operations failed by the server's fault, one after the other, with no
-//! success between them.
+//! Outages: times in which operations failed one after the other because of the server, with no
+//! success in between.
 //!
 //! In a closed loop, failures make the load back off, so counts of failed operations say little
 //! about how long a server was away. A slow server is not away: the time of a successful operation
-//! counts as served, however long it takes. Nor does one failure make an outage of the time in
-//! which nothing was asked.
+//! counts as served, however long it takes. Nor does a single failure turn the time in which
+//! nothing was asked into an outage.
 
 use super::spans::{Span, Spans};
 use super::{Histogram, Latency};
@@ -15,23 +15,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Shorter times without success are just gaps between two operations.
 const LEAST_NS: Nanos = 10_000_000;
-/// So many gaps between two operations without success are no chance: of a server that fails one
+/// This many gaps between operations without a success are no coincidence: if a server fails one
 /// operation in ten, four in a row fail once in 10,000.
 const GAPS: u64 = 3;
-/// The most outages to list.
 const MOST_LISTED: usize = Span::MOST_LISTED;
-/// For how long after a failure its connection may wait before it tries again: the longest pause
-/// of `net::rest_after`, and some time to connect. Nothing is known of a server that is asked
-/// later.
+/// How long a connection may wait after a failure before it tries again: the longest pause of
+/// `net::rest_after`, plus some time to connect. If the server is asked later than that, nothing is
+/// known about the time in between.
 const RETRY_NS: Nanos = 1_100_000_000;
 
-/// What the shards of a stage share: whether any connection fails, and since when none has
-/// succeeded. Read on the hot path, but written there only to a cache line of the shard's own.
+/// State shared by the shards of a stage: whether any connection is failing, and since when none
+/// has succeeded. The hot path reads it, but writes only to the shard's own cache line.
 #[derive(Debug)]
 pub struct Pulse {
     /// Failing connections, over all shards.
     down: AtomicU32,
-    /// When the last failure of any shard ended, and whether it was not the first in a row.
+    /// When the last failure on any shard ended, and whether it was not the first in a row.
     last_failure: AtomicU64,
     several: AtomicBool,
     shards: Box<[LastOk]>,
@@ -50,13 +49,13 @@ impl Pulse {
         Self { down, last_failure, several, shards }
     }
 
-    /// Whether any connection is failing.
     #[inline]
     fn anybody_down(&self) -> bool {
         self.down.load(Ordering::Relaxed) > 0
     }
 
-    /// An operation of a shard succeeded at `done`. Returns whether no connection is failing.
+    /// Notes that an operation of a shard succeeded at `done`. Returns whether no connection is
+    /// failing.
     #[inline]
     pub fn beats(&self, shard: usize, done: Nanos) -> bool {
         self.shards[shard].0.store(done, Ordering::Relaxed);
@@ -67,8 +66,8 @@ impl Pulse {
         self.shards.iter().map(|shard| shard.0.load(Ordering::Relaxed)).max().unwrap_or(0)
     }
 
-    /// An operation failed at `done`. Returns when the one before it did, if none has succeeded
-    /// since.
+    /// Notes that an operation failed at `done`. Returns when the previous one failed, if none has
+    /// succeeded since.
     fn fails(&self, done: Nanos) -> Option<Nanos> {
         let before = self.last_failure.fetch_max(done, Ordering::Relaxed);
         let goes_on = before > 0 && before >= self.last_ok();
@@ -76,7 +75,7 @@ impl Pulse {
         goes_on.then_some(before)
     }
 
-    /// Ends the failures in a row: returns when the last of several ended.
+    /// Ends a row of failures. Returns when the last one ended, if there were several.
     fn recovers(&self) -> Option<Nanos> {
         let several = self.several.swap(false, Ordering::Relaxed);
         several.then(|| self.last_failure.load(Ordering::Relaxed))
@@ -92,12 +91,12 @@ pub struct Spell {
     last: Nanos,
 }
 
-/// The outages that one shard has seen; after merging, that all have seen.
+/// The outages that one shard saw; after merging, those of all shards.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct OutageLog {
     down: Spans,
     served: Spans,
-    /// When operations failed that had a way to the server.
+    /// When operations failed although the server could be reached.
     #[serde(default)]
     reached: Spans,
     waits: Histogram,
@@ -105,8 +104,8 @@ pub struct OutageLog {
 }
 
 impl OutageLog {
-    /// An operation begun at `began` succeeded at `done` on a connection that was in `spell`.
-    /// Returns the length of the spell, in nanoseconds.
+    /// Notes that an operation begun at `began` succeeded at `done` on a connection that was in
+    /// `spell`. Returns the length of the spell, in nanoseconds.
     #[inline]
     pub fn succeeded(
         log: &std::cell::RefCell<Self>,
@@ -132,7 +131,7 @@ impl OutageLog {
         Self::end(&mut self.waits, pulse, spell, began)
     }
 
-    /// An operation failed that the server did not serve.
+    /// Notes an operation that failed because the server did not serve it.
     #[cold]
     pub fn failed(
         &mut self,
@@ -153,7 +152,7 @@ impl OutageLog {
         *spell = Some(Spell { began: spell.map_or(began, |it| it.began), last: done });
     }
 
-    /// After several failures, the pause before the next try is part of the outage.
+    /// After several failures, the pause before the next attempt is part of the outage.
     fn until_retried(&mut self, pulse: &Pulse, until: Nanos) {
         if let Some(last) = pulse.recovers()
             && until <= last + RETRY_NS
@@ -162,7 +161,8 @@ impl OutageLog {
         }
     }
 
-    /// A connection begins nothing more at `until`. Returns how long its failures lasted.
+    /// Notes that a connection begins nothing more from `until` on. Returns how long its failures
+    /// lasted.
     pub fn leave(&mut self, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
         if spell.is_some() {
             self.until_retried(pulse, until);
@@ -170,12 +170,12 @@ impl OutageLog {
         Self::end(&mut self.waits, pulse, spell, until)
     }
 
-    /// Ends the `spell` of a connection, if any, with what succeeded, or left, at `until`. Returns
-    /// its length.
+    /// Ends the `spell` of a connection, if any, because it succeeded or left at `until`. Returns
+    /// the spell's length.
     fn end(waits: &mut Histogram, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
         let Some(Spell { began, last }) = spell.take() else { return 0 };
         pulse.down.fetch_sub(1, Ordering::Relaxed);
-        // What came later did not wait for the server, but for its turn.
+        // Anything later waited not for the server but for its turn.
         let waited_ns = until.min(last + RETRY_NS).saturating_sub(began);
         waits.record(waited_ns);
         waited_ns
@@ -190,8 +190,8 @@ impl OutageLog {
         self.answered |= other.answered;
     }
 
-    /// Adds what another process saw of the same server: nothing succeeded only when nothing did
-    /// in either.
+    /// Adds what another process saw of the same server: there was no success only while neither
+    /// had any.
     pub fn join(&mut self, other: &Self) {
         let outage = |log: &Self| log.down.without(&log.served);
         self.down = outage(self).common(&outage(other));
@@ -201,21 +201,21 @@ impl OutageLog {
         self.answered |= other.answered;
     }
 
-    /// Converts the times to another clock, on which `from` is `to`.
+    /// Converts the times to another clock, on which `from` reads as `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         self.down.convert((from, to));
         self.served.convert((from, to));
         self.reached.convert((from, to));
     }
 
-    /// When operations failed and none succeeded. Where an operation succeeds every `gap_ns`, two
-    /// that fail in a row may do so by chance.
+    /// When operations failed and none succeeded. If an operation succeeds every `gap_ns`, two may
+    /// fail in a row by chance.
     pub fn spans(&self, gap_ns: Nanos) -> Spans {
         let least_ns = LEAST_NS.max(gap_ns.saturating_mul(GAPS));
         self.down.without(&self.served).of_at_least(least_ns)
     }
 
-    /// Those of the outages in which no operation had a way to the server.
+    /// The outages in which no operation could reach the server.
     pub fn cut_off(&self, outages: &Spans) -> Spans {
         outages.apart_from(&self.reached)
     }
@@ -238,10 +238,10 @@ pub struct Outage {
     pub total_s: f64,
     /// The hundred longest, in order.
     pub spans: Vec<Span>,
-    /// The server answered at times, if only with errors.
+    /// Whether the server answered at times, if only with errors.
     pub answered: bool,
-    /// How long each failing connection waited until one of its operations succeeded, or the stage
-    /// ended. `null`: none failed by the server's fault.
+    /// How long each failing connection waited until one of its operations succeeded or the stage
+    /// ended. `null` if none failed because of the server.
     pub waits: Option<Latency>,
 }
 
@@ -264,7 +264,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// Two shards with a connection each.
+    /// Two shards with one connection each.
     struct Bed {
         pulse: Pulse,
         logs: [RefCell<OutageLog>; 2],
@@ -388,7 +388,7 @@ mod tests {
         let mut bed = Bed::new();
         bed.ok(0, 0, 10);
         bed.failed_until(0, 500, 505);
-        // Its own next turn comes late; so does the other connection's.
+        // The connection's own next turn comes late, and so does the other connection's.
         bed.ok(1, 1_000, 1_010);
         assert_eq!(bed.ok(0, 3_000, 3_010), 1_105);
         bed.failed_until(0, 3_500, 3_505);
@@ -402,7 +402,7 @@ mod tests {
         bed.ok(0, 0, 10);
         bed.failed_until(0, 500, 505);
         bed.failed_until(1, 900, 905);
-        // Nobody waited so long to try again.
+        // No connection waits this long before it tries again.
         bed.ok(1, 5_000, 5_010);
         assert!((bed.finish(9_000).total_s - 0.405).abs() < 1e-6);
     }

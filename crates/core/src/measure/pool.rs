@@ -1,31 +1,31 @@
-//! How the connections of an open loop were used: whether one was free for what was due, and
-//! whether operations took longer when none was. Knows no verdict.
+//! How the connections of an open loop were used: whether one was free for each operation due, and
+//! whether operations took longer when none was. Draws no conclusions.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 
-/// What one thread, or all of them, saw of their connections in an open loop.
+/// What one thread, or all of them, observed of their connections in an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PoolLog {
     /// Connections that were open at the end.
     pub connections: u64,
-    /// Those of them that were opened meanwhile.
+    /// How many of them were opened during the stage.
     #[serde(default)]
     pub opened: Opened,
     /// How long none was free, in nanoseconds, summed over threads.
     pub none_free_ns: Nanos,
-    /// How long operations were begun, in nanoseconds, summed over threads.
+    /// For how long operations were being begun, in nanoseconds, summed over threads.
     pub over_ns: Nanos,
     /// For how long operations held their connections.
     pub held: Held,
-    /// The same of those begun while at most half of the connections were in use.
+    /// The same for those begun while at most half of the connections were in use.
     pub few: Held,
-    /// The same of those that took the last free one.
+    /// The same for those that took the last free connection.
     pub full: Held,
 }
 
 impl PoolLog {
-    /// Adds what another thread saw.
+    /// Adds what another thread observed.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.opened.merge(&other.opened);
@@ -40,20 +40,20 @@ impl PoolLog {
 /// Connections that were opened while the load was on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// How many there are.
+    /// How many were opened.
     pub count: u64,
-    /// Further ones that could not be opened.
+    /// How many more could not be opened.
     pub refused: u64,
-    /// How long it took to open them, summed over all, in nanoseconds.
+    /// The time it took to open them, in nanoseconds over all of them.
     pub took_ns: Nanos,
-    /// The same of the slowest.
+    /// The time it took to open the slowest, in nanoseconds.
     pub slowest_ns: Nanos,
-    /// When the last one was open, from the start, in nanoseconds.
+    /// When the last one was open, in nanoseconds from the start.
     pub last_ns: Nanos,
 }
 
 impl Opened {
-    /// Adds a connection that took from one time to another to open, counted from the start.
+    /// Adds a connection by the times when opening began and ended, counted from the start.
     pub fn add(&mut self, (from, to): (Nanos, Nanos)) {
         let took_ns = to.saturating_sub(from);
         self.count += 1;
@@ -71,14 +71,14 @@ impl Opened {
     }
 }
 
-/// For how long operations held their connections: how many there were, and their times in seconds.
+/// How long operations held their connections: their number, and their times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// Operations.
     pub count: u64,
     /// The sum of their times, in seconds.
     pub sum_s: f64,
-    /// The sum of the squares of these.
+    /// The sum of the squares of their times.
     pub squares: f64,
 }
 
@@ -92,7 +92,7 @@ impl Held {
         self.squares += seconds * seconds;
     }
 
-    /// What was added since `earlier`.
+    /// The operations added since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -108,12 +108,12 @@ impl Held {
         self.squares += other.squares;
     }
 
-    /// The mean, in seconds; `None`: there were none.
+    /// The mean, in seconds; `None` if there were no operations.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_s / self.count as f64)
     }
 
-    /// The standard error of the mean, in seconds; `None`: fewer than two operations.
+    /// The standard error of the mean, in seconds; `None` for fewer than two operations.
     pub fn error_s(&self) -> Option<f64> {
         let count = self.count as f64;
         let mean = self.mean_s().filter(|_| self.count > 1)?;
@@ -138,7 +138,7 @@ mod tests {
         }
         assert_eq!((sum.connections, sum.none_free_ns, sum.held.count), (4, 6, 5));
         assert_eq!(sum.held.mean_s(), Some(3.0));
-        // Variance 2.5, over 5.
+        // A variance of 2.5, over 5.
         assert!((sum.held.error_s().unwrap() - 0.5f64.sqrt()).abs() < 1e-12);
         assert_eq!((sum.few.mean_s(), sum.few.error_s()), (None, None));
         sum.full.add(7);

@@ -4,13 +4,13 @@
 
 use crate::clock::{Clock, Nanos};
 
-/// The greatest age of the kernel's note of arrival. The note is that of the last segment, which
-/// may have come before another one that was lost and resent: an older note does not say when the
-/// answer was complete.
+/// The greatest age of the kernel's timestamp that is believed. The timestamp is that of the last
+/// segment, which may have arrived before another one that was lost and resent: an older timestamp
+/// does not say when the answer was complete.
 pub const OLDEST_NOTE_NS: Nanos = 2_000_000;
 
-/// The tolerance of the kernel's note: it is on the wall clock and is converted by two readings,
-/// which must agree to 20 µs.
+/// The tolerance of the kernel's timestamp: it is on the wall clock and is converted by two
+/// readings, which must agree to within 20 µs.
 const NOTE_OFF_NS: Nanos = 40_000;
 
 /// Takes the marks of one operation. A mark that was not taken equals the one before it.
@@ -23,7 +23,7 @@ pub struct Probe {
     sent: Nanos,
     first_byte: Nanos,
     last_byte: Nanos,
-    /// How often data arrived, and how often the kernel had noted when.
+    /// How often data arrived, and how often with a timestamp from the kernel.
     arrivals: u32,
     noted: u32,
 }
@@ -46,50 +46,51 @@ impl Probe {
         self.clock
     }
 
-    /// The request is written as soon as the operation begins.
+    /// Marks the request as written as soon as the operation begins.
     pub const fn mark_send_at_once(&mut self) {
         if self.send == 0 {
             self.send = self.began;
         }
     }
 
-    /// The request is about to be written. If it is resent, the first attempt counts.
+    /// Marks that the request is about to be written. If it is resent, the first attempt counts.
     pub fn mark_send(&mut self) {
         if self.send == 0 {
             self.send = self.clock.now();
         }
     }
 
-    /// The operating system has accepted the request's last byte.
+    /// Marks that the operating system has accepted the request's last byte.
     pub fn mark_sent(&mut self) {
         self.sent = self.clock.now();
         self.first_byte = 0;
     }
 
-    /// Bytes of the answer have arrived. Called at every arrival; the first one is kept separately.
+    /// Marks that bytes of the answer have arrived. Called at every arrival; the first is kept
+    /// separately.
     pub fn mark_received(&mut self) {
         self.mark_arrival(self.clock.now());
     }
 
-    /// The same for a request that was written at `moment`, by a task that serves several sessions.
+    /// Marks a request as written at `moment`, by a task that serves several sessions.
     pub const fn mark_sent_at(&mut self, moment: Nanos) {
         self.sent = moment;
         self.first_byte = 0;
     }
 
-    /// Bytes of the answer were read at `moment`, by a task that serves several sessions.
+    /// Marks bytes of the answer as read at `moment`, by a task that serves several sessions.
     pub const fn mark_read_at(&mut self, moment: Nanos) {
         self.mark_arrival(moment);
     }
 
-    /// The same, with the time noted by the kernel.
+    /// The same, with the kernel's timestamp.
     pub const fn mark_received_at(&mut self, moment: Nanos) {
         self.noted += 1;
         self.mark_arrival(moment);
     }
 
-    /// Whether data that the kernel noted at `moment` came before the request was sent, and so is
-    /// not its answer.
+    /// Whether data with the kernel's timestamp `moment` came before the request was sent, so that
+    /// it cannot be its answer.
     pub const fn before_send(&self, moment: Nanos) -> bool {
         moment.saturating_add(NOTE_OFF_NS) < self.send
     }
@@ -102,25 +103,27 @@ impl Probe {
         }
     }
 
-    /// The kernel noted when all parts of the answer came.
+    /// Whether the kernel timestamped every part of the answer.
     pub const fn noted(&self) -> bool {
         self.arrivals > 0 && self.noted == self.arrivals
     }
 
-    /// The same, and the answer came in one piece: reading it later would have lost nothing.
+    /// Whether, in addition, the answer came in one piece: reading it later would have lost
+    /// nothing.
     pub const fn can_wait(&self) -> bool {
         self.arrivals == 1 && self.noted()
     }
 
-    /// The request was answered at once: one reading serves for all marks after the start.
+    /// Marks a request that was answered at once: one clock reading serves for all marks after the
+    /// start.
     pub fn mark_answered_at_once(&mut self) {
         (self.send, self.sent) = (self.began, self.began);
         self.mark_received();
     }
 
-    /// The answer came from a process that measured that the database took `inside_ns` of the time
-    /// since the request was sent: only that is service, ending with the answer. Returns the rest,
-    /// which counts as local; `None`: this much time has not passed.
+    /// Marks an answer from a host process which measured that the database took `inside_ns` of the
+    /// time since the request was sent: only that is service, and it ends with the answer. Returns
+    /// the rest, which counts as local; `None` if less time than that has passed.
     pub const fn mark_inside(&mut self, inside_ns: Nanos) -> Option<Nanos> {
         let taken_ns = self.last_byte.saturating_sub(self.send);
         let Some(outside_ns) = taken_ns.checked_sub(inside_ns) else { return None };
@@ -166,9 +169,9 @@ pub struct Timing {
     pub remote_ns: Nanos,
     /// Reading the answer: last byte − first byte.
     pub receive_ns: Nanos,
-    /// last byte − send.
+    /// The service time: last byte − send.
     pub service_ns: Nanos,
-    /// last byte − intended.
+    /// The response time: last byte − intended.
     pub response_ns: Nanos,
     /// When the operation ended: its last byte, on the clock of the run.
     pub done: Nanos,

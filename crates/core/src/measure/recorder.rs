@@ -1,4 +1,4 @@
-//! The recorder of one shard: fills the interval of the current second and sends off full ones.
+//! The recorder of one shard: fills the interval of the current second and sends off complete ones.
 
 use super::counts::{BodyBytes, Wire};
 use super::interval::{Interval, RawRow};
@@ -7,7 +7,7 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::op::{Failure, Finding, OpKind, Reason, Reply};
 use std::sync::mpsc::Sender;
 
-/// Everything that is recorded of one finished request.
+/// Everything that is recorded about one finished request.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     /// The kind of operation.
@@ -48,7 +48,7 @@ impl<'a> Sample<'a> {
 #[derive(Debug)]
 pub struct Recorder {
     start: Nanos,
-    /// When operations stop being begun.
+    /// When the last operation is due to start.
     end: Nanos,
     boundary: Nanos,
     interval: Interval,
@@ -64,8 +64,8 @@ pub struct Recorder {
 const _: () = assert!(Failure::COUNT <= u32::BITS as usize);
 
 impl Recorder {
-    /// A recorder for a stage from `start` to `end`; full intervals go to `sink`, with every single
-    /// request if `raw`.
+    /// A recorder for a stage from `start` to `end`; complete intervals go to `sink`, with every
+    /// single request if `raw`.
     pub fn new((start, end): (Nanos, Nanos), raw: bool, sink: Sender<Interval>) -> Self {
         Self {
             start,
@@ -122,19 +122,19 @@ impl Recorder {
         }
     }
 
-    /// Records a request that was just recorded also for the node that it was sent to.
+    /// Records a request that was just recorded under the node it was sent to as well.
     pub fn record_node(&mut self, node: usize, sample: &Sample<'_>) {
         let drained = sample.timing.done > self.end;
         self.interval.node_mut(node).add(sample, drained);
     }
 
-    /// Of the request that was just recorded, the client held it up for `held_ns`.
+    /// The request that was just recorded was held up by the client for `held_ns`.
     #[cold]
     pub fn hold(&mut self, kind: OpKind, timing: &Timing, held_ns: Nanos) {
         self.interval.kind_mut(kind).hold(timing.response_ns, held_ns);
     }
 
-    /// Keeps the reason of the first failure of a kind and class; `reason` is called only if there
+    /// Keeps the reason of the first failure of a kind and class; `reason` is only called if there
     /// is none yet.
     #[cold]
     pub fn tell(
@@ -151,7 +151,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps what was wrong with a document, of the first few.
+    /// Keeps what was wrong with a document, for the first few.
     #[cold]
     pub fn find(&mut self, finding: Finding) {
         if self.found < Finding::MOST {
@@ -181,7 +181,7 @@ impl Recorder {
         let mut full = std::mem::replace(&mut self.interval, Interval::new(second));
         full.complete();
         self.boundary = self.start + (Nanos::from(second) + 1) * SECOND_NS;
-        // The receiver is gone only while the whole run is torn down.
+        // The receiver is gone only while the whole run is being torn down.
         let _ = self.sink.send(full);
     }
 
@@ -241,7 +241,7 @@ mod tests {
     fn times_are_the_same_however_many_were_kept() {
         let prompt = Timing { response_ns: 51_000, ..timing(5) };
         let late = Timing { lag_ns: 9_000, response_ns: 60_000, ..timing(6) };
-        // Made ready before it was sent; late, and yet no longer than the request itself.
+        // Prepared before it was sent; and late, yet no longer than the request itself.
         let slow = Timing { response_ns: 70_000, ..prompt };
         let odd = Timing { lag_ns: 9_000, ..prompt };
         for timings in [
@@ -403,7 +403,7 @@ mod tests {
         let classes: Vec<_> =
             bulk.failed_times.iter().map(|(&class, times)| (class, times.service.len())).collect();
         assert_eq!(classes, [(Failure::Timeout, 1)]);
-        // Times are of what succeeded; how late a request began is told of all.
+        // Times are those of successful requests; how late a request began is recorded for all.
         assert_eq!([&bulk.service, &bulk.response, &bulk.lag].map(Histogram::len), [1, 1, 2]);
         let raw: Vec<_> = interval.raw.iter().map(|row| (row.failure, row.response_ns)).collect();
         assert_eq!(raw, [(None, 52_000), (Some(Failure::Timeout), 52_000)]);

@@ -1,8 +1,8 @@
-//! Silences: time in which the server gave no answer, although operations were due or in flight.
+//! Silences: times in which the server gave no answer, although operations were due or in flight.
 //!
-//! Each shard notes when long gaps between two of its answers were, and since when an operation
-//! was waiting in each. The server was silent where all shards had a gap and one of them waited. A
-//! shard without work has a gap, too, but waits for nothing.
+//! Each shard notes the long gaps between two of its answers, and since when an operation was
+//! waiting in each. The server was silent where all shards had a gap and one of them was waiting. A
+//! shard without work has a gap, too, but is not waiting.
 
 use super::loss::READING_NS;
 use super::probe::Timing;
@@ -11,13 +11,12 @@ use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 
-/// Shorter silences are not noted: people take them for an immediate answer.
+/// Shorter silences are not noted: to a person, an answer within this time is immediate.
 const LEAST_NS: Nanos = 100_000_000;
 /// The most gaps that a shard keeps: the longest.
 const MOST_KEPT: usize = 1_000;
-/// The most silences to list.
 const MOST_LISTED: usize = Span::MOST_LISTED;
-/// The end of a gap that no answer ended. Sums with it stay in range.
+/// The end of a gap that no answer ended. Sums with it do not overflow.
 const NEVER: Nanos = Nanos::MAX / 2;
 
 /// The time between two answers.
@@ -25,28 +24,29 @@ const NEVER: Nanos = Nanos::MAX / 2;
 struct Gap {
     from: Nanos,
     to: Nanos,
-    /// Since when an operation was due or in flight that was answered at the end of the gap or
-    /// later; `to`, if there was none.
+    /// Since when an operation answered at the end of the gap or later had been due or in flight;
+    /// `to` if there was none.
     due: Nanos,
 }
 
-/// The answers of one shard as they come.
+/// The answers of one shard as they arrive.
 #[derive(Debug)]
 pub struct Answers {
     last: Cell<Nanos>,
     gaps: RefCell<Vec<Gap>>,
 }
 
-/// The answers of one of several nodes to one shard. Here an operation counts from when it was
-/// sent: while it was waiting for a connection, this node was not asked.
+/// The answers from one of several nodes to one shard. Here an operation counts from when it was
+/// sent: while it was waiting for a connection, it was not this node that was asked.
 #[derive(Debug)]
 pub struct NodeAnswers {
     answers: Answers,
-    /// From when to when operations were in flight that were never answered; since the last answer.
+    /// Between which times operations were in flight that were never answered, since the last
+    /// answer.
     lost: Cell<Option<(Nanos, Nanos)>>,
 }
 
-/// The gaps between the answers of one shard; after merging, those that all have in common.
+/// The gaps between the answers of one shard; after merging, those common to all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silences {
     gaps: Vec<Gap>,
@@ -58,11 +58,12 @@ impl Answers {
         Self { last: Cell::new(start), gaps: RefCell::default() }
     }
 
-    /// An operation was answered. Where nothing is late, this takes two comparisons and a store.
+    /// Notes an answered operation. As long as nothing is late, this takes two comparisons and a
+    /// store.
     #[inline]
     pub fn add(&self, timing: &Timing) {
         let (last, done) = (self.last.get(), timing.done);
-        // Where the kernel notes arrivals, answers are not read in their order.
+        // Where the kernel timestamps arrivals, answers may be read out of order.
         self.last.set(last.max(done));
         if timing.response_ns >= LEAST_NS || done >= last + LEAST_NS {
             self.note(last, timing);
@@ -76,7 +77,7 @@ impl Answers {
         if done >= last + LEAST_NS {
             gaps.push(Gap { from: last, to: done, due: due.clamp(last, done) });
         }
-        // The first to be answered need not have waited longest.
+        // The first to be answered has not necessarily waited longest.
         for gap in gaps.iter_mut().rev().take_while(|gap| gap.to > due) {
             gap.due = gap.due.min(due.max(gap.from));
         }
@@ -87,8 +88,8 @@ impl Answers {
         }
     }
 
-    /// The gaps. One that ended when the thread came back from one of `pauses` ended at an unknown
-    /// time in it; a pause after which no answer was found changes nothing.
+    /// The gaps. If a gap ended when the thread came back from one of `pauses`, it ended at an
+    /// unknown time during the pause; a pause after which no answer was found changes nothing.
     pub fn finish(&self, pauses: &Spans) -> Silences {
         let mut gaps = self.gaps.take();
         for gap in &mut gaps {
@@ -108,11 +109,11 @@ impl NodeAnswers {
         Self { answers: Answers::new(start), lost: Cell::default() }
     }
 
-    /// An operation that was sent to the node has ended, `answered` or not.
+    /// Notes that an operation sent to the node has ended, `answered` or not.
     pub fn add(&self, timing: &Timing, answered: bool) {
         let (sent, done) = (timing.done.saturating_sub(timing.service_ns), timing.done);
         if !answered {
-            // What fails at once was refused: nobody waited.
+            // An operation that failed at once was refused: nothing was waiting.
             if done - sent >= LEAST_NS {
                 let (from, to) = self.lost.get().unwrap_or((sent, done));
                 self.lost.set(Some((from.min(sent), to.max(done))));
@@ -130,7 +131,7 @@ impl NodeAnswers {
         }
     }
 
-    /// The gaps, as those of [`Answers::finish`].
+    /// The gaps, as for [`Answers::finish`].
     pub fn finish(&self, pauses: &Spans) -> Silences {
         let mut silences = self.answers.finish(pauses);
         if let (Some((since, until)), Some(open)) = (self.lost.get(), silences.gaps.pop()) {
@@ -162,7 +163,7 @@ impl Silences {
         Self { gaps }
     }
 
-    /// Converts the times to another clock, on which `from` is `to`.
+    /// Converts the times to another clock, on which `from` reads as `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         for gap in &mut self.gaps {
             for time in [&mut gap.from, &mut gap.to, &mut gap.due] {

@@ -4,7 +4,7 @@ use super::*;
 
 const MS: Nanos = 1_000_000;
 
-/// The silences of a shard whose operations were due and answered so, in milliseconds.
+/// The silences of a shard with operations due and answered at these times, in milliseconds.
 fn shard(operations: &[(u64, u64)]) -> Silences {
     paused(operations, &[])
 }
@@ -22,13 +22,13 @@ fn paused(operations: &[(u64, u64)], pauses: &[(u64, u64)]) -> Silences {
     answers.finish(&spans)
 }
 
-/// Begin and length, in milliseconds.
-fn told(silences: &Silences) -> Vec<(u64, u64)> {
+/// Start and length, in milliseconds.
+fn listed(silences: &Silences) -> Vec<(u64, u64)> {
     let ms = |s: f64| (s * 1e3).round() as u64;
     silences.finish(0).iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect()
 }
 
-/// A closed loop on one connection, an answer every millisecond between these times.
+/// A closed loop on one connection with an answer every millisecond between these times.
 fn steady(from: u64, to: u64) -> Vec<(u64, u64)> {
     (from..to).map(|ms| (ms, ms + 1)).collect()
 }
@@ -36,75 +36,75 @@ fn steady(from: u64, to: u64) -> Vec<(u64, u64)> {
 #[test]
 fn a_stall_of_a_closed_loop_lasts_from_the_last_answer_to_the_next() {
     let stall = [steady(0, 2_000), vec![(2_000, 2_800)], steady(2_800, 5_000)].concat();
-    assert_eq!(told(&shard(&stall)), [(2_000, 800)]);
+    assert_eq!(listed(&shard(&stall)), [(2_000, 800)]);
     let short = [steady(0, 2_000), vec![(2_000, 2_099)], steady(2_099, 5_000)].concat();
-    assert!(told(&shard(&short)).is_empty(), "99 ms are not noted");
-    assert_eq!(told(&shard(&[(0, 700), (700, 701)])), [(0, 700)], "from the start on");
+    assert!(listed(&shard(&short)).is_empty(), "99 ms are not noted");
+    assert_eq!(listed(&shard(&[(0, 700), (700, 701)])), [(0, 700)], "from the start on");
 }
 
 #[test]
 fn where_nothing_was_due_the_server_is_not_silent() {
-    // Two a second, answered after 1 ms; then one after 300 ms.
+    // Two per second, answered after 1 ms; then one after 300 ms.
     let slow = [(0, 1), (500, 501), (1_000, 1_001), (1_500, 1_800), (2_000, 2_001)];
-    assert_eq!(told(&shard(&slow)), [(1_500, 300)]);
+    assert_eq!(listed(&shard(&slow)), [(1_500, 300)]);
 }
 
 #[test]
 fn an_operation_that_is_answered_later_was_waiting_all_the_same() {
-    // An open loop of ten a second: after the stall, the latest is answered first.
+    // An open loop with ten per second: after the stall, the latest is answered first.
     let operations = [(0, 1), (950, 1_000), (900, 1_001), (300, 1_002), (200, 1_003)];
-    assert_eq!(told(&shard(&operations)), [(200, 800)]);
-    // One hangs while others are answered: that is no silence of the server.
+    assert_eq!(listed(&shard(&operations)), [(200, 800)]);
+    // One hangs while others are answered: the server was not silent.
     let hanging = [steady(0, 3_000), vec![(10, 3_001)]].concat();
-    assert!(told(&shard(&hanging)).is_empty());
+    assert!(listed(&shard(&hanging)).is_empty());
 }
 
 #[test]
 fn slow_answers_one_after_the_other_are_not_one_silence() {
     let slow: Vec<_> = (0..20).map(|n| (n * 150, n * 150 + 150)).collect();
-    let told = told(&shard(&slow));
-    assert_eq!(told.len(), 20);
-    assert!(told.iter().all(|it| it.1 == 150), "{told:?}");
+    let listed = listed(&shard(&slow));
+    assert_eq!(listed.len(), 20);
+    assert!(listed.iter().all(|it| it.1 == 150), "{listed:?}");
 }
 
 #[test]
 fn the_server_is_silent_when_it_is_to_all_shards() {
     let stalled = |from, to| [steady(0, from), vec![(from, to)], steady(to, 5_000)].concat();
     let (one, two) = (shard(&stalled(1_000, 2_000)), shard(&stalled(1_500, 2_500)));
-    assert_eq!(told(&one.common(&two)), [(1_500, 500)]);
+    assert_eq!(listed(&one.common(&two)), [(1_500, 500)]);
     assert_eq!(one.common(&two), two.common(&one));
     let busy = shard(&steady(0, 5_000));
-    assert!(told(&one.common(&busy)).is_empty(), "the other one was answered");
-    // Without work, from the start or from some time on, a shard says nothing of the server.
+    assert!(listed(&one.common(&busy)).is_empty(), "the other one was answered");
+    // A shard without work, from the start or from some time on, says nothing about the server.
     for idle in [shard(&[]), shard(&steady(0, 900))] {
-        assert_eq!(told(&idle), []);
-        assert_eq!(told(&one.common(&idle)), [(1_000, 1_000)]);
-        assert_eq!(told(&idle.common(&one)), [(1_000, 1_000)]);
+        assert_eq!(listed(&idle), []);
+        assert_eq!(listed(&one.common(&idle)), [(1_000, 1_000)]);
+        assert_eq!(listed(&idle.common(&one)), [(1_000, 1_000)]);
     }
-    // Nothing knows of anything else: as if it had been answered all the time.
-    assert!(told(&one.common(&Silences::default())).is_empty());
+    // A shard about which nothing is known counts as answered all the time.
+    assert!(listed(&one.common(&Silences::default())).is_empty());
 }
 
 #[test]
 fn what_ends_with_a_pause_of_the_thread_ended_at_an_unknown_time_in_it() {
     let operations = [steady(0, 1_000), vec![(1_000, 2_000)], steady(2_000, 3_000)].concat();
-    let told = |pauses: &[(u64, u64)]| told(&paused(&operations, pauses));
-    assert_eq!(told(&[(1_000, 2_000)]), []);
-    assert_eq!(told(&[(1_700, 2_001)]), [(1_000, 700)]);
-    assert_eq!(told(&[(1_700, 1_999)]), [(1_000, 700)], "read just after it");
-    // Had there been an answer, it would have been read after the pause.
-    assert_eq!(told(&[(1_300, 1_400), (2_500, 2_700)]), [(1_000, 1_000)]);
+    let listed = |pauses: &[(u64, u64)]| listed(&paused(&operations, pauses));
+    assert_eq!(listed(&[(1_000, 2_000)]), []);
+    assert_eq!(listed(&[(1_700, 2_001)]), [(1_000, 700)]);
+    assert_eq!(listed(&[(1_700, 1_999)]), [(1_000, 700)], "read just after it");
+    // If there had been an answer, it would have been read after the pause.
+    assert_eq!(listed(&[(1_300, 1_400), (2_500, 2_700)]), [(1_000, 1_000)]);
 }
 
 #[test]
 fn another_clock_changes_when_and_not_how_long() {
     let mut silences = shard(&[steady(0, 1_000), vec![(1_000, 1_500)]].concat());
-    let before = told(&silences);
+    let before = listed(&silences);
     silences.convert((0, 70 * MS));
     let moved: Vec<_> = before.iter().map(|(from, length)| (from + 70, *length)).collect();
-    assert_eq!(told(&silences), moved);
+    assert_eq!(listed(&silences), moved);
     silences.convert((70 * MS, 0));
-    assert_eq!(told(&silences), before);
+    assert_eq!(listed(&silences), before);
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn memory_has_an_end_and_the_longest_are_kept() {
         now += length;
     }
     assert!(answers.gaps.borrow().len() < 2 * MOST_KEPT);
-    let told = told(&answers.finish(&Spans::default()));
-    assert_eq!(told.len(), MOST_LISTED);
-    assert!(told.iter().all(|it| it.1 >= 900), "{told:?}");
-    assert!(told.windows(2).all(|it| it[0].0 < it[1].0), "in order");
+    let listed = listed(&answers.finish(&Spans::default()));
+    assert_eq!(listed.len(), MOST_LISTED);
+    assert!(listed.iter().all(|it| it.1 >= 900), "{listed:?}");
+    assert!(listed.windows(2).all(|it| it[0].0 < it[1].0), "in order");
 }

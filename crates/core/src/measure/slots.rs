@@ -1,4 +1,4 @@
-//! A stage in steps of another length than a second: counts and means, without histograms.
+//! A stage in steps of a length other than a second: counts and means, without histograms.
 
 use super::interval::RawRow;
 use crate::clock::Nanos;
@@ -33,7 +33,7 @@ pub struct SlotSums {
 }
 
 impl SlotSums {
-    /// No requests yet; steps are this many milliseconds long, at least 1.
+    /// No requests yet; each step is this many milliseconds long, at least 1.
     pub const fn new(step_ms: u64) -> Self {
         Self { step_ms, sums: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! Spans of time: in order, disjoint, and of bounded number.
+//! Spans of time: in order, disjoint, and limited in number.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,8 @@ impl Spans {
             return;
         }
         let close_ns = self.close_ns;
-        // The spans that it touches: from the first that ends no earlier to the last that begins
-        // no later.
+        // The spans that it touches: from the first one that ends no earlier to the last one that
+        // begins no later.
         let first = self.spans.partition_point(|&(_, end)| end + close_ns < from);
         let behind = self.spans.partition_point(|&(begin, _)| begin <= to + close_ns);
         let touched = &self.spans[first..behind];
@@ -63,7 +63,7 @@ impl Spans {
         }
     }
 
-    /// Converts the times to another clock, on which `from` is `to`.
+    /// Converts the times to another clock, on which `from` reads as `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         for (begin, end) in &mut self.spans {
             *begin = to.saturating_add(*begin).saturating_sub(from);
@@ -115,7 +115,7 @@ impl Spans {
         self
     }
 
-    /// The begin and the end of each, in order.
+    /// The start and end of each, in order.
     pub(super) fn bounds(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
         self.spans.iter().copied()
     }
@@ -217,12 +217,12 @@ mod tests {
     fn the_longest_are_told_in_order_from_the_start() {
         let spans = spans(&[(100, 110), (200, 250), (300, 320), (400, 490)]);
         let ms = |s: f64| (s * 1e3).round() as u64;
-        let told = |most: usize| -> Vec<_> {
+        let listed = |most: usize| -> Vec<_> {
             let longest = spans.longest(50 * MS, most);
             longest.iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect()
         };
-        assert_eq!(told(3), [(150, 50), (250, 20), (350, 90)]);
-        assert_eq!(told(2), [(150, 50), (350, 90)], "not the latest");
+        assert_eq!(listed(3), [(150, 50), (250, 20), (350, 90)]);
+        assert_eq!(listed(2), [(150, 50), (350, 90)], "not the latest");
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         let mut far = spans(&[(0, 10), (12, 20), (22, 30), (33, 40)]);
         far.coarsen();
         assert_eq!(far.spans, [(0, 30 * MS), (33 * MS, 40 * MS)]);
-        // Cuts leave what they leave, however close.
+        // What cuts leave behind is not joined, however close.
         let mut left = spans(&[(0, 10)]).without(&Spans { spans: vec![(5, 6)], close_ns: 0 });
         left.add(20 * MS, 20 * MS + 1);
         left.add(20 * MS + 2, 20 * MS + 3);
@@ -270,7 +270,7 @@ mod tests {
             parts in proptest::collection::vec((0u64..400, 0u64..60), 0..30),
             cuts in proptest::collection::vec((0u64..400, 0u64..60), 0..30),
         ) {
-            // Four milliseconds apart, so that nothing is joined for being close.
+            // Four milliseconds apart, so that nothing is joined for being too close.
             let scale = |parts: &[(u64, u64)]| -> Vec<(u64, u64)> {
                 parts.iter().map(|(from, length)| (from * 4, (from + length) * 4)).collect()
             };

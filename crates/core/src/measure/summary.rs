@@ -73,8 +73,8 @@ fn micros(ns: u64) -> f64 {
     (ns as f64 / 10.0).round() / 100.0
 }
 
-/// One kind of operation over one stage. Counts are documents; except for bulk operations, a
-/// request is about one document. issued = ok + failures + unfinished, exactly.
+/// One kind of operation over one stage. Counts are documents; except in bulk operations, a request
+/// is about one document. issued = ok + failures + unfinished, exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationSummary {
     /// The kind.
@@ -85,14 +85,14 @@ pub struct OperationSummary {
     pub issued: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Requests that ended after the time of the stage: rates do not count them.
+    /// Requests that ended after the time of the stage: they are not counted in rates.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained: u64,
     /// Documents that succeeded in such requests.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained_ok: u64,
-    /// Of these, accepted but not yet stored as they should be: answered with 202, so not yet on a
-    /// quorum, or only batched by a binding.
+    /// Of these, documents that were accepted but not yet stored as they should be: answered with
+    /// 202, so not yet on a quorum, or only batched by a binding.
     pub accepted: u64,
     /// Documents that failed, per class.
     pub failures: BTreeMap<Failure, u64>,
@@ -112,18 +112,18 @@ pub struct OperationSummary {
     /// The reason of the first failure of each class, if there was one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<Failure, Reason>,
-    /// The first documents that were not as they were written, at most ten.
+    /// The first documents that were not as written, at most ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// From send to the last byte of the answer, of requests that succeeded at least in part.
+    /// From send to the last byte of the answer, for requests that succeeded at least in part.
     pub service: Latency,
-    /// From the intended start to the last byte of the answer, of the same.
+    /// From the intended start to the last byte of the answer, for the same requests.
     pub response: Latency,
-    /// The same without the time for which springload itself held them up, if it did for a
-    /// millisecond or more: the real times lie between.
+    /// The same without the time for which springload itself held them up, if it did so for a
+    /// millisecond or more: the true times lie in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_without_client: Option<Latency>,
-    /// From the intended start to the real one, of all requests.
+    /// From the intended start to the real one, for all requests.
     pub lag: Latency,
     /// Documents returned by scans.
     #[serde(default, skip_serializing_if = "super::is_default")]
@@ -147,7 +147,7 @@ impl OperationSummary {
         failure_words([self])
     }
 
-    /// Times of the requests that failed as a whole, over all classes. `None`: none did.
+    /// Times of the requests that failed as a whole, over all classes. `None` if there were none.
     ///
     /// All other percentiles that springload reports are those of successful requests.
     pub fn failed_latency(&self) -> Option<FailedTimes<Latency>> {
@@ -163,8 +163,8 @@ impl OperationSummary {
         })
     }
 
-    /// Requests that failed without a complete answer: it is not known how long they would have
-    /// taken.
+    /// Requests that failed without a complete answer, so that nobody knows how long they would
+    /// have taken.
     pub fn unanswered(&self) -> u64 {
         let lost = self.failed_times.iter().filter(|(class, _)| !class.answered());
         lost.map(|(_, times)| times.response.len()).sum()
@@ -268,7 +268,7 @@ impl Totals {
         OpKind::ALL.into_iter().filter(|kind| self.issued[kind.index()] > 0).collect()
     }
 
-    /// The summaries of a running stage, of what has ended so far.
+    /// The summaries of a running stage, from what has ended so far.
     pub fn so_far(&self, elapsed_s: f64) -> Vec<OperationSummary> {
         let summary = |(kind, part): (OpKind, &KindInterval)| {
             OperationSummary::new(kind, part, part.ok + part.failed(), elapsed_s)

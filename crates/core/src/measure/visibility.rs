@@ -1,4 +1,4 @@
-//! How long it takes until a write that was acknowledged can be seen.
+//! How long it takes until an acknowledged write becomes visible.
 
 use super::histogram::Histogram;
 use super::is_default;
@@ -7,43 +7,45 @@ use crate::clock::Nanos;
 use crate::op::Way;
 use serde::{Deserialize, Serialize};
 
-/// What visibility probes found in a stage. A probe is a document of springload's own.
+/// What visibility probes found in a stage. A probe is a document that springload adds for this
+/// purpose.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Visibility {
     /// Probes whose write was acknowledged.
     pub written: u64,
-    /// Probes whose write was not.
+    /// Probes whose write was not acknowledged.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_failures: u64,
     /// Probes that are still in the database, as far as is known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub left: u64,
-    /// What went wrong with a write or a removal first.
+    /// The first thing that went wrong with a write or a removal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Each way in which probes were looked for.
+    /// The results for each way in which probes were looked for.
     pub by: Vec<VisibleBy>,
 }
 
-/// What probes found in one way. Of `probes`, `unseen` were never seen; all others have a time.
+/// What was found in one way. Of `probes`, `unseen` were never seen; all others have a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VisibleBy {
     /// The way.
     pub way: Way,
-    /// The node that was asked, if there are several. A probe may have been written on another one.
+    /// The node that was asked, if there are several. The probe may have been written to another
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Probes that were looked for: those written while the one before was still being looked for
-    /// were not.
+    /// Probes that were looked for. Those written while the one before was still being looked for
+    /// are not included.
     pub probes: u64,
     /// Probes that the first answer did not show.
     pub stale_first: u64,
-    /// Probes that no answer showed until it was given up.
+    /// Probes that no answer had shown by the time the search was given up.
     pub unseen: u64,
-    /// Requests that failed, and were repeated.
+    /// Requests that failed and were repeated.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failures: u64,
-    /// Why this way could not be used, or what a request failed with first.
+    /// Why this way could not be used, or how a request first failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The times from the acknowledgement of the write to the end of the first answer that showed
@@ -70,12 +72,12 @@ impl VisibleBy {
 pub struct Sightings {
     by: VisibleBy,
     times: Histogram,
-    /// The current one was answered for.
+    /// Whether there was an answer for the current probe.
     answered: bool,
 }
 
 impl Sightings {
-    /// None yet.
+    /// Counts from zero.
     pub fn new(way: Way, node: Option<String>) -> Self {
         let by = VisibleBy {
             way,
@@ -90,28 +92,28 @@ impl Sightings {
         Self { by, times: Histogram::default(), answered: false }
     }
 
-    /// This way cannot be used, for now.
+    /// Notes that this way cannot be used for now.
     pub fn unusable(&mut self, reason: &str) {
         self.by.reason.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// Now it can.
+    /// Notes that it can be used again.
     pub fn usable(&mut self) {
         self.by.reason = None;
     }
 
-    /// The next probe is looked for.
+    /// Starts looking for the next probe.
     pub const fn begin(&mut self) {
         self.answered = false;
     }
 
-    /// A request for it failed.
+    /// Notes that a request for it failed.
     pub fn failed(&mut self, reason: &str) {
         self.by.failures += 1;
         self.by.reason.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// An answer did not show it. It counts as unseen until one does.
+    /// Notes an answer that did not show it. It counts as unseen until one does.
     pub const fn missed(&mut self) {
         if !self.answered {
             self.by.probes += 1;
@@ -121,7 +123,7 @@ impl Sightings {
         self.answered = true;
     }
 
-    /// An answer showed it, `after_ns` after its acknowledgement.
+    /// Notes an answer that showed it, `after_ns` after its acknowledgement.
     pub fn seen(&mut self, after_ns: Nanos) {
         if self.answered {
             self.by.unseen -= 1;
@@ -132,7 +134,7 @@ impl Sightings {
         self.times.record(after_ns);
     }
 
-    /// What was found.
+    /// The results.
     pub fn finish(self) -> VisibleBy {
         VisibleBy { time: Latency::new(self.times), ..self.by }
     }
@@ -147,7 +149,7 @@ mod tests {
         let mut found = Sightings::new(Way::View, None);
         found.unusable("not yet");
         found.usable();
-        // Seen at once; seen later; never; no answer at all.
+        // Seen at once; seen later; never seen; no answer at all.
         found.begin();
         found.seen(1_000_000);
         found.begin();

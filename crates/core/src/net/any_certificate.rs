@@ -1,4 +1,4 @@
-//! TLS with whoever answers: nothing of a certificate is checked but that the server has its key.
+//! TLS with any server: the only check is that the server has the key of its certificate.
 
 use std::sync::Arc;
 use tokio_rustls::rustls::client::danger::{
@@ -10,7 +10,6 @@ use tokio_rustls::rustls::crypto::{
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts any certificate.
 #[derive(Debug)]
 pub(super) struct AnyCertificate(pub(super) Arc<CryptoProvider>);
 

@@ -1,14 +1,14 @@
-//! Buffers into which the sessions of one shard read answers, in turn.
+//! Buffers into which the sessions of one shard take turns to read answers.
 //!
 //! A session needs one from the first byte of an answer until its body has been processed, which
-//! usually happens in one step of its task. A thousand sessions then share a buffer or two, which
-//! stay in the processor's nearest cache.
+//! usually happens in one step of its task. A thousand sessions can thus share a buffer or two,
+//! which stay in the processor's nearest cache.
 
 use std::cell::RefCell;
 
 /// The size of a new buffer, in bytes.
 const SIZE: usize = 8 * 1024;
-/// The size of the largest one that is kept.
+/// The size of the largest buffer that is kept.
 const MOST_KEPT: usize = 4 << 20;
 
 /// The free buffers of one shard.

@@ -1,8 +1,8 @@
 //! Timeouts without a timer per operation.
 //!
 //! Each session stores the time by which its operation must be done; one sweep per shard checks all
-//! of them a few times per timeout and wakes those that have expired. An operation thus ends late
-//! by at most a twentieth of the timeout and at most 50 ms, and never early.
+//! of them a few times per timeout and wakes those that have expired. An operation may thus end
+//! late, by at most a twentieth of the timeout and at most 50 ms, but never early.
 
 use super::{Buffers, Timestamps};
 use crate::clock::{Clock, Nanos};
@@ -39,12 +39,12 @@ pub struct Deadline {
 }
 
 impl ShardContext {
-    /// Context for sessions whose operations may take `timeout_ns`.
+    /// A context for sessions whose operations may take `timeout_ns`.
     pub fn new(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
         Self::with(clock, timeout_ns, None)
     }
 
-    /// The same for sessions that learn from the kernel when answers arrived, if it is supported.
+    /// The same for sessions that ask the kernel when answers arrived, where this is supported.
     pub fn with_timestamps(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
         Self::with(clock, timeout_ns, Timestamps::new(clock).map(Rc::new))
     }
@@ -123,8 +123,8 @@ impl Deadline {
         self.entry.at.set(NEVER);
     }
 
-    /// The result of `work`, an operation that began at `began`; `None` if it times out. Then
-    /// `work` is dropped.
+    /// The result of `work`, an operation that began at `began`; `None` if it times out, in which
+    /// case `work` is dropped.
     pub async fn within<T>(&self, began: Nanos, work: impl Future<Output = T>) -> Option<T> {
         self.arm(began);
         let mut work = std::pin::pin!(work);

@@ -17,13 +17,13 @@ pub struct Endpoint {
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     host: String,
-    /// The host's name or address alone.
+    /// The name or address of the host alone.
     name: String,
     /// The largest answer that is read, in bytes.
     pub max_answer: usize,
 }
 
-/// The largest answer that is read unless another limit is given, in bytes.
+/// The largest answer that is read, in bytes, unless another limit is given.
 pub const MAX_ANSWER: u64 = 64_000_000;
 
 /// Why a server cannot be used.
@@ -45,23 +45,23 @@ pub enum EndpointError {
 pub struct TlsOptions {
     /// A PEM file with the authorities to trust instead of the operating system's.
     pub authorities: Option<PathBuf>,
-    /// Any certificate is accepted.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
-    /// What the client proves with who it is.
+    /// The client's proof of its identity.
     pub identity: Option<Identity>,
 }
 
 /// A client certificate: files in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The certificate, and what leads from it to the authority.
+    /// The certificate, and the chain from it to the authority.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
 impl TlsOptions {
-    /// The same for servers that nobody has named.
+    /// The same for servers that the user has not named: they are not shown the client certificate.
     #[must_use]
     pub fn for_strangers(&self) -> Self {
         Self { identity: None, ..self.clone() }
@@ -86,7 +86,7 @@ impl Endpoint {
     /// Resolves the host of `url` and prepares TLS if its scheme is https.
     ///
     /// # Errors
-    /// When the URL is not that of a server, its name has no address, or no authority can be read.
+    /// If the URL is not that of a server, its name has no address, or no authority can be read.
     pub fn resolve(url: &Url, tls: &TlsOptions) -> Result<Self, EndpointError> {
         let wrong = || EndpointError::Url(url.to_string());
         let host = url.host().ok_or_else(wrong)?;
@@ -113,7 +113,7 @@ impl Endpoint {
         ServerName::try_from(self.name.clone()).ok()
     }
 
-    /// The same with a limit for the bytes of an answer, including head and transfer coding.
+    /// The same with a limit on the bytes of an answer, including head and transfer coding.
     #[must_use]
     pub fn with_max_answer(self, bytes: u64) -> Self {
         Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
@@ -143,10 +143,10 @@ fn name_of(host: &Host<&str>) -> String {
     }
 }
 
-/// TLS as all of springload speaks it. `flag` is what names a file of authorities.
+/// TLS as used everywhere in springload. `flag` is the flag that names a file of authorities.
 ///
 /// # Errors
-/// When no authority can be read.
+/// If no authority can be read.
 pub fn tls_config(
     options: &TlsOptions,
     flag: &str,
@@ -203,7 +203,7 @@ fn finished(
         return Err(told(certificate, &"it has no certificate", own));
     }
     let text = files::read(key, files::SETTINGS).map_err(|error| told(key, &error, secret))?;
-    // What it says of a key that it cannot read has nothing of the key.
+    // The error for an unreadable key contains nothing of the key.
     let private = rustls::pki_types::PrivateKeyDer::from_pem_slice(&text)
         .map_err(|error| told(key, &error, secret))?;
     let config = builder.with_client_auth_cert(chain, private).map_err(|error| {

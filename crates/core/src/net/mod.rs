@@ -1,7 +1,7 @@
-//! What drivers with their own wire protocol are built on: servers' addresses, streams with or
-//! without TLS, what the sessions of a shard share, and the kernel's timestamps of answers.
+//! The basis of drivers with their own wire protocol: servers' addresses, streams with or without
+//! TLS, what the sessions of a shard share, and the kernel's timestamps of answers.
 //!
-//! Knows no protocol.
+//! Knows nothing about protocols.
 
 mod any_certificate;
 mod buffers;

@@ -1,4 +1,4 @@
-//! Pauses that grow with each failure in a row, so that a server that is away is not flooded.
+//! Pauses that grow with each consecutive failure, so that a server that is away is not flooded.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ const FIRST: Duration = Duration::from_millis(10);
 /// The longest one.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The pause after so many failures in a row: none, 10 ms, and twice that each time, up to a
+/// The pause after this many consecutive failures: none, then 10 ms, doubling each time up to a
 /// second.
 pub fn rest_after(failures: u32) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };

@@ -35,7 +35,7 @@ pub enum Stream {
 pub enum Found {
     /// Nothing.
     Nothing,
-    /// Unrequested bytes.
+    /// Unsolicited bytes.
     Bytes,
     /// The peer has closed or reset it.
     End,
@@ -43,12 +43,12 @@ pub enum Found {
 
 impl Stream {
     /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts it
-    /// begins with another one, in case the first never answers. With `noting`, the kernel records
-    /// when answers arrive.
+    /// starts with a different one, in case the first never answers. With `noting`, the kernel
+    /// records when answers arrive.
     ///
     /// # Errors
-    /// If none answers: the error of the last address that the server had a part in, or else of the
-    /// last one.
+    /// If none answers: the error of the last address where the server was involved, or failing
+    /// that of the last one.
     pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut known = false;
@@ -63,8 +63,8 @@ impl Stream {
                     return Self::secure(stream, endpoint).await;
                 }
                 Err(error) => {
-                    // A machine without IPv6 has no address for that of a server, which says
-                    // nothing if the server refuses at the other.
+                    // A machine without IPv6 cannot use a server's IPv6 address, which says nothing
+                    // if the server refuses on the other.
                     let by_server = Failure::of_connect(&error) == Failure::Connect;
                     if by_server || !known {
                         last = error;
@@ -82,8 +82,8 @@ impl Stream {
         Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
     }
 
-    /// Whether something arrived, as far as the runtime knows. Makes no system call, so it misses
-    /// what arrived since the runtime last polled.
+    /// Whether anything has arrived, as far as the runtime knows. Makes no system call, so it
+    /// misses anything that arrived since the runtime last polled.
     #[inline]
     pub fn has_news(&self) -> bool {
         let stream = match self {
@@ -93,8 +93,8 @@ impl Stream {
         stream.try_io(Interest::READABLE, || Ok(())).is_ok()
     }
 
-    /// Reads a byte, if there is one, before a request is sent. Without TLS the operating system is
-    /// asked, whatever the runtime knows.
+    /// Reads a byte, if there is one, before a request is sent. Without TLS it asks the operating
+    /// system, whatever the runtime knows.
     pub fn look(&mut self) -> Found {
         let mut byte = [0];
         let read = match self {
@@ -116,7 +116,7 @@ impl Stream {
                 let mut buffer = ReadBuf::new(&mut byte);
                 match Pin::new(stream).poll_read(&mut context, &mut buffer) {
                     Poll::Ready(read) => read.map(|()| buffer.filled().len()),
-                    // What arrived was for TLS itself, such as a ticket.
+                    // The data was for TLS itself, such as a session ticket.
                     Poll::Pending => return Found::Nothing,
                 }
             }
@@ -147,7 +147,7 @@ impl Stream {
     }
 
     #[inline]
-    /// Sends as much of `bytes` as possible, and returns how much that was.
+    /// Sends as much of `bytes` as possible, and returns how much.
     pub fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -167,7 +167,7 @@ impl Stream {
         }
     }
 
-    /// Passes everything that TLS still holds to the operating system.
+    /// Passes everything still held by TLS to the operating system.
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
@@ -188,8 +188,8 @@ fn poll_plain<T: Copy>(
         let mut received = None;
         let tried = stream.try_io(Interest::READABLE, || {
             let (count, _) = *received.insert(receive()?);
-            // A read that did not fill its room has emptied the socket: recording that here avoids
-            // a read that finds nothing.
+            // A read that did not fill its room has emptied the socket: noting that here saves a
+            // read that would find nothing.
             let emptied = (1..room).contains(&count);
             if emptied { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });

@@ -1,7 +1,7 @@
 //! When answers arrived, from the kernel's timestamp on each packet.
 //!
-//! A shard that reads an answer late still learns when it arrived. In an open loop it may thus
-//! sleep until the next operation is due and read all answers then, with one wake-up instead of
+//! A shard that reads an answer late still learns when it arrived. In an open loop it can thus
+//! sleep until the next operation is due and then read all answers, with one wake-up instead of
 //! two.
 
 use crate::clock::{Clock, Nanos, wall_ns};
@@ -19,7 +19,7 @@ pub struct Timestamps {
     clock: Clock,
     /// The buffer for the kernel's timestamp.
     note: RefCell<Vec<u8>>,
-    /// The wall clock minus `clock`, at the last answer.
+    /// The wall clock minus `clock`, as of the last answer.
     offset: Cell<i64>,
 }
 
@@ -31,7 +31,7 @@ impl Timestamps {
         (!clock.is_virtual()).then(|| Self { clock, note, offset: Cell::new(offset(clock).1) })
     }
 
-    /// Timestamps on `clock`; `None`: this operating system has none.
+    /// Timestamps on `clock`; `None`, as this operating system has none.
     #[cfg(not(target_os = "linux"))]
     pub fn new(_: Clock) -> Option<Self> {
         None
@@ -46,7 +46,7 @@ impl Timestamps {
         }
     }
 
-    /// Reads what has arrived, and when the last of it did, if that was recorded.
+    /// Reads what has arrived, and when the last of it arrived, if that was recorded.
     #[cfg(target_os = "linux")]
     pub(super) fn receive(
         &self,
@@ -79,9 +79,9 @@ impl Timestamps {
         Ok((rustix::net::recv(stream, buffer, rustix::net::RecvFlags::empty())?.0, None))
     }
 
-    /// Converts the wall clock time `noted` to the run's clock. `None` if it is too old, one of the
-    /// two clocks was set since the last answer, or this thread was interrupted between reading the
-    /// two clocks.
+    /// Converts the wall clock time `noted` to the run's clock. `None` if it is too old, if one of
+    /// the two clocks was set since the last answer, or if this thread was interrupted between
+    /// reading the two clocks.
     fn place(&self, noted: Nanos) -> Option<Nanos> {
         let (now, offset) = offset(self.clock);
         let moved = self.offset.replace(offset).abs_diff(offset);
@@ -112,8 +112,8 @@ mod tests {
         let clock = Clock::system();
         let timestamps = Timestamps::new(clock).unwrap();
         Timestamps::ask(&stream);
-        // The kernel needs a moment to start, and a timestamp is ignored if this thread was
-        // interrupted at the wrong time: that may happen, but not every time.
+        // The kernel needs a moment to start timestamping, and a timestamp is ignored if this
+        // thread was interrupted at the wrong moment: that may happen, but not every time.
         for _ in 0..1_000 {
             let before = clock.now();
             server.write_all(b"answer").unwrap();

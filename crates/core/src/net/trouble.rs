@@ -1,4 +1,4 @@
-//! Why a server cannot be connected to, in words, and what to do about it.
+//! Why a server cannot be connected to, in words, and what the user can do about it.
 
 use super::Stream;
 use super::endpoint::{Endpoint, TlsOptions, tls_config};
@@ -10,9 +10,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 
-/// How long a server may take to show what it speaks.
+/// How long a server may take to show which protocol it speaks.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The cure for all that is wrong with a certificate itself.
+/// The cure for anything that is wrong with the certificate itself.
 const ACCEPT: &str = "or accept any certificate with -k";
 
 /// Why a server cannot be connected to.
@@ -22,7 +22,7 @@ pub struct Trouble {
     pub problem: String,
     /// What to do.
     pub cure: String,
-    /// It is springload's own machine that lacks something.
+    /// Whether springload's own machine lacks something.
     pub own: bool,
 }
 
@@ -32,7 +32,7 @@ impl Trouble {
         Self { problem: problem.into(), cure: cure.into(), own: false }
     }
 
-    /// The reason to record for an operation. It has the cure only where that is one for the
+    /// The reason to record for an operation. It includes the cure only if the cure concerns the
     /// machine whose user reads it.
     pub fn reason(&self) -> String {
         match self {
@@ -41,7 +41,7 @@ impl Trouble {
         }
     }
 
-    /// What the error of a connection means.
+    /// What a connection error means.
     pub fn of(error: &io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
         if let Some(error) = inner {
@@ -74,14 +74,14 @@ impl Trouble {
         (Failure::of_connect(error), Self::of(error).reason())
     }
 
-    /// Nothing came in time.
+    /// Nothing arrived in time.
     pub fn timed_out() -> Self {
         let cure = "check host and port and what is in between, or give a longer --timeout";
         Self::new("no answer within the timeout", cure)
     }
 }
 
-/// What springload's own machine has too little of.
+/// Which resource springload's own machine has run out of.
 fn of_own(error: &io::Error) -> Trouble {
     let (what, cure) = match Errno::from_io_error(error) {
         Some(Errno::ADDRNOTAVAIL) => {
@@ -137,7 +137,7 @@ fn of_tls(error: &TlsError) -> Trouble {
 /// Connects to a server and closes the connection again.
 ///
 /// # Errors
-/// Why that is not possible, within so many nanoseconds.
+/// Why that is not possible within this many nanoseconds.
 pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> {
     let connecting = Stream::connect(endpoint, 0, false);
     let trouble = match tokio::time::timeout(Duration::from_nanos(timeout_ns), connecting).await {
@@ -163,7 +163,7 @@ pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
     tokio::time::timeout(PATIENCE, work).await.ok().flatten()
 }
 
-/// Whether what answers at the address answers to plain HTTP.
+/// Whether whatever answers at the address speaks plain HTTP.
 async fn speaks_plain(endpoint: &Endpoint) -> io::Result<bool> {
     let mut stream = TcpStream::connect(&endpoint.addresses[..]).await?;
     let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", endpoint.host());
@@ -173,7 +173,7 @@ async fn speaks_plain(endpoint: &Endpoint) -> io::Result<bool> {
     Ok(&answer == b"HTTP/")
 }
 
-/// Whether what answers at the address begins a handshake of TLS, whatever its certificate.
+/// Whether whatever answers at the address begins a TLS handshake, with any certificate.
 async fn speaks_tls(endpoint: &Endpoint) -> bool {
     let any = TlsOptions { insecure: true, ..TlsOptions::default() };
     let Ok(config) = tls_config(&any, "--tls-ca") else { return false };

@@ -1,20 +1,20 @@
-//! A pen for tests: what a workload wrote, as text.
+//! A pen for tests that shows what a workload wrote as text.
 
 use super::{Fields, Pen, Token};
 
-/// Names with a zero byte between them; documents with commas between them, each with its name and
-/// the number of its token in front.
+/// Names separated by zero bytes, and documents separated by commas, each preceded by its name and
+/// the number of its token.
 #[derive(Debug, Default)]
 pub struct Draft {
     /// Names.
     pub name: Vec<u8>,
     /// Documents.
     pub body: Vec<u8>,
-    /// Lines to read.
+    /// Lines meant to be read.
     pub line: Vec<u8>,
     /// Fields that were asked for.
     pub wanted: Vec<String>,
-    /// The document that is read will be looked at.
+    /// Whether the document that is read will be looked at.
     pub looks: bool,
     /// The place in a list of requests.
     pub entry: usize,

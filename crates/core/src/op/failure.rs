@@ -31,7 +31,7 @@ pub enum Failure {
     Timeout,
     /// No connection could be made.
     Connect,
-    /// There is no way to the server: a network, or its host, cannot be reached. Nothing was sent.
+    /// The server cannot be reached: its network or host is unreachable. Nothing was sent.
     Unreachable,
     /// This machine had no port, file or memory left for a connection. Nothing was sent.
     Local,
@@ -43,24 +43,24 @@ pub enum Failure {
     Unanswered,
     /// The answer violated the protocol.
     Protocol,
-    /// Data read differs from what was written, by the rule of a workload that checks it so.
+    /// Data read differs from what was written, by the rules of a workload that checks this.
     UnexpectedState,
     /// A document whose write was acknowledged is not there.
     Lost,
     /// A document whose deletion was acknowledged is there.
     Resurrected,
-    /// An older version than the one that was acknowledged last.
+    /// A document has an older version than the one acknowledged last.
     Stale,
-    /// A version that nothing in this run has written.
+    /// A document has a version that nothing in this run has written.
     UnknownRevision,
-    /// The content is not that of its version.
+    /// The content does not match its version.
     WrongBody,
-    /// A document is there though every write of it was refused.
+    /// A document exists although every write of it was refused.
     Extra,
 }
 
 impl Failure {
-    /// Whether the server answered: otherwise it is not known how long it would have taken.
+    /// Whether the server answered. If not, nobody knows how long it would have taken.
     pub const fn answered(self) -> bool {
         !matches!(
             self,
@@ -90,7 +90,7 @@ impl Failure {
         }
     }
 
-    /// Whether the request has certainly changed nothing.
+    /// Whether the request certainly changed nothing.
     pub const fn refuses(self) -> bool {
         matches!(
             self,
@@ -190,12 +190,12 @@ impl Failure {
         matches!(self, Self::Local)
     }
 
-    /// Whether the network is at fault, or the server's host, which cannot be told apart.
+    /// Whether the network or the server's host is at fault; the two cannot be told apart.
     pub const fn by_network(self) -> bool {
         matches!(self, Self::Unreachable)
     }
 
-    /// Whether the server did not serve the request, by its own fault or the network's.
+    /// Whether the server did not serve the request, through its own fault or the network's.
     pub const fn unserved(self) -> bool {
         self.by_server() || self.by_network()
     }
@@ -229,7 +229,7 @@ impl fmt::Display for Failure {
 /// The reason of a failure, as given by the server or the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The status of the answer; `None`: there was none.
+    /// The status of the answer; `None` if there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The text, cleaned.
@@ -240,7 +240,7 @@ impl Reason {
     /// The most characters to keep.
     pub const MOST: usize = 200;
 
-    /// Cleans `text`: one line without control characters and credentials, not too long.
+    /// Cleans `text`: a single line without control characters or credentials, not too long.
     pub fn new(status: Option<u16>, text: &str) -> Self {
         let spaced = |c: char| steers(c) || c.is_whitespace();
         let (mut reason, mut after_scheme) = (String::new(), false);
@@ -312,7 +312,7 @@ mod tests {
         for errno in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::TIMEDOUT, Errno::ACCESS] {
             assert_eq!(class(errno), Failure::Connect, "{errno}");
         }
-        // As where an address has no name: the system was not asked.
+        // As when an address has no name: the error does not come from the system.
         let own = io::Error::from(io::ErrorKind::AddrNotAvailable);
         assert_eq!(Failure::of_connect(&own), Failure::Connect);
     }
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(clean("at http://ann:se@cret@host/x now"), "at http://…@host/x now");
         assert_eq!(clean("Authorization: Basic YTpi, ok"), "Authorization: Basic … ok");
         assert_eq!(clean("Cookie: AuthSession=YTpi; x"), "Cookie: AuthSession=…; x");
-        // The example of RFC 7519, 3.1, shortened; without its signature it is none.
+        // The example of RFC 7519, 3.1, shortened; without its signature it is not a token.
         let token = "eyJ0eXAiOiJKV1QifQ.eyJpc3MiOiJqb2UifQ.dBjftJeZ4CVP-mB92K_";
         assert_eq!(clean(&format!("bad token={token}\"")), "bad token=…\"");
         assert_eq!(clean("eyJ0eXAiOiJKV1QifQ"), "eyJ0eXAiOiJKV1QifQ");

@@ -3,7 +3,7 @@
 use super::{Failure, Reason};
 use serde::{Deserialize, Serialize};
 
-/// A document that is not as it was written, for the record.
+/// A document that is not as written, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What is wrong.
@@ -20,7 +20,7 @@ impl Finding {
     /// How many a stage's record keeps.
     pub const MOST: usize = 10;
 
-    /// The same without control characters and credentials, not too long: some of it comes from a
+    /// A finding without control characters or credentials, not too long: parts of it come from a
     /// server.
     pub fn new(class: Failure, id: &[u8], expected: &str, found: &str) -> Self {
         let clean = |text: &str| Reason::new(None, text).reason;

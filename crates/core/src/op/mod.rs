@@ -1,4 +1,4 @@
-//! The vocabulary of one operation: what is asked, what came back, what went wrong.
+//! The vocabulary of one operation: what was asked, what came back, what went wrong.
 //!
 //! Knows nothing about databases, networks or clocks, and imports no other room.
 
@@ -33,38 +33,39 @@ pub fn write_id(key: Key, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(key).as_bytes());
 }
 
-/// One operation on the database. Names and documents travel beside it, in the driver's [`Pen`].
+/// One operation on the database. Names and documents travel separately, in the driver's [`Pen`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What is asked.
+    /// What is asked for.
     pub kind: OpKind,
     /// The workload's own number for the document, or for the first of several.
     pub key: Key,
-    /// How many documents the request is about; 1 for all kinds but bulk inserts, and reads if the
+    /// How many documents the request is about: 1 for all kinds but bulk inserts, and reads if the
     /// driver says so.
     pub documents: u32,
-    /// Of a write: the version that it stores, by the workload's own count from 0.
+    /// For a write, the version it stores, counted by the workload from 0.
     pub version: u32,
-    /// The most documents that a scan is to bring, or a read that is about a range of documents;
-    /// 0 for all other kinds.
+    /// The most documents that a scan is to return, or a read over a range of documents; 0 for all
+    /// other kinds.
     pub limit: u32,
-    /// Of a create: where the document is there already, it takes the new one's members, as if
-    /// it were an update.
+    /// For a create: if the document exists already, it takes on the new one's members, as in an
+    /// update.
     pub overwrite: bool,
-    /// The version that an update or delete replaces. Without one it goes to whatever is stored,
-    /// and an update changes the fields that it has, no others.
+    /// The version that an update or delete replaces. Without one, it applies to whatever is
+    /// stored, and an update changes only the fields it contains.
     pub token: Option<Token>,
-    /// Of a read: the server may say that `token` is still the one, and its statuses are told.
+    /// For a read: the server may answer that `token` is still current, and its statuses are
+    /// reported.
     pub conditional: bool,
-    /// Where it stands in a larger operation.
+    /// Its place in a larger operation.
     pub part: Part,
-    /// Of a bulk insert: nobody else writes these documents, so that one which is found to exist
-    /// was inserted by an earlier request whose answer was lost. The driver looks.
+    /// For a bulk insert: nobody else writes these documents, so a document that turns out to exist
+    /// was inserted by an earlier request whose answer was lost. The driver checks.
     pub settle: bool,
 }
 
 impl Op {
-    /// The operation on one document, whole in itself.
+    /// An operation on one document, complete in itself.
     pub const fn single(kind: OpKind, key: Key, token: Option<Token>) -> Self {
         Self {
             kind,
@@ -81,10 +82,10 @@ impl Op {
     }
 }
 
-/// Where a request stands in the operation that is due and timed as one.
+/// The place of a request in the operation that is due and timed as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// It is the operation.
+    /// It is the whole operation.
     #[default]
     Whole,
     /// It begins a read-modify-write; the next request of the connection ends it.
@@ -93,20 +94,20 @@ pub enum Part {
     Last,
 }
 
-/// What an answer brought beside its [`Reply`].
+/// What an answer contained besides its [`Reply`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answered<'a> {
     /// The outcome of each document of an operation on several that succeeded as a whole.
     pub rows: &'a [Result<Token, Failure>],
-    /// The document that was read, in JSON, if [`Pen::look`] was called; `None`: the driver does
+    /// The document that was read, in JSON, if [`Pen::look`] was called; `None` if the driver does
     /// not keep it.
     pub document: Option<&'a [u8]>,
-    /// Of a read of several: where each is in `document`; empty: it is not there.
+    /// For a read of several: where each is in `document`; empty if it does not exist.
     pub places: &'a [Range<usize>],
 }
 
 impl<'a> Answered<'a> {
-    /// The outcome of each document of a read of several, with its text.
+    /// The outcome of each document in a read of several, with its text.
     pub fn each(&self) -> impl Iterator<Item = (Result<Token, Failure>, Option<&'a [u8]>)> {
         let (rows, document) = (self.rows.iter().copied(), self.document);
         rows.zip(self.places)
@@ -114,14 +115,14 @@ impl<'a> Answered<'a> {
     }
 }
 
-/// What a server answered to an operation that succeeded: what was to be stored is stored.
+/// The answer to an operation that succeeded: whatever was to be stored is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// The document's version after the operation, where the database has such and told it.
+    /// The document's version after the operation, if the database has versions and reported it.
     pub token: Option<Token>,
     /// Accepted but not yet stored as it should be: not on a quorum of nodes (status 202), or only
     /// batched by the client.
     pub accepted: bool,
-    /// The documents that a scan has brought.
+    /// The number of documents that a scan returned.
     pub rows: u32,
 }

@@ -1,36 +1,37 @@
-//! How a workload says which documents an operation is about and what they contain. The driver
+//! How a workload states which documents an operation is about and what they contain. The driver
 //! decides how to encode that.
 
 use super::Token;
 use serde_json::Value;
 
-/// What a workload writes operations with. Each driver has its own, which encodes operations as its
-/// database needs them. There is one per connection, reused for every operation.
+/// A workload writes operations with a pen. Each driver has its own kind, which encodes operations
+/// the way its database needs them. There is one per connection, reused for every operation.
 pub trait Pen {
     /// Clears the last operation.
     fn clear(&mut self);
 
-    /// Lends where the identifier of the document is appended, raw. Called again for each further
-    /// document of a bulk operation, and for the last document of a range that has an end.
+    /// Lends the buffer to which the raw identifier of the document is appended. Called again for
+    /// each further document of a bulk operation, and for the last document of a range that has an
+    /// end.
     fn name(&mut self) -> &mut Vec<u8>;
 
-    /// Writes the last named document as a whole; `token` is the version that it replaces.
+    /// Writes the last named document as a whole; `token` is the version it replaces.
     fn document(&mut self, token: Option<Token>, fields: impl Fields);
 
     /// Writes the fields that an update of the last named document changes.
     fn changes(&mut self, fields: impl Fields);
 
-    /// Asks for this field in a read. Without a call, all are wanted. A driver that cannot leave
-    /// fields out reads all.
+    /// Asks for this field in a read. Without a call, all fields are wanted. A driver that cannot
+    /// leave out fields reads all of them.
     #[inline]
     fn want(&mut self, _field: &str) {}
 
-    /// The document that is read will be looked at. Without this call, a driver need not make one
-    /// of what it has received.
+    /// Announces that the document read will be looked at. Without this call, a driver need not
+    /// assemble one from what it received.
     #[inline]
     fn look(&mut self) {}
 
-    /// Selects a request of the driver's list, for drivers that have one.
+    /// Selects a request from the driver's list, for drivers that have one.
     #[inline]
     fn entry(&mut self, _place: usize) {}
 
@@ -41,13 +42,13 @@ pub trait Pen {
 
 /// The content of a document: as a whole, or field by field. Generated on demand, once.
 pub trait Fields {
-    /// Appends all of it as a JSON object, without white space. `first` is the text of members that
-    /// come first, without braces and commas around it; it may be empty. What is no JSON, such as
-    /// the body of a request from a list, is appended as it is.
+    /// Appends all of it as a JSON object without white space. `first` is the text of the members
+    /// that come first, without surrounding braces and commas; it may be empty. Content that is not
+    /// JSON, such as the body of a request from a list, is appended as is.
     fn write(self, first: &[u8], out: &mut Vec<u8>);
 
-    /// Passes on each field: its name, and its value as text. Strings are not quoted, everything
-    /// else is as in JSON.
+    /// Passes each field to `field`: its name, and its value as text. Strings are not quoted,
+    /// everything else is as in JSON.
     fn each(self, field: impl FnMut(&str, &[u8]))
     where
         Self: Sized,
@@ -58,7 +59,8 @@ pub trait Fields {
     }
 }
 
-/// Passes on the members of a JSON object as [`Fields::each`] does; nothing for any other text.
+/// Passes on the members of a JSON object as [`Fields::each`] does; does nothing for any other
+/// text.
 pub fn each_member(object: &[u8], mut field: impl FnMut(&str, &[u8])) {
     let Ok(Value::Object(members)) = serde_json::from_slice(object) else { return };
     for (name, value) in &members {

@@ -1,7 +1,7 @@
-//! Which characters may stand in a line that a person reads on a terminal.
+//! Which characters may appear in a line that a person reads on a terminal.
 
-/// Whether a character could move a terminal's cursor, colour it, end its line, or change the
-/// direction of writing; or is invisible.
+/// Whether a character is invisible, or could move a terminal's cursor, colour it, end its line, or
+/// change the direction of writing.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -14,7 +14,7 @@ pub fn steers(c: char) -> bool {
         )
 }
 
-/// What stands for such a character: a space for tabs and line ends, else the replacement
+/// What replaces such a character: a space for tabs and line ends, otherwise the replacement
 /// character.
 pub fn plain(c: char) -> char {
     match c {

@@ -13,7 +13,7 @@ pub enum Way {
     AllDocs,
     /// In the list of changes.
     Changes,
-    /// By a query for the value of a field, which has an index.
+    /// By a query for the value of an indexed field.
     Find,
     /// In a view.
     View,

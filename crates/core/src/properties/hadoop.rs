@@ -1,5 +1,5 @@
-//! Hadoop's configuration files, such as `hbase-site.xml`: names and values in XML. Does not know
-//! what they mean.
+//! Hadoop's configuration files, such as `hbase-site.xml`: names and values in XML. Knows nothing
+//! about their meaning.
 //!
 //! Source: the documentation of `org.apache.hadoop.conf.Configuration`, Hadoop 3.3.
 
@@ -8,16 +8,16 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-/// How many `${...}` of one value are replaced, as in Hadoop.
+/// How many `${...}` are replaced in one value, as in Hadoop.
 const MOST_REPLACED: usize = 20;
-/// The longest value with its `${...}` replaced, in bytes.
+/// The longest value after its `${...}` have been replaced, in bytes.
 const LONGEST: usize = 1 << 16;
 /// The most characters of a message.
 const MOST_SHOWN: usize = 200;
 
 /// The `wanted` properties of a configuration file. In their values, `${name}` stands for another
-/// property of the file; what the file does not define is left as it is. No entity but XML's own is
-/// resolved, and no other file is read.
+/// property of the file; a name that the file does not define is left as is. Only XML's own
+/// entities are resolved, and no other file is read.
 ///
 /// # Errors
 /// A message with the line that cannot be read.
@@ -56,17 +56,17 @@ fn shown(problem: &str) -> String {
     plain.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// What was read so far.
+/// The state of the parser.
 #[derive(Default)]
 struct ConfigurationFile {
     all: Properties,
     /// How many elements are open.
     depth: usize,
-    /// The root was read.
+    /// Whether the root has been read.
     rooted: bool,
-    /// Inside a `<property>`.
+    /// Whether the parser is inside a `<property>`.
     within: bool,
-    /// Text goes to this part of the property.
+    /// The part of the property that text is added to.
     part: Option<Part>,
     name: String,
     value: Option<String>,
@@ -161,7 +161,7 @@ fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, Strin
     value.transpose().map_err(|error| error.to_string())
 }
 
-/// The text of `&amp;` and the like, and of numbered characters.
+/// The text of `&amp;` and the like, and of numeric character references.
 fn resolved(reference: &BytesRef<'_>) -> Result<String, String> {
     let numbered = reference.resolve_char_ref().map_err(|error| error.to_string())?;
     if let Some(c) = numbered {
@@ -172,11 +172,11 @@ fn resolved(reference: &BytesRef<'_>) -> Result<String, String> {
     text.map(str::to_owned).ok_or_else(|| format!("&{name}; is not resolved: write what it means"))
 }
 
-/// A value with the `${...}` in it replaced.
+/// A value with its `${...}` replaced.
 fn replaced(all: &Properties, value: &str) -> String {
     let mut text = value.to_owned();
     for _ in 0..MOST_REPLACED {
-        // The innermost, which may be part of another's name.
+        // The innermost, which may be part of another one's name.
         let Some(end) = text.find('}') else { break };
         let Some(start) = text[..end].rfind("${") else { break };
         let Some(other) = all.get(&text[start + 2..end]) else { break };
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told_with_its_line() {
-        for (text, told) in [
+        for (text, message) in [
             ("", "no <configuration>"),
             ("{\"a\": 1}", "line 1: there is text outside"),
             ("\n<html></html>", "line 2: <html> is not"),
@@ -254,16 +254,16 @@ mod tests {
             ("<configuration><xi:include href=\"/etc/passwd\"/></configuration>", "includes"),
         ] {
             let error = found(text, &["a"]).unwrap_err();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
-        let told = found(&format!("<\u{1b}[2J{}>", "x".repeat(9_000)), &[]).unwrap_err();
-        assert!(told.len() < 300 && told.contains("<\u{fffd}[2Jxx"), "{told}");
+        let message = found(&format!("<\u{1b}[2J{}>", "x".repeat(9_000)), &[]).unwrap_err();
+        assert!(message.len() < 300 && message.contains("<\u{fffd}[2Jxx"), "{message}");
         let latin = parse(b"<configuration>\xe9</configuration>", &[]);
         assert!(latin.unwrap_err().contains("UTF-8"));
         let entities = "<!DOCTYPE x [<!ENTITY e SYSTEM \"file:///etc/passwd\">]>\n\
             <configuration><property><name>a</name><value>&e;</value></property></configuration>";
         assert!(found(entities, &["a"]).unwrap_err().contains("line 2: &e; is not resolved"));
-        // Elements are counted, not followed: depth costs nothing.
+        // Elements are counted, not recursed into: depth costs nothing.
         let deep = format!("<configuration>{}", "<property>".repeat(100_000));
         assert!(found(&deep, &["a"]).unwrap_err().contains("it ends too early"));
     }

@@ -1,4 +1,4 @@
-//! Java property files, as `java.util.Properties` reads them. Does not know what properties mean.
+//! Java property files, as `java.util.Properties` reads them. Knows nothing about their meaning.
 //!
 //! Source: the documentation of `Properties.load(Reader)`, Java SE 17.
 
@@ -19,9 +19,9 @@ use std::str::Chars;
 pub struct Properties(IndexMap<String, String>);
 
 impl Properties {
-    /// Reads a property file. Bytes that are not valid UTF-8 are read as Latin-1, Java's own
-    /// encoding for such files. YCSB reads every file as Latin-1, but UTF-8 is what people write
-    /// today.
+    /// Reads a property file. If its bytes are not valid UTF-8, they are read as Latin-1, Java's
+    /// own encoding for such files. YCSB reads every file as Latin-1, but UTF-8 is what people
+    /// write today.
     ///
     /// # Errors
     /// A message with the line in which a `\u` is not followed by four hexadecimal digits.
@@ -46,7 +46,7 @@ impl Properties {
         self.0.insert(name.into(), value.into());
     }
 
-    /// A property's value, without white space around it, which people often leave there by
+    /// A property's value, without surrounding white space, which people often leave there by
     /// accident.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.trim())
@@ -63,7 +63,7 @@ impl Properties {
     }
 }
 
-/// Ends of line, unless a backslash before them continues the line.
+/// Whether a character ends the line, unless it is preceded by a backslash.
 const fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r')
 }
@@ -130,7 +130,7 @@ impl LineReader<'_> {
             };
             units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
         }
-        // Two escapes may form a surrogate pair; half of one has no meaning here.
+        // Two escapes may form a surrogate pair; half of one is meaningless.
         Ok(String::from_utf16_lossy(&units))
     }
 
@@ -159,7 +159,7 @@ impl LineReader<'_> {
         goes_on
     }
 
-    /// Skips one end of line, which may be two characters.
+    /// Skips one line ending, which may be two characters.
     fn end_line(&mut self) {
         if self.chars.next() == Some('\r') {
             self.chars.next_if_eq(&'\n');

@@ -1,18 +1,18 @@
 //! netrc: the file in which ftp and curl keep the users and passwords of servers.
 //!
-//! Words are separated by white space; one in double quotation marks may contain some, and `\`
-//! there takes the next character as it is. `#` where a keyword is due begins a comment. The text
-//! of a macro ends at an empty line.
+//! Words are separated by white space. A word in double quotation marks may contain white space,
+//! and `\` in it takes the next character literally. `#` in place of a keyword begins a comment.
+//! The text of a macro ends at an empty line.
 
 use std::fmt;
 
 /// The keywords, for messages.
 const KEYWORDS: &str = "machine, default, login, password, account or macdef";
 
-/// What one entry has.
+/// The contents of one entry.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The host; `None` for the entry of all others.
+    /// The host; `None` for the entry that covers all others.
     pub machine: Option<String>,
     /// The user.
     pub login: Option<String>,
@@ -40,7 +40,7 @@ pub struct NetrcError {
 /// What is wrong in a netrc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// A keyword is due.
+    /// A keyword is expected.
     #[error("a word that is none of {KEYWORDS}")]
     Keyword,
     /// The file ends after a keyword.
@@ -49,13 +49,13 @@ pub enum Problem {
     /// A quotation mark is not closed.
     #[error("a quotation mark that is not closed")]
     Quote,
-    /// `login` and the like before the first `machine`.
+    /// `login` or the like comes before the first `machine`.
     #[error("a setting of no machine")]
     Machine,
 }
 
-/// The entry for `host`, and for `user` if one is wanted: the first that fits, or else that of all
-/// other hosts.
+/// The entry for `host`, and for `user` if one is wanted: the first that matches, or else the one
+/// that covers all other hosts.
 pub fn find<'a>(entries: &'a [Entry], host: &str, user: Option<&str>) -> Option<&'a Entry> {
     let fits = |entry: &&Entry| user.is_none_or(|user| entry.login.as_deref() == Some(user));
     let named = |entry: &&Entry| {
@@ -99,14 +99,14 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, NetrcError> {
     Ok(entries)
 }
 
-/// What is left of the text, and the line it begins in.
+/// The rest of the text, and the line it begins on.
 struct Words<'a> {
     rest: &'a str,
     line: usize,
 }
 
 impl Words<'_> {
-    /// Passes the first `length` bytes.
+    /// Moves past the first `length` bytes.
     fn pass(&mut self, length: usize) {
         let (passed, rest) = self.rest.split_at(length);
         self.line += passed.bytes().filter(|&byte| byte == b'\n').count();
@@ -157,7 +157,7 @@ impl Words<'_> {
         }
     }
 
-    /// Passes the text of a macro, to the next empty line.
+    /// Skips the text of a macro, up to the next empty line.
     fn skip_macro(&mut self) {
         self.pass_line();
         while !self.rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Properties as numbers and flags, with all mistakes collected.
+//! Reads properties as numbers and flags, and collects all mistakes.
 
 use super::Properties;
 use std::fmt;

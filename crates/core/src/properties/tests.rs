@@ -1,4 +1,4 @@
-//! Property files as in Java's documentation, and escaped text read back.
+//! The examples of Java's documentation, and escaped text read back.
 
 use super::*;
 use proptest::prelude::*;

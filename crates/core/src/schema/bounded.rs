@@ -1,4 +1,4 @@
-//! Values limited by a schema: whole numbers in a range, texts from a list.
+//! Values restricted by a schema: whole numbers in a range, texts from a list.
 
 use super::compile::BOUNDED_WINDOW;
 use crate::generate::below;
@@ -9,9 +9,9 @@ pub(super) const MOST_BYTES: usize = 100;
 /// The values that may be drawn.
 #[derive(Clone, Debug)]
 pub(super) enum Bounded {
-    /// A whole number from the first to the second.
+    /// A whole number between these two, both included.
     Range(i64, i64),
-    /// One of these, each in quotes as in JSON.
+    /// One of these texts, each in quotes as in JSON.
     OneOf(Vec<Box<[u8]>>),
 }
 
@@ -31,14 +31,14 @@ impl Bounded {
         }
     }
 
-    /// Writes the value for the draw, all equally likely; returns the length.
+    /// Writes the value for a draw, all of them equally likely; returns its length.
     #[cold]
     pub(super) fn write(&self, draw: u64, out: &mut [u8; BOUNDED_WINDOW]) -> usize {
         let mut buffer = itoa::Buffer::new();
         let text = match self {
             Self::Range(least, most) => {
                 let span = most.wrapping_sub(*least).cast_unsigned();
-                // For the whole 64-bit range, the draw is the value.
+                // For the full 64-bit range, the draw is the value.
                 let above = span.checked_add(1).map_or(draw, |count| below(draw, count));
                 buffer.format(least.wrapping_add(above.cast_signed())).as_bytes()
             }

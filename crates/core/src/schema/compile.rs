@@ -22,7 +22,7 @@ enum Value {
     Integer,
     Float,
     String,
-    /// The bounded value of this number.
+    /// The bounded value with this index.
     Bounded(u32),
 }
 
@@ -39,8 +39,8 @@ impl Value {
         }
     }
 
-    /// The number of draws it takes, always the same, so that every value's position in the stream
-    /// is known.
+    /// The number of draws it takes, which is constant, so that every value's position in the
+    /// stream is known.
     const fn draws(self) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -61,7 +61,7 @@ struct Step {
 /// The steps for one top-level entry.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Its first step and the one after its last.
+    /// The first step, and the one after the last.
     steps: Range<usize>,
     /// The number of draws for the entries before it.
     skip: u64,
@@ -79,7 +79,6 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Compiles a template.
     pub(super) fn new(template: &Template) -> Self {
         let mut compiler = Compiler::default();
         let mut parts = Vec::with_capacity(template.entries().len());
@@ -95,7 +94,6 @@ impl Program {
         Self { max_len: lens.sum(), parts, steps, bounded }
     }
 
-    /// The number of top-level entries.
     pub(super) fn entries(&self) -> usize {
         self.parts.len()
     }
@@ -112,8 +110,8 @@ impl Program {
         self.steps(0..self.steps.len(), words, Stream::new(state, 0), out)
     }
 
-    /// Like [`Program::run`], but each entry from its own stream, which `state` returns for its
-    /// number.
+    /// Like [`Program::run`], but draws each entry from its own stream, which `state` returns for
+    /// the entry's number.
     pub(super) fn run_parts(
         &self,
         words: &Dictionary,
@@ -144,7 +142,8 @@ impl Program {
         }
     }
 
-    /// The hot loop: about 10 to 30 steps per document. `BOUNDED`: values may be bounded.
+    /// The hot loop: about 10 to 30 steps per document. `BOUNDED` says whether values may be
+    /// bounded.
     #[inline(never)]
     fn each<const BOUNDED: bool>(
         &self,
@@ -216,7 +215,7 @@ impl Compiler {
         if place > 0 {
             self.text.push(b',');
         }
-        // Display of a Value that holds a string writes a JSON string.
+        // The Display of a Value that holds a string writes it as JSON.
         self.text.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
         self.text.push(b':');
         self.shape(shape);

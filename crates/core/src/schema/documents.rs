@@ -8,10 +8,10 @@ use crate::generate::{below, mix, scramble};
 use crate::op::{Fields, Key};
 use std::fmt;
 
-/// With up to this many entries, their versions are determined without allocating.
+/// Up to this many entries, their versions are determined without allocating.
 const FEW: usize = 64;
 
-/// The use of each stream derived from the seed.
+/// What each stream derived from the seed is used for.
 #[derive(Clone, Copy)]
 enum Purpose {
     Words,
@@ -38,8 +38,8 @@ pub struct Documents {
 impl Documents {
     /// Prepares documents of the given templates, with probabilities proportional to their weights.
     ///
-    /// A template of weight 0 is never used, unless all weights are 0: then the first is. Without
-    /// any template, documents have no entries of their own. The plan should refuse both.
+    /// A template of weight 0 is never used, unless all weights are 0: then the first one is.
+    /// Without any template, documents have no entries of their own. The plan should refuse both.
     pub fn new(seed: u64, templates: Vec<(Template, u32)>) -> Self {
         let derived = |purpose: Purpose| mix(seed, purpose as u64, 0);
         let mut sum = 0;
@@ -78,13 +78,13 @@ impl Documents {
         if sum == 0 { 0 } else { kind }
     }
 
-    /// A version of the document with this number, to be written.
+    /// A version of the document with this number, ready to be written.
     #[inline]
     pub const fn document(&self, key: Key, version: u32) -> Document<'_> {
         Document { documents: self, key, version }
     }
 
-    /// Appends one document to `out`, as one JSON object without white space.
+    /// Appends one document to `out`, as a JSON object without white space.
     ///
     /// `members` is the text of the first members, such as `"_id":"17"`; it may be empty. The rest
     /// is a pure function of the seed, `key` and `version`. In version 0 every value is new; each
@@ -137,11 +137,10 @@ impl Documents {
         program.run_parts(&self.words, stream_of, room)
     }
 
-    /// For each entry the latest version, up to `version`, that changed it, or else 0.
+    /// For each entry, the latest version up to `version` that changed it, or 0 if none did.
     ///
     /// Goes back only until every entry is known: about `n ln n` steps for n entries (the coupon
-    /// collector's problem), however many versions there are. `entries` has a zero for each entry
-    /// at first.
+    /// collector's problem), however many versions there are. `entries` must be all zeros at first.
     fn entry_versions(&self, key: Key, version: u32, entries: &mut [u32]) {
         let state = scramble(self.picks ^ key);
         let mut unknown = entries.len();

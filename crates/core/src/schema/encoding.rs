@@ -1,18 +1,18 @@
 //! The text of a schema file, in any of four encodings.
 //!
-//! JSON is UTF-8 (RFC 8259). XML names its encoding with a byte order mark or its declaration, by
+//! JSON is UTF-8 (RFC 8259). XML states its encoding by a byte order mark or in its declaration, by
 //! the rules of the XML Recommendation, appendix F; UTF-8, UTF-16, ISO-8859-1 and US-ASCII are
-//! supported. They take a few lines, while a library for all encodings would add half a megabyte.
+//! supported. These take a few lines, while a library for all encodings would add half a megabyte.
 
 use super::template::SchemaError;
 
 /// How far into the text a declaration is searched for.
 const DECLARATION: usize = 200;
 
-/// The text of `bytes`.
+/// Decodes `bytes` to text.
 ///
 /// # Errors
-/// When they have another encoding, or are invalid in theirs.
+/// If they have another encoding, or are invalid in theirs.
 pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16, name: &'static str| {
         let (pairs, rest) = bytes.as_chunks();
@@ -42,7 +42,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
         "utf-8" | "utf8" => utf8(),
         "us-ascii" | "ascii" if bytes.is_ascii() => utf8(),
         "us-ascii" | "ascii" => Err(SchemaError::NotOf(declared.to_owned())),
-        // Each byte is the character with its number.
+        // Each byte is the character with the same number.
         "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin1" | "latin-1" => {
             Ok(bytes.iter().map(|&byte| char::from(byte)).collect())
         }
@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_which_encoding() {
-        let told = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
-        assert!(told(b"<?xml version='1.0' encoding='EBCDIC-X'?><object/>").contains("EBCDIC-X"));
-        assert!(told(b"<?xml version='1.0' encoding='ascii'?><a>\xe4</a>").contains("not ascii"));
-        assert!(told(&latin(BODY)).contains("not UTF-8"));
-        assert!(told(b"\xff\xfe<").contains("not UTF-16"));
-        assert!(told(b"\xfe\xff\xd8\x00").contains("not UTF-16"));
+        let says = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
+        assert!(says(b"<?xml version='1.0' encoding='EBCDIC-X'?><object/>").contains("EBCDIC-X"));
+        assert!(says(b"<?xml version='1.0' encoding='ascii'?><a>\xe4</a>").contains("not ascii"));
+        assert!(says(&latin(BODY)).contains("not UTF-8"));
+        assert!(says(b"\xff\xfe<").contains("not UTF-16"));
+        assert!(says(b"\xfe\xff\xd8\x00").contains("not UTF-16"));
     }
 }

@@ -8,10 +8,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Separates the streams of identifiers from other uses of the same seed.
+/// Keeps the streams of identifiers apart from other uses of the same seed.
 const HIGH: u64 = u64::from_be_bytes(*b"ids high");
 const LOW: u64 = u64::from_be_bytes(*b"ids low.");
-/// The longest text before a number, in bytes.
+/// The longest prefix, in bytes.
 const MOST_PREFIX: usize = 200;
 /// The grammar, for messages.
 const FORMS: &str = "give sequential, random, uuid or prefix:TEXT";
@@ -24,7 +24,7 @@ pub enum Ids {
     /// The number itself.
     #[default]
     Sequential,
-    /// 16 hexadecimal digits, different ones for all documents of a run.
+    /// 16 hexadecimal digits, different for every document of a run.
     Random {
         /// Combined with the seed.
         salt: u64,
@@ -34,7 +34,7 @@ pub enum Ids {
         /// Combined with the seed.
         salt: u64,
     },
-    /// A text, which JSON does not escape, followed by the number.
+    /// A text that needs no escaping in JSON, followed by the number.
     Prefix(Arc<str>),
 }
 
@@ -159,7 +159,6 @@ impl Naming {
     }
 }
 
-/// Appends 16 hexadecimal digits.
 fn write_hex(value: u64, out: &mut Vec<u8>) {
     let mut text = [0; 16];
     const_hex::encode_to_slice(value.to_be_bytes(), &mut text).expect("two digits for each byte");

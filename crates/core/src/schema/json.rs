@@ -1,6 +1,6 @@
 //! Templates written as JSON: any document is a template.
 //!
-//! Values are read as raw text, level by level: a number is classified by how it is written, so
+//! Values are read as raw text, level by level. A number is classified by how it is written, so
 //! that one that fits no machine type (`1e400`, twenty digits) still has a type.
 
 use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
@@ -78,7 +78,7 @@ impl<'a> JsonReader<'a> {
         SchemaError::Json { position: self.position(part, offset), reason: reason.to_owned() }
     }
 
-    /// The position of byte `offset` of `part`, which is a part of the text.
+    /// The position of byte `offset` of `part`, which is a slice of the text.
     fn position(&self, part: &str, offset: usize) -> Position {
         let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         Position::of(self.text, start + offset)

@@ -1,10 +1,10 @@
 //! Document templates, and the documents made from them.
 //!
-//! A template gives names, nesting and types; the values are drawn at random. The text of a
-//! template is read by [`Template::parse`] from JSON (`json`) or XML (`xml`), of bytes that
-//! [`decode`] made text; [`Documents`] turns templates into flat programs (`compile`) of literal
-//! text and values (`value`, `words`, `bounded`) and runs them, under the identifiers of `ids`.
-//! Knows nothing of revisions or databases.
+//! A template gives names, nesting and types; the values are drawn at random. [`decode`] turns the
+//! bytes of a template into text, which [`Template::parse`] reads as JSON (`json`) or XML (`xml`);
+//! [`Documents`] compiles templates to flat programs (`compile`) of literal text and values
+//! (`value`, `words`, `bounded`) and runs them, under the identifiers of `ids`. Knows nothing about
+//! revisions or databases.
 
 mod bounded;
 mod compile;
@@ -26,5 +26,5 @@ pub use ids::{Ids, Naming};
 pub use pattern::{Pattern, UnknownPlace, Values};
 pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
 
-/// The schema used when none is given: a person's account, about 250 bytes as a document.
+/// The schema used when none is given: a person's account, about 250 bytes per document.
 pub const DEFAULT: &str = include_str!("default.json");

@@ -14,7 +14,6 @@ enum Piece {
     Place(Place),
 }
 
-/// The placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Seq,
@@ -53,7 +52,7 @@ impl Pattern {
     /// name, as in many documents, remain text.
     ///
     /// # Errors
-    /// When a name is not that of a placeholder.
+    /// If a name is not that of a placeholder.
     pub fn parse(text: &[u8]) -> Result<Self, UnknownPlace> {
         let (mut pieces, mut done, mut from) = (Vec::new(), 0, 0);
         while let Some(open) = memchr::memmem::find(&text[from..], b"{{").map(|i| from + i) {
@@ -80,7 +79,7 @@ impl Pattern {
         Ok(Self(pieces))
     }
 
-    /// What it was read from.
+    /// The text it was parsed from.
     pub fn source(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for piece in &self.0 {
@@ -106,7 +105,7 @@ impl Pattern {
         self
     }
 
-    /// Whether there are no placeholders: it is the same for every request.
+    /// Whether there are no placeholders, so that it is the same for every request.
     pub fn is_literal(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }

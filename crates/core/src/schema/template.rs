@@ -1,9 +1,9 @@
-//! Templates, and how they are read.
+//! Templates, and how they are parsed.
 
 use super::{json, xml};
 use std::collections::HashMap;
 
-/// How deep objects and arrays may nest, the root included.
+/// How deeply objects and arrays may nest, including the root.
 ///
 /// Many JSON readers, including `serde_json`, stop at 128 levels; a bulk request adds two of its
 /// own, and this leaves room for more.
@@ -12,7 +12,7 @@ pub const MAX_DEPTH: usize = 100;
 /// The names and shapes of an object's entries, in the order of the text.
 pub type Entries = Vec<(String, Shape)>;
 
-/// The type of one value of a document; a template keeps nothing else of it.
+/// The type of one value of a document; a template keeps nothing else about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `null`, always.
@@ -25,20 +25,20 @@ pub enum Shape {
     Float,
     /// One to five words.
     String,
-    /// A whole number from the first to the second.
+    /// A whole number between these two, both included.
     Range(i64, i64),
     /// One of these texts.
     OneOf(Vec<String>),
-    /// The same number of elements, each with its own shape.
+    /// An array of the same length, each element with its own shape.
     Array(Vec<Self>),
-    /// The same names, each with its own shape.
+    /// An object with the same names, each with its own shape.
     Object(Entries),
 }
 
 /// Why the text of a schema could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The text has nothing but white space.
+    /// The text is empty or only white space.
     #[error(
         "the schema is empty: give a JSON object such as {{\"name\": \"\"}}, or an XML <object>"
     )]
@@ -62,7 +62,7 @@ pub enum SchemaError {
     Xml {
         /// Where the mistake is.
         position: Position,
-        /// What is wrong, and the cure.
+        /// What is wrong, and how to fix it.
         reason: String,
     },
     /// The bytes are not valid in their encoding.
@@ -74,7 +74,7 @@ pub enum SchemaError {
     /// Objects and arrays are nested too deeply.
     #[error("the schema nests deeper than {MAX_DEPTH} levels at {position}: make it flatter")]
     TooDeep {
-        /// Where the first level too deep begins.
+        /// Where the first level that is too deep begins.
         position: Position,
     },
 }
@@ -89,7 +89,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position of byte `offset`; beyond the end, that of the end.
+    /// The position of byte `offset`; an offset beyond the end counts as the end.
     pub(super) fn of(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
         while !text.is_char_boundary(end) {
@@ -117,18 +117,18 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a template from JSON, or from XML if the first character is `<`.
+    /// Parses a template from JSON, or from XML if the first character is `<`.
     ///
-    /// In JSON only the type of a value counts: a number without fraction and exponent is an
-    /// integer, any other a float. In XML the types are written out (`<integer/>`). In both, the
+    /// In JSON only the type of a value counts: a number without a fraction and an exponent is an
+    /// integer, any other is a float. In XML the types are written out (`<integer/>`). In both, the
     /// later of two equal names in one object counts, and top-level names that begin with `_`,
-    /// which have a meaning for the server (`_id`, `_rev`, `_attachments`), are dropped, so that
-    /// any document read from `CouchDB` is a schema; Iron Cushion kept them in XML, and the server
-    /// then refused every document. An object without entries is accepted: the plan decides whether
-    /// it is useful.
+    /// which mean something to the server (`_id`, `_rev`, `_attachments`), are dropped, so that any
+    /// document read from `CouchDB` is a schema; Iron Cushion kept them in XML, and the server then
+    /// refused every document. An object without entries is accepted: the plan decides whether it
+    /// is useful.
     ///
     /// # Errors
-    /// The text is empty, is neither JSON nor XML, is not an object, or nests too deeply.
+    /// If the text is empty, is neither JSON nor XML, is not an object, or nests too deeply.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut entries = match text.trim_start().chars().next() {

@@ -61,7 +61,7 @@ fn any_object() -> impl Strategy<Value = Map<String, Value>> {
         .prop_map(|entries| entries.into_iter().collect())
 }
 
-/// Pearson's statistic against equal frequencies.
+/// Pearson's chi-square statistic against equal frequencies.
 fn chi_square(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum()
@@ -90,7 +90,7 @@ proptest! {
         given.retain(|name, _| !name.starts_with('_'));
         let given = Value::Object(given);
         prop_assert!(same_shape(&given, &made), "{given}\n{made}");
-        // Canonical: a store that parses and prints it gives the same text.
+        // Canonical: a store that parses and prints it again gives the same text.
         prop_assert_eq!(made.to_string(), text(&documents, key, version));
     }
 
@@ -229,7 +229,7 @@ fn the_dictionary_is_uniform_in_lengths_and_symbols() {
     let alphabet = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!?";
     for (index, word) in (0..words::WORDS).map(|index| (index, dictionary.word(index))) {
         lengths[word.len() - 3] += 1;
-        // Neighbours share symbols; of every fourth word, each stands there once.
+        // Neighbouring words share symbols: taking every fourth word counts each symbol once.
         for symbol in word.iter().filter(|_| index % 4 == 0) {
             symbols[alphabet.iter().position(|s| s == symbol).unwrap()] += 1;
         }
@@ -250,7 +250,7 @@ fn words_overlap_with_the_next_three_and_no_others() {
             let shared = tail.len().min(next.len());
             assert_eq!(tail[..shared], next[..shared], "{index} and {distance} on");
         }
-        // Three characters are in every word. One that is four on begins anew.
+        // Every word has at least three characters. The word four further on shares none of them.
         for (place, agree) in agree.iter_mut().enumerate() {
             *agree += u32::from(word[place] == dictionary.word(index + 4)[place]);
         }
@@ -380,7 +380,7 @@ fn mistakes_say_where_and_what_to_do() {
         let xml = format!("<object><entry><name>a</name><value>{shape}</value></entry></object>");
         Template::parse(&xml).map_err(|error| error.to_string())
     };
-    for (shape, told) in [
+    for (shape, message) in [
         ("<integer min='0' least='1'/>", "attributes on <integer>: min and max are known"),
         ("<integer max='x'/>", "max=\"x\": give a whole number"),
         ("<integer min='5' max='4'/>", "min 5 is above max 4"),
@@ -389,7 +389,7 @@ fn mistakes_say_where_and_what_to_do() {
         ("<integer min=0/>", "line 1"),
     ] {
         let error = value(shape).unwrap_err();
-        assert!(error.contains(told), "{shape}: {error}");
+        assert!(error.contains(message), "{shape}: {error}");
     }
     let long = format!("<string one-of='{}'/>", "x".repeat(99));
     assert!(value(&long).unwrap_err().contains("at most 100 bytes"));

@@ -54,10 +54,10 @@ pub(super) fn integer(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
 
 /// Writes a decimal fraction, uniform in [0, 1): `0.30425853`.
 ///
-/// Eight digits, without zeros at the end except for `0.0`. Below 0.0001 many printers change to
+/// Eight digits, without trailing zeros except for `0.0`. Below 0.0001 many printers switch to
 /// exponents (Python below 1e-4, Rust's ryu below 1e-5, JavaScript and `CouchDB`'s jiffy below
-/// 1e-6), so a draw that falls there is spread over the whole range again, in steps of 0.0001: the
-/// distribution stays uniform, and between 0 and 0.0001 lies nothing. Fifteen digits or fewer
+/// 1e-6), so a draw in that range is spread over the whole range again, in steps of 0.0001: the
+/// distribution stays uniform, and no value lies between 0 and 0.0001. Fifteen digits or fewer
 /// survive any double-precision reader and shortest-form printer.
 #[inline]
 pub(super) fn float(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
@@ -75,9 +75,8 @@ pub(super) fn float(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
 /// The eight decimal digits of a number below 10^8 as bytes 0 to 9, the first in the lowest byte.
 ///
 /// Splits in halves within one word: by 10^4, by 100, by 10. Each quotient is a multiplication and
-/// a
-/// shift, exact in its range: n * 10486 >> 20 = n / 100 for n < 10^4 (10486 / 2^20 exceeds 1/100 by
-/// 2.3e-7 * n < 0.0024), n * 103 >> 10 = n / 10 for n < 100. Source: Paul Khuong, "How to print
+/// a shift, exact in its range: n * 10486 >> 20 = n / 100 for n < 10^4 (10486 / 2^20 exceeds 1/100
+/// by 2.3e-7 * n < 0.0024), n * 103 >> 10 = n / 10 for n < 100. Source: Paul Khuong, "How to print
 /// integers really fast" (pvk.ca, 2017).
 #[inline]
 fn digits(number: u32) -> u64 {

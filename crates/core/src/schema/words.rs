@@ -1,4 +1,4 @@
-//! The dictionary, and strings made of its words.
+//! The dictionary, and strings made from its words.
 
 use crate::generate::{Stream, below};
 
@@ -11,7 +11,7 @@ pub(super) const STRING_WORDS: usize = 5;
 /// The longest string: five words of 15 and four spaces.
 pub(super) const STRING_MAX: usize = STRING_WORDS * SLOT - 1;
 /// The room for writing a string: more than needed, so that a word fits at every position below 128
-/// and the compiler can see it.
+/// and the compiler can tell.
 pub(super) const STRING_WINDOW: usize = 128 + SLOT;
 /// The number of draws for one string.
 pub(super) const STRING_DRAWS: u64 = 2;
@@ -19,12 +19,12 @@ pub(super) const STRING_DRAWS: u64 = 2;
 /// The alphabet of words: 64 symbols, none of which JSON escapes.
 const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!?";
 
-/// Bytes copied for a word: 15 of text, and one that is overwritten.
+/// Bytes copied per word: 15 of text, and one that is overwritten.
 const SLOT: usize = 16;
 
-/// The distance between the beginnings of words in one text: they overlap, so that all of them take
-/// an eighth of a megabyte of a core's second-level cache and leave the rest to the kernel, which
-/// keeps each request's data there. `docs/schemas.md` says what that means for a server.
+/// The distance between the starts of words in one text. They overlap, so that all of them take an
+/// eighth of a megabyte of a core's second-level cache and leave the rest to the kernel, which
+/// keeps each request's data there. `docs/schemas.md` says what this means for a server.
 const STRIDE: usize = 4;
 
 /// The length of that text, with room for the last word.
@@ -51,9 +51,8 @@ impl Dictionary {
         Self { text, lengths }
     }
 
-    /// The length of the word numbered `index`: the sequence of multiples of the golden ratio
-    /// modulo one takes each length as often as any other (Knuth, The Art of Computer Programming,
-    /// volume 3, 6.4).
+    /// The length of the word with this index: the sequence of multiples of the golden ratio modulo
+    /// one takes each length equally often (Knuth, The Art of Computer Programming, volume 3, 6.4).
     #[inline]
     fn length(&self, index: usize) -> usize {
         const GOLDEN: u32 = 0x9e37_79b9;
@@ -62,7 +61,7 @@ impl Dictionary {
         *WORD_LENGTHS.start() + ((u64::from(place) * LENGTHS) >> 32) as usize
     }
 
-    /// The word numbered `index`, and what follows it in the text.
+    /// The word with this index, and the text that follows it.
     #[inline]
     fn slot(&self, index: usize) -> &[u8; SLOT] {
         self.text[index * STRIDE..].first_chunk().expect("the last word has all of its room")
@@ -78,8 +77,8 @@ impl Dictionary {
         let mut end = 0;
         let mut length = 0;
         for i in 0..STRING_WORDS {
-            // Four words from the first draw; the fifth from bits of the second that are almost
-            // independent of the number of words.
+            // Four words come from the first draw; the fifth from bits of the second that are
+            // almost independent of the number of words.
             let bits = if i < 4 { draws[0] >> (i as u32 * WORD_BITS) } else { draws[1] };
             let index = bits as usize % WORDS;
             // Never more than 64; the remainder avoids the bounds check.
@@ -97,7 +96,7 @@ impl Dictionary {
         length
     }
 
-    /// The text of the word numbered `index`.
+    /// The text of the word with this index.
     #[cfg(test)]
     pub(super) fn word(&self, index: usize) -> &[u8] {
         &self.slot(index)[..self.length(index)]

@@ -8,11 +8,11 @@
 //! TYPE     := object | array | <boolean/> | <integer/> | <float/> | <string/> | <null/>
 //! ```
 //!
-//! Iron Cushion's README keeps attributes for bounds to come. Here `<integer min="0" max="9"/>` and
-//! `<string one-of="red green"/>` have some.
+//! Iron Cushion's README reserves attributes for future bounds. Here `<integer min="0" max="9"/>`
+//! and `<string one-of="red green"/>` have them.
 //!
 //! Stricter than the original, which took any tag for an entry or an element: a mistake is an error
-//! that says where it is. White space around TEXT does not count, and an empty name is one.
+//! that says where it is. White space around TEXT is ignored, and a name may be empty.
 
 use super::bounded::MOST_BYTES;
 use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
@@ -46,7 +46,6 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
 /// A tag's name, and its attributes' names and values.
 type Tag = (String, Vec<(String, String)>);
 
-/// The tokens of the grammar.
 enum Token {
     Open(String),
     Close,

@@ -1,21 +1,22 @@
-//! How long a series remembers: neighbouring seconds of a run resemble each other, so that n of
-//! them say less than n independent ones.
+//! How far the memory of a series reaches: neighbouring seconds of a run resemble each other, so n
+//! of them say less than n independent ones.
 
 use super::{mean, squares};
 
-/// The fewest batches whose means still tell how much they vary.
+/// The fewest batches whose means still show how much they vary.
 const FEWEST_BATCHES: usize = 8;
-/// Neighbours are taken to correlate by this at most: what few values show beyond it is as likely
-/// to be a drift, and whatever allows for it grows without bounds.
+/// The strongest correlation that neighbours are assumed to have. A stronger one, seen in a few
+/// values, is as likely to be a drift, and corrections for it grow without bound.
 pub(super) const STRONGEST: f64 = 0.95;
 
-/// The autocorrelation time of a series, in steps, at least 1: so many steps are worth one
+/// The autocorrelation time of a series, in steps, at least 1: this many steps are worth one
 /// independent value.
 ///
-/// By batch means: the means of batches that are long against the memory vary as if independent,
-/// so that τ = b · var(mean of b steps) / var(step) (G. S. Fishman, "Grouping Observations in
-/// Digital Simulation", Management Science 24, 1978, 510–521). Taken is the greatest τ of the
-/// batches of 1, 2, 4 … steps of which there are at least eight: shorter batches tell too little.
+/// By batch means: the means of batches that are long compared with the memory vary as if
+/// independent, so that τ = b · var(mean of b steps) / var(step) (G. S. Fishman, "Grouping
+/// Observations in Digital Simulation", Management Science 24, 1978, 510–521). The result is the
+/// greatest τ over batches of 1, 2, 4 … steps, as long as there are at least eight: shorter batches
+/// show too little of it.
 pub fn autocorrelation_time(values: &[f64]) -> f64 {
     let variance = variance(values);
     if variance <= 0.0 || variance.is_nan() {
@@ -29,11 +30,11 @@ pub fn autocorrelation_time(values: &[f64]) -> f64 {
     times.fold(1.0, f64::max)
 }
 
-/// How neighbours of a series correlate, from −1 to 1; 0: all are equal.
+/// The correlation of neighbours in a series, from −1 to 1; 0 if all are equal.
 pub(super) fn correlation(values: &[f64]) -> f64 {
     let (middle, all) = (mean(values), squares(values));
     let products = values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle));
-    // Equal up to rounding of the mean.
+    // Equal except for rounding of the mean.
     let alike = all <= (middle * 1e-9).powi(2) * values.len() as f64;
     if alike || all.is_nan() { 0.0 } else { products.sum::<f64>() / all }
 }
@@ -61,11 +62,11 @@ mod tests {
                     level
                 })
                 .collect();
-            // Batches up to 64 steps: the longest have means of too few others.
+            // Batches of up to 64 steps: the longest have too few others to compare with.
             let times: Vec<f64> = values.chunks(512).map(autocorrelation_time).collect();
-            let (told, known) = (mean(&times), (1.0 + phi) / (1.0 - phi));
-            // The greatest of several estimates is rather too long.
-            assert!((known * 0.8..known * 1.5).contains(&told), "{phi}: {told}, not {known}");
+            let (tau, known) = (mean(&times), (1.0 + phi) / (1.0 - phi));
+            // The greatest of several estimates tends to be too long.
+            assert!((known * 0.8..known * 1.5).contains(&tau), "{phi}: {tau}, not {known}");
         }
     }
 

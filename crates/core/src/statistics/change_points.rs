@@ -1,20 +1,20 @@
 //! Change points: where the level of a series changes, such as that of a figure over many runs.
 //!
 //! Candidates are found by E-divisive means (D. S. Matteson, N. A. James, "A nonparametric approach
-//! for multiple change point analysis of multivariate data", arXiv 1306.4933), as changed for
+//! for multiple change point analysis of multivariate data", arXiv 1306.4933), as modified for
 //! Hunter, now Apache Otava (M. Fleming, P. Kołaczkowski et al., "Hunter: Using change point
-//! detection to hunt for performance regressions", arXiv 2301.03034): Student's t in place of
-//! permutations, in windows that overlap, first with a lenient threshold, so that a strong change
-//! does not hide behind a weak one, then without those that do not pass the strict one.
+//! detection to hunt for performance regressions", arXiv 2301.03034): Student's t instead of
+//! permutations, in overlapping windows, first with a lenient threshold, so that a strong change
+//! does not hide behind a weak one, then dropping those that do not pass the strict one.
 //!
-//! Two rules are ours, so that an outlier is no change: each level has three values or more, and
-//! the change passes the lenient threshold even without the one value that speaks most for it. A
-//! third one is that a candidate is tested with the values up to κ (see `most_likely`), where
-//! Hunter takes all that follow: among those, a level that came and went is no change.
+//! Two rules are our own, so that an outlier is not a change: each level has at least three values,
+//! and the change passes the lenient threshold even without the one value that supports it most. A
+//! third is that a candidate is tested with the values up to κ (see `most_likely`), whereas Hunter
+//! takes all that follow: with those, a level that comes and goes is not a change.
 //!
-//! All of that takes values for independent. Where neighbours resemble each other, as runs of
-//! neighbouring nights on one machine do, noise wanders, and would be divided into levels. So of
-//! the changes found, only as many are kept as explain the values better than noise that remembers.
+//! All of this assumes independent values. Where neighbours resemble each other, as runs on
+//! consecutive nights on one machine do, noise wanders, and would be divided into levels. So of the
+//! changes found, only those are kept that explain the values better than noise with a memory does.
 
 use super::{STRONGEST, correlation, mean, squares, two_sided};
 
@@ -23,38 +23,38 @@ use super::{STRONGEST, correlation, mean, squares, two_sided};
 pub struct ChangePoint {
     /// The place of the first value at the new level, from 0.
     pub at: usize,
-    /// The mean from the change before to this one.
+    /// The mean from the previous change to this one.
     pub before: f64,
     /// The mean from this change to the next.
     pub after: f64,
-    /// The probability of such a difference by chance, 0 to 1: that of Student's t, for noise whose
-    /// neighbours correlate as they do here; it does not know that the place was searched for.
+    /// The probability of such a difference by chance, 0 to 1, by Student's t, for noise whose
+    /// neighbours correlate as they do here; it ignores that the place was searched for.
     pub chance: f64,
 }
 
-/// The fewest values at one level: two may be off by chance, and together.
+/// The fewest values at one level: two may be off together by chance.
 pub const LEAST_AT_LEVEL: usize = 3;
-/// The windows in which change points are searched, and the way from one to the next.
+/// The windows in which change points are searched for, and the step from one to the next.
 const WINDOW: usize = 50;
 const STEP: usize = WINDOW / 2;
-/// The chance above which a difference is none. The place of a change point is the one of many
+/// The chance above which a difference does not count. A change point is the place, out of many,
 /// where the difference is greatest, so the usual 0.05 would find changes everywhere.
 const STRICT: f64 = 0.001;
 /// The same for candidates.
 const LENIENT: f64 = 0.01;
 
-/// What each change must explain of n values: 5 ln(n / 4). With 30 values that is about the 3 ln n
-/// of the modified BIC, see `misfit`. As simulated in the tests below, that is too much for half as
-/// many, where a step of two and a half times the noise would be missed more often, and too little
-/// for more.
+/// How much each change must explain of n values: 5 ln(n / 4). With 30 values that is about the 3
+/// ln n of the modified BIC, see `misfit`. As simulated in the tests below, that is too much for
+/// half as many, where a step of two and a half times the noise would be missed more often, and too
+/// little for more.
 const PENALTY: f64 = 5.0;
 const FEW: f64 = 4.0;
 
-/// The change points of `values`, in order; none of fewer than six values.
+/// The change points of `values`, in order; none for fewer than six values.
 pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
     let places = worthwhile(values, significant(values));
     let phi = memory(&residuals(values, &places));
-    // So many values are worth an independent one.
+    // This many values are worth one independent value.
     let worth = (1.0 + phi) / (1.0 - phi);
     let point = |(&at, (left, right)): (&usize, Sides<'_>)| ChangePoint {
         at,
@@ -65,7 +65,8 @@ pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
     places.iter().zip(levels(values, &places)).map(point).collect()
 }
 
-/// The candidates that pass the strict threshold next to their neighbours, were values independent.
+/// The candidates that pass the strict threshold next to their neighbours, if values were
+/// independent.
 fn significant(values: &[f64]) -> Vec<usize> {
     let mut places = candidates(values);
     loop {
@@ -80,8 +81,8 @@ fn significant(values: &[f64]) -> Vec<usize> {
     }
 }
 
-/// As many of these changes as explain the values best. Changes are taken out one by one, the one
-/// that is missed least first, down to none.
+/// The subset of these changes that explains the values best. Changes are removed one by one, each
+/// time the one that is missed least, down to none.
 fn worthwhile(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     let mut best = (misfit(values, &places), places.clone());
     while !places.is_empty() {
@@ -100,12 +101,12 @@ fn worthwhile(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
 }
 
 /// How badly levels that change at these places explain the values, with autoregressive noise of
-/// order one around them: −2 times the logarithm of the likelihood, and for each change a penalty
-/// as in the modified BIC (N. R. Zhang and D. O. Siegmund, "A modified Bayes information
-/// criterion with applications to the analysis of comparative genomic hybridization data",
-/// Biometrics 63, 2007, 22–32; for such noise S. Chakar, E. Lebarbier, C. Lévy-Leduc and S. Robin,
-/// "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23,
-/// 2017, 1408–1447, arXiv 1403.1958).
+/// order one around them: −2 times the log-likelihood, plus a penalty for each change as in the
+/// modified BIC (N. R. Zhang and D. O. Siegmund, "A modified Bayes information criterion with
+/// applications to the analysis of comparative genomic hybridization data", Biometrics 63, 2007,
+/// 22–32; for such noise S. Chakar, E. Lebarbier, C. Lévy-Leduc and S. Robin, "A robust approach
+/// for estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017, 1408–1447,
+/// arXiv 1403.1958).
 fn misfit(values: &[f64], places: &[usize]) -> f64 {
     let rest = residuals(values, places);
     let (count, phi) = (values.len() as f64, memory(&rest));
@@ -116,7 +117,7 @@ fn misfit(values: &[f64], places: &[usize]) -> f64 {
     count * variance.ln() - kept.ln() + PENALTY * places.len() as f64 * (count / FEW).ln()
 }
 
-/// How far values are from their level.
+/// The distances of values from their level.
 fn residuals(values: &[f64], places: &[usize]) -> Vec<f64> {
     let ends = places.iter().copied().chain([values.len()]);
     let starts = std::iter::once(0).chain(places.iter().copied());
@@ -127,7 +128,7 @@ fn residuals(values: &[f64], places: &[usize]) -> Vec<f64> {
     starts.zip(ends).flat_map(level).collect()
 }
 
-/// How neighbours correlate; less than nothing is taken for nothing.
+/// The correlation of neighbours; a negative one counts as none.
 fn memory(residuals: &[f64]) -> f64 {
     correlation(residuals).clamp(0.0, STRONGEST)
 }
@@ -135,7 +136,7 @@ fn memory(residuals: &[f64]) -> f64 {
 /// The values before and after a change.
 type Sides<'a> = (&'a [f64], &'a [f64]);
 
-/// The values from the change before each place, and to the one after it.
+/// The values from the previous change to each place, and from there to the next change.
 fn levels<'a>(values: &'a [f64], places: &[usize]) -> Vec<Sides<'a>> {
     let sides = |(nth, &at): (usize, &usize)| {
         let from = if nth == 0 { 0 } else { places[nth - 1] };
@@ -157,7 +158,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
     }
     found.sort_unstable();
     found.dedup();
-    // Those of two windows may be closer to each other than the values of a level.
+    // Those of two windows may be closer together than a level is long.
     let mut last = 0;
     found.retain(|&at| {
         let far = at >= last + LEAST_AT_LEVEL;
@@ -178,12 +179,12 @@ fn divide(values: &[f64], (from, to): (usize, usize), found: &mut Vec<usize>) {
     }
 }
 
-/// The place that divides the values best, and the end of what comes after it; `None`: they are
-/// too few.
+/// The place that divides the values best, and the end of the part after it; `None` if there are
+/// too few values.
 ///
-/// Of all places τ, and ends κ of what comes after, this is the one with the greatest
-/// nm/(n + m) · (2/(nm) Σ|x − y| − Σ|x − x′| / C(n, 2) − Σ|y − y′| / C(m, 2)), where the x are the
-/// n values before τ and the y the m from τ to κ (Matteson and James, 2.3, with α = 1).
+/// Of all places τ, and ends κ of the part after it, this is the one with the greatest nm/(n + m) ·
+/// (2/(nm) Σ|x − y| − Σ|x − x′| / C(n, 2) − Σ|y − y′| / C(m, 2)), where the x are the n values
+/// before τ and the y the m from τ to κ (Matteson and James, 2.3, with α = 1).
 fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
     let distance = |one: usize, other: usize| (values[one] - values[other]).abs();
     let (mut best, mut within_x) = (None, 0.0);
@@ -209,8 +210,8 @@ fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
     best.map(|(_, place)| place)
 }
 
-/// How likely the difference of two levels is by chance; without the value that speaks most for
-/// it, ten times as likely will do.
+/// How likely the difference of two levels is by chance; without the value that supports it most,
+/// ten times as likely will do.
 fn weakness(left: &[f64], right: &[f64]) -> f64 {
     let rises = mean(right) > mean(left);
     let (left_less, right_less) = (without(left, !rises), without(right, rises));
@@ -218,7 +219,7 @@ fn weakness(left: &[f64], right: &[f64]) -> f64 {
     chance(left, right, 1.0).max(less * STRICT / LENIENT)
 }
 
-/// The values without the highest, or the lowest.
+/// The values without the highest, or without the lowest.
 fn without(values: &[f64], highest: bool) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
@@ -231,11 +232,12 @@ fn without(values: &[f64], highest: bool) -> Vec<f64> {
 }
 
 /// The probability that means of one level differ as much, by Student's t for two samples of equal
-/// variance (NIST/SEMATECH e-Handbook, 1.3.5.3), where so many values are worth an independent one.
+/// variance (NIST/SEMATECH e-Handbook, 1.3.5.3), where `worth` values count as one independent
+/// value.
 fn chance(left: &[f64], right: &[f64], worth: f64) -> f64 {
     let (n, m) = (left.len() as f64, right.len() as f64);
     let difference = mean(right) - mean(left);
-    // Equal up to rounding of the means.
+    // Equal except for rounding of the means.
     if difference.abs() <= 1e-9 * mean(left).abs().max(mean(right).abs()) {
         return 1.0;
     }
@@ -250,7 +252,7 @@ mod tests {
     use crate::generate::{Stream, mix, unit};
     use statrs::distribution::{ContinuousCDF, Normal};
 
-    /// Values at these levels, each so many times, with noise of so many percent.
+    /// Values at these levels, each with its number of repetitions, with noise in percent.
     fn series(levels: &[(f64, usize)], noise: f64, seed: u64) -> Vec<f64> {
         let mut draws = Stream::new(mix(17, seed, 0), 0);
         let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
@@ -262,7 +264,8 @@ mod tests {
         change_points(values).iter().map(|point| point.at).collect()
     }
 
-    /// How many of so many series with these levels have exactly these changes, to a run.
+    /// In how many of `times` series with these levels exactly these changes are found, to within a
+    /// run.
     fn found(levels: &[(f64, usize)], noise: f64, wanted: &[usize], times: u64) -> usize {
         let near = |seed: &u64| {
             let places = places(&series(levels, noise, *seed));
@@ -278,11 +281,11 @@ mod tests {
         // t = −1.8608 with 18 degrees of freedom, p = 0.07919.
         let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
-        let told = chance(&one, &other, 1.0);
-        assert!((told - 0.07919).abs() < 5e-5, "{told}");
-        // Were two values worth one, it would be t / √2.
-        let told = chance(&one, &other, 2.0);
-        assert!((told - two_sided(1.8608 / 2.0_f64.sqrt(), 18.0)).abs() < 1e-4, "{told}");
+        let shown = chance(&one, &other, 1.0);
+        assert!((shown - 0.07919).abs() < 5e-5, "{shown}");
+        // If two values were worth one, it would be t / √2.
+        let shown = chance(&one, &other, 2.0);
+        assert!((shown - two_sided(1.8608 / 2.0_f64.sqrt(), 18.0)).abs() < 1e-4, "{shown}");
     }
 
     #[test]
@@ -348,7 +351,7 @@ mod tests {
         }
     }
 
-    /// The same, with noise of which neighbours correlate by `phi`.
+    /// The same, with noise whose neighbours correlate by `phi`.
     fn slow(levels: &[(f64, usize)], phi: f64, seed: u64) -> Vec<f64> {
         let mut draws = Stream::new(mix(31, seed, (phi * 100.0) as u64), 0);
         let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
@@ -396,7 +399,7 @@ mod tests {
             let found = (0..100).filter(found).count();
             assert!(found >= least, "{levels:?}, {phi}: {found} of 100");
         }
-        // So many runs are worth fewer: the difference is less certain than it looks.
+        // This many runs are worth fewer: the difference is less certain than it looks.
         let values = slow(&[(100.0, 40), (90.0, 40)], 0.8, 1);
         let point = change_points(&values)[0];
         let alone = chance(&values[..point.at], &values[point.at..], 1.0);

@@ -1,23 +1,23 @@
-//! The difference between two sides of a few values each, with its interval.
+//! The difference between two sides with a few values each, and its interval.
 
 use super::{mean, squares, t_quantile, two_sided};
 
-/// How the values of two sides belong together.
+/// How the values of two sides are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// One side was measured without regard to the other.
+    /// The sides were measured independently of each other.
     Apart,
-    /// Both were measured by turns: what drifted meanwhile can be told from what differs.
+    /// They were measured alternately, so a drift in the meantime can be told from a difference.
     Interleaved,
 }
 
-/// One value, which side it is of, and when it was measured: its place in the order of all.
+/// One value, its side, and its place in the order in which all were measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// It is of the second side.
+    /// Whether it belongs to the second side.
     pub second: bool,
-    /// Its place in the order of time.
+    /// Its place in order of time.
     pub place: f64,
     /// The value.
     pub value: f64,
@@ -38,8 +38,8 @@ pub struct Difference {
     pub drift: Option<f64>,
 }
 
-/// More of the variance of time than this must not be explained by the sides: then they take
-/// turns, and a drift is none of their difference.
+/// If the sides explain more than this share of the variance of time, they do not alternate, and a
+/// drift cannot be separated from their difference.
 const MOST_SHARED: f64 = 0.2;
 
 impl Layout {
@@ -61,7 +61,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// `None`: there is one side, or one point in time.
+    /// `None` if there is only one side, or one point in time.
     fn of(samples: &[Sample]) -> Option<Self> {
         let of = |of: fn(&Sample) -> f64| {
             let values: Vec<f64> = samples.iter().map(of).collect();
@@ -85,8 +85,8 @@ impl Sums {
 }
 
 impl Difference {
-    /// The difference of sides that were measured in this layout. `None` if there is a side without
-    /// values, or no side has two.
+    /// The difference of sides measured in this layout. `None` if a side has no values, or neither
+    /// has two.
     pub fn of(samples: &[Sample], layout: Layout) -> Option<Self> {
         match layout {
             Layout::Interleaved => {
@@ -98,7 +98,7 @@ impl Difference {
 
     /// Welch's t (B. L. Welch, "The generalization of 'Student's' problem when several different
     /// population variances are involved", Biometrika 34 (1947), 28–35; NIST/SEMATECH e-Handbook,
-    /// 1.3.5.3). A single value has no variance of its own, and is taken to vary as the others do.
+    /// 1.3.5.3). A single value has no variance of its own and is assumed to vary as the others do.
     fn of_apart(samples: &[Sample]) -> Option<Self> {
         let side = |second: bool| -> Vec<f64> {
             samples.iter().filter(|it| it.second == second).map(|it| it.value).collect()
@@ -137,9 +137,9 @@ impl Difference {
 
     /// Least squares with the side and a straight line over time (NIST/SEMATECH e-Handbook,
     /// 4.1.4.1; the analysis of covariance). Differences of pairs would be free of drift, too, but
-    /// have half the degrees of freedom: of changes of 5 % at a variation of 3 %, eight pairs find
-    /// 80 to 83 %, the line 85 to 89 %. Where the drift is no line, the interval is too wide rather
-    /// than too narrow, as sides that take turns share what is slow.
+    /// have half the degrees of freedom: for changes of 5 % at a variation of 3 %, eight pairs
+    /// detect 80 to 83 %, the line 85 to 89 %. If the drift is not a line, the interval is too wide
+    /// rather than too narrow, since sides that alternate share whatever is slow.
     fn of_interleaved(samples: &[Sample]) -> Option<Self> {
         let sums = Sums::of(samples)?;
         let freedom = samples.len() as f64 - 3.0;
@@ -165,7 +165,7 @@ impl Difference {
 
     /// Half the width of the interval that misses the truth with probability `alarms`.
     pub fn half_width(&self, alarms: f64) -> f64 {
-        // Equal values leave nothing to be uncertain of.
+        // Equal values leave nothing uncertain.
         if self.error == 0.0 { 0.0 } else { t_quantile(alarms, self.freedom) * self.error }
     }
 
@@ -178,7 +178,7 @@ impl Difference {
         }
     }
 
-    /// How many values of each side it takes to see a difference of `size`: [`values_for`].
+    /// How many values per side it takes to see a difference of `size`: [`values_for`].
     pub fn values_for(&self, size: f64) -> f64 {
         values_for(self.deviation, size)
     }
@@ -186,17 +186,17 @@ impl Difference {
 
 /// 2 (1.96 + 0.84)².
 const LEHR: f64 = 15.7;
-/// So many values more, as the standard deviation is not known but estimated.
+/// This many values more, since the standard deviation is estimated rather than known.
 const UNKNOWN: f64 = 2.0;
 
-/// How many values of each side, with this standard deviation, it takes to see a difference of
-/// `size` four times out of five: 2 (1.96 + 0.84)² (s / size)² (R. Lehr, "Sixteen S-squared over
-/// D-squared", Statistics in Medicine 11 (1992), 1099–1102), and two more.
+/// How many values per side, with this standard deviation, it takes to see a difference of `size`
+/// four times out of five: 2 (1.96 + 0.84)² (s / size)² (R. Lehr, "Sixteen S-squared over
+/// D-squared", Statistics in Medicine 11 (1992), 1099–1102), plus two.
 pub fn values_for(deviation: f64, size: f64) -> f64 {
     (LEHR * (deviation / size).powi(2) + UNKNOWN).ceil()
 }
 
-/// The difference that so many values of each side show four times out of five. `None`: they are
+/// The difference that this many values per side show four times out of five. `None` if they are
 /// too few for any.
 pub fn size_for(deviation: f64, values: f64) -> Option<f64> {
     (values > UNKNOWN).then(|| deviation * (LEHR / (values - UNKNOWN)).sqrt())

@@ -1,4 +1,4 @@
-//! Differences of sides against published values, and how often noise passes for one.
+//! Differences compared with published values, and how often noise passes for one.
 
 //! Published examples, and simulations with fixed seeds.
 
@@ -26,7 +26,7 @@ fn welchs_test_of_the_sleep_data() {
     assert!((it.mean + it.half_width(0.05) - 3.365_483).abs() < 1e-5, "{it:?}");
 }
 
-/// The line of a drift and a step of 2 beside it are told apart to the last digit.
+/// A straight drift and a step of 2 on top of it are separated to the last digit.
 #[test]
 fn a_straight_drift_is_no_difference() {
     let side = |at: usize| matches!(at % 4, 1 | 2);
@@ -43,7 +43,7 @@ fn a_straight_drift_is_no_difference() {
         "{it:?}"
     );
     assert!((it.drift.unwrap() - 3.5).abs() < 1e-9, "{it:?}");
-    // One after the other, nobody can know.
+    // One side after the other: there is no way to know.
     assert_eq!(Layout::of(&samples(&[1.0; 4], &[2.0; 4])), Layout::Apart);
 }
 
@@ -55,7 +55,7 @@ fn too_few_values_have_no_difference_and_equal_ones_no_doubt() {
     assert!((equal.mean, equal.half_width(0.05), equal.chance()) == (0.0, 0.0, 1.0));
     let apart = Difference::of(&samples(&[1.0; 3], &[2.0; 3]), Layout::Apart).unwrap();
     assert!((apart.mean, apart.half_width(0.05), apart.chance()) == (1.0, 0.0, 0.0));
-    // A prediction: 2.776 · 1.5811 · √(1 + 1/5) to either side (e-Handbook's table of t).
+    // A prediction interval: 2.776 · 1.5811 · √(1 + 1/5) to either side (e-Handbook's table of t).
     let one = Difference::of(&samples(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0]), Layout::Apart).unwrap();
     assert!((one.half_width(0.05) - 4.808).abs() < 0.001, "{one:?}");
     // 15.7 · (3 / 5)² + 2.
@@ -82,7 +82,7 @@ fn runs(
     (0..count).map(sample).collect()
 }
 
-/// How many of a hundred comparisons find a difference.
+/// The percentage of comparisons that find a difference.
 fn found(times: u64, pairs: usize, of: (f64, f64, f64), abba: bool) -> f64 {
     let mut draws = Stream::new(mix(17, pairs as u64, (of.0 * 1e4) as u64), 0);
     let alarm = |_: &u64| {
@@ -101,7 +101,7 @@ fn without_a_difference_three_to_seven_of_a_hundred_comparisons_see_one() {
         let drifting = found(4_000, 8, (cv, 1.0, 0.02), true);
         assert!((3.0..=7.0).contains(&apart), "{cv}: {apart} %");
         assert!((3.0..=7.0).contains(&drifting), "{cv}: {drifting} % with a drift");
-        // The same drift, one side after the other: why turns are taken.
+        // The same drift, one side after the other: the reason for alternating.
         let fooled = found(1_000, 8, (cv, 1.0, 0.02), false);
         assert!(fooled > apart + 3.0, "{cv}: {fooled} %");
     }
@@ -116,8 +116,8 @@ fn eight_pairs_find_five_percent_at_a_variation_of_three() {
     assert!(found(1_000, 8, (0.01, 1.05, 0.02), true) > 99.0);
 }
 
-/// Looks at 4, 6 and 8 pairs, at the levels for them: as often wrong as one look, and hardly less
-/// often right.
+/// Looks at 4, 6 and 8 pairs, at the levels for them: wrong as often as a single look, and right
+/// hardly less often.
 fn found_at_looks(times: u64, of: (f64, f64, f64), looks: &[f64]) -> f64 {
     let mut draws = Stream::new(mix(18, looks.len() as u64, (of.1 * 1e4) as u64), 0);
     let at = [4, 6, 8];
@@ -137,7 +137,7 @@ fn looking_three_times_costs_no_more_alarms_than_looking_once() {
         let alarms = found_at_looks(4_000, (cv, 1.0, 0.02), &looks);
         assert!((3.0..=7.0).contains(&alarms), "{cv}: {alarms} %");
     }
-    // At the full level at each look there would be more.
+    // At the full level for each look there would be more.
     let careless = found_at_looks(4_000, (0.03, 1.0, 0.02), &[ALARMS; 3]);
     assert!(careless > 7.5, "{careless} %");
     let right = found_at_looks(4_000, (0.03, 0.95, 0.02), &looks);

@@ -1,4 +1,4 @@
-//! Fits a straight line to points, and tests whether its slope could be chance.
+//! Fits a straight line to points and tests whether its slope could be chance.
 
 use super::long_run::cosine;
 use super::{ALARMS, two_sided};
@@ -32,9 +32,9 @@ struct Sums {
 
 impl Fit {
     /// The best line through several groups, each with its own intercept. Points are independent.
-    /// `None` if there are too few to distinguish the line from noise, or if all of a group have
-    /// the same x. The slope is tested by Student's t, whose degrees of freedom are the number of
-    /// points, less one per group and one for the slope (e-Handbook, 1.3.6.7.2).
+    /// `None` if there are too few to distinguish the line from noise, or if all points of a group
+    /// have the same x. The slope is tested by Student's t, whose degrees of freedom are the number
+    /// of points, less one per group and one for the slope (e-Handbook, 1.3.6.7.2).
     pub fn of(groups: &[Vec<(f64, f64)>]) -> Option<Self> {
         Self::through(groups, |centred, sums| {
             let points: usize = centred.iter().map(Vec::len).sum();
@@ -49,10 +49,10 @@ impl Fit {
     /// and may be autocorrelated, as the windows of a fill are: a slow one follows a slow one. If
     /// they were treated as independent, noise would often pass for a slope.
     ///
-    /// The variance of the noise over long times is estimated from cosines that are independent of
-    /// the line (Y. Sun, "Robust trend inference with series variance estimator and
-    /// testing-optimal smoothing parameter", Journal of Econometrics 164, 2011, 345–366): Student's
-    /// t then has as many degrees of freedom as there are cosines.
+    /// The long-run variance of the noise is estimated from cosines that are independent of the
+    /// line (Y. Sun, "Robust trend inference with series variance estimator and testing-optimal
+    /// smoothing parameter", Journal of Econometrics 164, 2011, 345–366); Student's t then has as
+    /// many degrees of freedom as there are cosines.
     pub fn of_runs(runs: &[Vec<(f64, f64)>]) -> Option<Self> {
         Self::through(runs, |runs, sums| {
             let slope = sums.xy / sums.xx;
@@ -62,7 +62,7 @@ impl Fit {
         })
     }
 
-    /// The line, with the variance of the noise and its degrees of freedom from `noise`.
+    /// The line, with the variance of the noise and its degrees of freedom as given by `noise`.
     fn through(
         runs: &[Vec<(f64, f64)>],
         noise: impl Fn(&[Centred], &Sums) -> (f64, usize),
@@ -78,7 +78,7 @@ impl Fit {
             xy: all().map(|(x, y)| x * y).sum(),
             yy: all().map(|(_, y)| y * y).sum(),
         };
-        // Equal up to rounding of the mean.
+        // Equal except for rounding of the mean.
         let alike = |squares: f64, mean: f64| squares <= (mean * 1e-9).powi(2) * count as f64;
         if count == 0 || alike(sums.xx, x) {
             return None;
@@ -97,7 +97,7 @@ impl Fit {
         Some(Self { slope, r_squared, chance, ..level })
     }
 
-    /// Whether noise alone gives a slope this steep more than once in twenty times.
+    /// Whether noise alone gives a slope this steep more than once in twenty cases.
     pub fn may_be_noise(&self) -> bool {
         self.chance > ALARMS
     }
@@ -114,10 +114,10 @@ fn centred(run: &[(f64, f64)]) -> Centred {
     run.iter().map(|point| (point.0 - x, point.1 - y)).collect()
 }
 
-/// How strong the noise around the line is in each of the slowest waves that fit into a run: of
-/// cosines that are orthogonal to the run's mean, to its x and to each other. With 0.3 n^⅔ waves
-/// of n points, noise whose neighbours correlate by 0.8 passes for a slope in 6 to 9 % of all
-/// cases from 20 points on, as simulated in the tests below; with more waves more often.
+/// How strong the noise around the line is in each of the slowest waves that fit into a run:
+/// cosines that are orthogonal to the run's mean, to its x and to each other. With 0.3 n^⅔ waves of
+/// n points, noise whose neighbours correlate by 0.8 passes for a slope in 6 to 9 % of all cases
+/// from 20 points on, as simulated in the tests below; with more waves it does so more often.
 fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
     let count = run.len();
     let wanted = ((0.3 * (count as f64).powf(2.0 / 3.0)) as usize).max(2);
@@ -145,7 +145,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
             cosine.iter_mut().zip(other).for_each(|(value, other)| *value -= shared * other);
         }
         let left = length(&cosine);
-        // The remainder of a wave that the others nearly span is not slow.
+        // The remainder of a wave that is nearly spanned by the others is not slow.
         if left > 0.5 {
             for value in &mut cosine {
                 *value /= left;
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(Fit::of(&[vec![(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)]]), None);
     }
 
-    /// Windows of which each is `phi` times the one before it, and what chance adds, with a slope.
+    /// Windows that are each `phi` times the one before plus something random, with a slope.
     fn windows(draws: &mut Stream, count: usize, phi: f64, slope: f64) -> Vec<(f64, f64)> {
         let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
         let mut noise = normal() / (1.0 - phi * phi).sqrt();
@@ -219,7 +219,7 @@ mod tests {
         (0..count).map(point).collect()
     }
 
-    /// How many of a hundred fills without a slope are said to have one.
+    /// The percentage of fills without a slope that are reported to have one.
     fn alarms(count: usize, phi: f64, times: u64) -> f64 {
         let mut draws = Stream::new(mix(14, count as u64, (phi * 100.0) as u64), 0);
         let alarm = |_: &u64| {
@@ -232,13 +232,13 @@ mod tests {
     #[test]
     fn noise_whose_windows_depend_on_each_other_is_no_slope() {
         for (count, times) in [(20, 1_000), (100, 500), (300, 150), (1_000, 40)] {
-            let told = [0.0, 0.5, 0.8].map(|phi| alarms(count, phi, times));
+            let shares = [0.0, 0.5, 0.8].map(|phi| alarms(count, phi, times));
             // Two standard errors: of 1,000 fills at 5 %, 3.6 to 6.4 % alarm by chance.
             let slack = 200.0 * (0.05f64 * 0.95 / times as f64).sqrt();
-            for (percent, most) in told.into_iter().zip([5.5, 5.5, 8.5]) {
-                assert!(percent <= most + slack, "{count} windows: {told:?} %");
+            for (percent, most) in shares.into_iter().zip([5.5, 5.5, 8.5]) {
+                assert!(percent <= most + slack, "{count} windows: {shares:?} %");
             }
-            assert!(told[0] >= 5.0 - slack, "{count} windows: {told:?} %, too careful");
+            assert!(shares[0] >= 5.0 - slack, "{count} windows: {shares:?} %, too careful");
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
         assert!((fit.slope + 1.0).abs() < 1e-9 && !fit.may_be_noise(), "{fit:?}");
         assert_eq!(fit.points, 20);
         assert!(Fit::of_runs(&[vec![(0.0, 1.0), (1.0, 2.0)], Vec::new()]).is_none());
-        // A rate that does not change has no slope, and nothing to tell it by.
+        // A constant rate has no slope, and no noise to test it against.
         let level = Fit::of_runs(&[vec![(1.0, 0.1), (2.0, 0.1), (3.0, 0.1)]]).unwrap();
         assert!(level.slope == 0.0 && level.may_be_noise(), "{level:?}");
     }

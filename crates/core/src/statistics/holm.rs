@@ -1,15 +1,15 @@
 //! Several tests at once.
 
-/// Which of the hypotheses with these p-values can be rejected, so that with probability
-/// `1 − alarms` or more none of them is rejected by chance: S. Holm, "A simple sequentially
-/// rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65–70.
+/// Which of the hypotheses with these p-values can be rejected, such that with probability `1 −
+/// alarms` or more none of them is rejected by chance: S. Holm, "A simple sequentially rejective
+/// multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65–70.
 pub fn holm(p: &[f64], alarms: f64) -> Vec<bool> {
-    // What is not a number is not less either.
+    // A p-value that is not a number is never less.
     p.iter().zip(holm_levels(p, alarms)).map(|(p, level)| *p <= level).collect()
 }
 
 /// The level at which each of these hypotheses is tested: it is rejected if its p-value is not
-/// above that. All that come after the first miss are tested at its level, which they miss, too.
+/// above that. All hypotheses after the first miss are tested at its level, which they miss, too.
 pub fn holm_levels(p: &[f64], alarms: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&one, &other| p[one].total_cmp(&p[other]));

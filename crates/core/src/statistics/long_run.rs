@@ -1,30 +1,30 @@
-//! Intervals of means and quantiles over a series whose steps resemble their neighbours, such as
-//! the seconds of a run.
+//! Intervals for means and quantiles of a series whose steps resemble their neighbours, such as the
+//! seconds of a run.
 //!
-//! How far a mean can be off depends on how strong the slow waves of the series are. So it is
-//! compared with the six slowest cosines that fit into the series: they are as strong, but carry no
-//! mean. Student's t then has six degrees of freedom, however long the series is, which covers for
-//! not knowing how long the series remembers (U. K. Müller, "A theory of robust long-run variance
-//! estimation", Journal of Econometrics 141, 2007, 1331–1352; E. Lazarus, D. J. Lewis, J. H. Stock
-//! and M. W. Watson, "HAR inference: recommendations for practice", Journal of Business & Economic
-//! Statistics 36, 2018, 541–559).
+//! How far off a mean can be depends on how strong the slow waves of the series are. So it is
+//! compared with the six slowest cosines that fit into the series: they are as strong, but have no
+//! part in the mean. Student's t then has six degrees of freedom, however long the series is, which
+//! makes up for not knowing how far its memory reaches (U. K. Müller, "A theory of robust long-run
+//! variance estimation", Journal of Econometrics 141, 2007, 1331–1352; E. Lazarus, D. J. Lewis, J.
+//! H. Stock and M. W. Watson, "HAR inference: recommendations for practice", Journal of Business &
+//! Economic Statistics 36, 2018, 541–559).
 //!
-//! Where the memory is long against the series, even these waves are too fast, and weaker than the
-//! mean. So they are corrected for an autoregressive series of order one, as prewhitening would
-//! (D. W. K. Andrews and J. C. Monahan, "An improved heteroskedasticity and autocorrelation
-//! consistent covariance matrix estimator", Econometrica 60, 1992, 953–966). `docs/load-shapes.md`
-//! has how often these intervals hold the truth, as simulated.
+//! If the memory is long compared with the series, even these waves are too fast, and weaker than
+//! the mean. So they are corrected as for an autoregressive series of order one, which is what
+//! prewhitening does (D. W. K. Andrews and J. C. Monahan, "An improved heteroskedasticity and
+//! autocorrelation consistent covariance matrix estimator", Econometrica 60, 1992, 953–966).
+//! `docs/load-shapes.md` says how often these intervals contain the truth, as simulated.
 
 use super::{ALARMS, STRONGEST, correlation, mean, t_quantile};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
-/// How many cosines: with eight the intervals are 5 % narrower at best, and hold the truth less
+/// How many cosines: with eight the intervals are 5 % narrower at best, and contain the truth less
 /// often wherever there is memory (60 steps whose neighbours correlate by 0.9: 73 instead of 79 %,
 /// before the correction).
 const WAVES: usize = 6;
 
-/// A 95 % interval, in the unit of what is estimated.
+/// A 95 % interval, in the unit of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Its lower end.
@@ -33,7 +33,7 @@ pub struct Bounds {
     pub high: f64,
 }
 
-/// The interval of the mean of a series. `None`: it has six steps or fewer.
+/// The interval for the mean of a series. `None` for six steps or fewer.
 pub fn mean_interval(series: &[f64]) -> Option<Bounds> {
     let waves = Waves::of(series.len())?;
     let middle = mean(series);
@@ -42,8 +42,8 @@ pub fn mean_interval(series: &[f64]) -> Option<Bounds> {
     Some(Bounds { low: middle - reach, high: middle + reach })
 }
 
-/// A cosine over `count` steps, orthogonal to a constant and to those of other waves, and of length
-/// 1. The first wave is half a period.
+/// A cosine of length 1 over `count` steps, orthogonal to a constant and to those of other waves.
+/// The first wave is half a period.
 pub(super) fn cosine(wave: usize, count: usize) -> Vec<f64> {
     let length = (2.0 / count as f64).sqrt();
     let angle = |at: usize| PI * wave as f64 * (at as f64 + 0.5) / count as f64;
@@ -53,7 +53,7 @@ pub(super) fn cosine(wave: usize, count: usize) -> Vec<f64> {
 /// How strong a series is in each of the slowest waves.
 type Strengths = [f64; WAVES];
 
-/// The slowest cosines over so many steps.
+/// The slowest cosines over a number of steps.
 struct Waves {
     steps: usize,
     /// For each step, the value of each cosine.
@@ -81,7 +81,7 @@ impl Waves {
     /// By what factor the waves of such a series have less power than its mean, at least 1.
     fn weakness(&self, series: &[f64]) -> f64 {
         let found = correlation(series);
-        // What estimates it is too low by about this (M. G. Kendall, "Note on bias in the
+        // The estimate is too low by about this much (M. G. Kendall, "Note on bias in the
         // estimation of autocorrelation", Biometrika 41, 1954, 403–404).
         let bias = (1.0 + 3.0 * found) / self.steps as f64;
         let phi = (found + bias).clamp(0.0, STRONGEST);
@@ -91,7 +91,7 @@ impl Waves {
         (power(level, phi) / waves).max(1.0)
     }
 
-    /// How far the series may be off in a constant of length 1.
+    /// How far off the series may be in a constant of length 1.
     #[expect(clippy::unused_self, reason = "the strengths are those of these waves")]
     fn reach(&self, strengths: Strengths, weakness: f64) -> f64 {
         let power = strengths.iter().map(|it| it * it).sum::<f64>() / WAVES as f64;
@@ -118,21 +118,21 @@ fn power(wave: impl Iterator<Item = f64>, phi: f64) -> f64 {
 pub struct Seen<'a> {
     steps: &'a [Vec<(u64, u64)>],
     waves: Waves,
-    /// What was seen up to each value, ascending.
+    /// How much was seen up to each value, ascending.
     up_to: Vec<(u64, UpTo)>,
 }
 
-/// What was seen up to a value.
+/// How much was seen up to a value.
 #[derive(Clone, Copy, Default)]
 struct UpTo {
     samples: u64,
-    /// Of the number of samples per step.
+    /// The strengths of the number of samples per step.
     strengths: Strengths,
 }
 
 impl<'a> Seen<'a> {
-    /// From the values of each step, each with its count, ascending. `None`: there are six steps
-    /// or fewer, or nothing was seen.
+    /// From the values of each step with their counts, ascending. `None` if there are six steps or
+    /// fewer, or nothing was seen.
     pub fn new(steps: &'a [Vec<(u64, u64)>]) -> Option<Self> {
         let waves = Waves::of(steps.len())?;
         let mut at: BTreeMap<u64, UpTo> = BTreeMap::new();
@@ -153,13 +153,13 @@ impl<'a> Seen<'a> {
         (sum.samples > 0).then_some(Self { steps, waves, up_to })
     }
 
-    /// The interval of a quantile, `share` between 0 and 1.
+    /// The interval for a quantile, `share` between 0 and 1.
     ///
-    /// It has the values that cannot be rejected as that quantile, given how the share of samples
-    /// up to them varies from step to step (C. A. Francisco and W. A. Fuller, "Quantile estimation
-    /// with a complex survey design", Annals of Statistics 19, 1991, 454–469). Shares are compared
-    /// as logits: those near 0 or 1 vary less when they are off by chance to that side, so that
-    /// p99 would be missed upwards.
+    /// It consists of the values that cannot be rejected as that quantile, given how the share of
+    /// samples up to them varies from step to step (C. A. Francisco and W. A. Fuller, "Quantile
+    /// estimation with a complex survey design", Annals of Statistics 19, 1991, 454–469). Shares
+    /// are compared as logits: shares near 0 or 1 vary less when they are off by chance towards
+    /// that side, so that p99 would be missed upwards.
     pub fn quantile_interval(&self, share: f64) -> Option<Bounds> {
         let (_, all) = self.up_to.last()?;
         let samples = all.samples as f64;
@@ -191,8 +191,8 @@ impl<'a> Seen<'a> {
         Some(Bounds { low, high })
     }
 
-    /// What each step adds to the error of the quantile, but for a factor: how many more of its
-    /// samples are above `value` than belong there.
+    /// What each step contributes to the error of the quantile, up to a factor: how many more of
+    /// its samples than expected are above `value`.
     fn pulls(&self, value: u64, share: f64) -> Vec<f64> {
         let pull = |step: &Vec<(u64, u64)>| {
             let all: u64 = step.iter().map(|it| it.1).sum();

@@ -1,11 +1,11 @@
-//! Intervals of series whose truth is known.
+//! Intervals for series whose truth is known.
 
 use super::*;
 use crate::generate::{Stream, below, mix, unit};
 use crate::statistics::squares;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// As many quantiles of the normal distribution as there is need for.
+/// The number of quantiles of the normal distribution, which is as many as are needed.
 const QUANTILES: u32 = 4_096;
 /// Samples in each step.
 const SAMPLES: usize = 100;
@@ -14,8 +14,8 @@ fn normal(draws: &mut Stream) -> f64 {
     Normal::standard().inverse_cdf(unit(draws.draw()).max(1e-12))
 }
 
-/// Steps with a memory: each is `phi` times the one before it and what chance adds, with variance
-/// 1 over all.
+/// Steps with a memory: each is `phi` times the one before plus something random, with variance 1
+/// overall.
 fn levels(draws: &mut Stream, count: usize, phi: f64) -> Vec<f64> {
     let mut level = normal(draws);
     let mut next = || {
@@ -26,13 +26,13 @@ fn levels(draws: &mut Stream, count: usize, phi: f64) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Hundredths of a logarithm, as a sample that is greater than 0.
+/// A sample greater than 0, from its logarithm in hundredths.
 fn sample(log: f64) -> u64 {
     (1_000.0 + 100.0 * log).round() as u64
 }
 
-/// In percent of all trials, how often the intervals of mean, p50 and p99 have the true value in
-/// them. Logarithms of the samples vary by 0.3 between steps and by 0.5 within.
+/// The percentage of trials in which the intervals for mean, p50 and p99 contain the true value.
+/// Logarithms of the samples vary by 0.3 between steps and by 0.5 within.
 fn coverage((steps, phi): (usize, f64), trials: u64) -> [f64; 3] {
     let quantile = |at: u32| (f64::from(at) + 0.5) / f64::from(QUANTILES);
     let within: Vec<f64> =
@@ -63,8 +63,8 @@ fn coverage((steps, phi): (usize, f64), trials: u64) -> [f64; 3] {
     covered.map(|it| 100.0 * it as f64 / trials as f64)
 }
 
-/// The rows of the table in the documentation that are of so many seconds: the correlation of
-/// neighbours, and how often mean, p50 and p99 are in their intervals, in percent.
+/// The rows of the table in the documentation for this many seconds: the correlation of neighbours,
+/// and how often mean, p50 and p99 are in their intervals, in percent.
 fn published(steps: usize) -> Vec<(f64, [f64; 3])> {
     let number = |cell: &str| cell.split_whitespace().next()?.parse::<f64>().ok();
     let row = |line: &str| {
@@ -75,7 +75,7 @@ fn published(steps: usize) -> Vec<(f64, [f64; 3])> {
     include_str!("../../../../docs/load-shapes.md").lines().filter_map(row).collect()
 }
 
-/// Simulates what is published, and compares.
+/// Simulates what is published and compares.
 fn as_published(steps: usize, trials: u64) {
     let rows = published(steps);
     let memories: Vec<f64> = rows.iter().map(|row| row.0).collect();
@@ -83,7 +83,7 @@ fn as_published(steps: usize, trials: u64) {
     for (phi, told) in rows {
         let found = coverage((steps, phi), trials);
         for (told, found) in told.into_iter().zip(found) {
-            // Three standard errors, and what the table rounds.
+            // Three standard errors, and the rounding of the table.
             let share = told / 100.0;
             let error = 0.5 + 300.0 * (share * (1.0 - share) / trials as f64).sqrt();
             assert!((found - told).abs() <= error, "{steps} s, {phi}: {found} %, not {told}");
@@ -124,7 +124,7 @@ fn of_independent_steps_it_is_little_wider_than_that_of_a_textbook() {
             let half = t_quantile(ALARMS, freedom) * (squares(&series) / freedom / count).sqrt();
             (high - low) / (2.0 * half)
         });
-        // t of 6 degrees of freedom against that of as many as there are steps.
+        // t with 6 degrees of freedom against t with as many as there are steps.
         let ratio = mean(&ratios.collect::<Vec<f64>>());
         assert!((least..most).contains(&ratio), "{steps} steps: {ratio}");
     }
@@ -132,7 +132,7 @@ fn of_independent_steps_it_is_little_wider_than_that_of_a_textbook() {
 
 #[test]
 fn a_wave_has_the_power_that_its_memory_gives_it() {
-    // Of a constant by hand: the variance of the sum of three such steps, over 3.
+    // For a constant, by hand: the variance of the sum of three such steps, over 3.
     let third = (1.0_f64 / 3.0).sqrt();
     let by_hand = (3.0 + 4.0 * 0.5 + 2.0 * 0.25) / 3.0;
     assert!((power([third; 3].into_iter(), 0.5) - by_hand).abs() < 1e-12);
@@ -140,7 +140,7 @@ fn a_wave_has_the_power_that_its_memory_gives_it() {
     for wave in 1..=WAVES {
         assert!((power(cosine(wave, 20).into_iter(), 0.0) - 1.0).abs() < 1e-12, "{wave}");
     }
-    // Neighbours that differ more than chance has it make no interval narrower.
+    // Neighbours that differ by more than chance do not make an interval narrower.
     let turning: Vec<f64> = (0..40).map(|at| f64::from(at % 2)).collect();
     assert!((Waves::of(40).unwrap().weakness(&turning) - 1.0).abs() < 1e-9);
 }
@@ -158,7 +158,7 @@ fn the_interval_of_a_quantile_is_around_it_and_of_more_samples_narrower() {
         let steps: Vec<Vec<(u64, u64)>> = (0..60).map(|_| step()).collect();
         let Bounds { low, high } = Seen::new(&steps).unwrap().quantile_interval(share).unwrap();
         assert!(low < 10_000.0 * share && 10_000.0 * share < high, "{share}: {low} {high}");
-        // The interval of an order statistic of independent samples, by the binomial distribution.
+        // The interval for an order statistic of independent samples, by the binomial distribution.
         let half = 1.96 * 10_000.0 * (share * (1.0 - share) / (60 * count) as f64).sqrt();
         ((high - low) / (2.0 * half), high - low)
     };
@@ -178,7 +178,7 @@ fn steps_that_are_all_alike_leave_nothing_uncertain() {
     let seen = Seen::new(&steps).unwrap();
     for (share, value) in [(0.5, 4_500.0), (0.99, 8_910.0), (0.0005, 10.0), (0.9999, 9_000.0)] {
         let told = seen.quantile_interval(share).unwrap();
-        // A count that varies by nothing varies by rounding.
+        // A count that does not vary still varies by rounding.
         assert!((told.low - value).abs() < 11.0 && (told.high - value).abs() < 11.0, "{told:?}");
         assert!(told.low <= value && value <= told.high, "{share}: {told:?}");
     }
@@ -188,7 +188,7 @@ fn steps_that_are_all_alike_leave_nothing_uncertain() {
 
 #[test]
 fn how_many_samples_a_step_has_makes_no_quantile_uncertain() {
-    // As many again in the second half: the rate varies, its times do not.
+    // Twice as many in the second half: the rate varies, the times do not.
     let step = |count: u64| (1..=100).map(|value| (value * 10, count)).collect::<Vec<_>>();
     let steps: Vec<_> = (0..60).map(|at| step(1 + at / 30)).collect();
     for (share, value) in [(0.495, 500.0), (0.985, 990.0)] {

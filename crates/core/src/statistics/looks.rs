@@ -1,17 +1,17 @@
 //! Looks at a comparison before all of its runs are done: how unlikely a difference must be at
-//! each, so that all looks together give no more false alarms than one would.
+//! each, so that all looks together give no more false alarms than a single one.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Points of the grid on which the statistic's distribution is followed from look to look.
+/// Points of the grid on which the statistic's distribution is tracked from look to look.
 const GRID: usize = 500;
-/// No statistic is farther out, in standard deviations.
+/// The furthest out that the statistic may be, in standard deviations.
 const FAR: f64 = 8.0;
 
-/// The two-sided level of each look at the `shares` of the runs, which rise to 1, so that noise
-/// passes for a difference in `alarms` of all comparisons: K. K. G. Lan and D. L. `DeMets`, "Discrete
-/// sequential boundaries for clinical trials", Biometrika 70 (1983), 659–663, with the spending
-/// function of O'Brien and Fleming's kind, which leaves most for the last look.
+/// The two-sided level of each look at the `shares` of the runs, which rise to 1, such that noise
+/// passes for a difference in `alarms` of all comparisons: K. K. G. Lan and D. L. `DeMets`,
+/// "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983), 659–663, with the
+/// spending function of the O'Brien-Fleming type, which leaves most for the last look.
 pub fn levels(shares: &[f64], alarms: f64) -> Vec<f64> {
     let normal = Normal::standard();
     let side = alarms / 2.0;
@@ -30,18 +30,18 @@ pub fn levels(shares: &[f64], alarms: f64) -> Vec<f64> {
     levels
 }
 
-/// The density of a Brownian motion that has not left the bounds so far (P. Armitage, C. K.
+/// The density of a Brownian motion that has stayed within the bounds so far (P. Armitage, C. K.
 /// `McPherson` and B. C. Rowe, "Repeated significance tests on accumulating data", Journal of the
 /// Royal Statistical Society A 132 (1969), 235–244).
 #[derive(Default)]
 struct Walk {
     share: f64,
-    /// Where it may be, and how likely; none before the first look.
+    /// Where it may be, and how likely; empty before the first look.
     at: Vec<(f64, f64)>,
 }
 
 impl Walk {
-    /// The probability of being above `value` at the share.
+    /// The probability of being above `value` at the given share.
     fn above(&self, share: f64, value: f64) -> f64 {
         let normal = Normal::standard();
         if self.at.is_empty() {
@@ -51,7 +51,7 @@ impl Walk {
         self.at.iter().map(|(at, weight)| weight * normal.sf((value - at) / spread)).sum()
     }
 
-    /// The bound in standard deviations that is left upwards with this probability.
+    /// The bound, in standard deviations, that is exceeded upwards with this probability.
     fn bound(&self, share: f64, probability: f64) -> f64 {
         let (mut low, mut high) = (0.0, FAR);
         for _ in 0..60 {
@@ -65,7 +65,7 @@ impl Walk {
         f64::midpoint(low, high)
     }
 
-    /// Goes on to the share; what is outside the bound is left out.
+    /// Advances to the share, leaving out whatever is beyond the bound.
     fn step(&mut self, share: f64, bound: f64) {
         let most = bound * share.sqrt();
         let width = 2.0 * most / GRID as f64;

@@ -1,7 +1,7 @@
 //! Statistics: numbers in, estimates with their uncertainty out.
 //!
-//! Each formula names its source, and is tested against published values or by simulation at fixed
-//! seeds. Knows neither runs nor reports.
+//! Each formula names its source and is tested against published values or by simulation with fixed
+//! seeds. Knows nothing about runs or reports.
 
 mod autocorrelation;
 mod change_points;
@@ -34,16 +34,16 @@ pub use student::{t_quantile, two_sided};
 pub use successive::successive_deviation;
 pub use usl::Usl;
 
-/// How often chance alone may pass for an effect: the level of all tests and, taken from 1, of all
-/// intervals, unless another is asked for.
+/// How often chance alone may pass for an effect: the level of all tests and, subtracted from 1, of
+/// all intervals, unless another level is given.
 pub const ALARMS: f64 = 0.05;
 
-/// The arithmetic mean; not a number if there are no values.
+/// The arithmetic mean; NaN if there are no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The median; `None`: there are no values.
+/// The median; `None` if there are no values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));

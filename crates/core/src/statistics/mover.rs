@@ -1,14 +1,14 @@
-//! Intervals of what is computed from several estimates, from the intervals that those have.
+//! Intervals for results computed from several estimates, from the intervals of those.
 
 use super::Bounds;
 
-/// The sum of independent estimates, each times its weight (0 or more): the method of variance
+/// The sum of independent estimates, each times its weight (0 or more), by the method of variance
 /// estimates recovery (G. Y. Zou and A. Donner, "Construction of confidence limits about effect
 /// measures: a general approach", Statistics in Medicine 27 (2008), 1693–1702). Each part is the
 /// weight, the estimate and its interval.
 pub fn sum_interval(parts: &[(f64, f64, Bounds)]) -> Bounds {
     let sum: f64 = parts.iter().map(|(weight, value, _)| weight * value).sum();
-    // An estimate may lie a little outside of an interval that leaves out an incomplete second.
+    // An estimate may lie slightly outside an interval that leaves out an incomplete second.
     let far = |off: &dyn Fn(&(f64, f64, Bounds)) -> f64| {
         parts.iter().map(|part| (part.0 * off(part).max(0.0)).powi(2)).sum::<f64>().sqrt()
     };
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(one, bounds(45.0, 60.0));
         let two = sum_interval(&[(0.5, 10.0, bounds(4.0, 18.0)), (0.25, 40.0, bounds(24.0, 52.0))]);
         assert_eq!(two, bounds(10.0, 20.0));
-        // What lies outside of its own interval makes none that is turned around.
+        // An estimate outside its own interval does not turn the result around.
         let outside = sum_interval(&[(1.0, 10.0, bounds(11.0, 12.0))]);
         assert_eq!(outside, bounds(10.0, 12.0));
     }

@@ -8,19 +8,19 @@ use statrs::distribution::{ContinuousCDF, Normal};
 pub struct Slope {
     /// In units of y per unit of x.
     pub per_x: f64,
-    /// The probability of as clear an order by chance, 0 to 1.
+    /// The probability of an order this clear by chance, 0 to 1.
     pub chance: f64,
 }
 
 impl Slope {
-    /// Of points in order of x: the median slope of all pairs (P. K. Sen, "Estimates of the
+    /// The median slope of all pairs of points, in order of x (P. K. Sen, "Estimates of the
     /// regression coefficient based on Kendall's tau", Journal of the American Statistical
-    /// Association 63, 1968, 1379–1389), tested by Mann and Kendall's test (H. B. Mann,
+    /// Association 63, 1968, 1379–1389), tested by the Mann-Kendall test (H. B. Mann,
     /// "Nonparametric tests against trend", Econometrica 13, 1945, 245–259; M. G. Kendall, Rank
-    /// Correlation Methods, 1975). Its variance is multiplied by the autocorrelation time of what
-    /// the line leaves (S. Yue and C. Y. Wang, "The Mann-Kendall test modified by effective sample
-    /// size to detect trend in serially correlated hydrological series", Water Resources Management
-    /// 18, 2004, 201–218). `None`: fewer than four points, or all at the same x.
+    /// Correlation Methods, 1975). Its variance is multiplied by the autocorrelation time of the
+    /// residuals (S. Yue and C. Y. Wang, "The Mann-Kendall test modified by effective sample size
+    /// to detect trend in serially correlated hydrological series", Water Resources Management 18,
+    /// 2004, 201–218). `None` for fewer than four points, or if all have the same x.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 4 {
             return None;
@@ -44,13 +44,13 @@ impl Slope {
         Some(Self { per_x, chance: chance(score, variance) })
     }
 
-    /// Whether noise alone gives as clear an order more than once in twenty times.
+    /// Whether noise alone gives an order this clear more than once in twenty cases.
     pub fn may_be_noise(&self) -> bool {
         self.chance > ALARMS
     }
 }
 
-/// The variance of Kendall's score by chance; values that occur several times take of it.
+/// The variance of Kendall's score by chance; values that occur several times reduce it.
 fn variance(points: &[(f64, f64)]) -> f64 {
     let term = |count: f64| count * (count - 1.0) * (2.0 * count + 5.0) / 18.0;
     let mut values: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
@@ -95,7 +95,7 @@ mod tests {
         let values = |of: &[f64]| of.iter().map(|y| (0.0, *y)).collect::<Vec<_>>();
         let ten: Vec<f64> = (0..10).map(f64::from).collect();
         assert!((variance(&values(&ten)) - 125.0).abs() < 1e-9);
-        // A tie of three takes 3 · 2 · 11 / 18.
+        // A tie of three subtracts 3 · 2 · 11 / 18.
         let tied = [1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         assert!((variance(&values(&tied)) - 125.0 + 66.0 / 18.0).abs() < 1e-9);
     }
@@ -113,10 +113,10 @@ mod tests {
                     (f64::from(at), level)
                 })
                 .collect();
-            let told = |points: &[(f64, f64)]| !Slope::of(points).unwrap().may_be_noise();
-            alarms += usize::from(told(&noise));
+            let is_clear = |points: &[(f64, f64)]| !Slope::of(points).unwrap().may_be_noise();
+            alarms += usize::from(is_clear(&noise));
             let rising: Vec<_> = noise.iter().map(|(x, y)| (*x, y + 0.02 * x)).collect();
-            found += usize::from(told(&rising));
+            found += usize::from(is_clear(&rising));
         }
         assert!(alarms <= 10 && found >= 90, "{alarms} alarms, {found} found");
     }

@@ -2,31 +2,31 @@
 
 use super::{autocorrelation_time, mean, squares, t_quantile};
 
-/// Steps are taken together in batches of this size.
+/// Steps are grouped in batches of this size.
 const BATCH: usize = 5;
-/// The share of the level by which what comes before must differ to be told apart.
+/// By which share of the level the beginning must differ from the rest to count.
 const DIFFERS: f64 = 0.02;
-/// How rarely chance may pass for a warm-up.
+/// How often chance may pass for a warm-up.
 const ALARMS: f64 = 0.01;
 
 /// How a series begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// It has been steady from this step on: 0, from the first.
+    /// It has been steady from this step on; 0 means from the start.
     SteadyFrom(usize),
-    /// It was still settling at its end, or too short to tell.
+    /// It was still settling at the end, or too short to say.
     Unsettled,
 }
 
-/// When a series became steady, by MSER-5: the cut that leaves the mean of the rest with the least
-/// standard error, in batches of five steps; none if it would leave less than half (K. P. White,
-/// M. J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation heuristics for
+/// When a series became steady, by MSER-5: the cut that gives the mean of the rest the smallest
+/// standard error, in batches of five steps; none if it would leave less than half (K. P. White, M.
+/// J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation heuristics for
 /// simulation", Winter Simulation Conference 2000, 755–760; chosen among 44 by K. Hoad, S. Robinson
 /// and R. Davies, "Automating warm-up length estimation", Journal of the Operational Research
 /// Society 61, 2010, 1389–1403).
 ///
-/// The rule always cuts somewhere. So it counts only if what is cut off is visibly at another level
-/// than the rest.
+/// The rule always cuts somewhere, so it counts only if the part cut off is visibly at another
+/// level than the rest.
 pub fn beginning(steps: &[f64]) -> Beginning {
     let batches: Vec<f64> = steps.chunks_exact(BATCH).map(mean).collect();
     if batches.len() < 2 {
@@ -39,7 +39,7 @@ pub fn beginning(steps: &[f64]) -> Beginning {
     if cut > batches.len() / 2 { Beginning::Unsettled } else { Beginning::SteadyFrom(cut * BATCH) }
 }
 
-/// The cut d of n values with the least Σ(x − mean)² / (n − d)². What is left has at least five.
+/// The cut d of n values with the least Σ(x − mean)² / (n − d)². At least five values remain.
 fn mser(values: &[f64]) -> usize {
     let last = values.len().saturating_sub(BATCH);
     let error = |cut: usize| {
@@ -66,7 +66,7 @@ fn apart(first: &[f64], rest: &[f64]) -> bool {
     let time = autocorrelation_time(rest);
     let variance = squares(rest) / (count - 1.0) * time;
     let error = (variance * (1.0 / first.len() as f64 + 1.0 / count)).sqrt();
-    // The cut was chosen among many for how much it differs: as many tests.
+    // The cut was chosen from many because of this difference, which amounts to as many tests.
     let tests = (first.len() + rest.len()) as f64 / time;
     difference.abs() > error * t_quantile(ALARMS / tests.max(1.0), (count / time - 1.0).max(1.0))
 }
@@ -77,7 +77,7 @@ mod tests {
     use crate::generate::{Stream, mix, unit};
     use statrs::distribution::{ContinuousCDF, Normal};
 
-    /// 300 steps that settle at 100 from 50, with noise.
+    /// 300 steps that settle from 50 to 100, with noise.
     fn settling(trial: u64, time: f64, noise: f64) -> Vec<f64> {
         let mut draws = Stream::new(mix(22, trial, time as u64), 0);
         let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()).max(1e-12));
@@ -95,22 +95,22 @@ mod tests {
             cuts.push(cut as f64);
         }
         assert!(bias.len() >= 45, "{} of 50 told", bias.len());
-        // All steps together are 1.7 % too low.
+        // The mean over all steps is 1.7 % too low.
         assert!(mean(&bias).abs() < 0.2, "{}", mean(&bias));
         assert!((15.0..60.0).contains(&mean(&cuts)), "{}", mean(&cuts));
     }
 
     #[test]
     fn what_is_still_settling_is_not_called_steady() {
-        let told =
+        let found =
             (0..20).filter(|&it| beginning(&settling(it, 200.0, 1.0)) == Beginning::Unsettled);
-        assert!(told.count() == 20);
+        assert!(found.count() == 20);
         assert_eq!(beginning(&[1.0; 9]), Beginning::Unsettled, "too short");
     }
 
     #[test]
     fn what_is_steady_has_no_warm_up() {
-        // Settled within a fraction of the first step.
+        // It settles within a fraction of the first step.
         let steady =
             |it: &u64| beginning(&settling(*it, 0.1, 5.0)[1..]) == Beginning::SteadyFrom(0);
         assert!((0..100).filter(steady).count() >= 97);

@@ -6,8 +6,8 @@ fn law(freedom: f64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, freedom).ok()
 }
 
-/// The probability of a t at least this far from zero, with so many degrees of freedom; 1 if
-/// either is not a number, or there are none.
+/// The probability of a t at least this far from zero, with `freedom` degrees of freedom; 1 if
+/// either is not a number, or there are no degrees of freedom.
 pub fn two_sided(t: f64, freedom: f64) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -25,7 +25,7 @@ pub fn t_quantile(alarms: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The t at which 5 % are farther out, from the e-Handbook's table (1.3.6.7.2).
+    /// The t with 5 % of the distribution farther out, from the e-Handbook's table (1.3.6.7.2).
     #[test]
     fn the_t_of_a_table() {
         for (freedom, critical) in

@@ -2,9 +2,9 @@
 
 /// The standard deviation of a single value, from the differences of neighbours: half of the mean
 /// square successive difference (J. von Neumann, R. H. Kent, H. R. Bellinson and B. I. Hart, "The
-/// mean square successive difference", Annals of Mathematical Statistics 12 (1941), 153–162). What
-/// is slow, such as a drift, adds little to it. Each slice is a series of its own. `None`: there is
-/// no difference.
+/// mean square successive difference", Annals of Mathematical Statistics 12 (1941), 153–162). Slow
+/// changes, such as a drift, add little to it. Each slice is a separate series. `None` if there are
+/// no differences.
 pub fn successive_deviation(series: &[&[f64]]) -> Option<f64> {
     let squares = series.iter().flat_map(|values| values.windows(2));
     let squares: Vec<f64> = squares.map(|pair| (pair[1] - pair[0]).powi(2)).collect();

@@ -2,27 +2,27 @@
 
 /// `X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1))` (N. J. Gunther, "Guerrilla Capacity Planning",
 /// Springer 2007, chapter 4, with λ as in "A General Theory of Computational Scalability Based on
-/// Rational Functions", arXiv 0808.1431). With κ = 0 it is Amdahl's law; with σ = 0, too, a
+/// Rational Functions", arXiv 0808.1431). With κ = 0 it is Amdahl's law; with σ = 0 as well, a
 /// straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usl {
-    /// λ: the rate of size 1.
+    /// λ: the rate at size 1.
     pub single: f64,
     /// σ: the share of the work that is not done in parallel. Not negative.
     pub contention: f64,
-    /// κ: what each pair costs to be kept consistent, as a share of the work. Not negative.
+    /// κ: the cost of keeping each pair consistent, as a share of the work. Not negative.
     pub coherency: f64,
 }
 
-/// What an error at a rate counts for.
+/// How much an error counts at a given rate.
 type Weight = fn(f64) -> f64;
 
-/// More steps than the fit needs where there is one.
+/// More steps than the fit needs, provided there is one.
 const MOST_STEPS: usize = 500;
 
 impl Usl {
     /// The law with the least squares of relative errors at `points`, which are `(size, rate)`,
-    /// both greater than 0. Two sizes tell nothing of coherency, and one tells nothing of
+    /// both greater than 0. Two sizes say nothing about coherency, and one says nothing about
     /// contention: these are then 0. `None` without points.
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         Self::weighed(points, f64::recip)
@@ -36,7 +36,7 @@ impl Usl {
         if sizes.is_empty() || !points.iter().all(proper) {
             return None;
         }
-        // The best law that has no negative part is the best of those with some parts left out.
+        // The best law without a negative part is the best of those with some parts left out.
         let parts: &[&[Part]] =
             &[&[], &[Part::Contention], &[Part::Contention, Part::Coherency], &[Part::Coherency]];
         let parts = match sizes.len() {
@@ -71,7 +71,7 @@ impl Usl {
         let c = rate * (1.0 - self.contention);
         let first = if a > 0.0 {
             let under = b * b - 4.0 * a * c;
-            // The smaller root, in the form that loses no digits where b is large.
+            // The smaller root, in the form that loses no digits if b is large.
             (under >= 0.0 && b <= 0.0).then(|| 2.0 * c / (-b + under.sqrt()))
         } else {
             (b < 0.0).then(|| -c / b)
@@ -100,9 +100,9 @@ enum Part {
     Coherency,
 }
 
-/// The law with these parts, from a first guess by steps of Levenberg and Marquardt (D. W.
-/// Marquardt, "An Algorithm for Least-Squares Estimation of Nonlinear Parameters", Journal of the
-/// Society for Industrial and Applied Mathematics 11, 1963, 431–441).
+/// The law with these parts, from a first guess by Levenberg-Marquardt steps (D. W. Marquardt, "An
+/// Algorithm for Least-Squares Estimation of Nonlinear Parameters", Journal of the Society for
+/// Industrial and Applied Mathematics 11, 1963, 431–441).
 fn refined(points: &[(f64, f64)], weight: Weight, free: &[Part]) -> Option<Usl> {
     let mut law = guessed(points, free)?;
     let (mut error, mut damping) = (law.error(points, weight), 1e-3);
@@ -139,11 +139,11 @@ fn refined(points: &[(f64, f64)], weight: Weight, free: &[Part]) -> Option<Usl> 
     Some(law)
 }
 
-/// N / X is linear in what slows the system down; so a straight fit, though it weighs errors
-/// otherwise, is near.
+/// N / X is linear in whatever slows the system down, so a straight fit is close, although it
+/// weighs errors differently.
 fn guessed(points: &[(f64, f64)], free: &[Part]) -> Option<Usl> {
     let rows = points.iter().map(|(n, x)| {
-        // In shares of N / X, as small rates would count for most otherwise.
+        // As shares of N / X, since small rates would otherwise count most.
         let weight = x / n;
         let columns = free.iter().map(|part| part.grows(*n) * weight);
         (std::iter::once(weight).chain(columns).collect(), 1.0)
@@ -157,7 +157,7 @@ fn guessed(points: &[(f64, f64)], free: &[Part]) -> Option<Usl> {
 }
 
 impl Part {
-    /// What the part is multiplied with in what slows a system of size `n` down.
+    /// The factor of this part in whatever slows down a system of size `n`.
     fn grows(self, n: f64) -> f64 {
         match self {
             Self::Contention => n - 1.0,
@@ -173,7 +173,7 @@ impl Part {
     }
 }
 
-/// The unknowns with the least squares of errors over `rows`, each with its right side, by the
+/// The unknowns with the least squares of errors over `rows`, each with its right-hand side, by the
 /// normal equations; `damping` is added to their diagonal, as a share of it. `None` if the rows do
 /// not determine them.
 fn least_squares(rows: &[(Vec<f64>, f64)], damping: f64) -> Option<Vec<f64>> {
@@ -187,7 +187,7 @@ fn least_squares(rows: &[(Vec<f64>, f64)], damping: f64) -> Option<Vec<f64>> {
             line
         })
         .collect();
-    // Gauss and Jordan's elimination. Unknowns of very different size are scaled first.
+    // Gauss-Jordan elimination. Unknowns of very different magnitudes are scaled first.
     let scale: Vec<f64> = (0..count).map(|i| matrix[i][i].sqrt()).collect();
     if scale.iter().any(|it| !it.is_normal()) {
         return None;
@@ -234,7 +234,7 @@ mod tests {
         assert!((law.coherency - 0.000_104_4).abs() < 1e-7, "{law:?}");
         assert!((law.single - 89.99523).abs() < 3e-3, "{law:?}");
         assert!((law.peak().unwrap() - 96.5).abs() < 0.1, "{:?}", law.peak());
-        // Weighed by shares, the single user's rate, which that law misses by a third, counts.
+        // Weighed by shares, the rate of a single user, which that law misses by a third, matters.
         let shares = Usl::fit(&SDM91).unwrap();
         let miss = |law: &Usl| (law.rate(1.0) / 64.9 - 1.0).abs();
         assert!(miss(&shares) < 0.5 * miss(&law), "{shares:?}");
@@ -253,7 +253,7 @@ mod tests {
             let law = fit(&[(1.0, 1_000.0), (3.0, f64::from(rate))]);
             assert!(law.coherency == 0.0, "{rate}: {law:?}");
         }
-        // What grows more than in proportion is taken as a straight line.
+        // Growth that is more than proportional is taken for a straight line.
         let more = fit(&[(1.0, 1_000.0), (2.0, 2_400.0), (3.0, 4_000.0)]);
         assert_eq!((more.contention, more.coherency), (0.0, 0.0), "{more:?}");
         assert_eq!(Usl::fit(&[]), None);

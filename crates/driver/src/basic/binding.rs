@@ -22,7 +22,7 @@ pub(super) const BINDING: Binding = Binding {
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {
     let options = BasicOptions {
-        // The most that YCSB's type holds: 24 days.
+        // The most that YCSB's type can hold: 24 days.
         delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
         randomized: read.flag("basicdb.randomizedelay", true),
         printed: read.flag("basicdb.verbose", true),

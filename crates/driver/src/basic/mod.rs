@@ -1,4 +1,4 @@
-//! A target without a server that stores nothing, to measure springload itself, or a known delay.
+//! A target without a server that stores nothing, to measure springload itself or a known delay.
 
 mod binding;
 mod plan;
@@ -23,13 +23,13 @@ const MILLISECOND_NS: Nanos = 1_000_000;
 pub struct Delay {
     /// Milliseconds.
     pub ms: u32,
-    /// Each operation takes a whole number of milliseconds below that, all equally likely, drawn
-    /// from this seed. `None`: all take the full time.
+    /// If set, each operation takes a random whole number of milliseconds below `ms`, all equally
+    /// likely, drawn from this seed. If `None`, all take the full time.
     pub seed: Option<u64>,
 }
 
 impl Delay {
-    /// How long the operation `op` of a session takes, after `before` others.
+    /// How long operation `op` of a session takes, after `before` others.
     const fn of(self, op: &Op, before: u64) -> Nanos {
         let most_ms = self.ms as u64;
         let ms = match self.seed {
@@ -55,7 +55,7 @@ impl fmt::Debug for Basic {
     }
 }
 
-/// A session with it.
+/// A session on this target.
 #[derive(Debug)]
 pub struct BasicSession {
     target: Basic,
@@ -125,7 +125,7 @@ impl Session for BasicSession {
     #[inline]
     async fn execute(&mut self, op: &Op, pen: &mut BasicPen, probe: &mut Probe) -> Outcome {
         if let Some(delay) = self.target.delay {
-            // Rare: kept out of the future of every other operation.
+            // Rare: kept out of the future of all other operations.
             Box::pin(self.wait(delay, op, probe.began())).await;
         }
         if let Some(echo) = &self.target.echo {
@@ -153,7 +153,7 @@ pub struct BasicPen {
 }
 
 impl BasicPen {
-    /// One that keeps lines.
+    /// A pen that keeps lines.
     pub fn showing() -> Self {
         Self { shows: true, ..Self::default() }
     }

@@ -21,11 +21,11 @@ pub struct BasicPlan {
 pub struct BasicOptions {
     /// How long an operation takes, in milliseconds.
     pub delay_ms: u32,
-    /// An operation takes a whole number of milliseconds below `delay_ms`, all equally likely.
+    /// Whether an operation takes a random whole number of milliseconds below `delay_ms` instead.
     pub randomized: bool,
-    /// Operations are printed.
+    /// Whether operations are printed.
     pub printed: bool,
-    /// Different operations are counted.
+    /// Whether distinct operations are counted.
     pub counted: bool,
 }
 

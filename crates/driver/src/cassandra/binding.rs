@@ -5,7 +5,7 @@ use crate::{Binding, Bound};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-/// See the module. YCSB has no `cassandra.url`, which says all of the others but the levels.
+/// See the module. YCSB has no `cassandra.url`, which implies all the others except the levels.
 pub(super) const BINDING: Binding = Binding {
     names: &["cassandra-cql", "cassandra", "cassandra2-cql"],
     classes: &["db.CassandraCQLClient"],
@@ -62,12 +62,12 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
             options.insert(option.to_owned(), Value::from(level.to_ascii_uppercase()));
         }
     }
-    // Both limit the library's pool: it opens as many as it may.
+    // Both limit the library's pool, which opens as many connections as it may.
     let core = read.optional("cassandra.coreconnections");
     if let Some(count) = read.optional("cassandra.maxconnections").or(core) {
         options.insert("pool".to_owned(), json!(count));
     }
-    // The time to connect is within that of the first operation.
+    // The time to connect counts as part of the first operation.
     let _ = read.optional("cassandra.connecttimeoutmillis");
     let timeout_ns = read.optional("cassandra.readtimeoutmillis");
     let timeout_ns = timeout_ns.map(|ms| ms.saturating_mul(1_000_000));

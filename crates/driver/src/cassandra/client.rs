@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// How many inserts of a bulk insert are under way at once.
+/// How many inserts of a bulk insert are in flight at once.
 const AT_ONCE: usize = 256;
 
 /// A statement, and the values for it.
@@ -25,7 +25,7 @@ struct Bound {
 pub(super) struct CassandraClient {
     pool: Rc<Pool>,
     session: Option<Arc<Session>>,
-    /// What is sent for the operation: one statement, or one for each document.
+    /// What is sent for the operation: one statement, or one per document.
     bound: Result<Vec<Bound>, Trouble>,
 }
 
@@ -49,7 +49,7 @@ impl CassandraClient {
                 return pen.names().enumerate().map(|(place, key)| insert(place, key)).collect();
             }
             OpKind::Create => insert(0, pen.first_name())?,
-            // Without a field there is nothing to set, but the row is there.
+            // Without a field there is nothing to set, but the row exists.
             OpKind::Update if names(0).len() == 0 => insert(0, pen.first_name())?,
             OpKind::Update => {
                 let values = values(0).chain([Ok(key)]).collect::<Result<_, _>>()?;
@@ -120,7 +120,7 @@ impl Client for CassandraClient {
         })
     }
 
-    /// The library keeps its connections: the answer to a request that was given up is for nobody.
+    /// The library keeps its connections: nobody receives the answer to an abandoned request.
     fn disconnect(&mut self) {
         self.session = None;
     }
@@ -139,14 +139,14 @@ fn text(bytes: &[u8]) -> Result<String, Trouble> {
     String::from_utf8(bytes.to_vec()).map_err(wrong)
 }
 
-/// Inserts many rows, each with its own statement: rows of several partitions do not belong in a
-/// batch. Returns the outcome of each.
+/// Inserts many rows, each with its own statement: rows of different partitions do not belong in
+/// one batch. Returns the outcome of each.
 async fn insert_all(
     pool: &Pool,
     session: &Arc<Session>,
     bound: Vec<Bound>,
 ) -> Vec<Result<(), Trouble>> {
-    // What is not noted otherwise.
+    // The outcome unless another one is noted.
     let mut outcomes = vec![Err(Failure::Unanswered.into()); bound.len()];
     let mut under_way = JoinSet::new();
     for (place, Bound { cql, values }) in bound.into_iter().enumerate() {
@@ -180,7 +180,7 @@ async fn insert(
     let outcome = done.map(|_| ()).map_err(|error| {
         let trouble = trouble::of(&error);
         match trouble.failure {
-            // It is not known whether it was carried out.
+            // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset => {
                 Trouble { failure: Failure::Unanswered, ..trouble }
             }
@@ -190,7 +190,7 @@ async fn insert(
     (place, outcome)
 }
 
-/// The rows of an answer, not yet taken apart.
+/// The rows of an answer, not yet decoded.
 fn brought(answer: QueryResult) -> Result<QueryRowsResult, Trouble> {
     answer.into_rows_result().map_err(|error| wrong(error.to_string()))
 }

@@ -1,10 +1,10 @@
-//! Statements. Knows no connection.
+//! Statements. Knows nothing about connections.
 
 use std::fmt::Write as _;
 
 /// The key column, as YCSB names it.
 pub(super) const KEY: &str = "y_id";
-/// A table with more columns than this gets the statements for one of them when they are needed.
+/// For a table with more columns than this, statements for a single column are prepared on demand.
 const FEW: usize = 32;
 
 /// A table and its columns.
@@ -16,7 +16,7 @@ pub(super) struct Table {
     fields: Vec<String>,
 }
 
-/// A name as CQL writes those that may hold anything.
+/// A name in the quoted form that CQL allows for any text.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -37,7 +37,6 @@ impl Table {
         Self { name, key: key.to_owned(), fields }
     }
 
-    /// Makes it.
     pub(super) fn create(&self) -> String {
         let mut cql = format!("CREATE TABLE {} ({} text PRIMARY KEY", self.name, quoted(&self.key));
         for field in &self.fields {
@@ -47,7 +46,6 @@ impl Table {
         cql
     }
 
-    /// Removes it.
     pub(super) fn drop(&self) -> String {
         format!("DROP TABLE {}", self.name)
     }
@@ -59,7 +57,7 @@ impl Table {
         format!("INSERT INTO {} ({names}) VALUES (?{places})", self.name)
     }
 
-    /// Changes these fields of a row; then comes its key.
+    /// Changes these fields of a row; the key comes last.
     pub(super) fn update<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
         let mut cql = format!("UPDATE {} SET ", self.name);
         for (place, field) in fields.enumerate() {
@@ -75,7 +73,8 @@ impl Table {
         format!("{} WHERE {} = ?", self.columns(fields), quoted(&self.key))
     }
 
-    /// Reads these fields of rows, or all columns, from a key on in the order of the keys' hashes.
+    /// Reads these fields of rows, or all columns, starting at a key, in the order of the keys'
+    /// hashes.
     pub(super) fn scan<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
         let key = quoted(&self.key);
         format!("{} WHERE token({key}) >= token(?) LIMIT ?", self.columns(fields))
@@ -87,12 +86,11 @@ impl Table {
         format!("SELECT {names} FROM {}", self.name)
     }
 
-    /// Removes a row.
     pub(super) fn delete(&self) -> String {
         format!("DELETE FROM {} WHERE {} = ?", self.name, quoted(&self.key))
     }
 
-    /// The statements that are probably needed, and whether they write.
+    /// The statements that are likely to be needed, and whether they write.
     pub(super) fn statements(&self) -> Vec<(String, bool)> {
         let (none, all) = (std::iter::empty, || self.fields.iter().map(String::as_str));
         let mut out = vec![
@@ -113,7 +111,7 @@ impl Table {
     }
 }
 
-/// Makes a keyspace with so many copies of each row.
+/// Creates a keyspace with this many copies of each row.
 pub(super) fn create_keyspace(keyspace: &str, replication: u32) -> String {
     format!(
         "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', \
@@ -122,7 +120,6 @@ pub(super) fn create_keyspace(keyspace: &str, replication: u32) -> String {
     )
 }
 
-/// Removes a keyspace.
 pub(super) fn drop_keyspace(keyspace: &str) -> String {
     format!("DROP KEYSPACE {}", quoted(keyspace))
 }

@@ -1,7 +1,7 @@
-//! Apache Cassandra, and what speaks CQL's binary protocol, in the layout of YCSB's binding.
+//! Apache Cassandra, and whatever speaks CQL's binary protocol, in the layout of YCSB's binding.
 //!
-//! A record is a row, whose key is text, with a text column for each field. Each load thread has a
-//! session of the library, on whose connections the requests of all its sessions travel together.
+//! A record is a row with a text key and a text column for each field. Each load thread has one
+//! session of the library, whose connections carry the requests of all of the thread's sessions.
 //! Nothing is retried.
 
 mod binding;
@@ -41,28 +41,27 @@ pub struct Cassandra {
     table: Table,
     read: Consistency,
     write: Consistency,
-    /// What removes what the run created, if it is not kept.
+    /// The statement that removes what the run created, if it is not kept.
     removal: Option<String>,
 }
 
-/// How to reach the cluster.
+/// How to connect to the cluster.
 #[derive(Clone)]
 struct Servers {
     hosts: Vec<String>,
     login: Option<(String, String)>,
-    /// The keyspace whose replicas must be known, to send requests to them.
+    /// The keyspace whose replicas must be known in order to send requests to them.
     keyspace: String,
-    /// Connections of each thread to each server.
+    /// Connections per thread and server.
     connections: NonZeroUsize,
     timeout: Duration,
 }
 
 impl Servers {
-    /// Connects to the cluster.
     async fn connect(&self) -> Result<Session, Trouble> {
         let profile = ExecutionProfile::builder()
             .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
-            // Time is up when the session says so.
+            // The session enforces the timeout.
             .request_timeout(None)
             .build();
         let mut builder = SessionBuilder::new()
@@ -80,7 +79,7 @@ impl Servers {
         }
     }
 
-    /// Carries out a statement that brings nothing, within the timeout.
+    /// Executes a statement that returns nothing, within the timeout.
     async fn command(&self, session: &Session, cql: &str) -> Result<(), Trouble> {
         match tokio::time::timeout(self.timeout, session.query_unpaged(cql, ())).await {
             Ok(done) => done.map(|_| ()).map_err(|error| trouble::of(&error)),
@@ -121,7 +120,7 @@ impl Database for Cassandra {
     }
 }
 
-/// The session of the library that the sessions of a shard share, and its statements.
+/// The library's session that the sessions of a shard share, and its statements.
 struct Pool {
     target: Cassandra,
     session: tokio::sync::Mutex<Option<Arc<Session>>>,
@@ -129,8 +128,8 @@ struct Pool {
 }
 
 impl Pool {
-    /// A session that has answered. One that does not is replaced: the library would wait for long
-    /// before it looks for a server again.
+    /// A session that has answered. One that does not answer is replaced, since the library would
+    /// wait for long before looking for a server again.
     async fn connect(&self) -> Result<Arc<Session>, Trouble> {
         let mut shared = self.session.lock().await;
         if let Some(session) = &*shared {
@@ -143,14 +142,14 @@ impl Pool {
         self.statements.borrow_mut().clear();
         let session = Arc::new(self.target.servers.connect().await?);
         for (cql, writes) in self.target.table.statements() {
-            // What is wrong with one is told by the operation that needs it.
+            // If a statement is wrong, the operation that needs it will report that.
             let _ = self.statement(&session, &cql, writes).await;
         }
         *shared = Some(session.clone());
         Ok(session)
     }
 
-    /// The prepared statement, which is prepared when it is first needed.
+    /// The prepared statement, prepared on first use.
     async fn statement(
         &self,
         session: &Session,
@@ -169,7 +168,7 @@ impl Pool {
     }
 }
 
-/// The pool as the sessions of one shard see it.
+/// The pool as seen by the sessions of one shard.
 struct ShardPool(Rc<Pool>);
 
 impl Clients for ShardPool {

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// YCSB's fields, for a table of which nothing else is known.
+/// The number of YCSB's fields, for a table about which nothing else is known.
 const FIELDS: usize = 10;
 
 /// Connects, authenticates, and finds or creates the table.
@@ -70,7 +70,7 @@ struct Place {
 }
 
 impl Place {
-    /// A scratch keyspace is named anew, and has the usual table.
+    /// A scratch keyspace gets a new name and the usual table.
     fn of(plan: &CassandraPlan, opening: &Opening) -> Self {
         if let Some(table) = plan.database.name() {
             return Self { keyspace: plan.parent.clone(), table: table.to_owned() };
@@ -86,7 +86,7 @@ struct Admin<'a> {
 }
 
 impl Admin<'_> {
-    /// The rows that a statement finds, of which all columns are text.
+    /// The rows that a statement finds; all of their columns must be text.
     async fn ask(&self, cql: &str, values: &[&str]) -> Result<Vec<Vec<String>>, Trouble> {
         let asking = self.session.query_unpaged(cql, values);
         let answer = tokio::time::timeout(self.servers.timeout, asking).await;
@@ -160,7 +160,7 @@ async fn make(
     }
     if let Err(trouble) = admin.command(&made().create()).await {
         if !known {
-            // What the run cannot use is not left behind.
+            // Nothing that the run cannot use is left behind.
             let _ = admin.command(&drop_keyspace(keyspace)).await;
         }
         return Err(failed(trouble));
@@ -169,7 +169,7 @@ async fn make(
     Ok((made(), Some(removal)))
 }
 
-/// The table with these columns, of which one must be the key.
+/// The table with these columns, one of which must be the key.
 fn found(place: &Place, columns: &[Vec<String>]) -> Result<Table, TargetError> {
     let Place { keyspace, table } = place;
     let of_kind = |wanted: &str| {
@@ -185,7 +185,7 @@ fn found(place: &Place, columns: &[Vec<String>]) -> Result<Table, TargetError> {
     }
 }
 
-/// The columns of a new table: as the documents have fields, or as YCSB's table has.
+/// The columns of a new table: the fields of the documents, or else those of YCSB's table.
 fn fields(opening: &Opening) -> Vec<String> {
     if opening.fields.is_empty() {
         return (0..FIELDS).map(|place| format!("field{place}")).collect();

@@ -17,7 +17,7 @@ use std::num::NonZeroU32;
 /// YCSB's keyspace and table.
 pub(super) const YCSB: &str = "ycsb";
 pub(super) const TABLE: &str = "usertable";
-/// More copies, or connections to a server, are a mistake.
+/// More copies, or more connections to a server, than this are a mistake.
 const MOST: u32 = 1_000;
 
 /// The cluster and table of a run. Serialises without its password.
@@ -34,13 +34,13 @@ pub struct CassandraPlan {
     pub parent: String,
     /// The table, or the scratch keyspace.
     pub database: DatabasePlan,
-    /// How many servers must have answered a read.
+    /// How many servers must have answered for a read to succeed.
     pub read_consistency: Consistency,
-    /// How many servers must have stored a write.
+    /// How many servers must have stored a write for it to succeed.
     pub write_consistency: Consistency,
     /// Copies of each row, if this run creates the keyspace.
     pub replication: NonZeroU32,
-    /// Connections of each thread to each server.
+    /// Connections per thread and server.
     pub pool: NonZeroU32,
 }
 
@@ -48,7 +48,7 @@ pub struct CassandraPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Consistency {
-    /// Any server, even one that only keeps a hint; for writes.
+    /// Any server, even one that only keeps a hint. Only for writes.
     Any,
     /// One.
     One,
@@ -60,13 +60,13 @@ pub enum Consistency {
     Quorum,
     /// All.
     All,
-    /// More than half of those in this data centre.
+    /// More than half of those in the local data centre.
     #[serde(rename = "LOCAL_QUORUM")]
     LocalQuorum,
-    /// More than half in each data centre; for writes.
+    /// More than half in each data centre. Only for writes.
     #[serde(rename = "EACH_QUORUM")]
     EachQuorum,
-    /// One in this data centre.
+    /// One in the local data centre.
     #[serde(rename = "LOCAL_ONE")]
     LocalOne,
 }
@@ -87,7 +87,7 @@ impl From<Consistency> for ::scylla::statement::Consistency {
     }
 }
 
-/// Settings apart from the address, and its parameters.
+/// Settings other than the address, with the parameters of the address.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
@@ -133,7 +133,7 @@ impl Planned for CassandraPlan {
         self.database.name()
     }
 
-    /// Rows are in the order of hashes.
+    /// Rows are in the order of their hashes.
     fn is_ordered(&self) -> bool {
         false
     }
@@ -225,7 +225,7 @@ impl CassandraPlan {
     }
 }
 
-/// The keyspace and the table that are asked for. As in CQL without quotes, case does not matter.
+/// The keyspace and the table asked for. As in CQL without quotes, case does not matter.
 fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), String> {
     let path = decoded(path.trim_matches('/')).to_ascii_lowercase();
     let (keyspace, table) = path.split_once('/').unwrap_or((&path, ""));
@@ -250,7 +250,7 @@ fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), Stri
     Ok((keyspace.to_owned(), database))
 }
 
-/// Whether this is a host, perhaps with a port.
+/// Whether this is a host, possibly with a port.
 fn is_host(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),

@@ -1,4 +1,4 @@
-//! Addresses and plans, and peers that are no Cassandra.
+//! Addresses and plans, and peers that are not Cassandra.
 
 use super::plan::Consistency;
 use super::*;
@@ -45,7 +45,7 @@ fn addresses_name_servers_a_keyspace_and_a_table() {
 
 #[test]
 fn wrong_addresses_are_refused_without_their_password() {
-    for (address, told) in [
+    for (address, message) in [
         ("cassandra://", "no host"),
         ("cassandra://u:pw@h:x", "no host, or a port that is no number"),
         ("cassandra://u:pw@h,", "no host, or a port that is no number"),
@@ -57,7 +57,7 @@ fn wrong_addresses_are_refused_without_their_password() {
         ("cassandra://u:pw@h?x=1", "x, which is no parameter"),
     ] {
         let found = plan(address).unwrap_err();
-        assert!(found.starts_with("TARGET: ") && found.contains(told), "{found}");
+        assert!(found.starts_with("TARGET: ") && found.contains(message), "{found}");
         assert!(!found.contains("pw"), "{found}");
     }
     let existing = CassandraPlan::check(&asked("cassandra://h", Existing::Yes)).unwrap_err();
@@ -74,7 +74,7 @@ fn a_plan_is_stored_without_its_password() {
     assert_eq!(again, CassandraPlan { password: None, ..plan });
 }
 
-/// A peer that says this to whatever comes, and closes the connection if it ends with `!`.
+/// A peer that answers this to anything, and closes the connection if the answer ends with `!`.
 fn liar(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -96,7 +96,7 @@ fn liar(answer: &'static [u8]) -> SocketAddr {
 #[tokio::test]
 async fn peers_that_cannot_be_used_are_told_before_a_run() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for (address, told) in [
+    for (address, message) in [
         (closed, "cannot reach cassandra://HOST: "),
         (liar(b"HTTP/1.1 400 Bad Request\r\n\r\n!"), "what answers at cassandra://HOST does not"),
         (liar(b"!"), "what answers at cassandra://HOST does not speak CQL's binary protocol ("),
@@ -105,7 +105,7 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
         let plan = plan(&format!("cassandra://{address}")).unwrap();
         let opening = Opening { timeout_ns: 1_000_000_000, ..Opening::default() };
         let found = plan.open(&opening).await.unwrap_err().to_string();
-        assert!(found.starts_with(&told.replace("HOST", &address.to_string())), "{found}");
+        assert!(found.starts_with(&message.replace("HOST", &address.to_string())), "{found}");
         assert_eq!(found.lines().count(), 1, "{found}");
     }
 }

@@ -7,7 +7,7 @@ use ::scylla::errors::{
     MetadataError, NewSessionError, PrepareError, RequestAttemptError,
 };
 
-/// The failure that an error of the library is, with the words of the server.
+/// The failure that an error of the library amounts to, in the words of the server.
 pub(super) fn of(error: &ExecutionError) -> Trouble {
     let failure = match error {
         ExecutionError::LastAttemptError(error) => return of_attempt(error),
@@ -23,7 +23,7 @@ pub(super) fn of(error: &ExecutionError) -> Trouble {
     Trouble::new(failure, error.to_string())
 }
 
-/// The same for a statement that was to be prepared.
+/// The same for a statement that could not be prepared.
 pub(super) fn of_prepare(error: &PrepareError) -> Trouble {
     match error {
         PrepareError::ConnectionPoolError(error) => of_pool(error),
@@ -32,7 +32,7 @@ pub(super) fn of_prepare(error: &PrepareError) -> Trouble {
     }
 }
 
-/// The same for a cluster that was to be connected to.
+/// The same for a cluster that could not be connected to.
 pub(super) fn of_new_session(error: &NewSessionError) -> Trouble {
     match error {
         NewSessionError::MetadataError(MetadataError::ConnectionPoolError(error)) => of_pool(error),
@@ -81,7 +81,7 @@ fn of_pool(error: &ConnectionPoolError) -> Trouble {
     Trouble::new(failure, last_connection_error.to_string())
 }
 
-/// What a refusal of the server means.
+/// What a refusal by the server means.
 fn of_refusal(error: &DbError, words: &str) -> Failure {
     match error {
         DbError::AuthenticationError => Failure::Authentication,
@@ -101,7 +101,7 @@ fn of_refusal(error: &DbError, words: &str) -> Failure {
     }
 }
 
-/// Whether the server says that there is no such table or keyspace.
+/// Whether the server says that the table or keyspace does not exist.
 fn is_missing(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.starts_with("unconfigured table")

@@ -1,4 +1,4 @@
-//! Requests before and after the stages: log in, look, create, remove, fetch.
+//! Requests before and after the stages: log in, look up, create, remove, fetch.
 
 use super::credentials::Credentials;
 use crate::clock::Clock;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Why the server cannot be used. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// No answer.
+    /// There was no answer.
     #[error("cannot reach {server}: {}; {}", trouble.problem, trouble.cure)]
     Unreachable {
         /// The server's address.
@@ -25,7 +25,7 @@ pub enum AdminError {
     /// 401 or 403.
     #[error("{server} refuses {action}: {reason}; {cure}")]
     Refused {
-        /// What to do.
+        /// What the user can do about it.
         cure: &'static str,
         /// The server's address.
         server: String,
@@ -58,8 +58,8 @@ pub enum AdminError {
     },
 }
 
-/// Administration of a server, with a new connection for each request, unless it is kept open: the
-/// next request may run in another runtime, and no connection outlives its runtime.
+/// Administration of a server. It opens a new connection for each request, unless it is kept open:
+/// the next request may run in a different runtime, and no connection outlives its runtime.
 #[derive(Debug)]
 pub struct Admin {
     connection: Connection,
@@ -76,7 +76,7 @@ pub struct Admin {
 type Reply = (u16, Value);
 
 impl Admin {
-    /// Opens nothing yet.
+    /// Does not connect yet.
     pub fn new(endpoint: &Arc<Endpoint>, credentials: Credentials, timeout_ns: u64) -> Self {
         let deadlines = ShardContext::new(Clock::system(), timeout_ns);
         Self {
@@ -90,12 +90,12 @@ impl Admin {
         }
     }
 
-    /// The same, for requests in one runtime only: they share a connection.
+    /// The same for requests in a single runtime, which share a connection.
     pub(super) fn kept_open(self) -> Self {
         Self { kept_open: true, ..self }
     }
 
-    /// The same with these lines in each request instead of that of the host alone.
+    /// The same, with these header lines in each request in place of just the host's.
     pub fn with_lines(self, lines: &str) -> Self {
         Self { lines: lines.to_owned(), ..self }
     }
@@ -113,7 +113,7 @@ impl Admin {
     /// Sends one request. `path` must already be percent-encoded.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no answer.
     pub async fn request(
         &mut self,
         method: &str,
@@ -141,8 +141,8 @@ impl Admin {
         }
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
-        // On a new connection nothing is resent; on one that was kept open, nothing that changes
-        // something.
+        // On a new connection nothing is resent; on one that was kept open, only requests that
+        // change nothing.
         let resend = matches!(method, "GET" | "HEAD");
         let request = Request { is_head: method == "HEAD", resend, ..Request::reading(bytes) };
         let exchange = self.connection.exchange(request, &mut probe);
@@ -178,8 +178,8 @@ impl Admin {
         }
     }
 
-    /// The error that a server which is no CouchDB gives at once, unless it was spoken to in plain
-    /// text and understands only TLS.
+    /// The given error, as caused at once by a server that is not CouchDB; or an error about TLS,
+    /// if the server was spoken to in plain text and understands nothing else.
     ///
     /// # Errors
     /// In any case.
@@ -197,7 +197,7 @@ impl Admin {
     /// Sends one request and requires one of `statuses`.
     ///
     /// # Errors
-    /// When there is no answer, or one with another status.
+    /// If there is no answer, or one with another status.
     pub async fn expect(
         &mut self,
         statuses: &[u16],
@@ -212,7 +212,7 @@ impl Admin {
     /// Passes on a reply with one of `statuses`.
     ///
     /// # Errors
-    /// When it has another one.
+    /// If it has another status.
     pub fn expect_reply(
         &self,
         (status, value): Reply,
@@ -236,10 +236,10 @@ impl Admin {
         })
     }
 
-    /// What to do about credentials that are refused; `None`: there are none.
+    /// What to do about credentials that were refused; `None` if there are none.
     fn cure(&self) -> Option<&'static str> {
         match &self.credentials {
-            // A header of the user's own.
+            // The user's own header.
             Credentials::None if self.lines.to_ascii_lowercase().contains("\nauthorization:") => {
                 Some("check the header Authorization")
             }
@@ -258,7 +258,7 @@ impl Admin {
     /// `_session`. Tries only once: CouchDB locks a user out after five failed attempts.
     ///
     /// # Errors
-    /// When the credentials are refused or there is no answer.
+    /// If the credentials are refused or there is no answer.
     pub async fn log_in(&mut self) -> Result<(), AdminError> {
         let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(()) };
         let status = self.send(&request, "POST").await?;
@@ -277,7 +277,7 @@ impl Admin {
                     "name or password is wrong".to_owned()
                 },
             }),
-            // This server has no sessions.
+            // The server does not support sessions.
             404 | 405 | 501 => {
                 let (name, password) = (name.clone(), password.clone());
                 self.credentials = Credentials::Basic { name, password };

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The failure class of an unexpected status. A 403 refuses the user if it reports a lock-out;
-/// otherwise it refuses this one document, as validation functions in design documents do.
+/// otherwise it refuses just this document, as validation functions in design documents do.
 pub fn failure(status: u16, body: &[u8]) -> Failure {
     match status {
         403 if memchr::memmem::find(body, b"locked").is_none() => Failure::Rejected,
@@ -43,7 +43,7 @@ impl Written<'_> {
 /// Reads the answer to a single write of `id`.
 ///
 /// # Errors
-/// The error that the answer reports; [`Failure::Protocol`] when it is not the answer to a write of
+/// The error that the answer reports; [`Failure::Protocol`] if it is not the answer to a write of
 /// `id`, or has no revision.
 pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     if let Some((revision, [])) = exact_row(body, id) {
@@ -58,7 +58,7 @@ pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 /// requested.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is not.
+/// [`Failure::Protocol`] if it is not.
 pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     match exact_head(body, id) {
         Some((revision, rest)) if ends_object(rest) => Ok(revision),
@@ -66,7 +66,7 @@ pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     }
 }
 
-/// The same with a JSON parser.
+/// The same, using a JSON parser.
 fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
     struct Stored<'a> {
@@ -86,8 +86,8 @@ fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 /// by zero bytes. A document without a row has failed.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is not an array of rows, has more rows than were requested, or
-/// rows for other documents; the error of a row that has no identifier.
+/// [`Failure::Protocol`] if it is not an array of rows, has more rows than were requested, or rows
+/// for other documents; the error of a row that has no identifier.
 pub fn rows(
     body: &[u8],
     names: &[u8],
@@ -135,15 +135,15 @@ pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
     Told { error: row.written.error, reason: row.reason }.words()
 }
 
-/// The body of the request that looks up those documents in `names` whose rows are conflicts.
+/// The body of a request that looks up the documents in `names` whose rows are conflicts.
 pub(super) fn lookup(names: &[u8], rows: &[Result<Token, Failure>]) -> Vec<u8> {
     let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
     let keys: Vec<_> = conflicts.map(|(name, _)| String::from_utf8_lossy(name)).collect();
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
 }
 
-/// Replaces conflicts by the revisions that a lookup has found. A document beyond its first
-/// revision was written by another client and remains a conflict.
+/// Replaces conflicts with the revisions that a lookup found. A document beyond its first revision
+/// was written by another client and remains a conflict.
 pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Token, Failure>]) {
     #[derive(Deserialize)]
     struct Found {
@@ -209,7 +209,7 @@ pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
 /// document.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is not an answer to a scan.
+/// [`Failure::Protocol`] if it is not an answer to a scan.
 pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
     let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let whole = |row: &ScannedRow<'_>| {
@@ -224,7 +224,7 @@ pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
 /// or added to them. Returns the revision that this is based on.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when either is not a JSON object, or the stored one is not that of `id`.
+/// [`Failure::Protocol`] if either is not a JSON object, or the stored one is not that of `id`.
 pub fn merge(
     stored: &[u8],
     id: &[u8],
@@ -277,7 +277,7 @@ fn exact_rows(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>)
     rest.is_empty().then_some(())
 }
 
-/// `{"ok":true,"id":"...","rev":"..."}` and what follows it.
+/// `{"ok":true,"id":"...","rev":"..."}` and whatever follows it.
 #[inline]
 fn exact_row<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
     let rest = body.strip_prefix(b"{\"ok\":true,\"id\":\"")?.strip_prefix(id)?;
@@ -285,7 +285,7 @@ fn exact_row<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
     Some((revision, rest.strip_prefix(b"}")?.trim_ascii_start()))
 }
 
-/// `{"_id":"...","_rev":"..."` and what follows it.
+/// `{"_id":"...","_rev":"..."` and whatever follows it.
 #[allow(clippy::inline_always, reason = "on the path of each read; a scan's call would forbid it")]
 #[inline(always)]
 fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
@@ -295,7 +295,7 @@ fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
 
 #[inline]
 fn revision_until_quote(text: &[u8]) -> Option<(Revision, &[u8])> {
-    // Nearly always the generation has one digit.
+    // The generation nearly always has one digit.
     if let Some(([digit @ b'0'..=b'9', b'-', hex @ .., b'"'], rest)) =
         text.split_first_chunk::<35>()
         && let Ok(hash) = const_hex::decode_to_array(hex)

@@ -28,11 +28,11 @@ pub enum Credentials {
         /// `AuthSession=...`; empty before the first log-in.
         cookie: String,
     },
-    /// Who asks, in headers of every request, as a proxy tells CouchDB.
+    /// Headers in every request that say who is asking, the way a proxy does for CouchDB.
     Proxy {
         /// The headers, each with its line end.
         lines: String,
-        /// What the token in them is made with.
+        /// The secret from which the token in them is made.
         secret: String,
     },
 }
@@ -45,7 +45,7 @@ pub(super) struct Renewal {
     pub(super) ended: AtomicU64,
 }
 
-/// The cookie of the last log-in that succeeded, empty before that, and how the last one ended.
+/// The cookie of the last successful log-in, empty before that, and how the last log-in ended.
 #[derive(Default)]
 pub(super) struct LatestLogIn {
     pub(super) cookie: String,
@@ -66,7 +66,7 @@ impl std::fmt::Debug for LatestLogIn {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Only names the kind: a password must not get into a log.
+    /// Shows only the kind: a password must not get into a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -78,8 +78,8 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Those of CouchDB's proxy authentication. The token is the HMAC of the user under the secret,
-    /// in hexadecimal; there is none without a secret.
+    /// The credentials for CouchDB's proxy authentication. The token is the HMAC of the user under
+    /// the secret, in hexadecimal; without a secret there is none.
     pub(super) fn proxy(user: &str, roles: &str, secret: String, sha1: bool) -> Self {
         let algorithm = if sha1 { HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { HMAC_SHA256 };
         let token = if secret.is_empty() {
@@ -133,7 +133,7 @@ impl Credentials {
         Some([head.as_bytes(), body.as_bytes()].concat())
     }
 
-    /// The same without the password, in case the server has repeated it. A password so short that
+    /// Hides the password in a reason, in case the server has repeated it. A password so short that
     /// it may be part of ordinary words is not replaced.
     pub(super) fn hide(&self, said: Reason) -> Reason {
         match self {
@@ -148,7 +148,7 @@ impl Credentials {
         }
     }
 
-    /// The current cookie, as it is sent; empty if there is none.
+    /// The current cookie in the form in which it is sent; empty if there is none.
     pub(super) fn cookie(&self) -> &str {
         if let Self::Cookie { cookie, .. } = self { cookie } else { "" }
     }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(head(user, key, true), of("effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"));
         let sha256 = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         assert_eq!(head(user, key, false), of(sha256));
-        // A server that knows no secret wants no token.
+        // A server without a secret expects no token.
         assert!(!head("ann", "", false).contains("Token"));
     }
 

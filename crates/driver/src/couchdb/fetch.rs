@@ -10,7 +10,7 @@ use url::Url;
 /// Fetches the document at `url`, in JSON. If the URL has a user, Basic authentication is used.
 ///
 /// # Errors
-/// When there is no answer, or not a document.
+/// If there is no answer, or it is not a document.
 pub async fn fetch_document(
     url: &Url,
     tls: &TlsOptions,

@@ -1,12 +1,12 @@
-//! Parts of the heads of requests.
+//! Parts of request heads.
 
 use super::SEGMENT;
 use super::revision::Revision;
 use crate::op::Op;
 use percent_encoding::percent_encode;
 
-/// Appends the header of a read that requests the document only if it has changed. A document's
-/// entity tag is its revision in quotes.
+/// Appends the header of a read that requests the document only if it has changed. The entity tag
+/// of a document is its revision in quotes.
 #[cold]
 pub(super) fn write_condition(op: &Op, head: &mut Vec<u8>) {
     let Some(token) = op.token else { return };
@@ -27,7 +27,7 @@ pub(super) fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the view of all documents in the range of `names`, `limit` of them: from the first name
-/// to the one after a zero byte, if there is one.
+/// to the one after the zero byte, if there is one.
 pub(super) fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
     out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());

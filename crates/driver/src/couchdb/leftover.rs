@@ -6,7 +6,7 @@ use super::{AdminError, encode_segment};
 use crate::{Opening, Scratch, TargetError};
 
 impl CouchPlan {
-    /// The scratch databases on the server, in the order of their names.
+    /// The scratch databases on the server, in order of their names.
     pub(super) async fn list_scratches(
         &self,
         opening: &Opening,
@@ -26,7 +26,7 @@ impl CouchPlan {
         Ok(found)
     }
 
-    /// Removes one of them.
+    /// Removes one of the scratch databases.
     pub(super) async fn drop_scratch(
         &self,
         opening: &Opening,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// How a database is created; the server decides what is not set.
+/// How a database is created; whatever is not set is up to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Making {
     /// Shards.
@@ -12,7 +12,7 @@ pub struct Making {
     /// Copies of each document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
-    /// Identifiers begin with the name of a partition and a colon.
+    /// Whether identifiers begin with the name of a partition and a colon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partitioned: bool,
 }

@@ -45,7 +45,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// In a path segment everything except RFC 3986's unreserved characters is encoded.
+/// In a path segment, everything except RFC 3986's unreserved characters is encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A percent-encoded path segment: a database's name or a document's identifier.
@@ -56,16 +56,16 @@ pub fn encode_segment(segment: &str) -> String {
 /// One database on one server, or on the nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct CouchDb {
-    /// At least one.
+    /// At least one node.
     nodes: Arc<[Node]>,
-    /// Connections stay with their nodes.
+    /// Whether connections stay with their nodes.
     pinned: bool,
     /// `/name/`, percent-encoded.
     path: Arc<[u8]>,
     cached_updates: bool,
-    /// Timeout of each administrative request, in nanoseconds.
+    /// The timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
-    /// The database is removed at the end.
+    /// Whether the database is removed at the end.
     removed: bool,
 }
 
@@ -76,7 +76,7 @@ impl CouchDb {
         Self::on(vec![Node::new(endpoint, credentials, &[])], name)
     }
 
-    /// The database `name` on these nodes, of which there is at least one.
+    /// The database `name` on these nodes, at least one.
     fn on(nodes: Vec<Node>, name: &str) -> Self {
         Self {
             nodes: nodes.into(),
@@ -102,7 +102,7 @@ impl CouchDb {
     }
 
     /// With `cached`, sessions keep the documents that they see, and an update without a revision
-    /// is based on the version last seen.
+    /// is based on the version seen last.
     #[must_use]
     pub const fn with_cached_updates(mut self, cached: bool) -> Self {
         self.cached_updates = cached;
@@ -172,12 +172,12 @@ impl Target for CouchDb {
     }
 }
 
-/// A database as the sessions of one shard see it.
+/// A database as seen by the sessions of one shard.
 #[derive(Debug)]
 pub struct CouchShard {
     target: CouchDb,
     context: Rc<ShardContext>,
-    /// What is known of the nodes, if there are several.
+    /// What is known about the nodes, if there are several.
     nodes: Option<Rc<Nodes>>,
 }
 

@@ -1,8 +1,8 @@
 //! Several nodes of one cluster: which of them answer, and where each connection belongs.
 //!
-//! Connection i belongs to node i modulo their number. When its node is gone, it moves to one that
-//! answers; when its node answers again, it goes back. What is known is known to one thread: no
-//! two share it, except that a stage begins with what the last one knew.
+//! Connection i belongs to node i modulo the number of nodes. When its node is gone, it moves to
+//! one that answers; when its node answers again, it goes back. This knowledge is local to a
+//! thread: no two threads share it, except that a stage begins with what the previous one knew.
 
 use super::credentials::{Credentials, Renewal};
 use super::session::looks_up;
@@ -20,12 +20,12 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How often a node that is gone is asked whether it is there.
+/// How often a node that is gone is asked whether it is back.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// How long it may take to answer that, or to take a connection back.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One server, and how it is spoken to.
+/// One server, and how to talk to it.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) endpoint: Arc<Endpoint>,
@@ -35,12 +35,12 @@ pub(super) struct Node {
     pub(super) common: Arc<[u8]>,
     /// Header lines of every request.
     pub(super) lines: Arc<str>,
-    /// It was gone when that was last known.
+    /// Whether it was gone when last heard of.
     gone: Arc<AtomicBool>,
 }
 
 impl Node {
-    /// The node at `endpoint`, sent these headers, `Name: value`, with every request.
+    /// The node at `endpoint`; these headers, `Name: value`, are sent to it with every request.
     pub(super) fn new(
         endpoint: Arc<Endpoint>,
         credentials: Credentials,
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// The same, but it does not answer.
+    /// The same node, marked as not answering.
     pub(super) fn gone(self) -> Self {
         self.gone.store(true, Ordering::Relaxed);
         self
@@ -69,18 +69,18 @@ impl Node {
     }
 }
 
-/// What the sessions of a shard know of the nodes.
+/// What the sessions of a shard know about the nodes.
 #[derive(Debug)]
 pub(super) struct Nodes {
     all: Arc<[Node]>,
     context: Rc<ShardContext>,
-    /// The request that a node answers if it is there: what there is to know of the database.
+    /// The path of the request that a node answers if it is there: information about the database.
     path: Vec<u8>,
     known: RefCell<Vec<Known>>,
     own: Weak<Self>,
 }
 
-/// What is known of one node.
+/// What is known about one node.
 #[derive(Clone, Debug, Default)]
 struct Known {
     gone: bool,
@@ -88,7 +88,7 @@ struct Known {
 }
 
 impl Nodes {
-    /// What sessions on the database at `path`, which ends with a slash, know at first.
+    /// The initial knowledge of sessions on the database at `path`, which ends with a slash.
     pub(super) fn new(all: &Arc<[Node]>, path: &[u8], context: &Rc<ShardContext>) -> Rc<Self> {
         let nodes = Rc::new_cyclic(|own| Self {
             all: all.clone(),
@@ -114,7 +114,7 @@ impl Nodes {
         self.known.borrow()[node].gone
     }
 
-    /// A node did not answer: from now on it is asked whether it is there.
+    /// Notes that a node did not answer: from now on it is asked whether it is back.
     fn lose(&self, node: usize) {
         let known = &mut self.known.borrow_mut()[node];
         if std::mem::replace(&mut known.gone, true) {
@@ -132,7 +132,7 @@ impl Nodes {
         self.all[node].gone.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a node answers a request about the database, whoever asks.
+    /// Whether a node answers a request about the database, regardless of who asks.
     async fn answers(&self, node: usize) -> bool {
         let node = &self.all[node];
         let request = [b"GET ", &*self.path, &*node.common, b"\r\n"].concat();
@@ -145,7 +145,7 @@ impl Nodes {
     }
 }
 
-/// Asks a node until it is there, or nobody wants to know any more.
+/// Asks a node until it is back, or nobody needs to know any more.
 async fn look_for(nodes: Weak<Nodes>, node: usize) {
     loop {
         tokio::time::sleep(ASK_EVERY).await;
@@ -160,18 +160,17 @@ async fn look_for(nodes: Weak<Nodes>, node: usize) {
 #[derive(Debug)]
 pub(super) struct Place {
     nodes: Rc<Nodes>,
-    /// The connection's number.
     connection: usize,
-    /// The node that it belongs to, and the one that it is at.
+    /// The node that it belongs to, and the one where it is now.
     home: usize,
     at: usize,
     /// The node that the last operation was sent to.
     pub(super) asked: usize,
-    /// Since when it is not at home.
+    /// Since when it has been away from home.
     since: Nanos,
-    /// It never moves.
+    /// Whether it never moves.
     pinned: bool,
-    /// The way home, while it is made.
+    /// The connection to its own node, while it is being made.
     way: Option<JoinHandle<Result<Stream, Failure>>>,
 }
 
@@ -184,23 +183,23 @@ impl Place {
         Self { nodes, connection, home, at: home, asked: home, since: 0, pinned, way: None }
     }
 
-    /// The node that it is at.
+    /// The node where it is now.
     pub(super) fn node(&self) -> &Node {
         &self.nodes.all[self.at]
     }
 
-    /// Whether it should be somewhere else, if its connection `is_open`.
+    /// Whether it should be somewhere else, given whether its connection `is_open`.
     #[inline]
     pub(super) fn is_restless(&self, is_open: bool) -> bool {
         !self.pinned && (!is_open || self.at != self.home && !self.nodes.is_gone(self.home))
     }
 
-    /// There was no connection, or no answer, at the node that it is at: to be told at once, before
-    /// it turns to another one.
+    /// Notes that there was no connection, or no answer, at its current node. To be called at once,
+    /// before it turns to another node.
     pub(super) fn heed(&self, failure: Failure, timed_out: bool) {
         let silent = match failure {
             Failure::Connect | Failure::Unreachable | Failure::Timeout => true,
-            // Otherwise the connection was lost: whether the node is, the next one shows.
+            // The connection was lost; the next one will show whether the node is, too.
             Failure::Unanswered => timed_out,
             _ => false,
         };
@@ -209,8 +208,8 @@ impl Place {
         }
     }
 
-    /// The node to be at: its own, the one that it is at, or one of those that answer, over which
-    /// the connections of a node are spread. `None`: none answers.
+    /// The node where it should be: its own, its current one, or one of those that answer, over
+    /// which the connections of a node are spread. `None` if none answers.
     fn best(&self) -> Option<usize> {
         let there: Vec<_> =
             (0..self.nodes.all.len()).filter(|&it| !self.nodes.is_gone(it)).collect();
@@ -219,7 +218,7 @@ impl Place {
         known.or_else(|| (!there.is_empty()).then(|| there[rank % there.len()]))
     }
 
-    /// It is at another node from now on.
+    /// Notes that it is at another node from now on.
     fn turn_to(&mut self, node: usize) {
         let now = self.nodes.now();
         let log = &mut self.nodes.known.borrow_mut()[self.home].log;
@@ -232,8 +231,8 @@ impl Place {
         self.at = node;
     }
 
-    /// The way home, if it is there by now. It is made beside the connection's operations, so that
-    /// none of them waits for it.
+    /// The connection to its own node, if it is ready. It is made alongside the operations of the
+    /// current connection, so that none of them has to wait.
     async fn way_home(&mut self) -> Option<Stream> {
         if self.at == self.home || self.nodes.is_gone(self.home) {
             self.way = None;
@@ -267,8 +266,8 @@ impl Drop for Place {
 }
 
 impl CouchSession {
-    /// Connects to the node where it should be, if that answers; otherwise to another one. Returns
-    /// when it began to connect, if it had to.
+    /// Connects to the node where it should be, if that node answers; otherwise to another one.
+    /// Returns when it began to connect, if it had to.
     pub(super) async fn settle_down(&mut self) -> Option<Nanos> {
         let place = self.place.as_mut()?;
         if let Some(stream) = place.way_home().await {
@@ -284,7 +283,7 @@ impl CouchSession {
             }
             let began = self.connection.ready().await;
             since = since.or(began);
-            // After a rest the next request connects.
+            // After a pause, the next request connects.
             let own = || self.connection.trouble().is_some_and(|it| it.own);
             if self.connection.is_open() || began.is_none() || own() {
                 break;
@@ -295,15 +294,15 @@ impl CouchSession {
         since
     }
 
-    /// An operation begins where the connection is now.
+    /// Notes that an operation begins where the connection is now.
     pub(super) fn begin(&mut self) {
         if let Some(place) = &mut self.place {
             place.asked = place.at;
         }
     }
 
-    /// Before an operation is sent: if its connection was closed since it was prepared, and its
-    /// node is gone, it is sent to another one.
+    /// To be called before an operation is sent: if its connection was closed since it was
+    /// prepared, and its node is gone, the operation is sent to another node.
     pub(super) async fn leave_closed(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) {
         self.connection.look();
         let is_open = self.connection.is_open();
@@ -319,7 +318,7 @@ impl CouchSession {
         }
     }
 
-    /// The number of the node that it is at.
+    /// The number of its current node.
     pub(super) fn at(&self) -> Option<usize> {
         self.place.as_ref().map(|place| place.at)
     }

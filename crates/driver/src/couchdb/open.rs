@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// How long one of several nodes may take to answer before the run begins.
+/// How long each of several nodes may take to answer before the run begins.
 const NODE_PATIENCE_NS: Nanos = 5 * SECOND_NS;
-/// How long it may take until a new database is on all nodes.
+/// How long a new database may take to appear on all nodes.
 const SOON_NS: Nanos = 5 * SECOND_NS;
 
 impl From<AdminError> for TargetError {
@@ -47,7 +47,7 @@ pub(super) async fn open(
     };
     for (other, mut look, _) in there.filter(|_| !opening.as_it_is) {
         if let Err(error) = find_soon(&mut look, (&server, &other), &path, &name).await {
-            // It was made a moment ago, and nothing is in it.
+            // It was created a moment ago and is empty.
             if created {
                 let _ = remove(&mut admin, &path).await;
             }
@@ -70,10 +70,10 @@ pub(super) async fn open(
     Ok((target, facts))
 }
 
-/// A node that is there: its address, its administration and its welcome.
+/// A node that is there: its address, its administration and its welcome message.
 type There = (String, Admin, Value);
 
-/// Finds the servers and authenticates: all nodes, and those that are there, at least one.
+/// Finds the servers and authenticates. Returns all nodes, and those that are there, at least one.
 async fn enter_all(
     plan: &CouchPlan,
     opening: &Opening,
@@ -104,8 +104,8 @@ async fn enter_all(
     }
 }
 
-/// Finds a server and authenticates: its administration and its welcome. If it is one of
-/// `several`, it may be away.
+/// Finds a server and authenticates. Returns its administration and its welcome message. If it is
+/// one of `several`, it may be away.
 pub(super) async fn enter(
     plan: &CouchPlan,
     node: &NodePlan,
@@ -117,7 +117,7 @@ pub(super) async fn enter(
     let endpoint =
         Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
     let bare = Node::new(endpoint.clone(), Credentials::None, &plan.headers);
-    // With others to go to, none is waited for long.
+    // With several nodes, none is waited for long.
     let patience_ns = if several { NODE_PATIENCE_NS } else { Nanos::MAX };
     let timeout_ns = opening.timeout_ns.min(patience_ns);
     let mut admin = Admin::new(&endpoint, plan.credentials(node), timeout_ns);
@@ -136,7 +136,7 @@ pub(super) async fn enter(
     Ok((admin, Ok(welcome)))
 }
 
-/// Looks for a database, which is on one node, on another one. There it may be a little later.
+/// Looks on another node for a database that exists on one. It may take a moment to appear there.
 async fn find_soon(
     admin: &mut Admin,
     (server, other): (&str, &str),
@@ -160,7 +160,7 @@ async fn find_soon(
     }
 }
 
-/// Creates a database that must not exist.
+/// Creates a database that must not exist yet.
 async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetError> {
     let (status, body) = admin.request("PUT", path, None).await?;
     match status {
@@ -183,7 +183,7 @@ async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetErr
     Ok(())
 }
 
-/// Creates a database if it is missing; returns whether it did. Another client may create it first.
+/// Creates a database if it is missing; returns whether it did. Another client may be faster.
 async fn make_if_missing(admin: &mut Admin, path: &str, made: &str) -> Result<bool, TargetError> {
     let (status, body) = admin.request("GET", path, None).await?;
     if status != 404 {
@@ -224,15 +224,15 @@ pub(super) async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminErr
     }
 }
 
-/// Whether a server's welcome is that of CouchDB or of a compatible database. On other servers no
-/// database is created or deleted.
+/// Whether a server's welcome message is that of CouchDB or of a compatible database. On other
+/// servers no database is created or deleted.
 fn speaks_couchdb(welcome: &Value) -> bool {
     let names = |name: &String| name.contains("couchdb") || name.contains("pouchdb");
     welcome.as_object().is_some_and(|members| members.keys().any(names))
 }
 
-/// What a server calls itself: `couchdb`, `express-pouchdb`. springload's own servers, which say
-/// `couchdb` so that all clients take them for it, name themselves as the vendor.
+/// The server's name for itself: `couchdb`, `express-pouchdb`. springload's own servers say
+/// `couchdb`, so that all clients accept them, and name themselves as the vendor.
 fn called(welcome: &Value) -> String {
     let vendor = welcome["vendor"]["name"].as_str();
     let own = vendor.filter(|name| name.starts_with(OWN_SERVERS));
@@ -241,7 +241,7 @@ fn called(welcome: &Value) -> String {
 }
 
 impl Admin {
-    /// Logs in, and returns what the server says of itself.
+    /// Logs in and returns the server's welcome message.
     async fn welcome(&mut self) -> Result<Value, AdminError> {
         self.log_in().await?;
         Ok(self.expect(&[200], "GET", "/", None).await?.1)
@@ -249,7 +249,7 @@ impl Admin {
 }
 
 impl CouchDb {
-    /// The administration of each node, on a connection of its own; those that were there when last
+    /// The administration of each node, on a separate connection; nodes that were there when last
     /// asked come first.
     pub(super) fn admins(&self) -> impl Iterator<Item = Admin> {
         let mut nodes: Vec<&Node> = self.nodes.iter().collect();
@@ -263,7 +263,7 @@ impl CouchDb {
 
     /// `/name`, percent-encoded.
     pub(super) fn database_path(&self) -> &str {
-        // It is percent-encoded, and ends with a slash.
+        // It is percent-encoded and ends with a slash.
         std::str::from_utf8(&self.path).unwrap_or_default().trim_end_matches('/')
     }
 
@@ -294,7 +294,7 @@ impl CouchDb {
     }
 }
 
-/// Reads the server's answer. Before CouchDB 2 the sizes had other names.
+/// Reads the sizes from the server's answer. Before CouchDB 2 they had other names.
 fn size(told: &Value) -> Size {
     let either = |new: &Value, old: &Value| new.as_u64().or_else(|| old.as_u64());
     let sizes = &told["sizes"];

@@ -1,4 +1,4 @@
-//! How documents are written for CouchDB: JSON with the identifier and the revision in it.
+//! How documents are written for CouchDB: JSON that includes the identifier and the revision.
 
 use super::revision::Revision;
 use crate::http1::Payload;
@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct CouchPen {
     /// Identifiers, separated by zero bytes.
     names: Vec<u8>,
-    /// Where the last one begins.
+    /// Where the last identifier begins.
     last: usize,
     pub(super) payload: Payload,
     /// The members at the beginning.
@@ -29,12 +29,12 @@ impl CouchPen {
         self.payload.body()
     }
 
-    /// Asks for all documents that were named.
+    /// Requests all documents that were named.
     pub(super) fn ask_for_several(&mut self) {
         super::several::write(&self.names, self.payload.body_mut());
     }
 
-    /// The same request for a document of this name, still empty.
+    /// Begins the same request for a document of this name, still empty.
     pub(super) fn begin(&mut self, name: &[u8]) {
         self.clear();
         self.names.extend_from_slice(name);

@@ -17,7 +17,7 @@ use url::Url;
 /// The server and database of a run. Serialises without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CouchPlan {
-    /// The server's address without path, user or password; `None`: the stand-in.
+    /// The server's address without path, user or password; `None` for the stand-in.
     pub server: Option<String>,
     /// The user to log in as.
     pub user: Option<String>,
@@ -28,10 +28,10 @@ pub struct CouchPlan {
     pub auth: Auth,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,
-    /// Any certificate is accepted.
+    /// Whether any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// What the client proves with who it is.
+    /// The client's proof of its identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_identity: Option<Identity>,
     /// The roles that proxy authentication claims, separated by commas.
@@ -45,13 +45,13 @@ pub struct CouchPlan {
     /// How it is created, if this run creates it.
     #[serde(default, skip_serializing_if = "Making::is_default")]
     pub making: Making,
-    /// An update without a revision is based on the version that the connection last saw.
+    /// Whether an update without a revision is based on the version that the connection saw last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
     /// The other nodes of the cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodePlan>,
-    /// Connections stay with their nodes.
+    /// Whether connections stay with their nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pin: bool,
 }
@@ -68,10 +68,10 @@ pub struct NodePlan {
     pub password: Option<String>,
 }
 
-/// The role that makes databases, and removes them.
+/// The role that may create and remove databases.
 const ADMIN: &str = "_admin";
 
-/// Settings apart from the address.
+/// Settings other than the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
@@ -80,14 +80,14 @@ struct Options {
 }
 
 impl CouchPlan {
-    /// All nodes, or the only server. `stand_in` is its address where none was given.
+    /// All nodes, or the only server. `stand_in` is its address if none was given.
     pub(super) fn all(&self, stand_in: Option<&String>) -> Vec<NodePlan> {
         let server = self.server.as_ref().or(stand_in).cloned().unwrap_or_default();
         let first = NodePlan { server, user: self.user.clone(), password: self.password.clone() };
         std::iter::once(first).chain(self.nodes.iter().cloned()).collect()
     }
 
-    /// Name and password at a node.
+    /// The credentials for a node.
     pub(super) fn credentials(&self, node: &NodePlan) -> Credentials {
         let Some(name) = node.user.clone() else { return Credentials::None };
         let password = node.password.clone().unwrap_or_default();
@@ -212,7 +212,7 @@ impl Planned for CouchPlan {
         self.user.is_some() && self.auth == Auth::Basic
     }
 
-    /// The stand-in's end of each connection is also in this process.
+    /// The stand-in's end of each connection is in this process, too.
     fn descriptors(&self) -> u64 {
         if self.is_stand_in() { 2 } else { 1 }
     }
@@ -237,7 +237,7 @@ impl Planned for CouchPlan {
 }
 
 impl CouchPlan {
-    /// Makes a plan from a request for one server.
+    /// Makes a plan from a request for a single server.
     fn of_one(asked: &TargetAsked) -> Result<Self, Invalid> {
         let Options { cached_updates, roles } = asked.options(&CARD)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
@@ -258,7 +258,7 @@ impl CouchPlan {
             return Err(wrong("no host"));
         }
         if decoded(url.username()).contains(':') {
-            // Not shown: it may be followed by a password.
+            // Not shown, since a password may follow it.
             let cure = "give USER:PASSWORD@ with the colon as it is";
             return Err(Invalid::new(asked.flag, "there is a : in the user", cure));
         }
@@ -269,7 +269,7 @@ impl CouchPlan {
             return Err(wrong("a fragment"));
         }
         if url.path().contains('@') {
-            // Not shown: it may be part of a password.
+            // Not shown, since it may be part of a password.
             let cure =
                 "write / as %2F and \\ as %5C in a password, and @ as %40 in a database's name";
             return Err(Invalid::new(asked.flag, "there is an @ after the host", cure));
@@ -305,7 +305,7 @@ impl CouchPlan {
         })
     }
 
-    /// Makes a plan from a request for one server, or for the nodes of a cluster.
+    /// Makes a plan from a request for a single server, or for the nodes of a cluster.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let mut plan = Self::of_one(asked)?;
         for address in &asked.nodes {
@@ -323,7 +323,7 @@ impl CouchPlan {
         Ok(plan)
     }
 
-    /// Adds a node, planned as if it were the only one.
+    /// Adds a node, which was planned as if it were the only one.
     fn add(&mut self, other: Self) -> Result<(), String> {
         let server = other.server.unwrap_or_default();
         if self.all(None).iter().any(|node| node.server == server) {

@@ -1,4 +1,4 @@
-//! Stores documents beside the load, and looks for them in each of CouchDB's ways.
+//! Stores documents alongside the load, and looks for them in each of CouchDB's ways.
 
 use super::{Admin, AdminError, CouchDb, encode_segment};
 use crate::op::Way;
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 /// The member of a probe that is indexed; its value is the document's identifier.
 const FIELD: &str = "springload_probe";
-/// The name of the view and of the index in their design documents.
+/// The name of the view and of the index within their design documents.
 const NAME: &str = "probe";
 
-/// A connection of its own to one database.
+/// A separate connection to one database.
 #[derive(Debug)]
 pub struct CouchProber {
     admin: Admin,
     /// `/name`, percent-encoded.
     path: String,
-    /// What the names of all that it makes begin with.
+    /// The prefix of the names of everything it creates.
     mark: String,
     node: Option<String>,
 }
@@ -53,7 +53,7 @@ impl CouchProber {
         self.admin.expect(statuses, method, &path, body).await
     }
 
-    /// The path of the design document for a way, in the database.
+    /// The path of the design document for this way, within the database.
     fn design(&self, way: Way) -> String {
         format!("/_design/{}_{way}", self.mark)
     }
@@ -81,7 +81,7 @@ impl CouchProber {
         }
     }
 
-    /// Makes the index of a way, if it has one.
+    /// Creates the index of a way, if it has one.
     async fn index(&mut self, way: Way) -> Result<(), AdminError> {
         let design = self.design(way);
         match way {
@@ -95,17 +95,17 @@ impl CouchProber {
                 let map =
                     format!("function (doc) {{ if (doc.{FIELD}) {{ emit(doc.{FIELD}, null); }} }}");
                 let design_doc = json!({ "views": { NAME: { "map": map } } });
-                // It is there already if it was asked for before, and took too long.
+                // It exists already if it was requested before and took too long.
                 self.ask(&[201, 202, 409], "PUT", &design, Some(&design_doc)).await?;
             }
         }
-        // The first query builds it.
+        // The first query builds the index.
         let (id, since) = (format!("{}_", self.mark), "now".to_owned());
         self.look(way, &Stored { id, rev: String::new(), since }).await?;
         Ok(())
     }
 
-    /// Asks in this way; returns the body, `Null` if there is no such document.
+    /// Looks in this way; returns the body, `Null` if there is no such document.
     async fn look(&mut self, way: Way, it: &Stored) -> Result<Value, AdminError> {
         let (method, path, body) = self.request(way, it);
         let statuses: &[u16] = if way == Way::Get { &[200, 404] } else { &[200] };
@@ -114,10 +114,10 @@ impl CouchProber {
     }
 }
 
-/// The rows of an answer, whatever they are called.
+/// Whether an answer has rows, whatever they are called.
 fn has_rows(answer: &Value) -> bool {
     let rows = ["rows", "results", "docs"].into_iter().find_map(|name| answer[name].as_array());
-    // A deletion is a change, too; `_all_docs` has an error in place of a missing document.
+    // A deletion is a change, too; for a missing document, `_all_docs` returns a row with an error.
     rows.is_some_and(|rows| rows.iter().any(|row| row.get("error").is_none()))
 }
 

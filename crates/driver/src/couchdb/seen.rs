@@ -1,13 +1,13 @@
-//! The documents that a session last saw, so that an update need not read first.
+//! The documents that a session saw last, so that an update need not read first.
 
 use super::revision::Revision;
 use std::collections::HashMap;
 
-/// The limit for one session, in bytes of names and documents. A hundred sessions then use up to a
-/// gigabyte and a half.
+/// The limit for one session, in bytes of names and documents. At this size, a hundred sessions use
+/// up to a gigabyte and a half.
 const MOST: usize = 16 << 20;
 
-/// Documents by name. When it is full, all are dropped.
+/// Documents by name. When the limit is reached, all are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     documents: HashMap<Box<[u8]>, Vec<u8>>,
@@ -15,7 +15,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The document of this name, as last seen.
+    /// The document with this name, as seen last.
     pub(super) fn get(&self, name: &[u8]) -> Option<&[u8]> {
         self.documents.get(name).map(Vec::as_slice)
     }
@@ -37,7 +37,7 @@ impl Seen {
         let (mut from, mut to) = (b"\"_rev\":\"".to_vec(), b"\"_rev\":\"".to_vec());
         old.write(&mut from);
         new.write(&mut to);
-        // Inside a string quotes are escaped, so only the member itself matches.
+        // Inside a string, quotes are escaped, so only the member itself matches.
         let Some(at) = memchr::memmem::find(document, &from) else { return self.forget(name) };
         let parts = [&document[..at], &to, &document[at + from.len()..]];
         self.keep(name, &parts.concat());

@@ -26,7 +26,7 @@ pub struct CouchSession {
     pub(super) clock: Clock,
     pub(super) credentials: Credentials,
     pub(super) renewal: Arc<Renewal>,
-    /// Where it is, if there are several nodes.
+    /// Its place among the nodes, if there are several.
     pub(super) place: Option<Box<Place>>,
     /// `/name/`, percent-encoded.
     pub(super) path: Arc<[u8]>,
@@ -50,12 +50,12 @@ pub struct CouchSession {
 }
 
 /// How often an update or delete without a revision is tried while other clients write the
-/// document. With 50 connections and a record that gets every 25th request, 32 tries were not
-/// always enough.
+/// document. With 50 connections and a record that got every 25th request, 32 tries were not always
+/// enough.
 const TRIES: u32 = 256;
 
 impl CouchSession {
-    /// A session on `target`, not yet connected. `place`: where, if there are several nodes.
+    /// A session on `target`, not yet connected. `place` is its place among several nodes.
     pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>, place: Option<Place>) -> Self {
         let node = place.as_ref().map_or(&target.nodes[0], Place::node).clone();
         Self {
@@ -137,7 +137,7 @@ impl CouchSession {
         {
             self.make_common();
         }
-        // At most twice: the cookie that another session received may have expired as well.
+        // At most twice: the cookie that another session received may have expired, too.
         for _ in 0..2 {
             if answer.status != 401 || !self.log_in().await? {
                 break;
@@ -150,11 +150,11 @@ impl CouchSession {
     }
 
     /// Requests a new cookie. `false` without cookie credentials. Only one session requests it at a
-    /// time and the others wait for its result; after a refusal nobody tries again, because the
+    /// time while the others wait for its result; after a refusal nobody tries again, because the
     /// server counts refusals.
     ///
     /// # Errors
-    /// [`Failure::Authentication`] only when the name and password are refused: after any other
+    /// [`Failure::Authentication`] only if the name and password are refused: after any other
     /// failure the next operation may succeed.
     pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
         let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(false) };
@@ -223,15 +223,15 @@ impl CouchSession {
         Ok(reply)
     }
 
-    /// One request and its answer. If the answer is lost, the caller finds out what happened: doing
-    /// it here would enlarge the future of every operation.
+    /// One request and its answer. If the answer is lost, it is up to the caller to find out what
+    /// happened: doing so here would enlarge the future of every operation.
     async fn request(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
         let sent = pen.payload.body_len() as u64;
         let mut answer = self.connection.exchange(request(op, pen), probe).await;
         if let Ok(first) = answer
             && (first.status == 401 || self.connection.set_cookie().is_some())
         {
-            // Rare: kept out of the future of every other operation.
+            // Rare: kept out of the future of all other operations.
             answer = Box::pin(self.renew(op, pen, first, probe)).await;
         }
         if op.conditional {
@@ -245,7 +245,7 @@ impl CouchSession {
             }
         };
         if result == Err(Failure::Protocol) || self.bulk_failed(Failure::Protocol) {
-            // An answer that does not fit this request may belong to another.
+            // An answer that does not fit this request may belong to another one.
             self.connection.close();
         }
         let unsolicited = self.connection.take_unsolicited().into();
@@ -253,7 +253,7 @@ impl CouchSession {
         Outcome { result, bytes: BodyBytes { sent, received }, wire }
     }
 
-    /// A request at the node where it is has no answer.
+    /// Notes that a request to the current node had no answer.
     #[cold]
     pub(super) fn heed(&self, failure: Failure) {
         if let Some(place) = &self.place {
@@ -299,7 +299,7 @@ impl CouchSession {
         outcome
     }
 
-    /// Tries the document last seen, if it is kept; otherwise the stored one.
+    /// Tries the document seen last, if it is kept; otherwise the stored one.
     async fn try_on_seen_or_stored(
         &mut self,
         op: &Op,
@@ -466,7 +466,7 @@ impl Session for CouchSession {
 
     #[inline]
     fn answered(&self) -> Answered<'_> {
-        // One that was not modified is not sent again.
+        // A document that was not modified is not sent again.
         let document = (self.told != Some(304)).then(|| self.connection.body());
         Answered { rows: &self.rows, document, places: &self.places }
     }
@@ -482,7 +482,7 @@ impl Session for CouchSession {
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let status = self.connection.status();
         let row = match (status, failure) {
-            // The last answer may be that to a lookup of what is stored.
+            // The last answer may be that to a lookup of the stored document.
             (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
             (Some(201 | 202), _) => answer::row_reason(self.connection.body(), failure),
             _ => None,

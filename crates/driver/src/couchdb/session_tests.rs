@@ -1,4 +1,4 @@
-//! What each operation sends, and how the answers are read, with a server that gives prepared
+//! What each operation sends, and how the answers are read, against a server that gives prepared
 //! answers.
 
 use super::*;
@@ -19,8 +19,8 @@ fn token(text: &str) -> Option<Token> {
 /// Requests as received: their first lines, `Cookie` and `If-None-Match`, and bodies.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A server that gives these answers in order: a status with further headers, and a body. Without a
-/// status it closes the connection.
+/// A server that gives these answers in order: a status, possibly followed by headers, and a body.
+/// Without a status it closes the connection.
 fn server(answers: Vec<(&'static str, String)>) -> (CouchDb, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -51,21 +51,21 @@ fn server(answers: Vec<(&'static str, String)>) -> (CouchDb, Seen) {
 }
 
 fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<String> {
-    let (mut told, mut length) = (String::new(), 0);
+    let (mut request, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
         if !matches!(stream.read_line(&mut line), Ok(1..)) {
             return None;
         }
         let line = line.trim_end();
-        if told.is_empty() {
-            line.trim_end_matches(" HTTP/1.1").clone_into(&mut told);
+        if request.is_empty() {
+            line.trim_end_matches(" HTTP/1.1").clone_into(&mut request);
         } else if let Some(value) = line.strip_prefix("Content-Length: ") {
             length = value.parse().unwrap();
         } else if line.starts_with("Cookie: ") && !line.ends_with("=old")
             || line.starts_with("If-None-Match: ")
         {
-            told = format!("{told} [{line}]");
+            request = format!("{request} [{line}]");
         } else if line.is_empty() {
             break;
         }
@@ -73,7 +73,7 @@ fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<String> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
     let space = if length > 0 { " " } else { "" };
-    Some(told + space + &String::from_utf8(body).unwrap())
+    Some(request + space + &String::from_utf8(body).unwrap())
 }
 
 fn session_of(target: &CouchDb) -> CouchSession {
@@ -81,7 +81,7 @@ fn session_of(target: &CouchDb) -> CouchSession {
     CouchSession::new(target, &context, None)
 }
 
-/// Executes `op` on the names, with this body.
+/// Executes `op` with this name and body.
 async fn carry_out(session: &mut CouchSession, op: Op, (name, body): (&str, &str)) -> Outcome {
     let mut pen = session.pen();
     pen.begin(name.as_bytes());
@@ -330,8 +330,8 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
     }
 }
 
-/// A node that takes a request and gives no answer, takes another connection, and is gone: as one
-/// that is killed while connections wait to be accepted.
+/// A node that takes a request without answering it, accepts one more connection, and is gone: like
+/// one that is killed while connections wait to be accepted.
 fn dying() -> Arc<Endpoint> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();

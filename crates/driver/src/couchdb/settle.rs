@@ -1,7 +1,7 @@
 //! Writes whose answers were lost: the driver looks up what is stored.
 //!
-//! A write that may have been carried out is not resent. If it can be determined whether it was,
-//! the workload gets the revision, and the record counts how many were.
+//! A write that may have been carried out is not resent. If the driver can tell that it was, the
+//! workload gets the revision, and the record counts how many there were.
 
 use super::answer::{self, each};
 use super::pen::CouchPen;
@@ -21,13 +21,13 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(50);
 /// If a write may still arrive, the pause doubles up to this limit ...
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// ... and lookups go on for at most this long.
+/// ... and lookups continue for at most this long.
 const STILL_COMING_NS: Nanos = 5_000_000_000;
 
 /// What is known about a write whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Became {
-    /// It was carried out; the revision that it left, if there is one.
+    /// It was carried out, leaving this revision, if any.
     Done(Option<Revision>),
     /// It was not carried out.
     Nothing,
@@ -49,12 +49,12 @@ impl CouchSession {
     /// Finds out whether `op`, whose request has no answer, was carried out.
     pub(super) async fn look_after(&mut self, op: &Op, pen: &CouchPen, lost: Outcome) -> Outcome {
         self.settled = None;
-        // A batch that is resent until it is answered is settled then.
+        // A batch that is resent until it is answered is settled at that point.
         if op.settle {
             return lost;
         }
-        // A server that was slow or stopped may read the request after the client gave up, and
-        // answer a lookup before it does.
+        // A server that was slow or stopped may read the request only after the client gave up, and
+        // may answer a lookup before that.
         let may_come = self.connection.timed_out();
         let asked = self.at();
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
@@ -63,7 +63,7 @@ impl CouchSession {
         loop {
             let mut found = self.look_once(op, pen, lost).await;
             if asked != self.at() {
-                // What another node does not have, the one that was asked may yet pass on.
+                // What another node does not have, the original one may yet pass on.
                 found.wire.not_carried_out = 0;
             }
             if !may_come || found.wire.not_carried_out == 0 {
@@ -152,8 +152,9 @@ impl CouchSession {
         outcome
     }
 
-    /// Requests a document, or the revisions of those in the body `keys`, until an answer is
-    /// conclusive, for at most the timeout of one operation. Returns its status and length.
+    /// Requests a document, or the revisions of the documents in the body `keys`, until an answer
+    /// is conclusive, for at most the timeout of one operation. Returns the answer's status and
+    /// length.
     async fn ask(&mut self, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
         loop {
@@ -172,7 +173,7 @@ impl CouchSession {
                     }
                 }
                 Ok(_) => tokio::time::sleep(PAUSE).await,
-                // Of several nodes, another one is asked if this one is gone.
+                // If there are several nodes and this one is gone, another one is asked.
                 Err(failure) => self.heed(failure),
             }
             if self.clock.now() >= until {
@@ -204,7 +205,7 @@ impl CouchSession {
     }
 }
 
-/// The body of the request to look up these documents.
+/// The body of a request to look up these documents.
 fn keys<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let keys: Vec<_> = names.map(String::from_utf8_lossy).collect();
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
@@ -234,8 +235,8 @@ fn same(stored: &[u8], written: &[u8]) -> bool {
     members(stored).is_some_and(|stored| Some(stored) == members(written))
 }
 
-/// Puts the revisions that a lookup of all `names` has found into `rows`, if they are first
-/// revisions; returns how many documents are missing. `None` if it is not the answer to a lookup.
+/// Puts the revisions found by a lookup of all `names` into `rows`, if they are first revisions;
+/// returns how many documents are missing. `None` if it is not the answer to a lookup.
 fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<u32> {
     #[derive(Deserialize)]
     struct Answer {
@@ -278,7 +279,7 @@ fn became(op: &Op, stored: Stored<'_>, body: &[u8]) -> Became {
         (OpKind::Delete, Stored::Deleted) => Became::Done(None),
         (OpKind::Create, Stored::Missing | Stored::Deleted) => Became::Nothing,
         (_, Stored::Document(found, _)) if Some(found) == known => Became::Nothing,
-        // Compares the content as well: another client may have written on the same revision.
+        // Compares the content, too: another client may have written on the same revision.
         (OpKind::Create | OpKind::Update, Stored::Document(found, document))
             if found.generation == built_on + 1 && same(document, body) =>
         {

@@ -22,7 +22,6 @@ pub(super) fn write(names: &[u8], body: &mut Vec<u8>) {
     body.extend_from_slice(b"]}");
 }
 
-/// The answer.
 #[derive(Deserialize)]
 struct Several<'a> {
     #[serde(borrow)]
@@ -57,11 +56,11 @@ struct Deleted {
     deleted: bool,
 }
 
-/// Reads the revision of each document in `names`, and where its text is in `body`. One that is
-/// missing or deleted is not found.
+/// Reads the revision of each document in `names`, and where its text is in `body`. A document that
+/// is missing or deleted counts as not found.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is not an answer about these documents, in their order.
+/// [`Failure::Protocol`] if it is not an answer about these documents, in their order.
 pub(super) fn read(
     body: &[u8],
     names: &[u8],
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(found[1].0, Err(Failure::NotFound));
         let failed = answered(&text(r#"{"error":{"error":"timeout"}}"#)).unwrap();
         assert_eq!(failed[1].0, Err(Failure::ServerError));
-        // One that is not the document of its row.
+        // A document that does not belong to its row.
         let other = answered(&text(&format!(r#"{{"ok":{a}}}"#))).unwrap();
         assert_eq!(other[1].0, Err(Failure::Protocol));
         for wrong in [r#"{"results":[]}"#, "{}", r#"{"results":[{"id":"b","docs":[]}]}"#] {

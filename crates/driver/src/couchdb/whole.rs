@@ -1,10 +1,10 @@
 //! Whether the rest of a JSON object is complete: a fast check for the text that servers send.
 //!
-//! It accepts only what `serde_json` accepts, but not all of it: white space between tokens, keys
+//! It accepts only what `serde_json` accepts, but not everything: white space between tokens, keys
 //! with escapes and the rarer forms of numbers are left to the parser.
 
 /// Whether `text`, which follows a member, is certainly the rest of an object whose first members
-/// were `_id` and `_rev`, with only white space after it. If `false`, ask the parser.
+/// were `_id` and `_rev`, with only white space after it. If this returns `false`, ask the parser.
 pub(super) fn ends_object(text: &[u8]) -> bool {
     let mut short = [b' '; 8];
     let last = if let Some(last) = text.last_chunk() {
@@ -82,14 +82,13 @@ fn closed(text: &[u8], kinds: u64) -> Option<&[u8]> {
     text.split_first().filter(|(next, _)| **next == closing).map(|(_, rest)| rest)
 }
 
-/// Whether there is only white space.
 #[inline]
 fn is_blank(text: &[u8]) -> bool {
     text == b"\n" || text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
 /// What follows a comma, a key of up to seven bytes and its colon. Most members begin like this,
-/// and one check of the length is enough for them. `None`: try [`after_key`].
+/// and one length check is enough for them. If `None`, try [`after_key`].
 #[inline]
 fn after_short_key(text: &[u8], top: bool) -> Option<&[u8]> {
     let [b',', b'"', key @ ..] = text.first_chunk::<12>()? else { return None };
@@ -104,7 +103,7 @@ fn after_short_key(text: &[u8], top: bool) -> Option<&[u8]> {
 #[inline(never)]
 fn after_key(text: &[u8], last: u64, top: bool) -> Option<&[u8]> {
     let (b'"', text) = text.split_first()? else { return None };
-    // A second one at the top would contradict those already read.
+    // A second one at the top level would contradict those already read.
     if top && (text.starts_with(b"_id\"") || text.starts_with(b"_rev\"")) {
         return None;
     }
@@ -118,7 +117,7 @@ fn after_key(text: &[u8], last: u64, top: bool) -> Option<&[u8]> {
     }
 }
 
-/// Marks what [`marks`] does, and the first non-ASCII byte.
+/// Marks what [`marks`] marks, and the first non-ASCII byte.
 #[inline]
 const fn key_marks(word: u64) -> u64 {
     marks(word) | word & LOW << 7
@@ -130,7 +129,7 @@ const fn first(marks: u64) -> Option<usize> {
     if marks == 0 { None } else { Some((marks.trailing_zeros() / 8) as usize) }
 }
 
-/// What follows a string, from after its opening quote.
+/// What follows a string, given the text after its opening quote.
 #[inline]
 fn after_string(text: &[u8], last: u64) -> Option<&[u8]> {
     let mut rest = text;
@@ -185,7 +184,7 @@ fn after_digits(text: &[u8], last: u64) -> Option<&[u8]> {
     let mut rest = text;
     loop {
         let (word, after) = word(rest, last);
-        // For a digit, the remainder is 9 at most.
+        // For a digit, the remainder is at most 9.
         let left = word ^ (LOW * 0x30);
         let others = (left.wrapping_add(LOW * 0x76) | left) & LOW << 7;
         if let Some(at) = first(others) {

@@ -1,4 +1,4 @@
-//! The fast check compared with the parser.
+//! The fast check against the parser.
 
 use super::super::answer::document;
 use super::super::revision::Revision;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const HEAD: &str = r#"{"_id":"7","_rev":"1-967a00dff5e02add41819138abb3284d""#;
 
-/// What is put into documents to corrupt them.
+/// Bytes that are put into documents to corrupt them.
 const SPOILS: &[u8] = b"{}[],:\"\\0123456789-.eEtrufalsn\n \x01\xc3\xa9_idv";
 
 /// A document as a server stores it, with any number of members.
@@ -37,7 +37,7 @@ fn stored() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a parser says: whether the document is complete and number 7.
+/// The parser's verdict: whether the document is complete and number 7.
 fn parses(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Stored {
@@ -92,7 +92,8 @@ fn what_is_common_needs_no_parser() {
     let text = text.replace("ünï", "uni");
     assert!(ends_object(text.as_bytes()), "{text}");
     assert!(ends_object(b"}") && ends_object(b"} \r\n"));
-    // However it is truncated and closed again, it is not complete, except where a member ends.
+    // However the text is truncated and closed again, it is incomplete, unless it was cut where a
+    // member ends.
     let whole = |end: usize| {
         let cut = format!("{HEAD}{}}}", &text[..end]);
         serde_json::from_str::<Value>(&cut).is_ok()

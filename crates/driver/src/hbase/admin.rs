@@ -19,7 +19,7 @@ use prost::bytes::Bytes;
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// The pause between two questions to the master.
+/// The pause between two requests to the master.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the master may take to create or remove a table.
 const MOST_TIME: Duration = Duration::from_secs(120);
@@ -41,7 +41,7 @@ pub(super) fn split_points(count: u32) -> Vec<String> {
     (1..=count).map(|i| format!("user{}", 1000 + i * (9999 - 1000) / count)).collect()
 }
 
-/// What connections need to know.
+/// The settings for connections.
 pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Settings {
     Settings {
         user: plan.user.clone().unwrap_or_else(|| "springload".to_owned()),
@@ -56,7 +56,7 @@ impl<'a> Admin<'a> {
         Self { seeds, settings }
     }
 
-    /// Creates a table that must not exist.
+    /// Creates a table that must not exist yet.
     pub(super) async fn create_table(
         &self,
         table: &Bytes,
@@ -92,7 +92,7 @@ impl<'a> Admin<'a> {
             told(&format!("remove table {:?}", String::from_utf8_lossy(table)), trouble)
         };
         match self.carry_out("DisableTable", &request).await {
-            // An earlier attempt may have come that far.
+            // An earlier attempt may have got this far.
             Err(Trouble::Lost(lost)) if lost.reason.starts_with("TableNotEnabled") => {}
             disabled => disabled.map_err(|trouble| failed(&trouble))?,
         }
@@ -108,14 +108,13 @@ impl<'a> Admin<'a> {
         Ok(schema.map(|schema| schema.column_families.iter().map(text).collect()))
     }
 
-    /// HBase's version.
     pub(super) async fn version(&self) -> Option<String> {
         let request = ClusterStatusRequest { options: vec![0] };
         let found: ClusterStatusResponse = self.ask("GetClusterStatus", &request).await.ok()?;
         found.cluster_status.hbase_version.map(|version| version.version)
     }
 
-    /// Starts what takes several steps, and waits for its end.
+    /// Starts a procedure of several steps and waits for it to end.
     async fn carry_out(&self, method: &str, request: &impl Message) -> Result<(), Trouble> {
         let started: ProcedureStarted = self.ask(method, request).await?;
         let Some(proc_id) = started.proc_id else { return Ok(()) };
@@ -140,8 +139,8 @@ impl<'a> Admin<'a> {
         Err(super::connection::Lost { failure: Failure::Rejected, reason }.into())
     }
 
-    /// Asks the active master. A master that is starting is asked again, within the time of one
-    /// operation.
+    /// Asks the active master. A master that is still starting is asked again, within the time of
+    /// one operation.
     async fn ask<M: Message + Default>(
         &self,
         method: &str,
@@ -158,7 +157,7 @@ impl<'a> Admin<'a> {
             }
         };
         let timeout = Duration::from_nanos(self.settings.timeout_ns);
-        // The connections have tasks of their own.
+        // Connections have tasks of their own.
         let asked = LocalSet::new().run_until(tokio::time::timeout(timeout, asking)).await;
         asked.unwrap_or(Err(last))
     }
@@ -173,7 +172,7 @@ impl<'a> Admin<'a> {
         ask(&master, method, request).await
     }
 
-    /// A connection to the active master, which `seed` knows.
+    /// A connection to the active master, whose address `seed` knows.
     async fn master(&self, seed: &str) -> Result<Connection, Trouble> {
         let registry = Connection::open(seed, REGISTRY, self.settings).await?;
         let found: ActiveMaster = ask(&registry, "GetActiveMaster", &Nothing {}).await?;
@@ -204,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_split_points_are_those_of_the_guide() {
-        // What Ruby prints for n_splits = 20.
+        // The output of Ruby for n_splits = 20.
         let expected = "user1449 user1899 user2349 user2799 user3249 user3699 user4149 user4599 \
                         user5049 user5499 user5949 user6399 user6849 user7299 user7749 user8199 \
                         user8649 user9099 user9549 user9999";

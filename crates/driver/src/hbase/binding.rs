@@ -1,5 +1,5 @@
-//! YCSB's bindings to HBase. Their classes differ in the client library of HBase that they bring,
-//! of which there is none here.
+//! YCSB's bindings to HBase. Their classes differ in the version of HBase's client library, which
+//! is not used here.
 
 use super::Durability;
 use crate::properties::{PropertyReader, hadoop};
@@ -67,7 +67,7 @@ const MASTER_DEFAULT: u64 = 16000;
 const REGION_DEFAULT: u64 = 16020;
 const QUORUM_DEFAULT: &str = "127.0.0.1";
 const BUFFER_DEFAULT: u64 = 12 << 20;
-/// The most hosts that a list may name, and the most characters of a wrong one that are shown.
+/// The most hosts that a list may name, and the most characters shown of an invalid one.
 const MOST_HOSTS: usize = 1_000;
 const MOST_SHOWN: usize = 100;
 const HOSTS: &str = "give HOST or HOST:PORT, several with commas between";
@@ -88,7 +88,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     }
     let buffering = read.flag("clientbuffering", false);
     let bytes = read.within("writebuffersize", BUFFER_DEFAULT, 1..=1 << 40);
-    // There is a limit of records in the request for a scan, whatever filter YCSB sends.
+    // The request for a scan has a limit of records, whatever filter YCSB would send.
     read.flag("hbase.usepagefilter", true);
     note(read, &mut notes);
     Bound {
@@ -101,7 +101,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     }
 }
 
-/// Notes what has no effect.
+/// Adds notes about settings that have no effect.
 fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
     if read.flag("debug", false) {
         notes.push("debug: there is nothing more to print".to_owned());
@@ -119,7 +119,7 @@ fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
     }
 }
 
-/// Refuses what springload does not have: credentials, encryption, filters of values.
+/// Refuses what springload does not support: credentials, encryption, filters of values.
 fn refuse(read: &mut PropertyReader<'_>) {
     for name in ["principal", "keytab"] {
         if !read.text(name, "").is_empty() {
@@ -152,8 +152,8 @@ fn durability(read: &mut PropertyReader<'_>) -> Option<Value> {
     read.parsed("durability", cure, known)
 }
 
-/// The servers to ask first: those that answer such questions, or the hosts of the quorum,
-/// on which masters and region servers often run, too.
+/// The servers to ask first: those configured for this purpose, or else the hosts of the quorum,
+/// which often run masters and region servers, too.
 fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> {
     let master = read.within(MASTER_PORT, MASTER_DEFAULT, 0..=65_535);
     let region = read.within(REGION_PORT, REGION_DEFAULT, 0..=65_535);
@@ -165,7 +165,7 @@ fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> 
     }
     if seeds.is_empty() {
         let quorum = places(read, QUORUM, QUORUM_DEFAULT);
-        // A server whose port is 0 takes any that is free.
+        // A server configured with port 0 takes any free port.
         let ports: IndexSet<_> = [master, region].into_iter().filter(|port| *port > 0).collect();
         for port in &ports {
             // The ports in a quorum are ZooKeeper's.
@@ -187,7 +187,7 @@ fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> 
     if master == 0 && region == 0 && seeds.is_empty() {
         read.wrong(MASTERS, "no server has a known port", "give HOST:PORT of a master");
     }
-    // Mistakes have been told: this one would only repeat them.
+    // The mistakes have been reported: this would only repeat them.
     if seeds.is_empty() {
         seeds.insert(QUORUM_DEFAULT.to_owned());
     }

@@ -1,9 +1,9 @@
-//! What YCSB's properties of HBase ask for.
+//! What YCSB's properties for HBase ask for.
 
 use super::*;
 use crate::properties::Properties;
 
-/// What is made of `name=value` pairs, or the mistakes.
+/// The result for `name=value` pairs, or the mistakes.
 fn bound(pairs: &str) -> Result<Bound, String> {
     let mut properties = Properties::default();
     for pair in pairs.split(' ').filter(|pair| !pair.is_empty()) {
@@ -87,7 +87,7 @@ fn a_list_of_hosts_has_an_end() {
 
 #[test]
 fn mistakes_name_the_property() {
-    for (pairs, told) in [
+    for (pairs, message) in [
         ("", "columnfamily: the column family is missing; give that of the table"),
         ("columnfamily=cf principal=me", "principal: there is no Kerberos here"),
         ("columnfamily=cf keytab=/k", "keytab: "),
@@ -107,6 +107,6 @@ fn mistakes_name_the_property() {
         ("columnfamily=cf hbase.usescanvaluefiltering=true", "do not filter"),
     ] {
         let error = bound(pairs).unwrap_err();
-        assert!(error.contains(told), "{pairs}: {error}");
+        assert!(error.contains(message), "{pairs}: {error}");
     }
 }

@@ -18,8 +18,8 @@ type Parts = Vec<(Rc<Place>, Vec<u32>)>;
 type Fate = Option<Result<Token, Failure>>;
 
 impl Worker {
-    /// Inserts all rows. Those of one server go in one call; the calls to all servers are under way
-    /// at the same time.
+    /// Inserts all rows. Those of one server go into one call; the calls to all servers are in
+    /// flight at the same time.
     pub(super) async fn insert(
         &mut self,
         op: &Op,
@@ -54,7 +54,7 @@ impl Worker {
         }
     }
 
-    /// The rows by server and region. Those whose region is not there yet are left in `again`.
+    /// The rows by server and region. Rows whose region is not available yet are left in `again`.
     async fn grouped(
         &mut self,
         open: &[u32],
@@ -134,7 +134,7 @@ impl Worker {
                 return;
             }
             Err(failure) => {
-                // It is not known which of them were carried out.
+                // It is unknown which of them were carried out.
                 let lost = matches!(failure, Failure::Reset | Failure::Timeout);
                 return self.all(parts, if lost { Failure::Unanswered } else { failure });
             }
@@ -167,7 +167,7 @@ impl Worker {
         }
     }
 
-    /// What follows from the exception of a row, or of a whole region.
+    /// What follows from the exception for a row, or for a whole region.
     fn fate(&mut self, exception: &NameBytesPair, place: &Rc<Place>, said: &mut String) -> Fate {
         let text = exception.value.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
         let told = first_line(&exception.name, &text);

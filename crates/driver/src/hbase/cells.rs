@@ -1,19 +1,19 @@
-//! Cell blocks: cells one after the other behind a message, as HBase's `KeyValueCodec` has them.
+//! Cell blocks: cells one after the other after a message, as HBase's `KeyValueCodec` writes them.
 //!
-//! Each cell is its length (4 bytes), then, all numbers big-endian: length of the key (4), length
-//! of the value (4), length of the row (2), row, length of the family (1), family, qualifier,
-//! timestamp (8), type (1), value.
+//! Each cell consists of its length (4 bytes), then, with all numbers big-endian: length of the key
+//! (4), length of the value (4), length of the row (2), row, length of the family (1), family,
+//! qualifier, timestamp (8), type (1), value.
 
-/// The Java class of this encoding, for the connection header.
+/// The Java class for this encoding, named in the connection header.
 pub(super) const CODEC: &str = "org.apache.hadoop.hbase.codec.KeyValueCodec";
 
 /// "Now", by the server's clock.
 const LATEST: u64 = i64::MAX as u64;
 /// The type of a cell that stores a value.
 const PUT: u8 = 4;
-/// In a key: the lengths of row and family, timestamp and type.
+/// The fixed part of a key: lengths of row and family, timestamp and type.
 const KEY_FIXED: usize = 2 + 1 + 8 + 1;
-/// The longest row that HBase has.
+/// The longest row that HBase allows.
 pub(super) const MOST_ROW: usize = i16::MAX as usize;
 
 /// Appends the cell that stores `value`. `row` has at most 32,767 bytes, `family` 127.
@@ -43,18 +43,18 @@ pub struct Cell<'a> {
     pub family: &'a [u8],
     /// The name of the column within its family.
     pub qualifier: &'a [u8],
-    /// What is stored.
+    /// The stored value.
     pub value: &'a [u8],
 }
 
-/// The cells of a block. Ends with `None` inside if the rest is no cell.
+/// The cells of a block. Yields an inner `None` if the rest is not a cell.
 #[derive(Clone, Debug)]
 pub struct Cells<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cells<'a> {
-    /// Those of this block.
+    /// The cells of this block.
     pub const fn of(block: &'a [u8]) -> Self {
         Self { rest: block }
     }
@@ -65,13 +65,13 @@ impl<'a> Cells<'a> {
         let key = number(take(&mut cell, 4)?);
         let value = number(take(&mut cell, 4)?);
         let mut key = take(&mut cell, key)?;
-        // Tags, if there are any, are behind the value.
+        // Tags, if there are any, follow the value.
         let value = take(&mut cell, value)?;
         let row = number(take(&mut key, 2)?);
         let row = take(&mut key, row)?;
         let family = number(take(&mut key, 1)?);
         let family = take(&mut key, family)?;
-        // Behind it are timestamp and type.
+        // Timestamp and type follow.
         let qualifier = key.get(..key.len().checked_sub(8 + 1)?)?;
         Some(Cell { row, family, qualifier, value })
     }
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_cell_is_what_hbase_writes() {
-        // `KeyValue("r", "f", "q", LATEST_TIMESTAMP, Put, "v")`, as the encoder of HBase 2.6.1
-        // writes it.
+        // `KeyValue("r", "f", "q", LATEST_TIMESTAMP, Put, "v")`, as written by the encoder of HBase
+        // 2.6.1.
         let expected =
             *b"\0\0\0\x18\0\0\0\x0f\0\0\0\x01\0\x01r\x01fq\x7f\xff\xff\xff\xff\xff\xff\xff\x04v";
         let mut out = Vec::new();

@@ -1,8 +1,8 @@
-//! One connection to a server, which many calls share: a call is answered by its number, in any
+//! One connection to a server, shared by many calls: a call is answered by its number, in any
 //! order.
 //!
-//! Two tasks serve it. What several sessions ask for at about the same time goes out in one write,
-//! and what comes back in one read is passed on to all of them.
+//! Two tasks serve it. Requests that several sessions make at about the same time go out in one
+//! write, and the answers that arrive in one read are passed on to all of them.
 
 use super::cells::CODEC;
 use super::exception::told;
@@ -24,15 +24,15 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::AbortHandle;
 
-/// How much is read at once, in bytes.
+/// How many bytes are read at once.
 const READ: usize = 64 * 1024;
-/// The largest buffer that is kept for the next writes, in bytes.
+/// The size of the largest buffer that is kept for further writes, in bytes.
 const MOST_KEPT: usize = 4 << 20;
 
-/// What connections need to know.
+/// Settings for connections.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// The name that HBase's access rules see.
+    /// The user name for HBase's access rules.
     pub(super) user: String,
     /// How long a call may take, in nanoseconds.
     pub(super) timeout_ns: Nanos,
@@ -41,7 +41,7 @@ pub(super) struct Settings {
     pub(super) clock: Clock,
 }
 
-/// Why a connection came to its end.
+/// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) failure: Failure,
@@ -54,7 +54,7 @@ impl Lost {
     }
 }
 
-/// When something happened to a call.
+/// The times of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     /// The request was passed to the operating system.
@@ -85,7 +85,7 @@ impl Waiting {
 #[derive(Debug)]
 struct Shared {
     settings: Settings,
-    /// Those without an answer.
+    /// Calls without an answer.
     calls: RefCell<HashMap<u32, Rc<Waiting>>>,
     next: Cell<u32>,
     out: RefCell<Vec<u8>>,
@@ -94,15 +94,15 @@ struct Shared {
     writer: RefCell<Option<Waker>>,
     lost: RefCell<Option<Lost>>,
     last_read: Cell<Nanos>,
-    /// A call was given up, and nothing had come since it was sent.
+    /// Whether a call was given up and nothing had arrived since it was sent.
     silent: Cell<bool>,
-    /// No more calls come; the tasks end with the last answer.
+    /// Whether no more calls are coming; the tasks end with the last answer.
     retired: Cell<bool>,
     tasks: RefCell<Vec<AbortHandle>>,
 }
 
 impl Shared {
-    /// Ends the connection, and with it all calls.
+    /// Ends the connection, and all calls with it.
     fn end(&self, lost: &Lost) {
         self.lost.borrow_mut().get_or_insert_with(|| lost.clone());
         let calls = std::mem::take(&mut *self.calls.borrow_mut());
@@ -129,7 +129,7 @@ impl Shared {
         let number = header.call_id.ok_or_else(broken)?;
         let call = self.calls.borrow_mut().remove(&number);
         let Some(call) = call else {
-            // Either it was given up, or the server complains about the whole connection.
+            // Either it was given up, or the server is complaining about the connection as a whole.
             return match header.exception {
                 Some(exception) if number.cast_signed() < 0 => {
                     Err(Lost::new(Failure::Rejected, &told(&exception)))
@@ -145,7 +145,7 @@ impl Shared {
     }
 }
 
-/// A connection. When it is dropped, calls under way are still answered.
+/// A connection. When it is dropped, calls in flight are still answered.
 #[derive(Debug)]
 pub(super) struct Connection {
     shared: Rc<Shared>,
@@ -206,7 +206,7 @@ impl Connection {
         self.shared.lost.borrow().is_none() && !self.shared.silent.get()
     }
 
-    /// Sends a call, and returns it with the number of its bytes.
+    /// Sends a call, and returns it with its number of bytes.
     pub(super) fn send(&self, method: &str, message: &impl Message, cells: &[u8]) -> (Call, usize) {
         let shared = &self.shared;
         let number = shared.next.get();
@@ -233,8 +233,8 @@ impl Connection {
     }
 }
 
-/// The version of HBase whose protocol this is. Servers send rows that were read in cell blocks to
-/// clients from 1.3 on.
+/// The version of HBase whose protocol this is. To clients from 1.3 on, servers send the rows that
+/// were read in cell blocks.
 fn version() -> VersionInfo {
     let client = concat!("springload ", env!("CARGO_PKG_VERSION"));
     VersionInfo {
@@ -246,7 +246,7 @@ fn version() -> VersionInfo {
     }
 }
 
-/// A call that was sent: a future of its answer. Dropped, it is given up.
+/// A call that was sent: a future of its answer. Dropping it gives up the call.
 #[derive(Debug)]
 pub(super) struct Call {
     number: u32,
@@ -276,17 +276,17 @@ impl Drop for Call {
     fn drop(&mut self) {
         let open = self.shared.calls.borrow_mut().remove(&self.number).is_some();
         if open && self.shared.last_read.get() <= self.times().sent {
-            // The next calls take another connection; those on this one may still be answered.
+            // Further calls use another connection; calls on this one may still be answered.
             self.shared.silent.set(true);
         }
         self.shared.stop_if_unused();
     }
 }
 
-/// Passes what comes to the calls.
+/// Passes on whatever arrives to the calls.
 async fn read(shared: Rc<Shared>, mut stream: OwnedReadHalf) {
     let mut buffer = BytesMut::with_capacity(READ);
-    // When the first byte of the frame came that is not complete yet.
+    // When the first byte of the incomplete frame arrived.
     let mut began = None;
     let lost = loop {
         buffer.reserve(READ);
@@ -327,7 +327,7 @@ fn frames(
     Ok(())
 }
 
-/// Sends what calls have left to be sent.
+/// Sends what calls have left for sending.
 async fn write(shared: Rc<Shared>, mut stream: OwnedWriteHalf) {
     let mut spare = Vec::new();
     loop {

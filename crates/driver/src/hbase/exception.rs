@@ -1,4 +1,4 @@
-//! What the exceptions of HBase mean, by the names of their Java classes.
+//! The meaning of HBase's exceptions, by the names of their Java classes.
 
 use super::messages::ExceptionResponse;
 use crate::op::Failure;
@@ -6,7 +6,7 @@ use crate::op::Failure;
 /// What follows from an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sense {
-    /// The region is somewhere else, or no more: it is looked up again. Nothing was carried out.
+    /// The region has moved or no longer exists: it is looked up again. Nothing was carried out.
     Moved,
     /// The server is not ready for this request yet. Nothing was carried out.
     NotYet,
@@ -65,7 +65,7 @@ pub(super) fn told(exception: &ExceptionResponse) -> String {
     first_line(class, exception.stack_trace.as_deref().unwrap_or_default())
 }
 
-/// The same of a stack trace, which begins with the class and its message, or of a message.
+/// The same, for a stack trace, which begins with the class and its message, or for a message.
 pub(super) fn first_line(class: &str, text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let message = line.strip_prefix(class).map_or(line, |rest| rest.trim_start_matches(": "));

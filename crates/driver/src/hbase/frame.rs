@@ -1,7 +1,7 @@
-//! Frames: what goes over a connection, with their length in front.
+//! Frames: the units sent over a connection, preceded by their length.
 //!
-//! A request is header, message and cell block; so is an answer. Header and message have their own
-//! length in front, as `writeDelimitedTo` of Java's protocol buffers writes it.
+//! A request consists of header, message and cell block, and so does an answer. Header and message
+//! are preceded by their own length, as written by `writeDelimitedTo` of Java's protocol buffers.
 
 use super::messages::{CellBlockMeta, ExceptionResponse, RequestHeader, ResponseHeader};
 use prost::Message;
@@ -10,7 +10,6 @@ use prost::bytes::Buf;
 /// The first bytes of a connection: `HBas`, version 0, and SIMPLE authentication.
 pub(super) const PREAMBLE: &[u8] = b"HBas\x00\x50";
 
-/// Appends a request.
 pub(super) fn write_request(
     (call, method, timeout_ms): (u32, &str, u32),
     message: &impl Message,
@@ -27,7 +26,7 @@ pub(super) fn write_request(
     };
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    // Both can only fail for want of room, and a vector grows.
+    // Both can only fail for lack of room, and a vector grows.
     let _ = header.encode_length_delimited(out);
     let _ = message.encode_length_delimited(out);
     out.extend_from_slice(cells);
@@ -41,26 +40,26 @@ pub(super) fn write_alone(message: &impl Message, out: &mut Vec<u8>) {
     let _ = message.encode(out);
 }
 
-/// The header of an answer, and the frame behind it.
+/// The header of an answer, and the rest of the frame.
 pub(super) fn read_header(frame: &[u8]) -> Option<(ResponseHeader, &[u8])> {
     let mut rest = frame;
     let header = ResponseHeader::decode_length_delimited(&mut rest).ok()?;
     Some((header, rest))
 }
 
-/// An answer: what one call brought.
+/// The answer to one call.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// The message with its length in front, and the cell block.
+    /// The message, preceded by its length, and the cell block.
     bytes: Vec<u8>,
     /// The length of the cell block.
     cells: usize,
-    /// The call failed.
+    /// Set if the call failed.
     pub(super) exception: Option<ExceptionResponse>,
 }
 
 impl Answer {
-    /// Takes over what was read. `None`: the header contradicts the frame.
+    /// Takes over what was read. `None` if the header contradicts the frame.
     pub(super) fn of(header: ResponseHeader, rest: &[u8]) -> Option<Self> {
         let cells =
             header.cell_block_meta.and_then(|meta| meta.length).unwrap_or_default() as usize;
@@ -71,19 +70,18 @@ impl Answer {
         })
     }
 
-    /// The message; `None`: it is none of this kind.
+    /// The message; `None` if it is not of this kind.
     pub(super) fn message<M: Message + Default>(&self) -> Option<M> {
         let mut bytes = &self.bytes[..self.bytes.len() - self.cells];
         let message = M::decode_length_delimited(&mut bytes).ok()?;
         (!bytes.has_remaining()).then_some(message)
     }
 
-    /// The cell block.
     pub(super) fn cells(&self) -> &[u8] {
         &self.bytes[self.bytes.len() - self.cells..]
     }
 
-    /// Its length, in bytes.
+    /// The length of the answer, in bytes.
     pub(super) fn length(&self) -> usize {
         self.bytes.len()
     }

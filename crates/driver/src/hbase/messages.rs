@@ -1,12 +1,12 @@
 //! The protocol buffers of HBase that this driver needs, in proto2: `RPC.proto`, `Client.proto`,
 //! `Registry.proto`, `HBase.proto` and `Master.proto` of HBase 2.6, without fields never used here.
 //!
-//! Declared by hand, so that no protocol compiler is needed to build springload.
+//! Declared by hand, so that building springload needs no protocol compiler.
 
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// The first message on a connection, behind the preamble.
+/// The first message on a connection, after the preamble.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ConnectionHeader {
     #[prost(message, optional, tag = "1")]
@@ -19,7 +19,7 @@ pub(super) struct ConnectionHeader {
     pub(super) version_info: Option<VersionInfo>,
 }
 
-/// The client's version, by which servers decide what they send in cell blocks.
+/// The client's version, which determines what servers send in cell blocks.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct VersionInfo {
     #[prost(string, required, tag = "1")]
@@ -85,7 +85,7 @@ pub(super) struct ExceptionResponse {
     pub(super) stack_trace: Option<String>,
 }
 
-/// A message without fields, as many requests are.
+/// A message without fields, as used for many requests.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(super) struct Nothing {}
 
@@ -338,7 +338,7 @@ pub(super) struct CreateTableRequest {
     pub(super) split_keys: Vec<Bytes>,
 }
 
-/// The request to disable or delete a table, and that for its descriptor.
+/// The request to disable or delete a table, and the one for its descriptor.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TableRequest {
     #[prost(message, optional, tag = "1")]
@@ -351,7 +351,7 @@ pub(super) struct TableDescriptors {
     pub(super) table_schema: Vec<TableSchema>,
 }
 
-/// The answer to a request that the master carries out in steps.
+/// The answer to a request that the master carries out in several steps.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(super) struct ProcedureStarted {
     #[prost(uint64, optional, tag = "1")]

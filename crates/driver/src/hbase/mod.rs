@@ -1,7 +1,7 @@
-//! HBase, by its own RPC: a gateway would be measured with the server.
+//! HBase, through its own RPC: a gateway would be measured along with the server.
 //!
 //! The sessions of a thread share a few connections to each region server, as the threads of an
-//! HBase client do, and what they know of regions. Only SIMPLE authentication is spoken.
+//! HBase client do, and their knowledge of regions. Only SIMPLE authentication is supported.
 
 mod admin;
 mod binding;
@@ -55,15 +55,15 @@ struct Opened {
     table: Bytes,
     family: Box<[u8]>,
     durability: Option<Durability>,
-    /// Connections of each thread to each server.
+    /// Connections per thread and server.
     connections: u32,
     regions: Vec<Region>,
     settings: Settings,
-    /// The table is removed at the end.
+    /// Whether the table is removed at the end.
     removed: bool,
 }
 
-/// The table as one thread sees it.
+/// The table as seen by one thread.
 #[derive(Debug)]
 pub struct HBaseShard {
     shared: Rc<Shared>,
@@ -75,7 +75,7 @@ pub struct HBaseShard {
 impl Target for HBase {
     type Shard = HBaseShard;
 
-    /// Connects to all servers that have regions of the table, so that no operation includes it.
+    /// Connects to all servers with regions of the table, so that no operation includes it.
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<HBaseShard> {
         let opened = &*self.opened;
         let settings = Settings { clock: context.clock(), ..opened.settings.clone() };
@@ -88,7 +88,7 @@ impl Target for HBase {
         let connecting = async {
             for server in shared.regions.servers() {
                 for number in 0..opened.connections {
-                    // Operations show what cannot be reached.
+                    // Operations will show what cannot be reached.
                     let _ = shared.servers.connection(&server, number).await;
                 }
             }

@@ -28,7 +28,7 @@ pub(super) async fn open(
     let settings = settings(plan, opening);
     let seeds = plan.seeds();
     let admin = Admin::of(&seeds, &settings);
-    // Whoever is not there, or is no HBase, is told before anything is asked for.
+    // Servers that are away, or are not HBase, are reported before anything is requested.
     let timeout = Duration::from_nanos(opening.timeout_ns);
     let servers = Servers::new(settings.clone());
     let meta = LocalSet::new()
@@ -107,7 +107,7 @@ async fn find(
     Ok((family, regions))
 }
 
-/// The family that was named, or the only one of the table.
+/// The family that was named, or the table's only one.
 async fn family(plan: &HBasePlan, admin: &Admin<'_>, table: &Bytes) -> Result<String, TargetError> {
     let name = String::from_utf8_lossy(table);
     let found = admin.families(table).await;
@@ -154,7 +154,7 @@ async fn look(
     }
 }
 
-/// Asks for a row, which need not be there.
+/// Reads a row, which need not exist.
 async fn probe(region: &Region, family: &str, settings: &Settings) -> Result<(), Trouble> {
     let connection = Connection::open(&region.server, CLIENT, settings).await?;
     let family = Bytes::copy_from_slice(family.as_bytes());

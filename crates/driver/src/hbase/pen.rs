@@ -5,19 +5,19 @@ use crate::op::{Fields, Pen, Token};
 use prost::bytes::Bytes;
 use std::rc::Rc;
 
-/// Writes rows: each field of a document is a column of one family.
+/// Writes rows: each field of a document becomes a column of one family.
 #[derive(Debug)]
 pub struct HBasePen {
     family: Rc<[u8]>,
     /// All names, one after the other, and where each ends.
     names: Vec<u8>,
     ends: Vec<usize>,
-    /// The cells of all documents, and of each document their number and where they end.
+    /// The cells of all documents, and for each document how many there are and where they end.
     cells: Vec<u8>,
     documents: Vec<(u32, usize)>,
-    /// The columns to read; empty: all.
+    /// The columns to read; empty means all.
     pub(super) wanted: Vec<Bytes>,
-    /// The document that is read will be looked at.
+    /// Whether the document that is read will be looked at.
     pub(super) looks: bool,
 }
 
@@ -27,7 +27,7 @@ impl HBasePen {
         Self { family, names, ends, cells, documents, wanted: Vec::new(), looks: false }
     }
 
-    /// The name of this number, if there is one.
+    /// The name with this number, if there is one.
     pub(super) fn row(&self, place: usize) -> Option<&[u8]> {
         let start = place.checked_sub(1).map_or(0, |before| self.end(before));
         (place <= self.ends.len()).then(|| &self.names[start..self.end(place)])
@@ -38,13 +38,13 @@ impl HBasePen {
         self.ends.get(place).copied().unwrap_or(self.names.len())
     }
 
-    /// The cells of the document of this number, and how many they are.
+    /// The cells of the document with this number, and how many there are.
     pub(super) fn document(&self, place: usize) -> (&[u8], u32) {
         let start = place.checked_sub(1).map_or(0, |before| self.documents[before].1);
         self.documents.get(place).map_or((&[], 0), |&(count, end)| (&self.cells[start..end], count))
     }
 
-    /// Every row is one that HBase can have.
+    /// Whether HBase allows every row.
     pub(super) fn is_valid(&self) -> bool {
         (0..=self.ends.len())
             .all(|place| self.row(place).is_some_and(|row| (1..=MOST_ROW).contains(&row.len())))
@@ -60,7 +60,7 @@ impl HBasePen {
                 count += 1;
             });
             if count == 0 {
-                // HBase has no row without cells.
+                // HBase cannot store a row without cells.
                 write_put((row, family, b""), b"", cells);
                 count = 1;
             }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-/// The ports of a master and of a region server, where none is named.
+/// The ports of a master and of a region server if none is given.
 pub(super) const PORTS: [u16; 2] = [16_000, 16_020];
-/// The family of a table that springload creates, unless another is named.
+/// The family of a table that springload creates, unless another one is named.
 const FAMILY: &str = "cf";
 /// The most split points that are all different: user1000 to user9999 without the first.
 pub(super) const MOST_SPLITS: u32 = 8_999;
@@ -25,34 +25,35 @@ const MOST_CONNECTIONS: u32 = 1_000;
 /// The cluster and the table of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HBasePlan {
-    /// Masters or region servers, each `host` or `host:port`: asked in this order where
+    /// Masters or region servers, each `host` or `host:port`, which are asked in this order where
     /// `hbase:meta` is.
     #[serde(default)]
     pub servers: Vec<String>,
-    /// The user that HBase's access rules see.
+    /// The user name for HBase's access rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The table. One that may be missing is not created: its splits decide the result.
+    /// The table. A table that may be missing is not created, since its splits determine the
+    /// result.
     pub database: DatabasePlan,
     /// Settings.
     #[serde(flatten)]
     pub options: HBaseOptions,
 }
 
-/// Settings apart from the address.
+/// Settings other than the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HBaseOptions {
-    /// The column family; `None`: that of the table, if it has only one.
+    /// The column family; `None` stands for the table's, if it has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column_family: Option<String>,
-    /// When a write is acknowledged; `None`: the table's own.
+    /// When a write is acknowledged; `None` leaves it to the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// Connections of each thread to each server; `None`: 1, as HBase's own client has.
+    /// Connections per thread and server; `None` stands for 1, as in HBase's own client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
-    /// Split points of a table that is created, between user1000 and user9999.
+    /// Split points of a table to be created, between user1000 and user9999.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub splits: Option<u32>,
 }
@@ -61,15 +62,15 @@ pub struct HBaseOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Durability {
-    /// As the table has it.
+    /// Whatever the table specifies.
     UseDefault,
-    /// It is not written.
+    /// The log is not written.
     SkipWal,
-    /// It is written later.
+    /// The log is written later.
     AsyncWal,
-    /// It has been passed to the file system.
+    /// The log has been passed to the file system.
     SyncWal,
-    /// It has been forced to disk.
+    /// The log has been forced to disk.
     FsyncWal,
 }
 
@@ -160,12 +161,12 @@ impl DriverPlan for HBasePlan {
 }
 
 impl HBasePlan {
-    /// The family of a table that is created.
+    /// The family of a table to be created.
     pub(super) fn family_or_default(&self) -> &str {
         self.options.column_family.as_deref().unwrap_or(FAMILY)
     }
 
-    /// The servers with their ports: without one, those of a master and a region server.
+    /// The servers with their ports: if none is given, those of a master and a region server.
     pub(super) fn seeds(&self) -> Vec<String> {
         let with_ports = |server: &String| {
             if has_port(server) {
@@ -181,7 +182,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Whether a port is named; the colons of an IPv6 address are in brackets.
+/// Whether a port is given; the colons of an IPv6 address are inside brackets.
 fn has_port(server: &str) -> bool {
     server.rsplit_once(']').map_or(server, |(_, rest)| rest).contains(':')
 }
@@ -195,7 +196,7 @@ fn is_server(server: &str) -> bool {
     url::Host::parse(host).is_ok() && port.is_none_or(valid)
 }
 
-/// Whether HBase allows it as a table's name, with or without a namespace.
+/// Whether HBase allows it as the name of a table, with or without a namespace.
 fn is_table(name: &str) -> bool {
     let allowed = |part: &str| {
         !part.is_empty()
@@ -206,7 +207,7 @@ fn is_table(name: &str) -> bool {
     allowed(namespace) && allowed(table) && namespace != "hbase"
 }
 
-/// Settings of the address, and those named as in the plan, which take precedence.
+/// Settings from the address, and those named as in the plan, which take precedence.
 fn options(asked: &TargetAsked, query: &str) -> Result<HBaseOptions, String> {
     let mut all = Map::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {

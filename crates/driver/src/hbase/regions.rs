@@ -18,17 +18,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use tokio::sync::Mutex;
 
-/// The family of `hbase:meta` with what is read here.
+/// The family of `hbase:meta` that is read here.
 const INFO: &[u8] = b"info";
-/// In front of a message that is stored in a cell.
+/// Precedes a message that is stored in a cell.
 const MAGIC: &[u8] = b"PBUF";
-/// A region of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// As a request has it.
+    /// The name used in requests.
     pub(super) name: Bytes,
     pub(super) start: Bytes,
-    /// The first row behind it; empty: there is none.
+    /// The first row after the region; empty if there is none.
     pub(super) end: Bytes,
     /// `host:port`.
     pub(super) server: String,
@@ -45,19 +44,19 @@ impl Region {
     }
 }
 
-/// A region, with the address of its server shared by all regions there.
+/// A region, with the address of its server, which is shared by all regions there.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) region: Region,
     pub(super) server: Rc<str>,
 }
 
-/// Why a region cannot be found now.
+/// Why a region cannot be found at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// It is being moved, or its server is starting: ask again soon. With what was said.
+    /// It is being moved, or its server is starting: ask again soon. Contains the server's words.
     NotYet(String),
-    /// No answer, or a refusal.
+    /// There was no answer, or a refusal.
     Lost(Lost),
 }
 
@@ -75,7 +74,7 @@ pub(super) struct Regions {
     seeds: Vec<String>,
     /// By the first row.
     known: RefCell<BTreeMap<Bytes, Rc<Place>>>,
-    /// Whoever holds it asks; others wait for what it finds. The server of `hbase:meta`.
+    /// The server of `hbase:meta`. Whoever holds the lock asks; others wait for the result.
     asking: Mutex<Option<Rc<str>>>,
 }
 
@@ -99,7 +98,7 @@ impl Regions {
         place.region.holds(row).then(|| place.clone())
     }
 
-    /// The addresses of all servers that are known.
+    /// The addresses of all known servers.
     pub(super) fn servers(&self) -> Vec<Rc<str>> {
         let mut servers: Vec<_> =
             self.known.borrow().values().map(|place| place.server.clone()).collect();
@@ -113,7 +112,8 @@ impl Regions {
         self.known.borrow_mut().retain(|_, place| *place.server != *server);
     }
 
-    /// Forgets a region that was not where it was said to be. What was found since is kept.
+    /// Forgets a region that was not where it was supposed to be. A region found since then is
+    /// kept.
     pub(super) fn forget(&self, stale: &Rc<Place>) {
         let mut known = self.known.borrow_mut();
         if known.get(&stale.region.start).is_some_and(|place| Rc::ptr_eq(place, stale)) {
@@ -142,7 +142,7 @@ impl Regions {
         Ok(self.learn(region))
     }
 
-    /// Takes the place of all that it overlaps with.
+    /// Adds a region, which replaces all that it overlaps.
     fn learn(&self, region: Region) -> Rc<Place> {
         let mut known = self.known.borrow_mut();
         known.retain(|_, place| !place.region.overlaps(&region));
@@ -170,7 +170,7 @@ pub(super) fn accepted(answer: Answer) -> Result<Answer, Trouble> {
     })
 }
 
-/// Asks a server for what its message says.
+/// Calls a method of a server and returns the message in its answer.
 pub(super) async fn ask<M: Message + Default>(
     connection: &Connection,
     method: &str,
@@ -212,7 +212,7 @@ async fn closest(
     meta: &Rc<str>,
     servers: &Servers,
 ) -> Result<Region, Trouble> {
-    // Behind every region that begins at this row: their names go on with a number.
+    // Sorts after every region that begins at this row, whose names continue with a number.
     let from = [table, &b","[..], row, b",:"].concat();
     let scan = Scan { start_row: Some(from.into()), reversed: Some(true), ..of_meta(1) };
     let (rows, _) = read_meta(scan, 1, meta, servers).await?;
@@ -238,7 +238,7 @@ pub(super) async fn all(
     loop {
         let scan = Scan {
             start_row: Some(from.into()),
-            // The next byte after a comma: behind all regions of this table.
+            // The byte after a comma, which sorts after all regions of this table.
             stop_row: Some([table, &b"-"[..]].concat().into()),
             ..of_meta(AT_ONCE)
         };
@@ -261,8 +261,8 @@ fn is_of(name: &[u8], table: &[u8]) -> bool {
     name.strip_prefix(table).is_some_and(|rest| rest.starts_with(b","))
 }
 
-/// Rows of `hbase:meta`: names of regions and, unless they are offline, what is said of them; and
-/// whether the answer was full.
+/// Rows of `hbase:meta`: names of regions and, unless they are offline, the information about them;
+/// and whether the answer was full.
 async fn read_meta(
     scan: Scan,
     rows: u32,
@@ -292,7 +292,7 @@ async fn read_meta(
     Ok((found, full))
 }
 
-/// What a row of `hbase:meta` says, unless the region is offline or has no server.
+/// The region that a row of `hbase:meta` describes, unless it is offline or has no server.
 fn region(row: &[Cell<'_>]) -> Option<Region> {
     let value = |qualifier: &[u8]| row.iter().find(|cell| cell.qualifier == qualifier);
     let info = value(b"regioninfo")?.value.strip_prefix(MAGIC)?;

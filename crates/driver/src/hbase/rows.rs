@@ -3,7 +3,8 @@
 use super::cells::{Cell, Cells};
 use crate::json::write_member;
 
-/// The number of cells in a block; `None` if one belongs to another row or family, or is none.
+/// The number of cells in a block; `None` if one belongs to another row or family, or is not a
+/// cell.
 pub(super) fn count(block: &[u8], row: &[u8], family: &[u8]) -> Option<u32> {
     let own = |cell: &Cell<'_>| cell.row == row && cell.family == family;
     Cells::of(block).try_fold(0, |count, cell| cell.filter(own).map(|_| count + 1))

@@ -1,4 +1,4 @@
-//! Scans: rows from one on, region after region.
+//! Scans: rows starting at a given one, region after region.
 
 use super::HBasePen;
 use super::cells::{Cell, Cells};
@@ -11,11 +11,11 @@ use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply};
 use prost::bytes::Bytes;
 
-/// The most rows that are asked for at once.
+/// The most rows that are requested at once.
 const AT_ONCE: u32 = 1_000;
 
 impl Worker {
-    /// Reads rows until there are as many as asked for, or no more.
+    /// Reads rows until there are as many as requested, or no more.
     pub(super) async fn scan(
         &mut self,
         op: &Op,
@@ -53,7 +53,7 @@ impl Worker {
             let (count, last, more) = self.take_rows(answer, &from, want)?;
             found += count;
             from = if more && count > 0 && count < want {
-                // A large answer ends early: the rest begins behind its last row.
+                // A large answer ends early: the rest begins after its last row.
                 [&last[..], b"\0"].concat().into()
             } else if end.is_empty() {
                 break;
@@ -67,8 +67,8 @@ impl Worker {
         Ok(Reply { rows: found, ..Reply::default() })
     }
 
-    /// Checks the rows of an answer, and keeps them: how many, the last one if any, and whether the
-    /// region has more.
+    /// Checks the rows of an answer and keeps them. Returns how many there are, the last one if
+    /// any, and whether the region has more.
     fn take_rows(
         &mut self,
         answer: Answer,
@@ -99,8 +99,8 @@ impl Worker {
     }
 }
 
-/// The last row, or nothing if there are no rows; `None` if they are not in order, from `from` on,
-/// or not as many as said.
+/// The last row, or nothing if there are no rows; `None` if they are not in order from `from` on,
+/// or not as many as announced.
 fn checked<'a>(answer: &'a Answer, counts: &[u32], from: &[u8], family: &[u8]) -> Option<&'a [u8]> {
     let mut cells = Cells::of(answer.cells());
     let mut last: &[u8] = b"";

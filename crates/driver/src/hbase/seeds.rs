@@ -1,17 +1,16 @@
-//! The servers that were named: any one that answers will do.
+//! The servers named by the user: any one that answers will do.
 
 use super::regions::Trouble;
 use std::time::Duration;
 
-/// How long one of several seeds may take. What is asked of them is little.
+/// How long each of several seeds may take. What they are asked for is little.
 const MOST_TIME: Duration = Duration::from_secs(3);
 
-/// Asks the seeds, one after the other, within `timeout_ns` in total. One that is silent leaves
-/// time for the others: hosts of a quorum often run no server of HBase, and drop what is sent
-/// there.
+/// Asks the seeds, one after the other, within `timeout_ns` in total. A silent seed leaves time for
+/// the others: hosts of a quorum often run no HBase server and drop whatever is sent there.
 ///
 /// # Errors
-/// What the first of them said.
+/// The error of the first of them.
 pub(super) async fn first_of<T>(
     seeds: &[String],
     timeout_ns: u64,

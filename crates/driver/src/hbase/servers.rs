@@ -1,4 +1,4 @@
-//! The connections of one thread: a few to each server, opened when they are first needed.
+//! The connections of one thread: a few to each server, opened on first use.
 
 use super::connection::{Connection, Lost, Settings};
 use std::cell::RefCell;
@@ -8,12 +8,12 @@ use tokio::sync::Mutex;
 
 /// The service of region servers.
 pub(super) const CLIENT: &str = "ClientService";
-/// That of servers that know where others are.
+/// The service of servers that know where others are.
 pub(super) const REGISTRY: &str = "ClientMetaService";
-/// That of the master.
+/// The service of the master.
 pub(super) const MASTER: &str = "MasterService";
 
-/// The place of one connection. Whoever holds the lock connects; others wait.
+/// The place for one connection. Whoever holds the lock connects; others wait.
 type Seat = Rc<(RefCell<Option<Rc<Connection>>>, Mutex<()>)>;
 
 /// The connections to all region servers.
@@ -29,7 +29,7 @@ impl Servers {
         Self { settings, seats: RefCell::default() }
     }
 
-    /// The connection of this number to `host:port`.
+    /// The connection with this number to `host:port`.
     pub(super) async fn connection(
         &self,
         address: &Rc<str>,
@@ -50,7 +50,7 @@ impl Servers {
         Ok(connection)
     }
 
-    /// The same if it is there already: nothing is awaited.
+    /// The same, if it exists already: nothing is awaited.
     pub(super) fn open_connection(&self, address: &Rc<str>, number: u32) -> Option<Rc<Connection>> {
         let seats = self.seats.borrow();
         let seat = seats.get(&(address.clone(), number))?;

@@ -1,4 +1,4 @@
-//! One session: an operation at a time, on the connections that its thread shares.
+//! One session: one operation at a time, on the connections that its thread shares.
 
 use super::HBasePen;
 use super::worker::{Shared, Standing, Worker};
@@ -25,10 +25,10 @@ impl HBaseSession {
         Self { worker, deadline: context.register(), clock: context.clock(), failed: 0 }
     }
 
-    /// What became of an operation whose time is over.
+    /// The failure of an operation whose time is up.
     #[cold]
     fn timed_out(&self, op: &Op) -> Failure {
-        // Rows that one server took are stored, whatever another one said.
+        // Rows that one server took are stored, whatever another one answered.
         let in_doubt = op.kind == OpKind::BulkInsert && self.worker.standing != Standing::Unsent;
         match self.worker.standing {
             Standing::Unsent => Failure::Connect,
@@ -90,7 +90,7 @@ impl Session for HBaseSession {
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let reasons = &self.worker.reasons;
         let told = |class| reasons.iter().find(|(known, _)| *known == class);
-        // A write in doubt has the reason of the connection that was lost.
+        // A write in doubt has the reason for which the connection was lost.
         let (_, text) = told(failure).or_else(|| match failure {
             Failure::Unanswered => told(Failure::Reset).or_else(|| told(Failure::Timeout)),
             _ => None,

@@ -20,28 +20,28 @@ use tokio::net::{TcpListener, TcpStream};
 pub(super) const TABLE: &str = "t";
 const FAMILY: &[u8] = b"cf";
 
-/// What a server does instead of an answer.
+/// What a server does instead of answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It carries the call out and says nothing.
+    /// Carries out the call but does not answer.
     Silence,
-    /// It closes the connection.
+    /// Closes the connection.
     Close,
-    /// It sends what is no frame.
+    /// Sends bytes that are not a frame.
     Garbage,
-    /// It announces more than anybody reads.
+    /// Announces more than anybody reads.
     Endless,
-    /// It answers with another row.
+    /// Answers with another row.
     OtherRow,
-    /// It leaves out a cell.
+    /// Leaves out a cell.
     FewerCells,
-    /// It sends rows in the wrong order.
+    /// Sends rows in the wrong order.
     Disorder,
-    /// It refuses with an exception of this class.
+    /// Refuses with an exception of this class.
     Exception(&'static str),
 }
 
-/// A region of the table: its first row, the row behind it, and its server.
+/// A region of the table: its first row, the row after it, and its server.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) start: &'static str,
@@ -66,19 +66,19 @@ pub(super) struct Cluster {
     pub(super) told: Vec<Held>,
     pub(super) rows: BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>>,
     pub(super) faults: VecDeque<Fault>,
-    /// Calls by method, those about `hbase:meta` left out.
+    /// Calls by method, except those about `hbase:meta`.
     pub(super) calls: Vec<String>,
     pub(super) connections: usize,
-    /// Tables that were created, and not removed.
+    /// Tables that were created and not removed.
     pub(super) tables: Vec<String>,
-    /// Nothing is said about regions: the connection is closed.
+    /// Says nothing about regions: closes the connection instead.
     pub(super) secretive: bool,
-    /// Answers are held back until there are so many, and then sent in reverse.
+    /// Holds answers back until there are this many, then sends them in reverse.
     pub(super) together: usize,
     waiting: Vec<Vec<u8>>,
 }
 
-/// The cluster, as test and servers share it.
+/// The cluster, as shared by the test and its servers.
 pub(super) type Handle = Rc<RefCell<Cluster>>;
 
 /// Starts `count` servers; all regions are on the first.
@@ -126,7 +126,7 @@ async fn frame(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// The bytes to send back; `None`: the connection ends.
+/// The bytes to send back; `None` if the connection ends.
 fn answer(
     cluster: &Handle,
     number: usize,
@@ -210,7 +210,7 @@ fn refusal(header: &RequestHeader, class: &str) -> Vec<u8> {
 const NOT_SERVING: &str = "NotServingRegionException";
 
 impl Cluster {
-    /// What is sent now that there is another answer: nothing until there are enough.
+    /// What to send now that there is another answer: nothing until there are enough.
     fn answers_with(&mut self, answer: Vec<u8>) -> Vec<u8> {
         self.waiting.push(answer);
         if self.waiting.len() < self.together {
@@ -219,13 +219,12 @@ impl Cluster {
         self.waiting.drain(..).rev().flatten().collect()
     }
 
-    /// The first server.
     fn first(&self) -> ServerName {
         let (host, port) = self.servers[0].rsplit_once(':').unwrap();
         ServerName { host_name: host.to_owned(), port: port.parse().ok() }
     }
 
-    /// What a master answers, to requests for one. All that takes several steps is done at once.
+    /// What a master answers to requests for one. Procedures of several steps are done at once.
     fn master(&mut self, method: &str, header: &RequestHeader, message: &[u8]) -> Option<Vec<u8>> {
         let name = |table: Option<TableName>| {
             String::from_utf8(table.unwrap_or_default().qualifier.to_vec()).unwrap()

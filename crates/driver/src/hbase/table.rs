@@ -1,4 +1,4 @@
-//! A table to be created by hand, with its split points.
+//! A table to be created by command, with its split points.
 
 use super::HBasePlan;
 use super::admin::{Admin, settings, split_points, told};
@@ -24,7 +24,7 @@ pub enum SplitsAsked {
 }
 
 impl NewTable {
-    /// A table as requested; without `splits` it has those of its address, or none.
+    /// A table as requested; without `splits` it has those in its address, or none.
     ///
     /// # Errors
     /// The mistake that was found.
@@ -56,16 +56,15 @@ impl NewTable {
         self.plan.family_or_default()
     }
 
-    /// The first row of each of its regions but the first.
+    /// The first row of each region but the first.
     pub fn split_points(&self) -> &[String] {
         &self.split_points
     }
 
-    /// Creates it. Returns whether it did: with `may_exist`, one that is there already is left as
-    /// it is.
+    /// Creates it. Returns whether it did: with `may_exist`, an existing table is left as it is.
     ///
     /// # Errors
-    /// Why it could not, or that a table of this name is there already.
+    /// Why it could not be created, or that a table of this name already exists.
     pub async fn create(&self, opening: &Opening, may_exist: bool) -> Result<bool, TargetError> {
         let (settings, seeds) = (settings(&self.plan, opening), self.plan.seeds());
         let (admin, table) = (Admin::of(&seeds, &settings), Bytes::from(self.name().to_owned()));
@@ -87,7 +86,7 @@ impl NewTable {
     }
 }
 
-/// The rows as a table is split: in order, each once.
+/// The rows at which a table is split: in order, each once.
 fn in_order(rows: &Flagged<Vec<String>>) -> Result<Vec<String>, Invalid> {
     let mut sorted = rows.value.clone();
     sorted.sort_unstable();

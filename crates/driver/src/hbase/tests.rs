@@ -1,4 +1,4 @@
-//! The driver with a small HBase: regions that move, servers that are silent, close or lie.
+//! The driver against a small HBase: regions that move, servers that are silent, hang up or lie.
 
 use super::connection::Settings;
 use super::regions::{Region, all, locate_meta};
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use tokio::task::LocalSet;
 
 const MS: u64 = 1_000_000;
-/// Long enough for whatever answers.
+/// Long enough for anything that answers.
 const PATIENT: u64 = 20_000 * MS;
-/// Long enough for nothing.
+/// Too short for anything.
 const HASTY: u64 = 200 * MS;
 
 struct Json(&'static str);
@@ -77,7 +77,7 @@ impl Bench {
         self.again(op).await
     }
 
-    /// Carries out what was written last.
+    /// Executes once more what was written last.
     async fn again(&mut self, op: Op) -> Outcome {
         let clock = Clock::system();
         self.session.ready().await;
@@ -134,11 +134,11 @@ fn a_table_that_cannot_be_used_is_not_left_behind() {
             assert_eq!(target.tear_down().await, Ok(!keep));
             assert_eq!(cluster.borrow().tables.is_empty(), !keep);
 
-            // Its regions are never there.
+            // Its regions never appear.
             cluster.borrow_mut().tables.clear();
             cluster.borrow_mut().held.clear();
-            let told = plan.open(&opening).await.map(|_| ()).unwrap_err().to_string();
-            assert_eq!(told, "cannot use table \"t\": no region answers in time");
+            let message = plan.open(&opening).await.map(|_| ()).unwrap_err().to_string();
+            assert_eq!(message, "cannot use table \"t\": no region answers in time");
             assert_eq!(cluster.borrow().tables.is_empty(), !keep);
         }
     });
@@ -188,7 +188,7 @@ fn a_bulk_insert_is_one_call_to_each_server_and_a_scan_crosses_regions() {
         assert_eq!(json, [&b"{}"[..], br#"{"f":"3"}"#, br#"{"f":"1"}"#]);
         assert_eq!(bench.run(scan(9), &[("c", "")]).await.result.unwrap().rows, 2);
         assert_eq!(bench.run(scan(1), &[("a", "")]).await.result.unwrap().rows, 1);
-        // A read of a range, which has a last row: as many as there are, perhaps none.
+        // A read of a range, which has a last row: as many as exist, perhaps none.
         let range = Op { limit: 9, ..Op::single(OpKind::Read, 0, None) };
         let found = bench.run(range, &[("b", ""), ("n", "")]).await;
         assert_eq!(found.result.unwrap().rows, 2);
@@ -237,7 +237,7 @@ fn a_region_that_moved_is_found_again_and_nothing_fails() {
         let cluster = start(2, &TWO).await;
         let mut bench = Bench::of(&cluster, PATIENT).await;
         cluster.borrow_mut().held[1].server = 1;
-        // For a while, nobody knows yet.
+        // For a while, no server knows yet.
         let knows = cluster.clone();
         tokio::task::spawn_local(async move {
             while knows.borrow().calls.len() < 3 {
@@ -253,7 +253,7 @@ fn a_region_that_moved_is_found_again_and_nothing_fails() {
         assert_eq!(bench.put("y", r#"{"f":"y"}"#).await.wire.relocated, 0);
         assert_eq!(bench.put("a", r#"{"f":"a"}"#).await.wire.relocated, 0);
 
-        // A split: the region is gone, its halves are there.
+        // A split: the region is gone, and its halves appear.
         let halves = [("m", "t", 0), ("t", "", 1)];
         let halves = halves.map(|(start, end, server)| Held { start, end, server });
         cluster.borrow_mut().held.splice(1.., halves.clone());
@@ -323,7 +323,7 @@ fn silence_and_a_closed_connection_leave_writes_in_doubt() {
             let inserted = bench.run(bulk, &[("a", r#"{"f":1}"#)]).await;
             assert_eq!(inserted.result, Err(Failure::Unanswered), "{fault:?}");
             assert!(bench.put("b", r#"{"f":1}"#).await.result.is_ok(), "{fault:?}");
-            // Another connection each time.
+            // A new connection each time.
             assert!(cluster.borrow().connections >= before + 3, "{fault:?}");
         }
         assert!(bench.reason_is_kept());
@@ -331,7 +331,7 @@ fn silence_and_a_closed_connection_leave_writes_in_doubt() {
 }
 
 impl Bench {
-    /// The last operation succeeded, so there is none.
+    /// The last operation succeeded, so there is no reason.
     fn reason_is_kept(&self) -> bool {
         Failure::ALL.iter().all(|&failure| self.session.reason(failure).is_none())
     }
@@ -370,7 +370,7 @@ fn nobody_there_is_no_connection_and_is_tried_again_after_a_pause() {
         assert_eq!(bench.get("a").await.result, Err(Failure::Reset));
         assert_eq!(bench.session.ready().await, None);
         for _ in 0..2 {
-            // What is in hbase:meta is not there.
+            // What hbase:meta says is not there.
             let read = bench.get("a").await;
             assert_eq!(read.result, Err(Failure::Connect));
             assert_eq!(read.wire.requests, Some(0));
@@ -405,7 +405,7 @@ fn answers_in_any_order_reach_their_sessions_on_one_connection() {
             tokio::task::spawn_local(async move { own.get(name).await.result })
         });
         for read in reads {
-            // Each found its own row: any other would be broken protocol.
+            // Each found its own row: any other would be a protocol error.
             assert!(read.await.unwrap().is_ok());
         }
         assert_eq!(cluster.borrow().connections, before);

@@ -1,7 +1,7 @@
 //! What one session does for an operation: finds the regions, sends calls there, reads answers.
 //!
-//! A call that a server refused because the region is elsewhere, or not ready yet, is sent again
-//! until the time of the operation is over. Anything else that goes wrong ends the operation.
+//! If a server refuses a call because the region is elsewhere or not ready yet, the call is sent
+//! again until the operation's time is up. Anything else that goes wrong ends the operation.
 
 use super::HBasePen;
 use super::connection::{Call, Lost};
@@ -21,7 +21,7 @@ use prost::bytes::Bytes;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// From this try on, pauses grow no longer.
+/// From this attempt on, pauses no longer grow.
 const MOST_DOUBLED: u32 = 5;
 /// The kinds of mutations.
 const PUT: i32 = 2;
@@ -33,19 +33,19 @@ pub(super) struct Shared {
     pub(super) regions: Regions,
     pub(super) servers: Servers,
     pub(super) family: Rc<[u8]>,
-    /// As the protocol numbers it; `None`: the table's own.
+    /// The durability's number in the protocol; `None` leaves it to the table.
     pub(super) durability: Option<i32>,
 }
 
-/// How far an operation has come.
+/// How far an operation has got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Nothing of it was sent.
+    /// Nothing of it has been sent.
     #[default]
     Unsent,
-    /// It is not known what became of what was sent.
+    /// It is unknown what became of the calls that were sent.
     Sent,
-    /// What was sent was refused, and is to be sent again.
+    /// The calls were refused and will be sent again.
     Refused,
 }
 
@@ -61,11 +61,11 @@ pub(super) struct Worker {
     pub(super) rows: Vec<Result<Token, Failure>>,
     /// The document that was read, in JSON.
     pub(super) document: Vec<u8>,
-    /// The answers to the last scan with the cells of each row, and its rows in JSON once they are
-    /// asked for.
+    /// The answers to the last scan with the number of cells in each row, and its rows in JSON once
+    /// they are requested.
     pub(super) scanned: Vec<(Answer, Vec<u32>)>,
     pub(super) scanned_json: OnceCell<Vec<Vec<u8>>>,
-    /// What was said of failures.
+    /// The reasons given for failures.
     pub(super) reasons: Vec<(Failure, String)>,
 }
 
@@ -161,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// A put of so many cells, or the removal of the row.
+    /// A put of this many cells, or the removal of the row.
     pub(super) fn mutation(&self, row: Bytes, cells: u32) -> Mutation {
         Mutation {
             row: Some(row),
@@ -171,14 +171,14 @@ impl Worker {
         }
     }
 
-    /// The columns that are wanted.
+    /// The columns that are requested.
     pub(super) fn column(&self, pen: &HBasePen) -> Column {
         let family = Bytes::copy_from_slice(&self.shared.family);
         Column { family, qualifier: pen.wanted.clone() }
     }
 
-    /// Sends a call to where `row` is, until it is taken; returns its answer, which is no
-    /// exception.
+    /// Sends a call to the server of `row` until it is accepted; returns its answer, which is not
+    /// an exception.
     pub(super) async fn call<M: Message>(
         &mut self,
         row: &[u8],
@@ -209,12 +209,10 @@ impl Worker {
         }
     }
 
-    /// Looks a region up.
     pub(super) async fn find(&self, row: &[u8]) -> Result<Rc<Place>, Trouble> {
         Box::pin(self.shared.regions.find(row, &self.shared.servers)).await
     }
 
-    /// Sends one call to a server.
     pub(super) async fn send(
         &mut self,
         server: &Rc<str>,
@@ -247,7 +245,7 @@ impl Worker {
         Ok(call)
     }
 
-    /// The answer to a call; inside, what a server said that could not take it.
+    /// The answer to a call; the inner error is the message of a server that could not take it.
     pub(super) async fn answer(
         &mut self,
         mut call: Call,
@@ -278,7 +276,7 @@ impl Worker {
         Ok(Err(said))
     }
 
-    /// A pause before something is sent again.
+    /// Pauses before something is sent again.
     #[cold]
     pub(super) async fn again(&mut self, tries: &mut u32, said: String) {
         if self.standing == Standing::Sent {
@@ -286,12 +284,12 @@ impl Worker {
         }
         self.wire.relocated += 1;
         self.failed(Failure::ServerError, said);
-        // Regions are back soon: it is not worth waiting long for them.
+        // Regions are back soon, so it is not worth waiting long for them.
         *tries = (*tries + 1).min(MOST_DOUBLED);
         tokio::time::sleep(rest_after(*tries)).await;
     }
 
-    /// Nothing was sent, because no server could be reached or asked.
+    /// Notes that nothing was sent, because no server could be reached or asked.
     #[cold]
     pub(super) fn not_sent(&mut self, lost: Lost) -> Failure {
         let failure = match lost.failure {
@@ -311,7 +309,7 @@ impl Worker {
     }
 }
 
-/// A region, as requests name it.
+/// A region, in the form that requests use.
 pub(super) fn specifier(name: &Bytes) -> RegionSpecifier {
     RegionSpecifier { kind: 1, value: name.clone() }
 }

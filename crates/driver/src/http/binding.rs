@@ -20,5 +20,5 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     Bound { timeout_ns, ..Bound::default() }
 }
 
-/// The longest timeout, in seconds: more would overflow.
+/// The longest timeout, in seconds: a longer one would overflow.
 const MOST_S: f64 = 1e9;

@@ -1,16 +1,16 @@
-//! The cookies of one user: bounded, and told to no server that the list does not name.
+//! The cookies of one user: limited in number, and not sent to servers outside the list.
 
 use cookie_store::{Cookie, CookieStore};
 use url::Url;
 
-/// The most cookies of each jar. RFC 6265, 6.1, asks for 50 per domain.
+/// The most cookies in each jar. RFC 6265, 6.1, asks for 50 per domain.
 const MOST_COOKIES: usize = 100;
 /// The longest cookie, with its attributes, in bytes (RFC 6265, 6.1).
 const MOST_BYTES: usize = 4096;
 
-/// The cookies that a user has been given. Those of the servers of the list, and those of servers
-/// that redirects led to, which may be anybody's: cookies know hosts, but neither ports nor who
-/// listens there.
+/// The cookies that a user has received: those from servers in the list, and those from servers
+/// that redirects led to, which may be anybody's. They are kept apart because cookies know hosts,
+/// but neither ports nor who listens there.
 #[derive(Debug, Default)]
 pub(super) struct Cookies {
     listed: CookieStore,
@@ -18,21 +18,20 @@ pub(super) struct Cookies {
 }
 
 impl Cookies {
-    /// What `Cookie` says in a request for `url`, on a server that is `listed` or not; empty
-    /// without any.
+    /// The value of `Cookie` in a request for `url`, on a server that is `listed` or not; empty if
+    /// there are none.
     pub(super) fn of(&self, url: &Url, listed: bool) -> String {
         let jar = if listed { &self.listed } else { &self.found };
         let pairs = jar.get_request_values(url).map(|(name, value)| format!("{name}={value}"));
         pairs.collect::<Vec<_>>().join("; ")
     }
 
-    /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         [&self.listed, &self.found].into_iter().all(|jar| jar.iter_any().next().is_none())
     }
 
-    /// Takes the value of a `Set-Cookie`. One that is invalid, or that this server may not set, is
-    /// ignored (RFC 6265), and so is a new one in a full jar.
+    /// Takes the value of a `Set-Cookie`. A cookie that is invalid, or that this server may not
+    /// set, is ignored (RFC 6265), and so is a new one in a full jar.
     pub(super) fn keep(&mut self, value: &str, url: &Url, listed: bool) {
         if value.len() > MOST_BYTES {
             return;
@@ -55,7 +54,7 @@ fn place(cookie: &Cookie<'_>) -> (String, String, String) {
     (String::from(&cookie.domain), cookie.path.to_string(), cookie.name().to_owned())
 }
 
-/// The store itself keeps them.
+/// The store itself keeps expired cookies.
 fn drop_expired(jar: &mut CookieStore) {
     let expired: Vec<_> = jar.iter_any().filter(|it| it.is_expired()).map(place).collect();
     for (domain, path, name) in expired {
@@ -76,7 +75,7 @@ mod tests {
         }
         let sent = cookies.of(&url, true);
         assert_eq!(sent.split("; ").count(), MOST_COOKIES);
-        // What is there may change, and leave.
+        // Existing cookies may change, and go.
         cookies.keep("c0=2; Path=/", &url, true);
         cookies.keep("c1=; Path=/; Max-Age=0", &url, true);
         let sent = cookies.of(&url, true);

@@ -25,15 +25,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use url::Url;
 
-/// The most servers that redirects may lead to, for each of the list and for all lists. Each user
-/// keeps a connection to every one.
+/// The most servers that redirects may lead to: for each server in the list, and for all lists.
+/// Each user keeps a connection to every one.
 const MOST_FOUND: (usize, usize) = (4, 16);
 
 /// The servers and requests of a list.
 #[derive(Clone, Debug)]
 pub struct Http(Arc<Common>);
 
-/// What all sessions share.
+/// State shared by all sessions.
 #[derive(Debug)]
 struct Common {
     servers: Vec<Arc<Server>>,
@@ -47,7 +47,7 @@ struct Common {
     found: Mutex<Vec<Arc<Server>>>,
 }
 
-/// A request that a user makes before the first one.
+/// A request that a user makes before any other.
 #[derive(Clone, Debug, Default)]
 pub struct LogIn {
     /// Path and query.
@@ -57,8 +57,8 @@ pub struct LogIn {
 }
 
 impl Http {
-    /// The target of `requests`; each refers to one of `servers` by index. Each session first makes
-    /// one of the requests `log_in`, in turn.
+    /// The target of `requests`, each of which refers to one of `servers` by index. Each session
+    /// first makes one of the requests `log_in`, which are taken in turn.
     pub fn new(
         servers: Vec<Server>,
         requests: Vec<Request>,
@@ -112,16 +112,16 @@ impl Common {
         })
     }
 
-    /// Whether a server is one of the list; if not, a redirect led to it.
+    /// Whether a server is in the list; if not, a redirect led to it.
     const fn is_listed(&self, index: usize) -> bool {
         index < self.servers.len()
     }
 
-    /// The number of the server of `url`, which may not be in the list. The one numbered `current`
-    /// is preferred: a server may be listed with several users.
+    /// The number of the server for `url`, which may not be in the list. Number `current` is
+    /// preferred, since a server may be listed with several users.
     ///
     /// # Errors
-    /// If it has no address, or redirects led to too many servers already.
+    /// If it has no address, or redirects have led to too many servers.
     async fn server_of(&self, url: &Url, current: usize) -> Result<usize, Failure> {
         let of = |server: &Arc<Server>| server.url.origin() == url.origin();
         if of(&self.server(current)) {
@@ -142,8 +142,8 @@ impl Common {
         if let Some(index) = known()? {
             return Ok(index);
         }
-        // Name lookups block, so they run where that is allowed, rarely more than once for all
-        // sessions. Nobody but who was named is told by certificate who asks.
+        // Name lookups block, so they run where blocking is allowed, rarely more than once for all
+        // sessions. The client certificate is only shown to servers in the list.
         let (asked, tls) = (url.clone(), self.tls.for_strangers());
         let resolved = tokio::task::spawn_blocking(move || Endpoint::resolve(&asked, &tls)).await;
         let endpoint = resolved.ok().and_then(Result::ok).ok_or(Failure::Connect)?;
@@ -169,7 +169,7 @@ impl Target for Http {
         Ok(ShardOf { target: self.clone(), context })
     }
 
-    /// With a request that changes nothing, whatever those of the list do.
+    /// The request changes nothing, whatever the requests of the list do.
     async fn answers(&self, timeout_ns: u64) -> Option<Result<(), Failure>> {
         let asked = |server: &Arc<Server>| {
             let host = server.endpoint.host();

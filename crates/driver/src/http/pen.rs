@@ -1,4 +1,4 @@
-//! How a request of a list is written: which one, its target, its body.
+//! How a request from a list is written: its entry, its target, its body.
 
 use crate::http1::Payload;
 use crate::op::{Fields, Pen, Token};
@@ -9,7 +9,7 @@ pub struct HttpPen {
     /// Path and query.
     pub(super) target: Vec<u8>,
     pub(super) payload: Payload,
-    /// Its index in the list.
+    /// The index of its entry in the list.
     pub(super) entry: usize,
 }
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
 
-/// The values of the placeholders in login requests.
+/// The values of placeholders in login requests.
 const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
 
 /// Headers whose values are secrets.
@@ -27,24 +27,25 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 pub struct HttpPlan {
     /// The list.
     pub requests: Vec<RequestPlan>,
-    /// What each user requests once, unmeasured, before it starts; users take them in turn.
+    /// What each user requests once, unmeasured, before it starts; users take these requests in
+    /// turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_text")]
     pub log_in: Vec<RequestPlan>,
     /// Headers of every request, `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
     pub headers: Vec<String>,
-    /// Follow redirects.
+    /// Whether to follow redirects.
     pub follow: bool,
-    /// Keep connections for the next request.
+    /// Whether to keep connections for the next request.
     pub keep_alive: bool,
-    /// Each user keeps the cookies it receives.
+    /// Whether each user keeps the cookies it receives.
     pub cookies: bool,
     /// Which requests may be resent.
     #[serde(default, skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
 }
 
-/// One entry of the list. Stored without its password; with the text of its body only in
+/// One entry of the list. Stored without its password, and with the text of its body only in
 /// [`with_bodies`](crate::with_bodies).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPlan {
@@ -60,7 +61,7 @@ pub struct RequestPlan {
     /// The body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyPlan>,
-    /// Placeholders are sent as they are written.
+    /// Whether placeholders are sent as written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub literal: bool,
     /// Path and query as sent.
@@ -76,10 +77,10 @@ pub struct RequestPlan {
 pub struct BodyPlan {
     /// `inline`, or the file it came from.
     pub source: String,
-    /// The index of its schema in the plan, if it is made from one.
+    /// The index of its schema in the plan, if it is generated from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
-    /// Its text, as far as it was stored.
+    /// Its text, if it was stored.
     #[serde(rename = "text", default, skip_serializing_if = "is_left_out")]
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub pattern: Pattern,
@@ -93,20 +94,20 @@ fn as_text<S: Serializer>(pattern: &Pattern, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&String::from_utf8_lossy(&pattern.source()))
 }
 
-/// The text as it is: where placeholders are is told by the request.
+/// The text as it is: the request says where its placeholders are.
 fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
     String::deserialize(from).map(|text| Pattern::literal(text.as_bytes()))
 }
 
-/// Log-ins have passwords in their bodies.
+/// Login requests have passwords in their bodies.
 fn without_text<S: Serializer>(log_in: &[RequestPlan], to: S) -> Result<S::Ok, S::Error> {
     without_bodies(|| log_in.serialize(to))
 }
 
-/// Writes the names of headers; with their values only for the agents of a run.
+/// Writes headers without their values; the agents of a run get the values, too.
 ///
 /// # Errors
-/// What the serialiser refuses.
+/// Whatever the serialiser refuses.
 pub fn masked<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
     let hidden = is_hidden(headers);
     to.collect_seq(headers.iter().map(|header| if hidden { mask(header) } else { header.clone() }))
@@ -134,10 +135,10 @@ pub struct HttpTarget {
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ca: Option<PathBuf>,
-    /// Any certificate is accepted.
+    /// Whether any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// What the client proves with who it is.
+    /// The client's proof of its identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_identity: Option<Identity>,
     /// The list. Stored separately.
@@ -160,7 +161,7 @@ impl HttpTarget {
         Self { server, tls_ca, insecure, tls_identity, list, head_becomes_get: false }
     }
 
-    /// The same servers for `list`, as `siege --get` requests it: there, as in siege 4.0.7, a
+    /// The same servers for `list`, as requested by `siege --get`: there, as in siege 4.0.7, a
     /// redirected HEAD becomes a GET.
     #[must_use]
     pub fn once(&self, list: &HttpPlan) -> Self {
@@ -176,10 +177,10 @@ impl HttpTarget {
         }
     }
 
-    /// The target; the watcher receives each finished exchange.
+    /// Builds the target; the watcher receives each finished exchange.
     ///
     /// # Errors
-    /// When the name of a server has no address, or its certificates cannot be checked.
+    /// If the name of a server has no address, or its certificates cannot be checked.
     fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
         let (list, max_answer) = (&self.list, opening.max_answer);
         let tls = self.tls();
@@ -219,8 +220,8 @@ impl HttpTarget {
     }
 }
 
-/// The index of an entry's server in `servers`, to which it is added if it is new. A server with
-/// two users counts twice.
+/// The index of an entry's server in `servers`; a new server is added. A server with two users
+/// counts twice.
 fn place_of(
     entry: &RequestPlan,
     servers: &mut Vec<Server>,
@@ -245,7 +246,7 @@ impl Planned for HttpTarget {
         self.insecure
     }
 
-    /// A connection to each server.
+    /// One connection to each server.
     fn descriptors(&self) -> u64 {
         let entries = self.list.requests.iter().chain(&self.list.log_in);
         let mut servers: Vec<_> = entries.map(|it| &it.server).collect();
@@ -279,7 +280,7 @@ impl DriverPlan for HttpTarget {
 
     const BINDING: Option<Binding> = Some(BINDING);
 
-    /// Its targets are lists of requests, which are read by the verbs that use them.
+    /// Its targets are lists of requests, which the verbs that use them read.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         Err(asked.wrong(&Self::CARD, "no list of requests"))
     }

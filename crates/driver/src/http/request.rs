@@ -1,4 +1,4 @@
-//! How a request is encoded: all of its head except the target and what changes with each request.
+//! How a request is encoded: all of its head except the target and the parts that vary.
 
 use crate::http1::{self, Watcher};
 use crate::net::Endpoint;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use url::Url;
 
-/// Headers that tell nothing of the user, and go to any server.
+/// Headers that reveal nothing about the user and are sent to any server.
 const HARMLESS: [&str; 4] = ["Accept", "Accept-Encoding", "Accept-Language", "User-Agent"];
 
 /// One server of the list.
@@ -40,7 +40,7 @@ pub struct Request {
     pub content_type: Option<String>,
 }
 
-/// Which requests are resent if the connection kept for them turns out to have been closed without
+/// Which requests are resent if their kept-alive connection turns out to have been closed without
 /// an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,7 +48,7 @@ pub enum Retry {
     /// Idempotent ones (RFC 9110, 9.2.2).
     #[default]
     Idempotent,
-    /// All. The server may carry out a POST twice.
+    /// All requests. The server may carry out a POST twice.
     All,
     /// None.
     None,
@@ -58,26 +58,26 @@ pub enum Retry {
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
-    /// Name and value of headers for every request. They replace the request's own.
+    /// Names and values of headers for every request. They replace the request's own.
     pub headers: Vec<(String, String)>,
-    /// Follow redirects.
+    /// Whether to follow redirects.
     pub follow: bool,
-    /// Keep connections for the next request.
+    /// Whether to keep connections for the next request.
     pub keep_alive: bool,
-    /// Keep cookies, unless `headers` has one.
+    /// Whether to keep cookies, unless `headers` has one.
     pub cookies: bool,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
     /// Which requests may be resent.
     pub retry: Retry,
-    /// A redirected HEAD becomes a GET.
+    /// Whether a redirected HEAD becomes a GET.
     pub head_becomes_get: bool,
     /// Receives each finished exchange.
     pub watcher: Option<Watcher>,
 }
 
 impl Retry {
-    /// Whether it is the default.
+    /// Whether this is the default.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -98,7 +98,8 @@ impl Settings {
     }
 
     /// Appends all of a head after the target, except cookies and the body's length. A server that
-    /// is not `listed`, to which a redirect led, is not sent headers that may be meant for another.
+    /// is not `listed`, to which a redirect led, is not sent headers that may be meant for another
+    /// one.
     pub(super) fn write_head(
         &self,
         server: &Server,
@@ -167,7 +168,7 @@ impl Spelled {
         Self { is_head: request.method == "HEAD", changes, resend, request, head }
     }
 
-    /// `bytes` as a request for a connection to send.
+    /// Turns `bytes` into a request that a connection can send.
     pub(super) const fn http1<'a>(&self, bytes: &'a [u8]) -> http1::Request<'a> {
         let Self { is_head, changes, resend, .. } = *self;
         http1::Request { bytes, is_head, changes, resend }
@@ -188,7 +189,7 @@ impl Spelled {
         if !cookies.is_empty() {
             write("Cookie", cookies, out);
         }
-        // A method that gives a body a meaning states that there is none (RFC 9110, 8.6).
+        // Methods for which a body is expected state that there is none (RFC 9110, 8.6).
         if body_bytes > 0 || matches!(method, b"POST" | b"PUT" | b"PATCH") {
             write("Content-Length", itoa::Buffer::new().format(body_bytes), out);
         }

@@ -14,16 +14,16 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The limit of redirects in a row; the next one is a failure.
+/// The most redirects in a row; one more is a failure.
 const MOST_REDIRECTS: usize = 10;
 
 /// A user of an HTTP server, or of several: one connection to each.
 pub struct HttpSession {
     shared: Arc<Common>,
     context: Rc<ShardContext>,
-    /// By the server's number; opened when first needed.
+    /// By the server's number; opened on first use.
     connections: Vec<Option<Connection>>,
-    /// The connection of the last answer.
+    /// The number of the server that answered last.
     last: usize,
     jar: Option<Cookies>,
     head: Vec<u8>,
@@ -84,7 +84,6 @@ impl HttpSession {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::head)
     }
 
-    /// The body of the last answer.
     fn answer_body(&self) -> &[u8] {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
     }
@@ -141,7 +140,7 @@ impl HttpSession {
         Ok(answer)
     }
 
-    /// The value of `Cookie`; empty without any.
+    /// The value of `Cookie`; empty if there are no cookies.
     fn cookies(&self, server: usize, target: &[u8]) -> String {
         let Some(jar) = self.jar.as_ref().filter(|jar| !jar.is_empty()) else {
             return String::new();
@@ -166,9 +165,9 @@ impl HttpSession {
     }
 
     /// What a redirect asks for, if the last answer is one: the request, its target, and whether
-    /// the body is sent again. By the rules of the Fetch standard, "HTTP-redirect fetch": a POST
-    /// that is answered with 301 or 302, and everything but HEAD after 303, becomes a GET. A 201 or
-    /// 202 with a `Location` is not a redirect.
+    /// the body is sent again. Follows the Fetch standard, "HTTP-redirect fetch": a POST that is
+    /// answered with 301 or 302, and everything but HEAD after 303, becomes a GET. A 201 or 202
+    /// with a `Location` is not a redirect.
     async fn redirect(
         &self,
         hop: &Hop<'_>,
@@ -209,7 +208,7 @@ impl HttpSession {
         Ok(Some((prepared, target, !get)))
     }
 
-    /// Makes the request of `hop`, and those after its redirects.
+    /// Makes the request of `hop`, and those that its redirects lead to.
     async fn carry_out(
         &mut self,
         hop: Hop<'_>,
@@ -229,7 +228,7 @@ impl HttpSession {
         let answer = self.exchange(&hop, payload, probe).await;
         match answer {
             Ok(Answer { status: 300..=399, .. }) if self.shared.settings.follow => {
-                // Rare: kept out of the future of every other operation.
+                // Rare: kept out of the future of all other operations.
                 Box::pin(self.follow(hop, payload, (outcome(answer), probe))).await
             }
             answer => outcome(answer),
@@ -260,7 +259,7 @@ impl HttpSession {
                     sum.result = Err(failure);
                     break;
                 }
-                // What logs in is for those whom the list names.
+                // Login data is only for servers in the list.
                 Ok(Some((request, _, true)))
                     if self.log_in == LogInStep::Wanted
                         && with_body
@@ -311,7 +310,7 @@ impl HttpSession {
         let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
         match outcome.result {
             Ok(_) => LogInStep::Done,
-            // Not refused, only not reached: the next request tries again.
+            // Not refused, just not reached: the next request tries again.
             Err(Failure::Reset | Failure::Timeout | Failure::Unanswered) => LogInStep::Wanted,
             Err(failure) if failure.unconnected() => LogInStep::Wanted,
             Err(_) => LogInStep::Refused(Failure::Authentication),
@@ -345,8 +344,8 @@ impl HttpSession {
     }
 }
 
-/// What a status means. A refusal is a failure, whatever siege calls it. Not even a refused user
-/// ends a run: other entries of the list may be allowed.
+/// The meaning of a status. A refusal is a failure, whatever siege calls it. Not even a refused
+/// user ends a run: other entries of the list may be allowed.
 const fn judge(status: u16) -> Result<Reply, Failure> {
     match status {
         200..=399 => Ok(Reply { token: None, accepted: false, rows: 0 }),
@@ -368,8 +367,9 @@ impl Session for HttpSession {
         for connection in self.connections.iter().flatten() {
             connection.rest().await;
         }
-        // With several servers, or a new connection for each request, it is unknown or too early:
-        // the operation itself connects, and its response time includes that.
+        // With several servers, or a new connection for each request, it is unknown where to
+        // connect, or too early: the operation itself connects, and its response time includes
+        // that.
         if self.shared.settings.keep_alive && self.shared.servers.len() == 1 {
             return self.connection(0).ready().await;
         }
@@ -397,7 +397,7 @@ impl Session for HttpSession {
         let hop = Hop { prepared: &shared.requests[*entry], target };
         let mut outcome = self.carry_out(hop, payload, probe).await;
         if outcome.result == Err(Failure::Protocol) {
-            // An answer that does not fit this request may belong to another.
+            // An answer that does not fit this request may belong to another one.
             self.connection(self.last).close();
         }
         outcome.wire.unsolicited = self.unsolicited.into();

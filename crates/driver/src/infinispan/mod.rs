@@ -1,7 +1,7 @@
-//! Infinispan, through its RESP endpoint: a record is a hash, as in Redis.
+//! Infinispan, through its RESP endpoint: a record is a hash, as with Redis.
 //!
-//! There is no index of the keys and so no scan: the sorted set would be one entry of the cache,
-//! written anew with each record. YCSB's binding, which speaks Hot Rod, has no scan either.
+//! There is no index of the keys and therefore no scan: the sorted set would be a single cache
+//! entry, rewritten with each record. YCSB's binding, which speaks Hot Rod, has no scan either.
 
 use super::redis::{Flavor, RespPlan};
 use super::{Binding, Bound, Card, Setting};

@@ -1,24 +1,24 @@
-//! What an answer brought, kept until the next operation.
+//! The contents of an answer, kept until the next operation.
 
 use super::Trouble;
 use crate::op::{Failure, Token};
 use std::cell::OnceCell;
 
-/// Spells the documents of a scan in JSON, when they are asked for.
+/// Formats the documents of a scan as JSON, on demand.
 pub type Scanned = Box<dyn Fn() -> Vec<Vec<u8>>>;
 
-/// What came back beside the reply.
+/// What came back in addition to the reply.
 #[derive(Default)]
 pub struct Found {
     /// The outcome of each document of a bulk insert.
     pub rows: Vec<Result<Token, Failure>>,
-    /// The document that was read, in JSON; empty if there is none, or if nobody looks.
+    /// The document that was read, in JSON; empty if there is none, or if it will not be looked at.
     pub document: Vec<u8>,
     /// The documents of a scan.
     pub scanned: Option<Scanned>,
     /// How many requests were sent.
     pub requests: u64,
-    /// Bytes of documents that were received.
+    /// The bytes of documents received.
     pub received: u64,
     spelled: OnceCell<Vec<Vec<u8>>>,
     reasons: Vec<Trouble>,
@@ -34,12 +34,12 @@ impl Found {
         self.reasons.clear();
     }
 
-    /// A document of a bulk insert was stored.
+    /// Notes that a document of a bulk insert was stored.
     pub fn stored(&mut self) {
         self.rows.push(Ok(Token::default()));
     }
 
-    /// A document of a bulk insert failed.
+    /// Notes that a document of a bulk insert failed.
     pub fn failed(&mut self, trouble: Trouble) {
         self.rows.push(Err(trouble.failure));
         self.keep(trouble);

@@ -1,5 +1,5 @@
-//! What the drivers share that speak through a client library: one target, one session and one pen
-//! for all of them, so that the hot loop is compiled once for all.
+//! The common part of drivers that use a client library: one target, one session and one pen for
+//! all of them, so that the hot loop is compiled only once.
 //!
 //! A driver implements [`Database`], which is opened once per load thread, and [`Client`], which
 //! executes requests. A call costs a box. A library hides when a request is sent and when its
@@ -23,10 +23,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The future of a call, on the thread of its caller.
+/// The future of a call, on the caller's thread.
 pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A database behind a client library.
+/// A database accessed through a client library.
 pub trait Database: fmt::Debug + Send + Sync {
     /// How documents are kept until they are sent.
     fn form(&self) -> Form {
@@ -47,9 +47,9 @@ pub trait Database: fmt::Debug + Send + Sync {
     }
 }
 
-/// A database as one shard sees it.
+/// A database as seen by one shard.
 pub trait Clients {
-    /// What one session executes its requests with, not yet connected.
+    /// Makes the client that executes the requests of one session, not yet connected.
     fn client(&self) -> Box<dyn Client>;
 }
 
@@ -61,10 +61,10 @@ pub trait Client {
     /// Connects. Never called more often than the pauses after failures allow.
     fn connect(&mut self) -> Local<'_, Result<(), Trouble>>;
 
-    /// Drops the connection: an answer may still be under way on it.
+    /// Drops the connection: an answer may still be on its way on it.
     fn disconnect(&mut self);
 
-    /// Before `op` is due, encodes as much as possible of the request.
+    /// Encodes as much as possible of the request before `op` is due.
     fn prepare(&mut self, _op: &Op, _pen: &LibraryPen) {}
 
     /// Executes the operation, and sets the marks around the library's call.
@@ -77,13 +77,13 @@ pub struct Call<'a> {
     pub op: &'a Op,
     /// The names and documents.
     pub pen: &'a LibraryPen,
-    /// Where to put what came back.
+    /// Where to put what comes back.
     pub found: &'a mut Found,
     /// The marks.
     pub probe: &'a mut Probe,
 }
 
-/// Why an operation failed, with the words of the server or the library.
+/// Why an operation failed, in the words of the server or the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// The class.
@@ -105,7 +105,7 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// A database of any driver with a client library, ready for load.
+/// The database of any driver with a client library, ready for load.
 #[derive(Clone, Debug)]
 pub struct Library(Arc<dyn Database>);
 
@@ -133,7 +133,7 @@ impl Target for Library {
     }
 }
 
-/// The database as one shard sees it.
+/// The database as seen by one shard.
 pub struct LibraryShard {
     clients: Box<dyn Clients>,
     form: Form,

@@ -26,7 +26,7 @@ pub struct LibraryPen {
     /// Where the text and the fields of each document begin.
     documents: Vec<(usize, usize)>,
     wanted: Vec<String>,
-    /// How many of `wanted` are of this request.
+    /// How many of `wanted` belong to this request.
     wants: usize,
     partial: bool,
     looks: bool,
@@ -70,17 +70,17 @@ impl LibraryPen {
         &self.text[from..to]
     }
 
-    /// The fields that a read is to bring; all if none.
+    /// The fields that a read is to return; all if empty.
     pub fn wanted(&self) -> &[String] {
         &self.wanted[..self.wants]
     }
 
-    /// An update has some of the fields, not the whole document.
+    /// Whether an update has only some of the fields, rather than the whole document.
     pub const fn is_partial(&self) -> bool {
         self.partial
     }
 
-    /// Somebody will look at what is read.
+    /// Whether what is read will be looked at.
     pub const fn looks(&self) -> bool {
         self.looks
     }

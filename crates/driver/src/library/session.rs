@@ -1,4 +1,4 @@
-//! One session of any client library: pauses, the timeout, and what failures mean.
+//! One session of any client library: pauses, the timeout, and the meaning of failures.
 
 use super::{Call, Client, Form, Found, LibraryPen, Outcome, Trouble};
 use crate::Session;
@@ -14,7 +14,7 @@ pub struct LibrarySession {
     form: Form,
     /// Consecutive failed attempts to connect.
     failed: u32,
-    /// Why the last one failed.
+    /// Why the last attempt failed.
     refusal: Option<Trouble>,
     found: Found,
     deadline: Deadline,
@@ -46,7 +46,7 @@ impl LibrarySession {
         }
     }
 
-    /// Without a connection nothing is sent. Refused credentials end a run, so they are told.
+    /// Without a connection nothing is sent. Refused credentials end a run, so they are reported.
     fn not_connected(&self) -> Trouble {
         let refusal = self.refusal.clone().unwrap_or(Failure::Connect.into());
         match refusal.failure {
@@ -71,7 +71,7 @@ impl LibrarySession {
         let ended = self.deadline.within(began, self.client.execute(call)).await;
         let changes = !matches!(op.kind, OpKind::Read | OpKind::Scan);
         ended.unwrap_or(Err(Failure::Timeout.into())).map_err(|trouble| match trouble.failure {
-            // It is not known whether it was carried out.
+            // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => {
                 Trouble { failure: Failure::Unanswered, ..trouble }
             }
@@ -95,7 +95,7 @@ impl Session for LibrarySession {
             tokio::time::sleep(rest_after(self.failed)).await;
         }
         let since = self.clock.now();
-        // Rare: kept out of the future of every operation.
+        // Rare: kept out of the future of all operations.
         Box::pin(self.connect(since)).await;
         Some(since)
     }

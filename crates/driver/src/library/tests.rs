@@ -1,4 +1,4 @@
-//! The pen, and the session with a client that does as it is told.
+//! The pen, and the session with a client that follows a script.
 
 use super::*;
 use crate::Session as _;
@@ -73,10 +73,10 @@ fn a_pen_for_json_keeps_documents_as_they_are() {
     assert_eq!(pen.bytes(), 14);
 }
 
-/// What a [`Told`] client does with each call; `None`: it never answers.
+/// What a [`Told`] client does with each call; `None` means that it never answers.
 type Script = Rc<RefCell<VecDeque<Option<Result<Reply, Trouble>>>>>;
 
-/// A client that does as it is told, and notes what it is asked.
+/// A client that follows its script and notes what it is asked for.
 struct Told {
     script: Script,
     log: Rc<RefCell<Vec<&'static str>>>,
@@ -125,7 +125,8 @@ impl Client for Told {
 
 type Heard = Rc<RefCell<Vec<&'static str>>>;
 
-/// A session with a client that does this, its notes, and its clock with a timeout of 100 ms.
+/// A session with a client that follows this script, its notes, and its clock, with a timeout of
+/// 100 ms.
 fn session(
     script: Vec<Option<Result<Reply, Trouble>>>,
 ) -> (LibrarySession, Heard, Rc<ShardContext>) {

@@ -10,9 +10,9 @@
 //! | `GET name` | `OK document`, or `MISSING` |
 //! | `DEL name` | `OK`, or `MISSING` |
 //!
-//! Documents and fields are JSON without line breaks, names are percent-encoded. What a server
-//! cannot do it answers with `ERROR` and its reason. A bulk insert is as many `NEW` at once.
-//! The server keeps what a run has made: nothing is ever removed.
+//! Documents and fields are JSON without line breaks, names are percent-encoded. If a server cannot
+//! do what is asked, it answers `ERROR` and the reason. A bulk insert is a number of `NEW` at once.
+//! The server keeps everything a run has made: nothing is ever removed.
 
 mod pen;
 mod plan;

@@ -6,16 +6,16 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 /// Bytes that would end a name, or begin an encoded byte.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
-/// Names, documents, and the lines made of them.
+/// Names, documents, and the lines made from them.
 #[derive(Debug, Default)]
 pub struct LinePen {
     /// Separated by zero bytes.
     names: Vec<u8>,
     /// Separated by line breaks, which JSON without white space does not contain.
     documents: Vec<u8>,
-    /// The fields of an update, not the whole document.
+    /// Whether the document is just the fields of an update.
     partial: bool,
-    /// What is sent.
+    /// The lines to send.
     pub(super) lines: Vec<u8>,
 }
 

@@ -12,7 +12,7 @@ use url::Url;
 /// Where the server is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinePlan {
-    /// `line://host:port`; `None`: a server in this process, for the run.
+    /// `line://host:port`; `None` for a server in this process, started for the run.
     pub server: Option<String>,
 }
 

@@ -46,7 +46,7 @@ impl LineSession {
         }
     }
 
-    /// Drops a connection that the peer has closed, or on which it sent something unasked.
+    /// Drops a connection that the peer has closed, or on which it sent something unsolicited.
     fn look(&mut self) {
         let Some(stream) = &self.stream else { return };
         match stream.try_read(&mut [0; 16]) {
@@ -151,7 +151,7 @@ impl Session for LineSession {
         };
         let changes = op.kind != OpKind::Read;
         let result = result.map_err(|failure| match failure {
-            // It is not known whether it was carried out.
+            // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => Failure::Unanswered,
             Failure::Connect => self.refusal.as_ref().map_or(failure, |it| it.0),
             other => other,

@@ -45,7 +45,6 @@ impl StandIn {
         Ok(Self { address, _over: over })
     }
 
-    /// Where it listens.
     pub(super) const fn address(&self) -> SocketAddr {
         self.address
     }

@@ -88,7 +88,8 @@ async fn a_batch_has_an_outcome_for_each_document() {
     assert_eq!(session.reason(Failure::Conflict).unwrap().reason, "EXISTS");
 }
 
-/// A server that gives this answer to each request, and closes the connection if it ends with `!`.
+/// A server that gives this answer to each request, and closes the connection if the answer ends
+/// with `!`.
 fn liar(answer: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -150,8 +151,8 @@ async fn nobody_there_is_told_before_a_run_and_counted_in_it() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let plan = LinePlan { server: Some(format!("line://{closed}")) };
     let opening = Opening { timeout_ns: 1_000_000_000, ..Opening::default() };
-    let told = plan.open(&opening).await.unwrap_err().to_string();
-    assert!(told.starts_with(&format!("cannot reach line://{closed}: ")), "{told}");
+    let message = plan.open(&opening).await.unwrap_err().to_string();
+    assert!(message.starts_with(&format!("cannot reach line://{closed}: ")), "{message}");
     let (mut session, _context) = session(closed, 300);
     let outcome = carry_out(&mut session, op(OpKind::Create), &[("a", "{}")]).await;
     assert_eq!(outcome.result.err(), Some(Failure::Connect));
@@ -167,7 +168,7 @@ async fn an_earlier_answer_is_no_answer_to_the_next_request() {
     carry_out(&mut session, op(OpKind::Read), &[("a", "")]).await;
     assert_eq!(session.answered().document, Some(&b"{}"[..]));
     drop(server);
-    // As if the connection had been found closed, and nobody were there any more.
+    // As if the connection had been found closed, and nobody were listening any more.
     session.stream = None;
     let mut pen = session.pen();
     pen.name().push(b'a');
@@ -186,8 +187,8 @@ fn addresses_are_a_host_and_a_port() {
     assert_eq!(server("line://[::1]:7"), Ok(Some("line://[::1]:7".to_owned())));
     assert_eq!(server("line://h:7/"), Ok(Some("line://h:7".to_owned())));
     for wrong in ["line://h", "line://h:7/db", "line://u:pw@h:7", "line://h:7?x", "line://"] {
-        let told = server(wrong).unwrap_err().to_string();
-        assert!(told.starts_with("TARGET: ") && !told.contains("pw"), "{told}");
+        let message = server(wrong).unwrap_err().to_string();
+        assert!(message.starts_with("TARGET: ") && !message.contains("pw"), "{message}");
     }
     let existing = TargetAsked { existing: Existing::Yes, ..TargetAsked::at("line://h:7") };
     assert!(LinePlan::check(&existing).is_err());

@@ -14,17 +14,17 @@ use std::rc::Rc;
 enum Request {
     /// Nothing can be sent.
     Wrong(Trouble),
-    /// Finds documents: the filter and the fields.
+    /// Finds documents: the filter, and the fields.
     Find(Document, Option<Document>),
     /// Inserts a document.
     Insert(RawDocumentBuf),
-    /// Inserts several, in no order.
+    /// Inserts several documents, in no particular order.
     InsertAll(Vec<RawDocumentBuf>),
-    /// Replaces the document that the filter finds, or inserts it where that is asked for.
+    /// Replaces the document that the filter finds, or inserts it if the flag says so.
     Replace(Document, RawDocumentBuf, bool),
-    /// Replaces or inserts several.
+    /// Replaces or inserts several documents.
     ReplaceAll(Vec<Document>),
-    /// Sets fields of the document that the filter finds, or inserts it where that is asked for.
+    /// Sets fields of the document that the filter finds, or inserts it if the flag says so.
     Set(Document, Document, bool),
     /// Deletes what the filter finds.
     Delete(Document),
@@ -149,7 +149,7 @@ impl Client for MongoClient {
         })
     }
 
-    /// The library drops the connection of a call that was given up; the next connection is tried
+    /// The library drops the connection of a call that was abandoned; the next connection is tested
     /// with a ping.
     fn disconnect(&mut self) {
         self.collection = None;
@@ -245,8 +245,8 @@ fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Rep
     Ok(rows(refused.collect(), count, found))
 }
 
-/// The outcome of each of `count` documents, of which some were refused: their places, the code and
-/// the words.
+/// The outcome of each of `count` documents, some of which were refused: their places, with the
+/// code and the message.
 fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> Reply {
     let mut refusals: Vec<Option<Trouble>> = vec![None; count];
     for (place, code, words) in refused {
@@ -263,7 +263,7 @@ fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> 
     Reply::default()
 }
 
-/// The same for an answer to the command that replaces several.
+/// The same for the answer to the command that replaces several.
 fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
     if let Ok(concern) = answer.get_document("writeConcernError") {
         let words = concern.get_str("errmsg").unwrap_or_default();

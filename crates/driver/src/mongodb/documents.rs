@@ -1,4 +1,4 @@
-//! Documents between JSON and BSON.
+//! Documents converted between JSON and BSON.
 
 use crate::json::{quote, write_member};
 use crate::library::{LibraryPen, Trouble};
@@ -7,7 +7,7 @@ use ::mongodb::bson::spec::BinarySubtype;
 use ::mongodb::bson::{Binary, Bson, Document, RawBsonRef, RawDocument};
 use serde_json::Value;
 
-/// The members of document number `place`: real BSON, or binary fields as YCSB has them.
+/// The members of document number `place`: real BSON, or binary fields as YCSB writes them.
 pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Document, Trouble> {
     if binary {
         let bytes = |value: &[u8]| {
@@ -26,7 +26,7 @@ pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Do
     }
 }
 
-/// Whole numbers are as short as they fit; all else has its counterpart.
+/// Whole numbers take the shortest type that fits; everything else has a counterpart.
 fn bson(value: Value) -> Bson {
     match value {
         Value::Null => Bson::Null,
@@ -43,7 +43,7 @@ fn bson(value: Value) -> Bson {
     }
 }
 
-/// Appends a document as a JSON object. Binary values are text, as YCSB takes them.
+/// Appends a document as a JSON object. Binary values become text, as YCSB treats them.
 pub(super) fn write(document: &RawDocument, out: &mut Vec<u8>) {
     out.push(b'{');
     for (place, (name, value)) in document.iter().flatten().enumerate() {
@@ -82,7 +82,7 @@ fn write_value(value: RawBsonRef<'_>, out: &mut Vec<u8>) {
         RawBsonRef::Boolean(value) => value.to_string(),
         RawBsonRef::Null | RawBsonRef::Undefined => "null".to_owned(),
         RawBsonRef::ObjectId(id) => return quote(&id.to_hex(), out),
-        // What JSON has no counterpart for is shown, not kept.
+        // Values without a counterpart in JSON are shown, not preserved.
         other => return quote(&format!("{other:?}"), out),
     };
     out.extend_from_slice(text.as_bytes());

@@ -1,7 +1,7 @@
-//! `MongoDB`, and what speaks its protocol.
+//! `MongoDB`, and whatever speaks its protocol.
 //!
-//! Each load thread has a client of the library, whose pool has a connection for each session, and
-//! whose retries are turned off.
+//! Each load thread has a client of the library, with retries turned off, whose pool has a
+//! connection for each session.
 
 mod binding;
 mod client;
@@ -33,22 +33,22 @@ pub struct Mongo {
     options: ClientOptions,
     database: String,
     collection: String,
-    /// Fields are binary, as YCSB has them.
+    /// Whether fields are binary, as YCSB writes them.
     binary: bool,
-    /// Creates replace what is there.
+    /// Whether creates replace existing documents.
     upsert: bool,
-    /// The collection is dropped at the end.
+    /// Whether the collection is dropped at the end.
     removed: bool,
     timeout: Duration,
 }
 
 impl Mongo {
-    /// A client for a few requests of its own.
+    /// A separate client for a few requests.
     fn client(&self) -> Result<Client, Trouble> {
         Client::with_options(self.options.clone()).map_err(|error| trouble::of(&error))
     }
 
-    /// Carries out a command on the database.
+    /// Runs a command on the database.
     async fn command(&self, command: Document) -> Result<Document, Trouble> {
         let database = self.client()?.database(&self.database);
         let answer = tokio::time::timeout(self.timeout, database.run_command(command)).await;
@@ -104,8 +104,8 @@ impl Database for Mongo {
     }
 }
 
-/// The client that the sessions of a shard share. Made when the first of them connects, when it is
-/// known how many there are.
+/// The client that the sessions of a shard share. Created when the first of them connects, since
+/// their number is known then.
 struct Pool {
     target: Mongo,
     binary: bool,
@@ -124,7 +124,7 @@ impl Pool {
         options.server_selection_timeout = Some(self.target.timeout.min(SELECTION));
         options.min_pool_size = Some(sessions);
         options.max_connecting = Some(sessions);
-        // Each session has one request at most: this is no limit.
+        // Each session has at most one request, so no limit is needed.
         options.max_pool_size = Some(u32::MAX);
         let client = Client::with_options(options).map_err(|error| trouble::of(&error))?;
         *self.client.borrow_mut() = Some(client.clone());
@@ -161,7 +161,7 @@ impl Pool {
     }
 }
 
-/// The pool as the sessions of one shard see it.
+/// The pool as seen by the sessions of one shard.
 struct ShardPool(Rc<Pool>);
 
 impl Clients for ShardPool {

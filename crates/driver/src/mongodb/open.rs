@@ -11,7 +11,7 @@ use ::mongodb::options::{ClientOptions, ServerAddress, Tls};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// How long the library looks for a server that can be used, at most.
+/// How long the library looks for a usable server, at most.
 const SELECTION: Duration = Duration::from_secs(10);
 
 /// Finds the servers, authenticates, and finds or creates the collection.
@@ -49,7 +49,6 @@ pub(super) async fn open(
     Ok((Library::new(mongo), facts))
 }
 
-/// The options of the library.
 async fn options(plan: &MongoPlan, timeout: Duration) -> Result<ClientOptions, TargetError> {
     let parsing = tokio::time::timeout(timeout, ClientOptions::parse(plan.connection_string()));
     let mut options = match parsing.await {
@@ -73,8 +72,8 @@ async fn options(plan: &MongoPlan, timeout: Duration) -> Result<ClientOptions, T
     Ok(options)
 }
 
-/// Whether one of the servers can be reached: the library would try for long. The error says why
-/// not.
+/// Whether one of the servers can be reached: the library would keep trying for long. The error
+/// says why not.
 async fn reach(hosts: &[ServerAddress], timeout: Duration) -> Result<(), String> {
     let mut why = "no server is named".to_owned();
     for host in hosts {
@@ -96,7 +95,7 @@ fn is_here(host: &ServerAddress) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// What the server calls itself, and its version.
+/// The server's name for itself, and its version.
 fn brand(told: &Document) -> (&'static str, String) {
     let version = |name| told.get_str(name).unwrap_or_default().to_owned();
     match told.get("ferretdb") {
@@ -108,7 +107,7 @@ fn brand(told: &Document) -> (&'static str, String) {
     }
 }
 
-/// Finds the collection or creates it. Returns whether it did.
+/// Finds the collection or creates it. Returns whether it was created.
 async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let Mongo { database, collection, .. } = mongo;
     let failed = |trouble: Trouble| unusable(plan, &trouble);

@@ -15,7 +15,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The database of scratch collections, and YCSB's.
+/// The database for scratch collections, and YCSB's.
 const SCRATCH: &str = "springload";
 const YCSB: &str = "ycsb";
 /// YCSB's default table.
@@ -33,25 +33,25 @@ pub struct MongoPlan {
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for those built in.
     pub tls_ca: Option<PathBuf>,
-    /// Any certificate is accepted.
+    /// Whether any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// The options of the connection string, as they were given.
+    /// The options of the connection string, as given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub options: String,
-    /// The database that the collection is in.
+    /// The database that contains the collection.
     pub parent: String,
     /// The collection.
     pub database: DatabasePlan,
-    /// Fields are binary, as YCSB has them.
+    /// Whether fields are binary, as YCSB writes them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary: bool,
-    /// Creates replace what is there.
+    /// Whether creates replace existing documents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
 }
 
-/// Settings apart from the address.
+/// Settings other than the address.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
@@ -165,7 +165,7 @@ impl DriverPlan for MongoPlan {
 }
 
 impl MongoPlan {
-    /// The connection string of the library, with credentials.
+    /// The library's connection string, with credentials.
     pub(super) fn connection_string(&self) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (scheme, hosts) = self.server.split_once("://").unwrap_or_default();
@@ -179,8 +179,8 @@ impl MongoPlan {
     }
 }
 
-/// An address, taken apart. It may have several hosts, and a collection, which URLs and connection
-/// strings do not have.
+/// An address, taken apart. It may have several hosts, unlike a URL, and a collection, unlike a
+/// connection string.
 struct Parts<'a> {
     scheme: &'a str,
     login: Option<&'a str>,
@@ -201,7 +201,7 @@ impl<'a> Parts<'a> {
         (!hosts.is_empty()).then_some(Self { scheme, login, hosts, path, query })
     }
 
-    /// The options for the library; those of the driver are taken out.
+    /// The options for the library; the driver's own are taken out.
     fn options(&self, own: &mut Options) -> Result<String, String> {
         let mut kept = Vec::new();
         for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
@@ -210,7 +210,7 @@ impl<'a> Parts<'a> {
             match name.to_ascii_lowercase().as_str() {
                 "binary" => own.binary = flag()?,
                 "upsert" => own.upsert = flag()?,
-                // Each would be stored with the plan.
+                // Each of these would be stored with the plan.
                 "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
                     return Err(format!("{name}, which is not supported,"));
                 }

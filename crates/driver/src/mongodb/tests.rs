@@ -1,4 +1,4 @@
-//! The driver with a small server that speaks enough of the protocol, and behaves wrongly if told.
+//! The driver against a small server that speaks enough of the protocol, and misbehaves on demand.
 
 use super::MongoPlan;
 use crate::clock::Clock;
@@ -25,11 +25,11 @@ impl Fields for Text {
     }
 }
 
-/// What the server has, and what was asked of it.
+/// The server's data, and what it was asked for.
 #[derive(Default)]
 struct Kept {
     documents: BTreeMap<String, Document>,
-    /// The commands, without those by which the library looks after its connections.
+    /// The commands, without those with which the library looks after its connections.
     heard: Vec<String>,
     connections: usize,
     /// The command at which the connection is closed, or which is never answered.
@@ -144,7 +144,7 @@ fn whole(count: usize) -> i32 {
     count.try_into().unwrap()
 }
 
-/// A message of the protocol: its number and the command, with document sequences put in.
+/// A message of the protocol: its number and the command, with document sequences merged in.
 fn message(stream: &mut TcpStream) -> Option<(i32, Document, bool)> {
     let mut head = [0; 16];
     stream.read_exact(&mut head).ok()?;
@@ -152,7 +152,7 @@ fn message(stream: &mut TcpStream) -> Option<(i32, Document, bool)> {
     let mut body = vec![0; number(0) as usize - 16];
     stream.read_exact(&mut body).ok()?;
     if number(12) == 2004 {
-        // The first message of a connection may be one of the old kind.
+        // The first message of a connection may be of the old kind.
         let name = body[4..].iter().position(|&byte| byte == 0)?;
         let command = Document::from_reader(&body[4 + name + 1 + 8..]).ok()?;
         return Some((number(4), command, true));
@@ -328,7 +328,7 @@ async fn batches_have_outcomes_and_ranges_an_order() {
     assert_eq!(s.scanned().unwrap(), [&br#"{"_id":"b"}"#[..], br#"{"_id":"c","x":3}"#]);
     let range = Op { limit: 9, ..op(OpKind::Read) };
     assert_eq!(carry_out(s, range, &[("a", ""), ("b", "")], &[]).await.result.unwrap().rows, 2);
-    // With upserts, what is there is replaced.
+    // With upserts, existing documents are replaced.
     let target = opened(address, "?upsert=true&binary=true").await;
     let (mut all, _context) = sessions(&target, 1, 5_000).await;
     let s = &mut all[0];
@@ -351,7 +351,7 @@ async fn there_is_a_connection_for_each_session_before_the_first_operation() {
         assert!(session.ready().await.is_some() && session.ready().await.is_none());
     }
     kept.lock().unwrap().ignores = "insert";
-    // All at once, none of them answered: each has its own connection.
+    // All at once, and none of them answered: each has its own connection.
     let timeout = std::time::Duration::from_millis(300);
     let at_once = all.iter_mut().map(|s| carry_out(s, op(OpKind::Create), &[("k", "{}")], &[]));
     let mut at_once: Vec<_> = at_once.map(Box::pin).collect();
@@ -426,14 +426,14 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         }
     });
-    for (address, told) in [
+    for (address, expected) in [
         (closed, "cannot reach mongodb://HOST: "),
         (stranger, "there is no usable MongoDB server at mongodb://HOST ("),
     ] {
         let plan = MongoPlan::check(&asked(&format!("mongodb://{address}"), Existing::No)).unwrap();
         let opening = Opening { timeout_ns: 1_000_000_000, ..Opening::default() };
         let found = plan.open(&opening).await.unwrap_err().to_string();
-        assert!(found.starts_with(&told.replace("HOST", &address.to_string())), "{found}");
+        assert!(found.starts_with(&expected.replace("HOST", &address.to_string())), "{found}");
         assert_eq!(found.lines().count(), 1, "{found}");
     }
 }

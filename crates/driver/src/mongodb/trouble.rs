@@ -6,7 +6,7 @@ use crate::op::Failure;
 use ::mongodb::error::{Error, ErrorKind, WriteConcernError, WriteFailure};
 use std::io;
 
-/// The failure that an error of the library is, with the words of the server.
+/// The failure that an error of the library amounts to, in the words of the server.
 pub(super) fn of(error: &Error) -> Told {
     use ErrorKind as Kind;
     let (failure, reason) = match &*error.kind {
@@ -30,12 +30,12 @@ pub(super) fn of(error: &Error) -> Told {
     Told::new(failure, reason)
 }
 
-/// A write that was carried out, but not on as many servers as was asked.
+/// A write that was carried out, but not on as many servers as requested.
 pub(super) fn of_concern(error: &WriteConcernError) -> Told {
     Told::new(Failure::ServerError, format!("{} {}", error.code_name, error.message))
 }
 
-/// What a code of the server means: MongoDB's `error_codes.yml`.
+/// The meaning of an error code of the server, from MongoDB's `error_codes.yml`.
 pub(super) const fn of_code(code: i32) -> Failure {
     match code {
         11_000 | 11_001 => Failure::Conflict,
@@ -68,7 +68,7 @@ fn of_io(error: &io::Error) -> (Failure, String) {
     (failure, error.to_string())
 }
 
-/// The library gives only the text of the system's error, which has its number in it.
+/// The library gives only the text of the system's error, which contains its number.
 fn of_selection(why: &str) -> (Failure, String) {
     let number = why.split_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
     let error = number.and_then(|(number, _)| number.parse().ok());

@@ -4,7 +4,7 @@ use crate::properties::PropertyReader;
 use crate::{Binding, Bound};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// See the module. YCSB has no `redis.url`, which says all of the others.
+/// See the module. YCSB has no `redis.url`, which implies all the others.
 pub(super) const BINDING: Binding = Binding {
     names: &["redis"],
     classes: &["db.RedisClient"],

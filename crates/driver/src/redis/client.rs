@@ -1,4 +1,4 @@
-//! Executes the operations of one session, on a connection of its own.
+//! Executes the operations of one session, on its own connection.
 
 use super::hash::java_hash;
 use super::{Connection, Keys, trouble};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 pub(super) struct RedisClient {
     keys: Rc<Keys>,
     connection: Option<Connection>,
-    /// Failed attempts to connect in a row.
+    /// Consecutive failed attempts to connect.
     failed: u32,
     /// What is sent for the operation.
     commands: Pipeline,
@@ -23,7 +23,7 @@ impl RedisClient {
         Self { keys, connection: None, failed: 0, commands: Pipeline::new() }
     }
 
-    /// The commands that store documents: a hash each, and one entry each in the index.
+    /// The commands that store documents: a hash for each, and an entry for each in the index.
     fn store(&mut self, pen: &LibraryPen, new: bool) {
         let Self { keys, commands, .. } = self;
         for (place, name) in pen.names().enumerate() {
@@ -96,7 +96,7 @@ impl RedisClient {
             OpKind::Scan => Ok(scanned(answers, pen.wanted(), found)),
             OpKind::Read => {
                 let members = members(answers.into_iter().next(), pen.wanted());
-                // No hash is empty.
+                // A hash is never empty.
                 if members.is_empty() {
                     return Err(Failure::NotFound.into());
                 }
@@ -143,7 +143,7 @@ impl Client for RedisClient {
     }
 }
 
-/// The command that reads these fields of a hash, or all.
+/// The command that reads these fields of a hash, or all of them.
 fn fetch(commands: &mut Pipeline, key: &[u8], wanted: &[String]) {
     if wanted.is_empty() {
         commands.cmd("HGETALL").arg(key);
@@ -152,7 +152,7 @@ fn fetch(commands: &mut Pipeline, key: &[u8], wanted: &[String]) {
     }
 }
 
-/// The outcome of each of `count` documents; what follows are the answers about the index.
+/// The outcome of each of `count` documents; the remaining answers are about the index.
 fn stored(answers: Vec<Value>, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
     for (place, answer) in answers.into_iter().enumerate() {
         match answer.extract_error() {
@@ -168,7 +168,7 @@ fn stored(answers: Vec<Value>, count: usize, found: &mut Found) -> Result<Reply,
 /// Names and values of a hash.
 type Members = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The members in an answer about a hash. Fields that it does not have are left out.
+/// The members in an answer about a hash, without the fields that it does not have.
 fn members(answer: Option<Value>, wanted: &[String]) -> Members {
     let bytes = |value| match value {
         Value::BulkString(bytes) => Some(bytes),

@@ -1,8 +1,8 @@
-//! Redis and what speaks its protocol, RESP, in the layout of YCSB's binding.
+//! Redis, and whatever speaks its protocol, RESP, in the layout of YCSB's binding.
 //!
 //! A record is a hash under its key, with a member for each field. The keys are also members of a
-//! sorted set, `_indices`, whose scores are Java's hashes of the keys: what scans walk along. What
-//! differs between servers of this protocol is a [`Flavor`].
+//! sorted set, `_indices`, whose scores are Java's hashes of the keys; scans walk along it. A
+//! [`Flavor`] describes how servers of this protocol differ.
 
 mod binding;
 mod client;
@@ -34,11 +34,11 @@ const INDEX: &str = "_indices";
 pub struct Keys {
     endpoint: Arc<Endpoint>,
     info: RedisConnectionInfo,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     prefix: String,
-    /// Keys are members of the sorted set, too.
+    /// Whether keys are also members of the sorted set.
     indexed: bool,
-    /// The keys are removed at the end.
+    /// Whether the keys are removed at the end.
     removed: bool,
     timeout: Duration,
 }
@@ -56,10 +56,10 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Sends the commands together, and returns as many answers. Refusals are among them.
+    /// Sends the commands together, and returns as many answers, which include refusals.
     async fn send(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
         let answers = match pipeline.cmd_iter().next() {
-            // Of several commands the library does not say what was wrong with an answer.
+            // For several commands, the library does not say what was wrong with an answer.
             Some(command) if pipeline.len() == 1 => {
                 self.commands.send_packed_command(command).await.map(|answer| vec![answer])
             }
@@ -78,11 +78,11 @@ impl Connection {
 }
 
 impl Keys {
-    /// Connects and authenticates. After `failed` attempts it begins with another address.
+    /// Connects and authenticates. After `failed` attempts it starts with a different address.
     async fn connect(&self, failed: u32) -> Result<Connection, Trouble> {
         let stream = Stream::connect(&self.endpoint, failed, false).await;
         let stream = stream.map_err(|error| trouble::of_connect(&error))?;
-        // Time is up when the session says so.
+        // The session enforces the timeout.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let (commands, task) = match stream {
             Stream::Plain(stream) => serve(&self.info, stream, config).await,
@@ -101,7 +101,7 @@ impl Keys {
         format!("{}{INDEX}", self.prefix)
     }
 
-    /// What `work` comes to, unless it takes too long.
+    /// The result of `work`, unless it takes too long.
     async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, Trouble>>,
@@ -187,7 +187,7 @@ impl Database for Keys {
     }
 }
 
-/// The keys as the sessions of one shard see them: each has its own connection.
+/// The keys as seen by the sessions of one shard, each of which has its own connection.
 struct ShardKeys(Rc<Keys>);
 
 impl Clients for ShardKeys {

@@ -22,15 +22,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// What differs between servers that speak RESP.
+/// The differences between servers that speak RESP.
 pub trait Flavor: Clone + Debug + PartialEq + 'static {
     /// What is known about the driver.
     const CARD: Card;
     /// How YCSB's command line asks for it.
     const BINDING: Binding;
-    /// The port, if an address has none.
+    /// The port to use if an address has none.
     const PORT: u16;
-    /// Keys are members of a sorted set, too, unless the address says otherwise.
+    /// Whether keys are also members of a sorted set, unless the address says otherwise.
     const INDEXED: bool;
 }
 
@@ -67,7 +67,7 @@ const WITHOUT_INDEX: &[OpKind] =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct RespPlan<F> {
-    /// The server's address without number, user or password.
+    /// The server's address without database number, user or password.
     pub server: String,
     /// The user to log in as.
     pub user: Option<String>,
@@ -76,10 +76,10 @@ pub struct RespPlan<F> {
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,
-    /// Any certificate is accepted.
+    /// Whether any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// What the client proves with who it is.
+    /// The client's proof of its identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_identity: Option<Identity>,
     /// The number of the database.
@@ -88,7 +88,7 @@ pub struct RespPlan<F> {
     /// Which keys are used: those of an existing database as they are, or those that begin with the
     /// name of a scratch database.
     pub database: DatabasePlan,
-    /// Keys are members of a sorted set, too, which scans need.
+    /// Whether keys are also members of a sorted set, which scans need.
     pub index: bool,
     #[serde(skip)]
     flavor: PhantomData<F>,
@@ -99,7 +99,7 @@ const fn is_first(number: &u32) -> bool {
     *number == 0
 }
 
-/// Settings apart from the address.
+/// Settings other than the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
@@ -259,7 +259,7 @@ impl<F: Flavor> RespPlan<F> {
     }
 }
 
-/// What a server says of itself.
+/// A server's information about itself.
 struct Greeting {
     name: String,
     version: String,
@@ -273,7 +273,7 @@ impl Keys {
         if told.as_deref().ok() != Some("PONG") {
             return Err(Trouble::new(Failure::Protocol, "no PONG to PING"));
         }
-        // Not every server of this protocol has it.
+        // Not every server of this protocol supports it.
         let info = connection.ask(&["INFO"]).await.unwrap_or_default();
         let info: String = ::redis::from_redis_value(info).unwrap_or_default();
         let line = |name: &str| {

@@ -1,4 +1,4 @@
-//! The driver with a small server of its own, and with peers that behave wrongly.
+//! The driver against a small server of its own, and against peers that misbehave.
 
 use super::RedisPlan;
 use super::hash::java_hash;
@@ -39,7 +39,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// The answer to one command; `None`: the connection is closed.
+    /// The answer to one command; `None` if the connection is closed.
     fn answer(&mut self, words: &[String]) -> Option<String> {
         let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
         let list = |items: Vec<String>| format!("*{}\r\n{}", items.len(), items.concat());
@@ -117,7 +117,7 @@ fn command(from: &mut impl std::io::BufRead) -> Option<Vec<String>> {
         .collect()
 }
 
-/// A server that keeps what it is told.
+/// A server that stores what it is given.
 fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<Kept>>::default());
@@ -137,7 +137,7 @@ fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
     (address, kept)
 }
 
-/// A peer that gives this answer to whatever comes, and closes the connection if it ends with `!`.
+/// A peer that answers this to anything, and closes the connection if the answer ends with `!`.
 fn liar(answer: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -168,7 +168,7 @@ async fn session(target: &Library, timeout_ms: u64) -> (LibrarySession, Rc<Shard
     (target.shard(context.clone()).await.unwrap().session(), context)
 }
 
-/// A session with a peer that is not looked at first.
+/// A session with a peer that was not checked first.
 async fn unseen(address: SocketAddr, timeout_ms: u64) -> (LibrarySession, Rc<ShardContext>) {
     let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
     session(&Library::new(plan.keys(&opening()).unwrap()), timeout_ms).await
@@ -237,7 +237,7 @@ async fn a_record_lives_and_dies_in_the_layout_of_ycsb() {
         assert_eq!(missing.result.err(), Some(Failure::NotFound), "{kind}");
         assert_eq!(document(s), "");
     }
-    // What nobody looks at is not made into a document.
+    // If nobody looks, no document is made.
     let mut pen = s.pen();
     pen.name().extend_from_slice(b"k1");
     s.prepare(&op(OpKind::Read), &mut pen);
@@ -337,9 +337,9 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
         (liar(":1\r\n"), "what answers at redis://HOST does not speak Redis's protocol"),
     ] {
         let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
-        let told = plan.open(&opening()).await.unwrap_err().to_string();
+        let message = plan.open(&opening()).await.unwrap_err().to_string();
         let start = wanted.replace("HOST", &address.to_string());
-        assert!(told.starts_with(&start), "{told}");
+        assert!(message.starts_with(&start), "{message}");
     }
 }
 
@@ -348,8 +348,8 @@ async fn a_node_of_a_cluster_is_refused() {
     let (address, kept) = server();
     kept.lock().unwrap().mode = "cluster";
     let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
-    let told = plan.open(&opening()).await.unwrap_err().to_string();
-    assert!(told.contains("a node of a cluster"), "{told}");
+    let message = plan.open(&opening()).await.unwrap_err().to_string();
+    assert!(message.contains("a node of a cluster"), "{message}");
 }
 
 #[test]
@@ -370,8 +370,8 @@ fn addresses_name_a_server_a_number_and_an_index() {
         "redis://u:pw@h?index=maybe",
         "redis://u:pw@h#f",
     ] {
-        let told = plan(wrong).unwrap_err().to_string();
-        assert!(told.starts_with("TARGET: ") && !told.contains("pw"), "{told}");
+        let message = plan(wrong).unwrap_err().to_string();
+        assert!(message.starts_with("TARGET: ") && !message.contains("pw"), "{message}");
     }
     let table = TargetAsked { database: Some("t".to_owned()), ..asked("redis://h") };
     assert!(RedisPlan::check(&table).unwrap_err().to_string().contains("a table other than"));

@@ -5,7 +5,7 @@ use crate::op::Failure;
 use ::redis::{ErrorKind, RedisError};
 use std::io;
 
-/// The failure that an error of the library is, with the words of the server.
+/// The failure that an error of the library amounts to, in the words of the server.
 pub(super) fn of(error: &RedisError) -> Trouble {
     let failure = match error.kind() {
         ErrorKind::AuthenticationFailed => Failure::Authentication,
@@ -22,13 +22,13 @@ pub(super) fn of(error: &RedisError) -> Trouble {
     Trouble::new(failure, reason)
 }
 
-/// The failure of a connection that was not made.
+/// The failure of a connection that could not be made.
 pub(super) fn of_connect(error: &io::Error) -> Trouble {
     let (failure, reason) = crate::net::Trouble::refused(error);
     Trouble { failure, reason }
 }
 
-/// What a refusal of the server means, by the word it begins with.
+/// The meaning of a refusal by the server, by its first word.
 fn of_code(code: &str, detail: &str) -> Failure {
     match code {
         "NOAUTH" | "WRONGPASS" => Failure::Authentication,
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use ::redis::{Value, parse_redis_value};
 
-    /// The failure that the server's refusal is.
+    /// The failure that the server's refusal amounts to.
     fn refused(line: &str) -> Trouble {
         let answer: Value = parse_redis_value(format!("{line}\r\n").as_bytes()).unwrap();
         of(&answer.extract_error().unwrap_err())

@@ -1,4 +1,4 @@
-//! How YCSB's command line names a class: it is given everything that was asked for.
+//! How YCSB's command line names a class, which is given everything that was asked for.
 
 use crate::properties::PropertyReader;
 use crate::{Binding, Bound};
@@ -14,7 +14,7 @@ pub(super) const BINDING: Binding = Binding {
     read,
 };
 
-/// A file that what the binding prints is appended to.
+/// A file to which the output of the binding is appended.
 const LOG: &str = "springload.log";
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {

@@ -1,15 +1,15 @@
-//! What goes over the wire to the Java process: frames, and texts in them. All numbers are
-//! big-endian. What comes is checked: a length that is not there is no length.
+//! What goes over the wire to the Java process: frames, and the texts in them. All numbers are
+//! big-endian. Whatever arrives is checked: no length is believed before its bytes are there.
 
 use crate::op::Failure;
 use std::ops::Range;
 
-/// The longest frame, in bytes, in both directions. The Java side has the same number for rows and
+/// The longest frame, in bytes, in both directions. The Java side uses the same number for rows and
 /// refuses longer requests.
 pub(super) const MOST: usize = 64_000_000;
-/// What the Java side puts around its rows, at most: the text of a failure for each record.
+/// The most that the Java side adds to its rows: the text of a failure for each record.
 pub(super) const ROOM: usize = 16_000_000;
-/// The bytes of each of the two keys.
+/// The length of each of the two keys, in bytes.
 pub(super) const KEY: usize = 16;
 
 /// Appends a text: its length and its bytes.
@@ -18,7 +18,7 @@ pub(super) fn put(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a number. What is too large for one makes the frame too long as well, which is refused.
+/// Appends a number. A number that is too large makes the frame too long as well, which is refused.
 pub(super) fn put_count(count: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
 }
@@ -98,13 +98,13 @@ pub(super) struct Answer {
 pub(super) enum Stored {
     /// The database has it.
     Yes,
-    /// The binding keeps it, to send it with others.
+    /// The binding keeps it, to send it together with others.
     Batched,
 }
 
 impl Answer {
-    /// Reads the answer to a request about `records` that has at most `most` rows, and keeps those
-    /// if `looks`. `None` if it is not one.
+    /// Reads the answer to a request about `records` that has at most `most` rows, and keeps the
+    /// rows if `looks`. `None` if it is not such an answer.
     pub(super) fn read(
         &mut self,
         frame: &[u8],
@@ -147,7 +147,7 @@ impl Answer {
     }
 }
 
-/// Appends a member of a JSON object, or begins it.
+/// Appends a member to a JSON object, or begins the object.
 fn member(name: &[u8], value: &[u8], row: &mut Vec<u8>) -> Option<()> {
     row.push(if row.is_empty() { b'{' } else { b',' });
     quote(name, row)?;
@@ -160,8 +160,8 @@ fn quote(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     serde_json::to_writer(out, &String::from_utf8_lossy(text)).ok()
 }
 
-/// What the number of a result means: a status of YCSB, by its place in the list of the Java side,
-/// or what only that reports. `None` if it means nothing.
+/// The meaning of a result's number: a status of YCSB, by its place in the list on the Java side,
+/// or one that only the Java side reports. `None` if it means nothing.
 const fn result(code: u8) -> Option<Result<Stored, Failure>> {
     Some(match code {
         0 => Ok(Stored::Yes),

@@ -1,4 +1,4 @@
-//! The binding's host: a Java process that is started for a run, and ends with it.
+//! The host of the binding: a Java process that is started for a run and ends with it.
 
 use super::frame::KEY;
 use super::plan::YcsbJavaPlan;
@@ -14,13 +14,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 /// How long Java may take to compile its side and start.
 const START: Duration = Duration::from_secs(60);
 
-/// Where the binding can be reached, and the keys of both sides.
+/// How to reach the binding, and the keys of both sides.
 #[derive(Clone, Debug)]
 pub(super) struct Door {
     pub(super) address: SocketAddr,
-    /// What a connection presents.
+    /// The key that a connection presents.
     pub(super) ours: [u8; KEY],
-    /// What is shown in return.
+    /// The key that is shown in return.
     pub(super) theirs: [u8; KEY],
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Host {
     /// The lines that it writes to stdout, until somebody waits for its end.
     told: Mutex<Option<UnboundedReceiver<String>>>,
     /// A connection without requests. Many bindings share a client among all DB objects, which ends
-    /// with the last of them; but stages follow each other, each with its own connections.
+    /// with the last of them; but consecutive stages each have their own connections.
     keeper: Mutex<Option<TcpStream>>,
 }
 
 impl Host {
-    /// Starts the process and opens the first connection, in `timeout`.
+    /// Starts the process and opens the first connection, within `timeout`.
     ///
     /// # Errors
     /// Why the binding cannot be used.
@@ -69,10 +69,11 @@ impl Host {
         Err(TargetError(format!("init of the binding {} failed: {why}", plan.class)))
     }
 
-    /// Ends the process after all its connections, each of which calls `DB.cleanup`.
+    /// Ends the process after all of its connections, each of which calls `DB.cleanup`.
     ///
     /// # Errors
-    /// When one of these calls failed, or the process ended before, or does not end in `timeout`.
+    /// If one of these calls failed, or the process ended before that, or does not end within
+    /// `timeout`.
     pub(super) async fn end(&self, timeout: Duration) -> Result<(), TargetError> {
         if let Some(ended) = self.ended() {
             return Err(TargetError(format!("{ended}, before the run did")));
@@ -101,7 +102,7 @@ impl Host {
         })
     }
 
-    /// How the process ended, if it does.
+    /// How the process ended, if it seems to be ending.
     pub(super) async fn end_of(&self) -> Option<String> {
         self.process.end_of().await
     }

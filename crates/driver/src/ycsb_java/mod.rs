@@ -1,5 +1,5 @@
 //! YCSB's Java bindings, unchanged: a Java process hosts one, with a thread and a `DB` object for
-//! each connection. `docs/ycsb-java.md` tells what is measured.
+//! each connection. `docs/ycsb-java.md` explains what is measured.
 
 mod binding;
 mod frame;
@@ -38,7 +38,7 @@ impl Target for YcsbJava {
         Ok(ShardOf { target: self.clone(), context })
     }
 
-    /// Nothing is removed, which bindings cannot do; but they clean up.
+    /// Removes nothing, since bindings cannot do that; but they clean up.
     async fn tear_down(&self) -> Result<bool, TargetError> {
         match &self.host {
             Some(host) => host.end(self.timeout).await.map(|()| false),

@@ -4,7 +4,7 @@ use super::frame::{MOST, put, put_count};
 use crate::op::{Failure, Fields, Op, OpKind, Pen, Token};
 use std::ops::Range;
 
-/// Names, fields, and the frame made of them.
+/// Names, fields, and the frame made from them.
 #[derive(Debug, Default)]
 pub struct JavaPen {
     /// Names, one after the other, and where each begins.
@@ -18,9 +18,9 @@ pub struct JavaPen {
     /// The names of wanted fields, as in the frame.
     wanted: Vec<u8>,
     wants: usize,
-    /// What is read will be looked at.
+    /// Whether what is read will be looked at.
     pub(super) looks: bool,
-    /// What is sent, with its length in front.
+    /// The frame to send, preceded by its length.
     pub(super) frame: Vec<u8>,
     /// Why it is not sent.
     pub(super) refused: Option<Failure>,
@@ -37,7 +37,7 @@ impl JavaPen {
             OpKind::Scan => (b's', 1),
             _ => (b'r', 1),
         };
-        // A second name is the end of a range, which YCSB's bindings do not have.
+        // A second name marks the end of a range, which YCSB's bindings do not support.
         if self.begins.len() != about {
             self.refused = Some(Failure::Rejected);
             return;

@@ -19,23 +19,23 @@ use std::time::Duration;
 /// The most bytes of properties.
 const MOST_PROPERTIES: usize = 1_000_000;
 
-/// A binding of YCSB and what it is given.
+/// A binding of YCSB, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct YcsbJavaPlan {
     /// Its Java class.
     pub class: String,
-    /// The table that operations are on.
+    /// The table on which operations work.
     pub table: String,
-    /// The class path; `None`: Java's own default, such as `CLASSPATH`.
+    /// The class path; `None` for Java's own default, such as `CLASSPATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class_path: Option<String>,
-    /// Arguments of Java, separated by spaces.
+    /// Arguments for Java, separated by spaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jvm_args: Option<String>,
-    /// A file that what Java writes is appended to.
+    /// A file to which the output of Java is appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// The properties that the binding is given. Those that may be secret are stored as `***`.
+    /// The properties passed to the binding. Those that may be secret are stored as `***`.
     #[serde(rename = "binding_properties", serialize_with = "without_secrets")]
     pub properties: BTreeMap<String, String>,
 }
@@ -52,7 +52,7 @@ fn without_secrets<S: Serializer>(
     }))
 }
 
-/// What YCSB's command line gives beside the address.
+/// What YCSB's command line gives in addition to the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
@@ -132,7 +132,7 @@ impl DriverPlan for YcsbJavaPlan {
             let Some((name, value)) = pair.split_once('=') else {
                 return Err(wrong("a property without =".to_owned()));
             };
-            // A + is a +, as in -XX:+UseG1GC.
+            // A + is a literal +, as in -XX:+UseG1GC.
             let [name, value] = [name, value].map(|it| percent_decode_str(it).decode_utf8());
             let (Ok(name), Ok(value)) = (name, value) else {
                 return Err(wrong("a property that is not UTF-8".to_owned()));
@@ -164,7 +164,7 @@ impl DriverPlan for YcsbJavaPlan {
 }
 
 impl YcsbJavaPlan {
-    /// Sets what a part of the address's query asks for.
+    /// Applies one parameter of the address's query.
     fn set(&mut self, name: &str, value: String) {
         match name {
             "cp" => self.class_path = Some(value),

@@ -1,4 +1,4 @@
-//! A Java process that runs the Java side: its start, what it writes, and its end. Knows nothing of
+//! A Java process that runs the Java side: its start, its output, and its end. Knows nothing about
 //! what is said on its connections.
 
 use super::frame::{put, put_count};
@@ -17,19 +17,19 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The Java side.
+/// The source of the Java side.
 const SOURCE: &str = include_str!("../../bridge/SpringloadBridge.java");
-/// The package of YCSB's classes, and what it was called up to release 0.16.
+/// The package of YCSB's classes, and its name up to release 0.16.
 const PACKAGES: [&str; 2] = ["site.ycsb.", "com.yahoo.ycsb."];
-/// How often a process that is to end is looked at, and for how long.
+/// How often a process that is ending is checked, and how many times.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOKS: u32 = 200;
-/// How much of its stderr is kept, in bytes, at the end.
+/// How many bytes at the end of its stderr are kept.
 const KEPT: usize = 16 * 1024;
-/// The longest line that is read from its stdout, in bytes.
+/// The longest line read from its stdout, in bytes.
 const LINE: u64 = 16 * 1024;
 
-/// A process. When it is dropped, it ends.
+/// A process. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
@@ -38,26 +38,26 @@ pub(super) struct Process {
     stderr: Option<Stderr>,
 }
 
-/// What it writes to stderr.
+/// The process's stderr.
 #[derive(Debug)]
 enum Stderr {
-    /// Its end, and who reads it.
+    /// The end of it, and the thread that reads it.
     Kept(Arc<Mutex<VecDeque<u8>>>, JoinHandle<()>),
-    /// A file, and what was in it before, in bytes. The process writes it itself, even if
+    /// A file, and its length in bytes before. The process writes to it directly, even if
     /// springload is gone.
     Log(File, u64),
 }
 
-/// Locks what a thread that panicked may have held.
+/// Locks a mutex even if a thread panicked while holding it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Process {
-    /// Starts Java. Also returns the lines that it writes to stdout.
+    /// Starts Java. Also returns a receiver of the lines that it writes to stdout.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub(super) fn start(
         plan: &YcsbJavaPlan,
     ) -> Result<(Self, UnboundedReceiver<String>), TargetError> {
@@ -74,7 +74,8 @@ impl Process {
             command.arg("-cp").arg(path);
         }
         command.args(plan.jvm_args.as_deref().unwrap_or_default().split_whitespace());
-        // A group of its own: Ctrl-C is for springload, which ends it in its own time.
+        // A separate process group: Ctrl-C is for springload, which ends the process in its own
+        // time.
         command.arg(source.file()).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let log = log.map(|Log { file, before, written }| {
@@ -100,7 +101,7 @@ impl Process {
             let stdin = stdin.clone();
             move || {
                 if let Some(to) = lock(&stdin).as_mut() {
-                    // If it is gone, its stderr says why.
+                    // If the process is gone, its stderr says why.
                     let _ = to.write_all(&config).and_then(|()| to.flush());
                 }
                 if let Some(stdout) = stdout {
@@ -111,19 +112,17 @@ impl Process {
         Ok((Self { child: Mutex::new(child), stdin, stderr }, told))
     }
 
-    /// Asks it to end.
     pub(super) fn close(&self) {
         drop(lock(&self.stdin).take());
     }
 
-    /// Waits until it has ended.
     pub(super) async fn wait(&self) {
         while matches!(lock(&self.child).try_wait(), Ok(None)) {
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// Ends it, whatever it is doing.
+    /// Kills it, whatever it is doing.
     pub(super) fn kill(&self) {
         let mut child = lock(&self.child);
         let _ = child.kill().and_then(|()| child.wait());
@@ -136,7 +135,7 @@ impl Process {
         Some(format!("the Java process ended ({status}){last}"))
     }
 
-    /// The same for a process that seems to be ending, with all that it wrote.
+    /// The same for a process that seems to be ending, including everything that it wrote.
     pub(super) async fn end_of(&self) -> Option<String> {
         for _ in 0..LOOKS {
             if self.ended().is_some() && self.stderr.as_ref().is_none_or(Stderr::is_whole) {
@@ -147,7 +146,7 @@ impl Process {
         self.ended()
     }
 
-    /// Why it has not told where it listens, after it closed its stdout.
+    /// Why it closed its stdout without saying where it listens.
     pub(super) async fn not_started(&self) -> String {
         let ended = self.end_of().await;
         let written = self.written();
@@ -170,7 +169,7 @@ impl Process {
 }
 
 impl Stderr {
-    /// Keeps the end of what comes.
+    /// Keeps the end of whatever arrives.
     fn keep(from: ChildStderr) -> Self {
         let kept = Arc::<Mutex<VecDeque<u8>>>::default();
         let reader = std::thread::spawn({
@@ -180,7 +179,7 @@ impl Stderr {
         Self::Kept(kept, reader)
     }
 
-    /// Nothing more will come, if the process has ended.
+    /// Whether nothing more will arrive, provided that the process has ended.
     fn is_whole(&self) -> bool {
         match self {
             Self::Kept(_, reader) => reader.is_finished(),
@@ -188,7 +187,7 @@ impl Stderr {
         }
     }
 
-    /// The end of it.
+    /// The end of the output.
     fn end(&self) -> Vec<u8> {
         match self {
             Self::Kept(kept, _) => lock(kept).iter().copied().collect(),
@@ -254,7 +253,7 @@ fn config(plan: &YcsbJavaPlan) -> Vec<u8> {
     frame
 }
 
-/// Passes on the lines of its stdout. When the first has come, its source is not needed any more.
+/// Passes on the lines of its stdout. Once the first has arrived, the source is no longer needed.
 fn listen(stdout: impl Read, source: &Source, tell: &UnboundedSender<String>) {
     let mut from = BufReader::new(stdout);
     let mut line = Vec::new();
@@ -266,7 +265,7 @@ fn listen(stdout: impl Read, source: &Source, tell: &UnboundedSender<String>) {
     }
 }
 
-/// Reads `from` to its end, of which it keeps the last part.
+/// Reads `from` to its end and keeps the last part.
 fn keep(mut from: impl Read, kept: &Mutex<VecDeque<u8>>) {
     let mut part = [0; 4 * 1024];
     while let Ok(count @ 1..) = from.read(&mut part) {
@@ -277,10 +276,10 @@ fn keep(mut from: impl Read, kept: &Mutex<VecDeque<u8>>) {
     }
 }
 
-/// The line of a stderr that tells most, behind a colon; nothing if there is none.
+/// The most telling line of a stderr, after a colon; nothing if there is none.
 fn last_words(stderr: &str) -> String {
     let lines: Vec<_> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    // Lines that begin like this only say that Java ends, behind one that says why.
+    // Lines that begin like this only say that Java ends; an earlier line says why.
     let ends = |line: &str| line.starts_with("Error: ");
     let thrown = |line: &str| (line.contains("Exception") || line.contains("Error")) && !ends(line);
     let told = (lines.iter().find(|line| line.contains(" error: ")))
@@ -292,7 +291,7 @@ fn last_words(stderr: &str) -> String {
     })
 }
 
-/// The Java side in a folder of its own, which only this user can read, until it is removed.
+/// The Java side in its own folder, which only this user can read, until it is removed.
 #[derive(Debug)]
 struct Source(PathBuf);
 
@@ -300,7 +299,7 @@ impl Source {
     fn write(class: &str) -> io::Result<Self> {
         let name = format!("springload-{}-{}", std::process::id(), wall_ns());
         let folder = std::env::temp_dir().join(name);
-        // An error if it exists: somebody else might own it.
+        // Fails if it exists: somebody else might own it.
         DirBuilder::new().mode(0o700).create(&folder)?;
         let source = Self(folder);
         let [now, before] = PACKAGES;

@@ -1,4 +1,4 @@
-//! One connection: a frame goes, and a frame comes back.
+//! One connection: one frame goes out, and one frame comes back.
 
 use super::frame::{Answer, KEY, MOST, Parts, ROOM, Stored};
 use super::host::{Door, Host};
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 /// The longest greeting, in bytes: a key and the text of an exception.
 const GREETING: usize = 1_000_000;
 
-/// A connection to the Java process, and so to a `DB` object.
+/// A connection to the Java process, and thus to a `DB` object.
 #[derive(Debug)]
 pub struct JavaSession {
     door: Door,
@@ -25,7 +25,7 @@ pub struct JavaSession {
     pub(super) stream: Option<TcpStream>,
     /// Consecutive failed attempts to connect.
     failed: u32,
-    /// Why the last connection was not made, by the binding or the system.
+    /// Why the last connection was not made, according to the binding or the system.
     refusal: Option<(Failure, String)>,
     frame: Vec<u8>,
     answer: Answer,
@@ -35,11 +35,11 @@ pub struct JavaSession {
     unsolicited: u64,
 }
 
-/// Presents the key on a new connection. The result is an error if that did not work, or the text
-/// of the exception if `DB.init` failed.
+/// Presents the key on a new connection. The result is an error if that did not work; the inner
+/// error is the text of the exception if `DB.init` failed.
 ///
 /// # Errors
-/// When the peer cannot be reached, or does not show its key.
+/// If the peer cannot be reached, or does not show its key.
 pub(super) async fn greet(
     mut stream: TcpStream,
     door: &Door,
@@ -62,7 +62,7 @@ pub(super) async fn greet(
     }
 }
 
-/// The frame in `read`, if all of it has come.
+/// The frame in `read`, if all of it has arrived.
 fn whole(read: &[u8], most: usize) -> Result<Option<&[u8]>, Failure> {
     let Some((length, frame)) = read.split_first_chunk() else { return Ok(None) };
     match u32::from_be_bytes(*length) as usize {
@@ -89,7 +89,7 @@ impl JavaSession {
         }
     }
 
-    /// Drops a connection that the peer has closed, or on which it sent something unasked.
+    /// Drops a connection that the peer has closed, or on which it sent something unsolicited.
     fn look(&mut self) {
         let Some(stream) = &self.stream else { return };
         match stream.try_read(&mut [0; 16]) {
@@ -174,7 +174,7 @@ impl Session for JavaSession {
                 None
             }
             Some(Err(error)) => {
-                // It may be about to end: then it soon is known how.
+                // The process may be about to end, in which case it will soon be known how.
                 let host = self.host.as_ref().filter(|_| self.failed == 0);
                 let ended = match host {
                     Some(host) => host.end_of().await,
@@ -218,7 +218,7 @@ impl Session for JavaSession {
         });
         let changes = !matches!(op.kind, OpKind::Read | OpKind::Scan);
         let result = result.map_err(|failure| match failure {
-            // It is not known whether it was carried out.
+            // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => Failure::Unanswered,
             Failure::Connect => self.refusal.as_ref().map_or(failure, |it| it.0),
             other => other,

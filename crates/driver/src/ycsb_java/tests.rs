@@ -1,4 +1,5 @@
-//! The driver with peers that answer in place of the Java process; `tests/java` has the real one.
+//! The driver against peers that answer in place of the Java process; `tests/java` has the real
+//! one.
 
 use super::frame::{KEY, put, put_count};
 use super::*;
@@ -54,11 +55,11 @@ fn answer(inside_ns: u64, results: &[(u8, &str)], rows: &[&[(&str, &str)]]) -> V
 }
 
 /// A peer that greets each connection with `greeting`, then gives `answer` to each request, and
-/// closes the connection after it if `closes`. Returns the requests that it got, too.
+/// closes the connection after it if `closes`. Also returns the requests that it got.
 fn peer(greeting: Vec<u8>, answer: Vec<u8>, closes: bool) -> (SocketAddr, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = channel();
+    let (tell, arrived) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream: TcpStream = stream.unwrap();
@@ -79,7 +80,7 @@ fn peer(greeting: Vec<u8>, answer: Vec<u8>, closes: bool) -> (SocketAddr, Receiv
             }
         }
     });
-    (address, told)
+    (address, arrived)
 }
 
 fn session(address: SocketAddr, timeout_ms: u64) -> (JavaSession, Rc<ShardContext>) {
@@ -126,11 +127,11 @@ async fn answered(op: Op, documents: &[(&str, &'static str)], answer: Vec<u8>) -
 
 #[tokio::test]
 async fn a_request_has_the_parts_that_the_java_side_reads() {
-    let (address, told) = peer(greeting(THEIRS, ""), answer(1, &[(0, "")], &[]), false);
+    let (address, arrived) = peer(greeting(THEIRS, ""), answer(1, &[(0, "")], &[]), false);
     let (mut session, _context) = session(address, 5_000);
     let ask = async |session: &mut _, op, documents: &[(&str, &'static str)]| {
         assert!(carry_out(session, op, documents).await.0.result.is_ok());
-        told.recv().unwrap()
+        arrived.recv().unwrap()
     };
     let numbers = |all: &[u32]| all.iter().flat_map(|it| it.to_be_bytes()).collect::<Vec<_>>();
     let text = |text: &str| [&numbers(&[text.len() as u32])[..], text.as_bytes()].concat();
@@ -249,7 +250,7 @@ async fn what_a_peer_does_wrong_is_told_by_its_class() {
     let inner = framed(&[&ok[4..], b"x"].concat());
     let mut miscounted = ok.clone();
     miscounted[15] = 2;
-    // A row whose field is said to have 4 GB.
+    // A row with a field whose length is given as 4 GB.
     let mut huge = answer(1, &[(0, "")], &[row]);
     let place = huge.len() - 10;
     huge[place..place + 4].copy_from_slice(&[255; 4]);
@@ -294,13 +295,13 @@ async fn a_peer_that_does_not_show_its_key_gets_no_request() {
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "not the Java process"),
         (greeting(THEIRS, "a.B: no"), "init of the binding failed: a.B: no"),
     ] {
-        let (address, told) = peer(greeting, answer(1, &[(0, "")], &[]), false);
+        let (address, arrived) = peer(greeting, answer(1, &[(0, "")], &[]), false);
         let (mut session, _context) = session(address, 5_000);
         let (outcome, _) = carry_out(&mut session, op(OpKind::Create), &[("a", "{}")]).await;
         assert_eq!(outcome.result.err(), Some(Failure::Connect));
         assert_eq!(outcome.wire.requests, Some(0));
         assert_eq!(session.reason(Failure::Connect).unwrap().reason, reason);
-        assert!(told.try_recv().is_err());
+        assert!(arrived.try_recv().is_err());
     }
 }
 
@@ -334,7 +335,7 @@ async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
 
 #[tokio::test]
 async fn a_range_with_an_end_and_a_frame_too_long_are_not_sent() {
-    let (address, told) = peer(greeting(THEIRS, ""), answer(1, &[(0, "")], &[]), false);
+    let (address, arrived) = peer(greeting(THEIRS, ""), answer(1, &[(0, "")], &[]), false);
     let (mut session, _context) = session(address, 5_000);
     let range = Op { limit: 5, ..op(OpKind::Read) };
     let (outcome, _) = carry_out(&mut session, range, &[("a", ""), ("z", "")]).await;
@@ -343,7 +344,7 @@ async fn a_range_with_an_end_and_a_frame_too_long_are_not_sent() {
     pen.name().resize(super::frame::MOST, b'a');
     pen.spell(&op(OpKind::Read));
     assert_eq!(pen.refused, Some(Failure::TooLarge));
-    assert!(told.try_recv().is_err());
+    assert!(arrived.try_recv().is_err());
 }
 
 #[test]
@@ -362,9 +363,9 @@ fn an_address_has_a_class_and_properties() {
     let bare = YcsbJavaPlan::check(&TargetAsked::at("ycsb-java:Db")).unwrap();
     assert_eq!((bare.table.as_str(), bare.class_path), ("usertable", None));
     for wrong in ["", "//h:1", "a..b", "a.1b", "a b", "a?x", "a?x=%ff", "a/b"] {
-        let told =
+        let message =
             YcsbJavaPlan::check(&TargetAsked::at(&format!("ycsb-java:{wrong}"))).unwrap_err();
-        assert!(told.to_string().starts_with("TARGET: "), "{wrong}: {told}");
+        assert!(message.to_string().starts_with("TARGET: "), "{wrong}: {message}");
     }
     assert!(YcsbJavaPlan::check(&TargetAsked::at("ycsb-java")).is_err());
 }

@@ -1,5 +1,5 @@
-//! What is checked before a request's body is read. Here CouchDB refuses without reading the body,
-//! and closes the connection if there was one.
+//! Checks before a request's body is read. Here CouchDB refuses without reading the body, and
+//! closes the connection if there was one.
 
 use std::net::IpAddr;
 

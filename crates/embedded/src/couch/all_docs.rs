@@ -30,10 +30,9 @@ impl From<&Value> for Bound {
     }
 }
 
-/// The parameters that are JSON.
+/// The parameters whose values are JSON.
 const KEYS: [&str; 6] = ["key", "keys", "startkey", "start_key", "endkey", "end_key"];
 
-/// The request.
 #[derive(Debug, Default)]
 struct Listing {
     keys: Option<Vec<Value>>,
@@ -53,7 +52,7 @@ impl Listing {
             let value = match serde_json::from_str(text) {
                 Ok(value) => value,
                 Err(_) if KEYS.contains(&name) => return Err(Refusal::INVALID_JSON),
-                // Refused below if it is meant as a number or a flag.
+                // Refused below if it is supposed to be a number or a flag.
                 Err(_) => Value::Null,
             };
             parameters.insert(name.to_owned(), value);

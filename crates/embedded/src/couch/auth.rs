@@ -29,9 +29,9 @@ const LOCK_OUT_NS: Nanos = 300 * SECOND_NS;
 /// Who sent a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The user's name; `None` is an anonymous request.
+    /// The user's name; `None` for an anonymous request.
     pub(crate) name: Option<String>,
-    /// How it was authenticated: `cookie` or `default`.
+    /// How the user was authenticated: `cookie` or `default`.
     pub(crate) proof: Option<&'static str>,
     /// Whether everything is allowed.
     pub(crate) admin: bool,
@@ -53,7 +53,8 @@ pub(crate) struct Auth {
 struct Admin {
     name: String,
     password: String,
-    /// The complete header with the right credentials, so that a request takes one comparison.
+    /// The complete header with the right credentials, so that checking a request takes one
+    /// comparison.
     basic: String,
 }
 
@@ -65,7 +66,7 @@ struct Guarded {
 }
 
 impl Auth {
-    /// With this admin, or with none: then everybody is an admin. Cookies are valid for
+    /// With this admin, or with none, in which case everybody is an admin. Cookies are valid for
     /// `session_ns`.
     pub(crate) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         let admin = admin.map(|(name, password)| Admin {
@@ -139,7 +140,7 @@ impl Auth {
         self.admin.as_ref().is_some_and(|admin| admin.name == name && admin.password == password)
     }
 
-    /// Counts failures by user and peer; a lock-out also refuses the right password.
+    /// Counts failures by user and peer. During a lock-out, the right password is refused, too.
     fn judge(&self, name: &str, peer: IpAddr, right: bool) -> Result<(), Refusal> {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         if right && guarded.failures.is_empty() {

@@ -31,7 +31,7 @@ struct Wanted {
     rev: Option<String>,
 }
 
-/// Reads a body, which must be an object; any other type error means that `docs` is not an array.
+/// Parses a body, which must be an object; any other type error means that `docs` is not an array.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     let object = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     serde_json::from_slice(body).map_err(|error| match (error.is_data(), object) {
@@ -41,8 +41,8 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     })
 }
 
-/// `POST /db/_bulk_docs`. An invalid document refuses the whole request, as in CouchDB; a conflict
-/// affects only its row.
+/// `POST /db/_bulk_docs`. One invalid document makes it refuse the whole request, as in CouchDB; a
+/// conflict affects only its own row.
 pub(crate) fn bulk_docs(call: &Call<'_>, database: &Database) -> Result<Reply, Refusal> {
     let request: BulkDocs = read(call.body)?;
     let drafts = request.docs.ok_or(Refusal::NO_DOCS)?;

@@ -1,4 +1,4 @@
-//! `_changes`: updates since a sequence, at once or as a feed.
+//! `_changes`: updates since a sequence number, at once or as a feed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +25,6 @@ enum Kind {
     Continuous,
 }
 
-/// The request.
 #[derive(Clone, Debug)]
 struct Feed {
     kind: Kind,
@@ -35,7 +34,7 @@ struct Feed {
     descending: bool,
     heartbeat: Option<Duration>,
     timeout: Duration,
-    /// Only these documents.
+    /// If set, only these documents are reported.
     only: Option<HashSet<String>>,
 }
 
@@ -203,7 +202,7 @@ async fn serve(
                     out.push(b'\n');
                 } else {
                     feed.write_end(&mut database.lock(), &mut out);
-                    // If the other side is gone, nothing is lost.
+                    // If the reader is gone, nothing is lost.
                     let _ = sender.send(out.into()).await;
                     return;
                 }

@@ -1,4 +1,5 @@
-//! One connection to the stand-in: requests and answers through hyper, with the faults of each.
+//! One connection to the stand-in: requests and answers go through hyper, with the faults due for
+//! each.
 
 use std::io;
 use std::net::IpAddr;
@@ -23,7 +24,7 @@ use crate::counters::count;
 use crate::turnstile::{Gate, Turnstile};
 use crate::wire::{After, Shared, Wire, play};
 
-/// Serves a connection to its end; `number` gives it its own random draws.
+/// Serves a connection until it ends; `number` gives it its own random draws.
 pub(crate) async fn serve(
     shared: Arc<SharedState>,
     gate: Arc<Gate>,
@@ -34,7 +35,7 @@ pub(crate) async fn serve(
     let peer = peer.ip();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(gate.patience());
-    // A client which closes the connection is not an error here.
+    // A client that closes the connection is not an error here.
     if gate.is_open() {
         let patience = gate.patience();
         let service =
@@ -62,10 +63,10 @@ struct Connection {
 }
 
 impl Connection {
-    /// Answers one request, and does to its answer what is due.
+    /// Answers one request, applying the fault that is due to the answer.
     ///
     /// # Errors
-    /// When the connection cannot be used any more, or is to be ended.
+    /// If the connection can no longer be used, or is meant to end.
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<ReplyBody>> {
         self.stream.mute(false);
         let read = self.clock.now();
@@ -74,7 +75,7 @@ impl Connection {
         if service::is_exempt(&request) {
             return serve(request).await.map_err(io::Error::other);
         }
-        // One request at a time: nobody else wants it.
+        // One request at a time: nobody else wants the lock.
         let mut turnstile = self.turnstile.lock().await;
         let is_head = request.method() == Method::HEAD;
         let fault = turnstile.fault(read);
@@ -98,7 +99,7 @@ impl Connection {
             std::future::pending::<()>().await;
         }
         let sent = match fault {
-            // A feed has no end to do something to.
+            // A feed has no end to which anything could be done.
             Some(Fault::Wire(wire)) if !matches!(answer.body(), ReplyBody::Feed(_)) => {
                 self.send(wire, answer, is_head).await
             }
@@ -108,7 +109,7 @@ impl Connection {
         sent
     }
 
-    /// Sends an answer in place of hyper, which is left to believe that it did.
+    /// Sends an answer in place of hyper, which is led to believe that it did so.
     async fn send(
         &self,
         wire: Wire,

@@ -1,4 +1,4 @@
-//! Parses a document: separates the special members from the rest, which stays as it was sent.
+//! Parses a document: separates the special members from the rest, which is kept as sent.
 //!
 //! One pass over the bytes, without a tree of values: the stand-in spends most of its time here.
 
@@ -41,16 +41,16 @@ impl NewDocument {
     /// Parses one document.
     ///
     /// # Errors
-    /// What CouchDB would say about these bytes.
+    /// The error that CouchDB would give for these bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let draft: Self = serde_json::from_slice(bytes).map_err(|_| Refusal::INVALID_JSON)?;
         draft.sound()
     }
 
-    /// The document, unless it has a fault.
+    /// The document, unless it cannot be stored.
     ///
     /// # Errors
-    /// The fault.
+    /// Why it cannot be stored.
     pub(crate) fn sound(self) -> Result<Self, Refusal> {
         match self.fault {
             Some(fault) => Err(fault),

@@ -13,7 +13,6 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a whole number.
 pub(crate) fn write_number(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

@@ -1,11 +1,11 @@
 //! Document ids in order, with ranks: a list of short sorted lists of ordinals.
 //!
-//! Four bytes per document; finding a range or its offset does not go through all of them.
+//! Four bytes per document; finding a range or its offset does not visit every document.
 
 /// Ordinals per block before it is split.
 const BLOCK: usize = 512;
 
-/// Ordinals of documents in the order of their ids; the ids are looked up by the caller's `name`.
+/// Ordinals of documents in the order of their ids, which are looked up with the caller's `name`.
 #[derive(Debug, Default)]
 pub(crate) struct Ordered {
     blocks: Vec<Vec<u32>>,
@@ -18,7 +18,6 @@ impl Ordered {
         Self { blocks: ordinals.chunks(BLOCK / 2).map(<[u32]>::to_vec).collect() }
     }
 
-    /// How many ordinals there are.
     pub(crate) fn len(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum()
     }
@@ -37,7 +36,6 @@ impl Ordered {
         }
     }
 
-    /// Removes an ordinal.
     pub(crate) fn remove<'a>(&mut self, ordinal: u32, name: impl Fn(u32) -> &'a str) {
         let Some((index, position)) = self.locate(name(ordinal), &name) else { return };
         let block = &mut self.blocks[index];

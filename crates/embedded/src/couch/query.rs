@@ -2,23 +2,22 @@
 
 use super::reply::Refusal;
 
-/// Decoded pairs in the order they were sent.
+/// Decoded pairs, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the part after the question mark.
+    /// Parses the part after the question mark.
     pub(crate) fn parse(text: Option<&str>) -> Self {
         let Some(text) = text else { return Self::default() };
         Self(url::form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// All pairs.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The first value of this name.
+    /// The first value with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.pairs().find_map(|(key, value)| (key == name).then_some(value))
     }
@@ -31,7 +30,7 @@ impl Query {
     /// A whole number, if there is one.
     ///
     /// # Errors
-    /// When it is not a whole number.
+    /// If it is not a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
         self.get(name).map(|text| text.parse().map_err(|_| Refusal::BAD_PARAMETER)).transpose()
     }

@@ -21,13 +21,12 @@ use crate::catalogue::{LOCKED_OUT, Refused};
 const SERVER_NAME: &str =
     concat!("springload-stand-in/", env!("CARGO_PKG_VERSION"), " (CouchDB API)");
 
-/// Bytes per chunk of an answer which CouchDB sends chunked.
+/// Bytes per chunk of an answer that CouchDB sends chunked.
 const CHUNK_BYTES: usize = 8 * 1024;
 
 /// An error answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The HTTP status.
     pub(crate) status: u16,
     /// The value of `error`.
     pub(crate) error: &'static str,
@@ -123,12 +122,12 @@ pub(crate) enum ReplyBody {
     Whole(Option<Bytes>),
     /// Known at once; sent in chunks, as CouchDB sends lists.
     Chunks(VecDeque<Bytes>),
-    /// Made while it is sent: a feed.
+    /// Generated while it is sent: a feed.
     Feed(mpsc::Receiver<Bytes>),
 }
 
 impl ReplyBody {
-    /// Cuts a list into chunks.
+    /// Splits a list into chunks.
     pub(crate) fn chunked(bytes: Vec<u8>) -> Self {
         let mut rest = Bytes::from(bytes);
         let mut chunks = VecDeque::with_capacity(rest.len() / CHUNK_BYTES + 1);
@@ -174,7 +173,6 @@ impl Body for ReplyBody {
 /// An answer before it becomes HTTP.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// The HTTP status.
     pub(crate) status: u16,
     /// What follows the headers.
     pub(crate) payload: ReplyBody,
@@ -192,7 +190,7 @@ impl Reply {
         Self { status, payload, headers: Vec::new() }
     }
 
-    /// The same with `ETag: "rev"`.
+    /// The answer with `ETag: "rev"`.
     pub(crate) fn etag(self, rev: Rev) -> Self {
         let mut value = vec![b'"'];
         rev.write(&mut value);
@@ -200,22 +198,22 @@ impl Reply {
         self.header(ETAG, value)
     }
 
-    /// The same with `Location`.
+    /// The answer with `Location`.
     pub(crate) fn location(self, path: String) -> Self {
         self.header(LOCATION, path.into_bytes())
     }
 
-    /// The same with `Set-Cookie`.
+    /// The answer with `Set-Cookie`.
     pub(crate) fn cookie(self, cookie: String) -> Self {
         self.header(SET_COOKIE, cookie.into_bytes())
     }
 
-    /// The same with `Allow`.
+    /// The answer with `Allow`.
     pub(crate) fn allow(self, methods: &'static str) -> Self {
         self.header(ALLOW, methods.as_bytes().to_vec())
     }
 
-    /// The same, and the connection closes after it.
+    /// The answer, after which the connection closes.
     pub(crate) fn close(self) -> Self {
         self.header(CONNECTION, b"close".to_vec())
     }
@@ -228,7 +226,6 @@ impl Reply {
         self
     }
 
-    /// The HTTP answer.
     pub(crate) fn into_response(self) -> Response<ReplyBody> {
         let mut response = Response::new(self.payload);
         *response.status_mut() =

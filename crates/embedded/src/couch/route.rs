@@ -1,4 +1,4 @@
-//! Parses a request's path, and knows the methods of what it names.
+//! Parses a request's path, and knows which methods the place it names supports.
 
 use std::borrow::Cow;
 
@@ -43,12 +43,11 @@ pub(crate) enum Within {
     Compact,
     /// A document, by its id
     Document(String),
-    /// What the stand-in does not support: attachments, views and more
+    /// Anything the stand-in does not support: attachments, views and more
     Unknown,
 }
 
 impl Place {
-    /// Reads a path.
     pub(crate) fn parse(path: &str) -> Self {
         let path = path.trim_start_matches('/');
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -63,8 +62,8 @@ impl Place {
         }
     }
 
-    /// The status of an answer to a write that was carried out, but not by a quorum of nodes. For
-    /// all others it is `status`.
+    /// The status of the answer to a write that was carried out, but not by a quorum of nodes. For
+    /// any other request it is `status`.
     pub(crate) fn accepted(&self, method: &Method, status: u16) -> u16 {
         let Self::In(_, within) = self else { return status };
         let writes = match within {
@@ -77,7 +76,7 @@ impl Place {
         if writes && matches!(status, 200 | 201) { 202 } else { status }
     }
 
-    /// Its methods, separated by commas.
+    /// The methods it supports, separated by commas.
     pub(crate) fn methods(&self) -> &'static str {
         match self {
             Self::Root | Self::Up | Self::Uuids | Self::AllDbs | Self::Counters => "GET,HEAD",

@@ -29,7 +29,7 @@ const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Answers one request.
 ///
 /// # Errors
-/// When the body cannot be read to its end: the connection cannot be used any more.
+/// If the body cannot be read to its end: the connection can no longer be used.
 pub(crate) async fn serve(
     shared: Arc<SharedState>,
     (peer, patience): (IpAddr, Duration),
@@ -71,10 +71,10 @@ pub(crate) async fn serve(
     Ok(send(&shared.tally, &place, reply))
 }
 
-/// Refuses a request, without carrying it out.
+/// Refuses a request without carrying it out.
 ///
 /// # Errors
-/// When the body cannot be read to its end: the connection cannot be used any more.
+/// If the body cannot be read to its end: the connection can no longer be used.
 pub(crate) async fn refuse(
     shared: &SharedState,
     patience: Duration,
@@ -89,7 +89,7 @@ pub(crate) async fn refuse(
     Ok(send(&shared.tally, &place, reply))
 }
 
-/// Whether faults do not apply to a request: the counters can always be read.
+/// Whether a request is exempt from faults, as the counters can always be read.
 pub(crate) fn is_exempt(request: &Request<Incoming>) -> bool {
     Place::parse(request.uri().path()) == Place::Counters
 }

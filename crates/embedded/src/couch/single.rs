@@ -17,10 +17,10 @@ use crate::counters::{Tally, count};
 const UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// Refuses ids which CouchDB reserves.
+/// Refuses ids that CouchDB reserves.
 ///
 /// # Errors
-/// When the id is one of them, or empty.
+/// If the id is reserved or empty.
 pub(crate) fn check_id(id: &str) -> Result<(), Refusal> {
     if id.is_empty() {
         return Err(Refusal::ID_EMPTY);
@@ -121,11 +121,11 @@ fn write(
     };
     let status = if call.method == Method::PUT && deleted { 200 } else { 201 };
     let reply = written(call, status, id, rev);
-    // CouchDB has no sequence for what has not been written yet.
+    // CouchDB has no sequence number for something that has not been written yet.
     Ok(if reply.status == 202 { reply } else { reply.location(call.url(&path)) })
 }
 
-/// The answer to a write. `?batch=ok` gets no revision, as CouchDB has none by then.
+/// The answer to a write. `?batch=ok` gets no revision, since CouchDB has none at that point.
 fn written(call: &Call<'_>, status: u16, id: &str, rev: Rev) -> Reply {
     let mut body = Vec::with_capacity(id.len() + 80);
     body.extend_from_slice(b"{\"ok\":true,\"id\":");
@@ -150,7 +150,7 @@ fn tally(tally: &Tally, change: Change) {
     });
 }
 
-/// The revision that an edit is based on: in its body, in the query or in `If-Match`; they must not
+/// The revision that an edit is based on, from its body, the query or `If-Match`, which must not
 /// differ.
 fn based_on(call: &Call<'_>, body: Option<Rev>) -> Result<Option<Rev>, Refusal> {
     let query = query_rev(call)?;

@@ -22,15 +22,12 @@ use crate::lies::Liar;
 use crate::nodes::Quorum;
 use crate::turnstile::Gate;
 
-/// The version of the API.
 const API_VERSION: &str = "3.5.0";
 
 /// The state shared by all serving threads.
 #[derive(Debug)]
 pub(crate) struct SharedState {
-    /// The counters.
     pub(crate) tally: Tally,
-    /// Authentication.
     pub(crate) auth: Auth,
     databases: RwLock<BTreeMap<String, Arc<Database>>>,
     gate: Arc<Gate>,
@@ -42,17 +39,12 @@ pub(crate) struct SharedState {
 
 /// One complete request.
 pub(crate) struct Call<'a> {
-    /// The server.
     pub(crate) shared: &'a SharedState,
-    /// The method.
     pub(crate) method: &'a Method,
     /// The path as sent.
     pub(crate) path: &'a str,
-    /// The headers.
     pub(crate) headers: &'a HeaderMap,
-    /// The query.
     pub(crate) query: &'a Query,
-    /// The body.
     pub(crate) body: &'a [u8],
     /// Who sent it.
     pub(crate) identity: &'a Identity,
@@ -90,18 +82,18 @@ impl SharedState {
     /// The database with this name.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub(crate) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name).cloned().ok_or(Refusal::NO_DATABASE)
     }
 
-    /// Who decides on the lies about a new database.
+    /// The liar that decides on lies about a new database.
     fn liar(&self) -> Option<Liar> {
         self.gate.faults().lie().then(|| Liar::new(Arc::clone(&self.gate)))
     }
 
-    /// A new id: 26 digits of this server and 6 that count up, as in CouchDB's sequential
+    /// A new id: 26 digits for this server and 6 that count up, as in CouchDB's sequential
     /// algorithm.
     pub(crate) fn uuid(&self) -> String {
         let number = self.uuids.fetch_add(1, Ordering::Relaxed);
@@ -240,7 +232,7 @@ fn read_log_in(call: &Call<'_>) -> Result<LogIn, Refusal> {
     Ok(LogIn { name, password: get("password").unwrap_or_default() })
 }
 
-/// Whether the request is declared to be JSON.
+/// Whether the request declares its body to be JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = value.and_then(|value| value.split(';').next()).unwrap_or("").trim();

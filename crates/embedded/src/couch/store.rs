@@ -20,22 +20,22 @@ pub(crate) struct Entry {
     pub(crate) rev: Rev,
     /// Whether that revision is a tombstone.
     pub(crate) deleted: bool,
-    /// The number of the update which made it.
+    /// The number of the update that created it.
     pub(crate) seq: u64,
     /// The members without `_id`, `_rev` and `_deleted`, without braces.
     pub(crate) body: Box<str>,
-    /// The revision before, with its members, if there are lies about old revisions.
+    /// The previous revision with its members, if there are lies about old revisions.
     old: Option<Box<(Rev, Box<str>)>>,
 }
 
 /// What a write did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A document which did not exist, or was deleted.
+    /// Created a document that did not exist, or was deleted.
     Created,
-    /// A new revision of a live document.
+    /// Stored a new revision of a live document.
     Updated,
-    /// A tombstone.
+    /// Stored a tombstone.
     Deleted,
 }
 
@@ -60,11 +60,10 @@ pub(crate) struct Edit {
     pub(crate) body: Box<str>,
 }
 
-/// The edit was based on another revision than the winning one.
+/// The edit was based on a revision other than the winning one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict;
 
-/// A database.
 #[derive(Debug)]
 pub(crate) struct Database {
     state: Mutex<State>,
@@ -80,7 +79,7 @@ impl Database {
 
     /// Its state, locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // At worst, a request that panics leaves its own edit undone.
+        // A request that panics leaves, at worst, its own edit undone.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +90,7 @@ impl Database {
         }
     }
 
-    /// Ends the open feeds: the database was deleted.
+    /// Ends the open feeds, because the database was deleted.
     pub(crate) fn retire(&self) {
         self.lock().retired = true;
         self.updates.send_replace(u64::MAX);
@@ -116,9 +115,9 @@ pub(crate) struct State {
     /// Updates in order, including stale ones; created on first use, then kept up to date.
     log: Option<Vec<(u64, u32)>>,
     liar: Option<Liar>,
-    /// Documents to be restored: when, as the number of an update, the id, and what it was.
+    /// Documents to be restored: after which update, the id, and the former revision and members.
     undone: VecDeque<(u64, Box<str>, Rev, Box<str>)>,
-    /// Edits to be carried out: when, as the number of a write, the id, the revision and the edit.
+    /// Edits still to be carried out: after which write, the id, the revision and the edit.
     late: VecDeque<(u64, Box<str>, Rev, Edit)>,
     /// Writes that were acknowledged.
     acknowledged: u64,
@@ -130,12 +129,12 @@ impl State {
         self.docs.get(id)
     }
 
-    /// Live documents.
+    /// The number of live documents.
     pub(crate) fn live(&self) -> u64 {
         self.live
     }
 
-    /// Tombstones.
+    /// The number of tombstones.
     pub(crate) fn dead(&self) -> u64 {
         self.docs.len() as u64 - self.live
     }
@@ -145,7 +144,7 @@ impl State {
         self.seq
     }
 
-    /// Bytes of ids and bodies.
+    /// The bytes of all ids and bodies.
     pub(crate) fn bytes(&self) -> u64 {
         self.body_bytes
     }
@@ -156,10 +155,10 @@ impl State {
     }
 
     /// Applies an edit under CouchDB's rules: it must name the winning revision, or none if there
-    /// is no document; to replace a tombstone, a live document needs no revision.
+    /// is no document; a live document may replace a tombstone without a revision.
     ///
     /// # Errors
-    /// When it names another revision.
+    /// If it names another revision.
     pub(crate) fn edit(&mut self, id: &str, edit: Edit) -> Result<(Rev, Change), Conflict> {
         let index = self.docs.get_index_of(id);
         let current = index.map(|index| &self.docs[index]);
@@ -192,7 +191,7 @@ impl State {
         Ok((rev, change))
     }
 
-    /// Lends out who decides on the lies, for as long as documents are read.
+    /// Lends out the liar while documents are being read.
     pub(crate) fn take_liar(&mut self) -> Option<Liar> {
         self.liar.take()
     }
@@ -206,12 +205,12 @@ impl State {
         self.liar.as_mut().is_some_and(|liar| liar.tells(lie))
     }
 
-    /// Whether an edit is acknowledged, but not carried out.
+    /// Whether an edit is acknowledged but not carried out.
     fn drops(&mut self, edit: &Edit) -> bool {
         self.tells(if edit.deleted { Lie::DropDelete } else { Lie::DropAcknowledged })
     }
 
-    /// Restores documents whose deletion was to be undone by now.
+    /// Restores documents whose deletion is due to be undone.
     fn undo(&mut self) {
         while self.undone.front().is_some_and(|it| it.0 <= self.seq) {
             let Some((_, id, rev, body)) = self.undone.pop_front() else { break };
@@ -223,7 +222,7 @@ impl State {
         }
     }
 
-    /// Carries out late writes, unless there has been another one of the document.
+    /// Carries out late writes, unless the document has been written again in the meantime.
     fn catch_up(&mut self) {
         while self.late.front().is_some_and(|it| it.0 <= self.acknowledged) {
             let Some((_, id, rev, edit)) = self.late.pop_front() else { break };
@@ -235,7 +234,7 @@ impl State {
         }
     }
 
-    /// What a reader is told of a document instead of the truth; `None`: the truth.
+    /// What a reader is given for a document instead of the truth; `None` for the truth.
     pub(crate) fn lie_about(&mut self, id: &str) -> Option<Entry> {
         self.liar.as_ref()?;
         let entry = self.docs.get(id).filter(|entry| !entry.deleted)?;
@@ -248,7 +247,7 @@ impl State {
         Some(Entry { rev, deleted: false, seq, body, old: None })
     }
 
-    /// Stores a revision made elsewhere (`new_edits: false`) unless it loses against the current
+    /// Stores a revision made elsewhere (`new_edits: false`), unless it loses against the current
     /// one: live wins over deleted, then the higher generation, then the higher hash.
     pub(crate) fn replicate(&mut self, id: &str, rev: Rev, edit: Edit) -> Option<Change> {
         let index = self.docs.get_index_of(id);
@@ -337,7 +336,7 @@ impl State {
     }
 }
 
-/// How many writes later a deletion is undone, or a late write is carried out.
+/// After how many further writes a deletion is undone, or a late write is carried out.
 const LATER: u64 = 100;
 
 /// The revision and the members of a live document.

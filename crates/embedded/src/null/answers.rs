@@ -6,10 +6,10 @@ use crate::catalogue::Refused;
 /// The revision in every answer.
 pub(super) const REVISION: &str = "1-967a00dff5e02add41819138abb3284d";
 
-/// Length of the document in the answer to every `GET`, in bytes; more for a long id.
+/// Length of the document in the answer to every `GET`, in bytes; greater if the id is long.
 const DOCUMENT_BYTES: usize = 250;
 
-/// Digits reserved for a `Content-Length` that is known last.
+/// Digits reserved for a `Content-Length` that is only known at the end.
 const LENGTH_DIGITS: usize = 12;
 
 /// The parts of all answers.
@@ -18,9 +18,9 @@ pub(super) struct Answers {
     /// From the status line to `Content-Length: `, for each status.
     ok: Vec<u8>,
     created: Vec<u8>,
-    /// What follows the id in a document, with all its filler.
+    /// The rest of a document after the id, with all of its filler.
     document: Vec<u8>,
-    /// What follows the id in a row.
+    /// The rest of a row after the id.
     row: Vec<u8>,
     welcome: Vec<u8>,
     info: Vec<u8>,
@@ -32,7 +32,7 @@ const DOCUMENT: &[u8] = b"{\"_id\":\"";
 const DONE: &[u8] = b"{\"ok\":true}\n";
 
 impl Answers {
-    /// Prepares them.
+    /// Prepares all answers.
     pub(super) fn new() -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let head = |status: &str, more: &str| {
@@ -95,12 +95,11 @@ impl Answers {
         0
     }
 
-    /// Appends an answer 200 with any body.
+    /// Appends an answer 200 with the given body.
     pub(super) fn write_ok(&self, body: &[u8], out: &mut Vec<u8>) {
         whole(&self.ok, body, out);
     }
 
-    /// Appends a refusal.
     pub(super) fn refuse(refused: Refused, with_body: bool, out: &mut Vec<u8>) {
         let Refused { status, error, reason } = refused;
         let body = format!("{{\"error\":\"{error}\",\"reason\":\"{reason}\"}}\n");
@@ -116,7 +115,7 @@ impl Answers {
     }
 
     fn document(&self, id: &[u8], with_body: bool, out: &mut Vec<u8>) {
-        // A longer id takes the place of filler, as long as there is some.
+        // A longer id takes the place of filler, as long as there is any.
         let filler = self.document.len() - id.len().min(DOCUMENT_BYTES / 2);
         let length = DOCUMENT.len() + id.len() + filler + 3;
         head(&self.ok, length, out);
@@ -140,10 +139,10 @@ impl Answers {
         out.extend_from_slice(&self.row);
     }
 
-    /// Rows for the documents of a bulk request, in its order. Returns how many.
+    /// Appends rows for the documents of a bulk request, in its order. Returns how many.
     fn rows(&self, body: &[u8], out: &mut Vec<u8>) -> u64 {
         out.extend_from_slice(&self.created);
-        // White space before a number is legal: the length is written last, aligned to the right.
+        // White space before a number is legal: the length is written last, right-aligned.
         let digits = out.len();
         out.extend_from_slice(&[b' '; LENGTH_DIGITS]);
         out.extend_from_slice(b"\r\n\r\n[");

@@ -1,7 +1,7 @@
 //! The null responder: stores nothing, answers at once or as scripted, as cheaply as possible.
 //!
 //! It implements HTTP/1.1 itself, because a client's limit is measured against its cost: one read,
-//! one write and no allocation for a request.
+//! one write and no allocation per request.
 
 mod answers;
 mod request;
@@ -22,16 +22,15 @@ use crate::counters::{Tally, add, count};
 use crate::turnstile::{Gate, Turnstile};
 use crate::wire::{After, Wire, play};
 
-/// The longest time of the histogram, in nanoseconds: an hour.
+/// The longest time in the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Bytes requested from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// What the connections of all threads share.
+/// State shared by the connections of all threads.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// The counters.
     pub(super) tally: Tally,
     gate: Arc<Gate>,
     answers: Answers,
@@ -68,21 +67,21 @@ impl Script {
     }
 }
 
-/// One connection while it is served.
+/// A connection being served.
 struct Connection {
     script: Arc<Script>,
     served: Arc<Mutex<Histogram<u64>>>,
     stream: TcpStream,
     turnstile: Turnstile,
     out: Vec<u8>,
-    /// Answers in `out`.
+    /// How many answers are in `out`.
     waiting: u64,
 }
 
-/// Serves a connection to its end; `number` gives it its own random draws.
+/// Serves a connection until it ends; `number` gives it its own random draws.
 ///
 /// # Errors
-/// When the other side closes the connection within a request or an answer.
+/// If the other side closes the connection within a request or an answer.
 pub(super) async fn serve(
     script: Arc<Script>,
     served: Arc<Mutex<Histogram<u64>>>,
@@ -100,7 +99,7 @@ impl Connection {
         let clock = self.script.gate.clock();
         let open = self.script.gate.is_open();
         let patience = self.script.gate.patience();
-        // When the first part of a request came that is not yet whole.
+        // When the first part of an incomplete request arrived.
         let mut since = None;
         loop {
             bytes.reserve(READ_BYTES / 2);
@@ -168,7 +167,7 @@ impl Connection {
     fn answer(&mut self, kind: Kind<'_>, fault: Option<Fault>) {
         let script = &self.script;
         match fault {
-            // What is not carried out is not counted.
+            // A request that is not carried out is not counted.
             Some(Fault::Wire(Wire::ResetBefore)) => {}
             Some(Fault::Refuse(refused)) => {
                 Answers::refuse(refused, kind != Kind::Head, &mut self.out);
@@ -200,7 +199,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads on without answering until the other side closes the connection.
+    /// Keeps reading without answering until the other side closes the connection.
     async fn ignore(&mut self, mut bytes: Vec<u8>) -> io::Result<()> {
         loop {
             bytes.clear();

@@ -44,7 +44,7 @@ const MAX_BODY_BYTES: usize = 1 << 30;
 /// How far into a body its revision is searched for, in bytes.
 const REVISION_WITHIN: usize = 64;
 
-/// The id for a document without one.
+/// The id of a document without one.
 pub(super) const NO_ID: &[u8] = b"x";
 
 /// The text before an id in a document.
@@ -114,7 +114,7 @@ fn is_update(body: &[u8]) -> bool {
     memmem::find(&body[..body.len().min(REVISION_WITHIN)], b"\"_rev\":").is_some()
 }
 
-/// `None` for a chunked body or a length which is not a number.
+/// `None` for a chunked body, or a length that is not a number.
 fn body_length(head: &[u8]) -> Option<usize> {
     const LENGTH: &[u8] = b"content-length:";
     const ENCODING: &[u8] = b"transfer-encoding:";
@@ -153,7 +153,7 @@ pub(super) fn ids(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The number of elements in the array of `"docs"`: counts what opens at depth two.
+/// The number of elements in the array of `"docs"`: counts whatever opens at depth two.
 pub(super) fn documents(body: &[u8]) -> usize {
     let (mut depth, mut count, mut at) = (0_usize, 0, 0);
     while let Some(byte) = body.get(at) {

@@ -1,4 +1,4 @@
-//! Asks for documents, and compares them with what is owed.
+//! Asks for documents and compares them with what is owed.
 
 use super::ledger::Ledger;
 use super::owed::{Last, Owed};
@@ -9,28 +9,28 @@ use std::sync::Arc;
 
 /// How often a document is asked for until there is an answer.
 const TRIES: u32 = 5;
-/// How long to wait before it is asked for again, in nanoseconds.
+/// How long to wait before asking for it again, in nanoseconds.
 const PAUSE_NS: u64 = 200_000_000;
 
-/// The part of one connection.
+/// One connection's part of an audit.
 #[derive(Debug)]
 pub(super) struct Audit {
     original: Box<dyn Original>,
-    /// Nobody else's documents are in the database.
+    /// Whether the database contains nobody else's documents.
     alone: bool,
     ledger: Arc<Ledger>,
-    /// Its pages, in reverse: the next one is the last.
+    /// Its pages, in reverse: the last one is next.
     pages: Vec<u64>,
-    /// The documents of the current one, in reverse.
+    /// The documents of the current page, in reverse.
     keys: Vec<Key>,
     tries: u32,
     pause_ns: u64,
     finding: Option<Finding>,
-    /// All documents of a page are asked for at once, if that is possible ...
+    /// Whether all documents of a page are asked for at once, as long as the server can do that ...
     several: bool,
-    /// ... except those that were not answered for.
+    /// ... except for this many, for which there was no answer.
     left: usize,
-    /// What was found about several, in reverse.
+    /// What was found about several documents, in reverse.
     compared: Vec<(Result<(), Failure>, Option<Finding>)>,
 }
 
@@ -61,7 +61,7 @@ impl Audit {
         self
     }
 
-    /// The class of what is wrong with a document that was found, if anything is.
+    /// The class of what is wrong with a document that was found, if anything.
     fn found(
         &mut self,
         (key, owed): (Key, &Owed),
@@ -79,7 +79,7 @@ impl Audit {
         let (version, known) = match owed.last {
             Last::Written { version, token } => (version, token),
             Last::Deleted { .. } => return Err(Failure::Resurrected),
-            // Somebody else's, which may be why this run's was refused.
+            // Somebody else's document, which may be why this run's was refused.
             Last::Nothing if !self.alone => return Ok(()),
             Last::Nothing if owed.doubts.maybe.is_empty() => return Err(Failure::Extra),
             Last::Unknown | Last::Nothing => return Err(Failure::WrongBody),
@@ -99,7 +99,7 @@ impl Audit {
         })
     }
 
-    /// Compares an answer with what is owed. `None`: there was no answer.
+    /// Compares an answer with what is owed. `None` if there was no answer.
     fn judge(
         &mut self,
         (key, owed): (Key, &Owed),
@@ -114,19 +114,19 @@ impl Audit {
             },
             _ => return None,
         };
-        // Whatever is there: an acknowledged write was lost in between.
+        // Whatever is there, an acknowledged write was lost in between.
         Some(if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged })
     }
 
-    /// Compares what was answered about all documents of a page. The others are asked for one by
-    /// one.
+    /// Compares an answer about all documents of a page. Documents without an answer are asked for
+    /// one by one.
     fn observe_several(
         &mut self,
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
         use Failure::{Connect, Reset, Timeout};
-        // Not every server can do that.
+        // Not every server can do this.
         self.several = matches!(result, Ok(_) | Err(Connect | Reset | Timeout));
         let keys = std::mem::take(&mut self.keys);
         let mut rows = answered.each().filter(|_| result.is_ok());

@@ -1,4 +1,4 @@
-//! What should be found of all documents.
+//! What should be found of each document.
 
 use super::owed::{Doubts, Last, Owed};
 use crate::journal::{Entry, Journal};
@@ -10,7 +10,7 @@ use std::io;
 /// Documents with consecutive keys that are kept together.
 const PAGE: usize = 64;
 
-/// What should be found of all documents: 28 bytes for one whose writes were all answered. Keys are
+/// What should be found of each document: 28 bytes for one whose writes were all answered. Keys are
 /// numbers without large gaps.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -18,10 +18,10 @@ pub struct Ledger {
     doubts: BTreeMap<Key, Doubts>,
 }
 
-/// What a journal says should be found by this audit.
+/// What should be found by this audit, according to a journal.
 ///
 /// # Errors
-/// When the journal cannot be read.
+/// If the journal cannot be read.
 pub fn owed(journal: &Journal, audit: &WorkloadPlan) -> io::Result<Ledger> {
     let shared = match audit {
         WorkloadPlan::AuditPlan(plan) => plan.of.as_ref().is_some_and(StageWork::shares_documents),
@@ -32,13 +32,13 @@ pub fn owed(journal: &Journal, audit: &WorkloadPlan) -> io::Result<Ledger> {
     Ok(ledger)
 }
 
-/// The page of a key, and its place there.
+/// The page of a key, and the key's place in it.
 const fn place(key: Key) -> (u64, usize) {
     (key / PAGE as u64, (key % PAGE as u64) as usize)
 }
 
 impl Ledger {
-    /// Adds a note; `shared`: several connections write the same documents.
+    /// Adds a note; `shared` if several connections write the same documents.
     pub(super) fn add(&mut self, entry: &Entry, shared: bool) {
         let (page, at) = place(entry.key);
         let page = self.pages.entry(page).or_insert_with(|| Box::new([Last::Unknown; PAGE]));
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// What is owed of a document; `None`: nothing is known of it.
+    /// What is owed for a document; `None` if nothing is known about it.
     pub(super) fn at(&self, key: Key) -> Option<Owed> {
         let (page, at) = place(key);
         let last = self.pages.get(&page)?[at];
@@ -67,7 +67,7 @@ impl Ledger {
         (last != Last::Unknown).then(|| Owed { last, doubts: doubts() })
     }
 
-    /// The part of connection `k` of `connections`: pages, in reverse.
+    /// The pages of connection `k` of `connections`, in reverse.
     pub(super) fn part(&self, k: usize, connections: usize) -> Vec<u64> {
         let mut part: Vec<u64> = self.pages.keys().skip(k).step_by(connections).copied().collect();
         part.reverse();

@@ -20,10 +20,10 @@ use std::sync::Arc;
 /// The audit as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AuditPlan {
-    /// What wrote the documents; `None`: they are those of the run's schemas.
+    /// What wrote the documents; `None` if they are made from the run's schemas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of: Option<WorkloadPlan>,
-    /// The database has no documents but those of the run, so that others can be counted.
+    /// Whether the database has no documents but those of the run, so that others can be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     alone: bool,
 }
@@ -84,7 +84,7 @@ impl StageWork for AuditPlan {
     }
 }
 
-/// Only an audit.
+/// A request for an audit alone.
 #[derive(Clone, Debug, Default)]
 pub struct AuditDemand {
     of: Option<WorkloadPlan>,
@@ -92,7 +92,7 @@ pub struct AuditDemand {
 }
 
 impl AuditDemand {
-    /// An audit of what these stages write; `alone`: into a database that has nothing else.
+    /// An audit of what these stages write; `alone` if the database contains nothing else.
     pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>, alone: bool) -> Self {
         let own = stages.into_iter().filter(|it| it.is_auditable() && !it.fields().is_empty());
         Self { of: own.last().cloned(), alone }

@@ -4,16 +4,16 @@ use crate::journal::{Act, Entry, Fate};
 use crate::op::Token;
 use std::cmp::Ordering;
 
-/// What the last acknowledged write of a document left.
+/// The state in which the last acknowledged write left a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last {
-    /// It is not known at all.
+    /// Nothing is known about it.
     Unknown,
-    /// It was sent, and nothing was acknowledged.
+    /// It was sent, but nothing was acknowledged.
     Nothing,
-    /// A version.
+    /// A version was stored.
     Written { version: u32, token: Token },
-    /// Its absence.
+    /// It was deleted.
     Deleted { token: Token },
 }
 
@@ -24,15 +24,15 @@ pub(super) struct Owed {
     pub(super) doubts: Doubts,
 }
 
-/// What else may be found of it. Most documents have none of that.
+/// What else may be found of it. For most documents, nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doubts {
     /// Versions that may have been stored since.
     pub(super) maybe: Vec<u32>,
-    /// How many deletions since had no answer.
+    /// How many deletions since then had no answer.
     pub(super) maybe_deleted: u32,
-    /// A revision was acknowledged that does not follow the acknowledged one before it: that was
-    /// lost in between.
+    /// Set if a revision was acknowledged that does not follow the one acknowledged before it,
+    /// which was lost in between.
     pub(super) undone: Option<(Token, Token)>,
 }
 
@@ -44,7 +44,7 @@ impl Owed {
         match (fate, act) {
             (Fate::Sent, Act::Write) => maybe.push(version),
             (Fate::Sent, Act::Delete) => *maybe_deleted += 1,
-            // Only this one: the same may have been sent before, without an answer.
+            // Only this one: the same write may have been sent before and had no answer.
             (Fate::Refused, Act::Write) => {
                 let place = maybe.iter().rposition(|it| *it == version);
                 place.map(|place| maybe.remove(place));
@@ -67,22 +67,22 @@ impl Owed {
     }
 
     /// Adds a note about a document that several connections write. The order of their notes is
-    /// not known, but for revisions: the highest one acknowledged was the last.
+    /// unknown, except that the highest revision acknowledged was the last.
     pub(super) fn add_shared(&mut self, entry: &Entry) {
         let Entry { act, fate, version, token, .. } = *entry;
         if fate != Fate::Acknowledged {
             return self.add(entry);
         }
         if token == Token::default() && act == Act::Delete {
-            // It may have been before all others or after them: whatever is found is right.
+            // It may have come before all the others or after them: whatever is found is right.
             return;
         }
-        // It is no longer without an answer.
+        // It no longer counts as unanswered.
         self.add(&Entry { fate: Fate::Refused, ..*entry });
         let last = self.last.token();
         match token.number.cmp(&last.number) {
             Ordering::Less => {}
-            // Two writes of one revision cannot both be kept.
+            // Of two writes with one revision, only one can be kept.
             Ordering::Equal if token != last => {
                 self.doubts.undone.get_or_insert((last, token));
             }

@@ -1,4 +1,4 @@
-//! What the audit makes of notes and of what it finds.
+//! What the audit concludes from notes and from what it finds.
 
 use super::*;
 use crate::FromSchemas;
@@ -33,7 +33,7 @@ fn delete(fate: Fate, version: u32) -> Entry {
     Entry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
 }
 
-/// An audit of one document, after these notes.
+/// An audit of one document after these notes.
 fn lane(entries: &[Entry], shared: bool) -> Audit {
     let mut ledger = Ledger::default();
     for entry in entries {
@@ -44,7 +44,8 @@ fn lane(entries: &[Entry], shared: bool) -> Audit {
     Audit::new(original, true, (Arc::new(ledger), pages))
 }
 
-/// What comes of these entries: for what is found, given as its revision and version, or nothing.
+/// The verdict on a document after these notes. It is found with this revision and version, or not
+/// at all.
 fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     judge(lane(entries, false), found)
 }
@@ -110,7 +111,7 @@ fn what_was_refused_is_not_there() {
     // Unless it may have been there before.
     let among_others = Audit { alone: false, ..lane(&create, false) };
     assert_eq!(judge(among_others, Some((1, 5))), Ok(()));
-    // An earlier one had no answer: it may be the reason why this one was refused.
+    // An earlier write had no answer: it may be the reason why this one was refused.
     let twice = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 1), write(Refused, 1)];
     assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
     let twice = [write(Acknowledged, 0), delete(Sent, 0), delete(Sent, 0), delete(Refused, 0)];
@@ -126,12 +127,12 @@ fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
     assert_eq!(judged(&follows, Some((3, 2))), Ok(()));
 }
 
-/// The class of what is found, after these notes of several connections in any order.
+/// The verdict after these notes of several connections, in any order.
 fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     let forth = judge(lane(entries, true), found);
     let reversed: Vec<Entry> = entries.iter().rev().copied().collect();
     let back = judge(lane(&reversed, true), found);
-    // A write that has no answer comes before it in one of these.
+    // In one of the two orders, a write without an answer comes before an acknowledged one.
     if entries.iter().all(|it| it.fate == Acknowledged) {
         assert_eq!(forth, back);
     }
@@ -146,7 +147,7 @@ fn the_highest_revision_counts_where_several_write() {
     assert_eq!(judged_shared(&both, Some((5, 0))), Err(Failure::Stale));
     assert_eq!(judged_shared(&both, Some((7, 0))), Err(Failure::UnknownRevision));
     assert_eq!(judged_shared(&both, None), Err(Failure::Lost));
-    // One more has no answer.
+    // One more write has no answer.
     let doubt = [Entry { version: 0, ..write(Sent, 6) }, acknowledged(3), acknowledged(5)];
     let doubt = [doubt[0], doubt[0], doubt[1], doubt[2], doubt[0]];
     assert_eq!(judged_shared(&doubt, Some((7, 0))), Ok(()));
@@ -183,14 +184,14 @@ fn what_has_no_answer_is_asked_for_again() {
     assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (None, None));
 }
 
-/// A document of any key, as `written` by the first version.
+/// The document with this key in its first version, as `written`.
 fn stored_as(key: Key) -> Vec<u8> {
     let mut out = Vec::new();
     documents().write(key, 0, br#""_id":"x","_rev":"1-a""#, &mut out);
     out
 }
 
-/// An audit of documents 3 to 6, which reads them at once.
+/// An audit of documents 3 to 6 that reads them at once.
 fn several() -> Audit {
     let mut ledger = Ledger::default();
     for key in 3..7 {
@@ -213,7 +214,7 @@ fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
     let mut lane = several();
     let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
     assert_eq!((op.key, op.documents), (3, 4));
-    // As it was written; somebody else's; no answer; missing.
+    // As written; somebody else's; no answer; missing.
     let (text, right) = ([stored_as(3), stored_as(9)].concat(), stored_as(3).len());
     let places = [0..right, right..text.len(), 0..0, 0..0];
     let rows = [Ok(token(1)), Ok(token(1)), Err(Failure::ServerError), Err(Failure::NotFound)];

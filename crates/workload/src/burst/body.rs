@@ -1,4 +1,4 @@
-//! What is in a burst's documents: a function of the worker's number and the version.
+//! The content of a burst's documents: a function of the worker's number and the version.
 
 use super::{BodySize, Filling, LEAST_WIRE};
 use crate::generate::{Stream, mix};
@@ -6,13 +6,13 @@ use crate::op::{Fields, Key};
 use crate::schema::Naming;
 use crate::{Original, same};
 
-/// Separates the stream of bodies from other uses of the same seed.
+/// Keeps the stream of bodies apart from other uses of the same seed.
 const BODIES: u64 = u64::from_be_bytes(*b"bursts..");
-/// The letters of a random body: six bits each, none of them escaped in JSON.
+/// The letters of a random body: six bits each, and none needs escaping in JSON.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Letters from one draw.
 const LETTERS_PER_DRAW: usize = 10;
-/// The name of the one field of a burst's document.
+/// The name of the only field of a burst's document.
 pub(super) const FIELD: &str = "body";
 
 /// The documents of a run's bursts.
@@ -25,7 +25,7 @@ pub(super) struct Bodies {
 }
 
 impl Bodies {
-    /// Those of a run with this seed, named by their workers' numbers.
+    /// The documents of a run with this seed, named after the numbers of their workers.
     pub(super) fn new(seed: u64, (size, filling): (BodySize, Filling)) -> Self {
         Self { seed, size, filling, naming: Naming::default() }
     }
@@ -44,17 +44,17 @@ impl Bodies {
         Body { bodies: self, key, version }
     }
 
-    /// The same documents, to compare others with.
+    /// The same documents, for comparing others with.
     pub(super) const fn original(self) -> BodyOriginal {
         BodyOriginal { bodies: self, expected: Vec::new() }
     }
 
-    /// Appends what is in the field, up to a total length of `end`.
+    /// Appends the content of the field, up to a total length of `end`.
     fn fill(&self, (key, version): (Key, u32), end: usize, out: &mut Vec<u8>) {
         match self.filling {
             Filling::Zeros => out.resize(end, b'0'),
             Filling::Random => {
-                // Versions are further apart than the longest body has draws.
+                // Versions are further apart than the number of draws in the longest body.
                 let mut stream = Stream::new(mix(self.seed, key, BODIES), u64::from(version) << 32);
                 while out.len() < end {
                     let mut draw = stream.draw();
@@ -98,7 +98,7 @@ pub(super) struct BodyOriginal {
 }
 
 impl BodyOriginal {
-    /// Makes what should have been found in place of `found`.
+    /// Generates what should have been found instead of `found`.
     fn make(&mut self, of: (Key, u32), found: &[u8]) {
         self.expected.clear();
         self.expected.extend_from_slice(b"{\"");
@@ -109,8 +109,8 @@ impl BodyOriginal {
         self.expected.extend_from_slice(b"\"}");
     }
 
-    /// The length of the field. With a size on the wire it depends on what the request had beside
-    /// it; then it is that of what was found, if that is possible.
+    /// The length of the field. If the size is that on the wire, it depends on what else the
+    /// request contained; then it is the length of what was found, if that is possible.
     fn length(&self, key: Key, found: &[u8]) -> usize {
         let bytes = self.bodies.size.bytes as usize;
         if !self.bodies.size.wire {

@@ -1,4 +1,4 @@
-//! Bursts: each connection owns one document, and writes or reads it repeatedly.
+//! Bursts: each connection owns one document and writes or reads it repeatedly.
 
 mod body;
 mod worker;
@@ -41,9 +41,10 @@ pub enum Filling {
 /// How large the documents of a burst are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodySize {
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The size is that of the whole request body, not of the string in the document.
+    /// Whether the size is that of the whole request body, rather than that of the string in the
+    /// document.
     pub wire: bool,
 }
 
@@ -58,7 +59,7 @@ pub struct BurstDemand {
     pub size: Flagged<BodySize>,
     /// Their content.
     pub filling: Filling,
-    /// Readers send the revision that they last read.
+    /// Whether readers send the revision that they last read.
     pub conditional: bool,
     /// How long the start waits for workers.
     pub gather_ns: u64,
@@ -153,7 +154,8 @@ pub struct BurstPlan {
     pub size: BodySize,
     /// Their content.
     pub filling: Filling,
-    /// Readers send the revision that they last read, and may be told that it is still current.
+    /// Whether readers send the revision that they last read; the server may answer that it is
+    /// current.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub conditional: bool,
     /// How long the start waits for workers, in nanoseconds.

@@ -1,4 +1,4 @@
-//! What workers send, and what they make of what they read.
+//! What workers send, and how they judge what they read.
 
 use super::*;
 use crate::op::{Answered, Draft, Failure, Fields as _, Reply, Token};
@@ -81,7 +81,7 @@ fn preparing_writes_once_and_reading_never() {
     assert_eq!(worker.with_role(Role::Prepare).next(&mut Draft::default()), None);
 }
 
-/// What a server would return for this version, as CouchDB spells it; written with `first`.
+/// What a server would return for this version, spelled as CouchDB does; written with `first`.
 fn stored(of: &Bodies, version: u32, first: &str) -> Vec<u8> {
     let mut out = Vec::new();
     of.body(12, version).write(first.as_bytes(), &mut out);
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// One step of a worker that verifies: what is done, and what became of it.
+/// One step of a verifying worker: the operation, and the outcome.
 fn look(worker: &mut Burst, result: Result<(u32, &[u8]), Failure>) -> (OpKind, Check) {
     let op = worker.next(&mut Draft::default()).unwrap();
     let document = result.ok().map(|(_, document)| document);
@@ -141,7 +141,7 @@ fn what_is_read_is_compared_with_what_this_worker_wrote() {
     assert_eq!(look(&mut worker, Ok((3, &version(2)))), (Read, right));
     assert_eq!(look(&mut worker, Err(Failure::Conflict)), (Update, Check::Unchecked));
     assert_eq!(look(&mut worker, Ok((4, &version(3)))), (Read, right));
-    // A writer goes on with what is there, though a write was lost.
+    // A writer continues with what is there, although a write was lost.
     assert_eq!(look(&mut worker, Err(Failure::Conflict)), (Update, Check::Unchecked));
     assert_eq!(look(&mut worker, Ok((3, &version(2)))), (Read, wrong(Failure::Stale)));
     assert_eq!(look(&mut worker, Ok((4, b""))), (Update, Check::Unchecked));
@@ -151,7 +151,7 @@ fn what_is_read_is_compared_with_what_this_worker_wrote() {
     assert_eq!(look(&mut worker, Ok((4, &version(2)))), (Read, wrong(Failure::WrongBody)));
     assert_eq!(look(&mut worker, Ok((4, &version(4)))), (Read, right));
     assert_eq!(look(&mut worker, Err(Failure::NotFound)), (Read, wrong(Failure::Lost)));
-    // It is gone, and told once.
+    // It is gone, which is reported once.
     assert_eq!(look(&mut worker, Err(Failure::NotFound)), (Read, Check::Unchecked));
 }
 
@@ -166,7 +166,7 @@ fn what_others_wrote_is_not_compared() {
         let read = look(&mut worker, Ok((7, b"{}")));
         assert_eq!(read, (OpKind::Read, Check::Unchecked));
     }
-    // A create without an answer is this worker's, where it is there.
+    // If a create without an answer was carried out, the document is this worker's.
     let mut worker = Burst::new(12, of.clone()).verifying(true).with_role(Role::Write);
     look(&mut worker, Err(Failure::Timeout));
     assert_eq!(look(&mut worker, Ok((1, &stored(&of, 0, "")))).1, Check::Checked(Ok(())));

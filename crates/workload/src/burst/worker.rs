@@ -12,20 +12,20 @@ pub struct Burst {
     role: Role,
     key: Key,
     bodies: Bodies,
-    /// What is stored, if something is.
+    /// The stored document, if there is one.
     stored: Option<Entry>,
-    /// Whether what is stored was written by this worker.
+    /// Whether the stored document was written by this worker.
     own: bool,
-    /// The last write had no answer or was refused: it is not known what is stored.
+    /// Set if the last write had no answer or was refused, so that the stored state is unknown.
     lost: Option<Doubt>,
-    /// An earlier one without an answer, which a read has not shown, may be carried out yet.
+    /// What an earlier, unanswered write that no read has shown may yet do.
     late: Doubt,
     prepared: bool,
-    /// Reads send the token of the last one.
+    /// Whether reads send the token of the previous one.
     conditional: bool,
-    /// That token.
+    /// The token of the last read.
     read: Option<Token>,
-    /// Compares what is read, if that is wanted.
+    /// Compares what is read, if requested.
     verifier: Option<Box<Verifier<BodyOriginal>>>,
 }
 
@@ -47,21 +47,21 @@ impl Burst {
         }
     }
 
-    /// Sets whether what is read is compared with what was written.
+    /// Sets whether reads are compared with what was written.
     pub(super) fn verifying(mut self, verify: bool) -> Self {
         let original = || self.bodies.clone().original();
         self.verifier = verify.then(|| Box::new(Verifier::new(original())));
         self
     }
 
-    /// Takes a role and keeps the document as it is.
+    /// Takes on a role and keeps the document as it is.
     pub fn with_role(mut self, role: Role) -> Self {
         (self.role, self.prepared) = (role, self.stored.is_some());
         self
     }
 
-    /// Sets whether reads send the token of the last one, if there was one, as a client with a
-    /// cache does.
+    /// Sets whether each read sends the token of the previous one, if there was one, as a client
+    /// with a cache does.
     pub fn conditional(self, conditional: bool) -> Self {
         Self { conditional, read: None, ..self }
     }
@@ -95,7 +95,7 @@ impl Burst {
         };
         let verified = verifier.look((&known.0, known.1), of, answered);
         if self.stored.is_none() && verified.version.is_none() {
-            // It was not created after all: what is there is somebody else's.
+            // It was not created after all: the document is somebody else's.
             verifier.finding();
             return (Check::Unchecked, None);
         }
@@ -130,7 +130,7 @@ impl Workload for Burst {
         }
         let (check, found) = self.verify((op.kind, result), answered);
         match (op.kind, result) {
-            // What is known of it still holds, but for a writer, which could not go on with that.
+            // The known state still holds, except for a writer, which could not continue from it.
             (OpKind::Read, Ok(_))
                 if self.role == Role::Read && check == Check::Checked(Err(Failure::Stale)) => {}
             (OpKind::Read, Ok(Reply { token, .. })) => {

@@ -1,11 +1,11 @@
-//! Checks a stored phase again: what [`CoreConfig::read`] refuses in properties.
+//! Checks a stored phase again, for everything that [`CoreConfig::read`] refuses in properties.
 
 use super::choose::Actions;
 use super::{Class, CoreConfig, LengthSpec, RequestSpec, YcsbPhase, YcsbStage};
 use crate::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
 use crate::mistake::{Flagged, Invalid};
 
-/// The longest field, and the longest scan.
+/// The greatest length of a field or a scan.
 const MOST_LENGTH: u64 = 1 << 30;
 /// The longest prefix of a name, in bytes.
 const MOST_PREFIX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! The standard workloads A to F and one of time series, so that YCSB's files are not needed.
+//! The standard workloads A to F and one for time series, so that YCSB's files are not needed.
 
 /// Their property files, named as in YCSB's folder `workloads`.
 pub const WORKLOADS: [(&str, &str); 6] = [
@@ -13,8 +13,8 @@ pub const WORKLOADS: [(&str, &str); 6] = [
 /// The time series workload, likewise.
 const SERIES: (&str, &str) = ("tsworkloada", include_str!("workloads/tsworkloada"));
 
-/// The text of the standard workload named by the last part of a path, whatever its folders:
-/// `workloads/workloada`, `workloada`. `None` if it names none.
+/// The text of the standard workload named by the last part of a path, whatever the folders:
+/// `workloads/workloada`, `workloada`. `None` if there is none of that name.
 pub fn named(path: &str) -> Option<&'static str> {
     let name = path.rsplit(['/', '\\']).next()?;
     WORKLOADS.iter().chain([&SERIES]).find(|(known, _)| *known == name).map(|(_, text)| *text)

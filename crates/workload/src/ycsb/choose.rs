@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Some or all fields of a record.
+    /// Reads some or all fields of a record.
     Read,
-    /// New text for some or all fields of a record.
+    /// Writes new text to some or all fields of a record.
     Update,
-    /// A new record.
+    /// Inserts a new record.
     Insert,
-    /// Some records, starting at a key.
+    /// Reads some records, starting at a key.
     Scan,
-    /// A read and an update of the same record.
+    /// Reads and updates the same record.
     ReadModifyWrite,
     /// Removes a record, which YCSB cannot do.
     Delete,
@@ -35,7 +35,7 @@ impl Actions {
         Weighted::new([read, update, insert, scan, read_modify_write, delete]).map(Self)
     }
 
-    /// One action.
+    /// Draws one action.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> Action {
         const ALL: [Action; 6] = [
@@ -65,15 +65,15 @@ enum Kind {
 }
 
 impl Chooser {
-    /// The chooser that the configuration describes. In sequential order, this is chooser number
-    /// `connection` of `connections` that share it.
+    /// The chooser that the configuration describes. For sequential order, it is number
+    /// `connection` of the `connections` choosers that share the sequence.
     pub fn new(config: &CoreConfig, (connection, connections): (u64, u64)) -> Self {
         let slice = (config.insert_start, config.insert_count);
         Self(match config.requests {
             RequestSpec::Uniform => Kind::Uniform(Uniform::new(slice.0, slice.1)),
             RequestSpec::Zipfian => {
-                // Records to be inserted are included from the start, so that the same ones stay
-                // hot. Twice as many as expected, plus one: YCSB's numbers.
+                // Records that will be inserted are included from the start, so that the same ones
+                // stay hot. Twice as many as expected, plus one, as in YCSB.
                 let inserts = config.proportions.insert * config.operations as f64 * 2.0;
                 Kind::Zipfian(Scrambled::new(slice.0, slice.1 + inserts as u64 + 1))
             }
@@ -98,8 +98,8 @@ impl Chooser {
         })
     }
 
-    /// Draws the numbers of `count` keys, to which none are added. Distributions that follow
-    /// inserts are replaced by uniform ones.
+    /// Draws the numbers of `count` keys, a fixed number. Distributions that follow inserts are
+    /// replaced by uniform ones.
     pub fn of_keys(requests: &RequestSpec, count: u64, place: (u64, u64)) -> Self {
         Self(match *requests {
             RequestSpec::Zipfian => Kind::Zipfian(Scrambled::new(0, count)),
@@ -113,8 +113,8 @@ impl Chooser {
         })
     }
 
-    /// A number below `stored`, which must be above 0 and never decrease. If the drawn record is
-    /// not stored, it draws again, as in YCSB.
+    /// Draws a number below `stored`, which must be above 0 and never decrease. If the record drawn
+    /// is not stored, it draws again, as in YCSB.
     #[inline]
     pub fn draw(&mut self, stored: u64, stream: &mut Stream) -> u64 {
         loop {
@@ -124,7 +124,7 @@ impl Chooser {
                 Kind::Latest(latest) => latest.draw(stored - 1, stream),
                 Kind::Hotspot(hotspot) => hotspot.draw(stream),
                 Kind::Sequential(sequential) => sequential.draw(),
-                // A distance from before the first record wraps to a very large number.
+                // A distance beyond the first record wraps to a very large number.
                 Kind::Exponential(exponential) => {
                     (stored - 1).wrapping_sub(exponential.draw(stream))
                 }

@@ -26,7 +26,7 @@ fn draws_stay_among_what_is_stored() {
             assert!(number < stored, "{name}: {number} of {stored}");
             seen[number as usize] = true;
         }
-        // Those that follow the newest see new records; those with a slice stay in it.
+        // Distributions that follow the newest see new records; those with a slice stay in it.
         let follows = matches!(name, "latest" | "exponential");
         assert_eq!(seen[1000..].contains(&true), follows || name == "zipfian", "{name}");
         assert_eq!(seen[..250].contains(&true), follows, "{name}");

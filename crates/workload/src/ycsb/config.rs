@@ -1,4 +1,4 @@
-//! The configuration of a core workload, checked. It does not depend on where properties come from.
+//! The checked configuration of a core workload. Independent of where properties come from.
 
 use super::keys::{KeyNames, KeyOrder};
 use super::lengths::LengthSpec;
@@ -19,7 +19,7 @@ pub struct CoreConfig {
     pub insert_start: u64,
     /// How many records this client loads.
     pub insert_count: u64,
-    /// Number of operations in the run phase; 0: until time is up.
+    /// Number of operations in the run phase; 0 means until time is up.
     pub operations: u64,
     /// The form of keys.
     pub keys: KeyNames,
@@ -46,11 +46,11 @@ pub struct FieldsSpec {
     pub count: u64,
     /// Number of characters in each.
     pub length: LengthSpec,
-    /// What reads and scans request.
+    /// The fields that reads and scans request.
     pub read: ReadFields,
-    /// Updates replace all fields, or one at random.
+    /// Whether updates replace all fields, rather than one at random.
     pub write_all: bool,
-    /// The text of a field is computed from its key and name, and verified when read.
+    /// Whether the text of a field is computed from its key and name, and verified when read.
     pub integrity: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct FieldsSpec {
 pub enum ReadFields {
     /// All fields.
     All,
-    /// All fields, each by name; scans request all fields.
+    /// All fields, each by name; scans still request all fields.
     AllByName,
     /// One at random.
     One,
@@ -89,7 +89,7 @@ pub enum RequestSpec {
     /// Mostly the newest.
     Latest {
         /// As YCSB does it: one record count for all connections, based on acknowledged inserts,
-        /// and Gray's eta of the initial number of records.
+        /// and Gray's eta fixed by the initial number of records.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_ycsb: bool,
     },
@@ -118,7 +118,7 @@ pub struct RetrySpec {
     pub limit: u64,
     /// The mean pause before each, in seconds.
     pub interval_s: f64,
-    /// Continue after an insert that failed for good.
+    /// Whether to continue after an insert that failed for good.
     pub keep_going: bool,
 }
 
@@ -222,11 +222,11 @@ impl CoreConfig {
     }
 
     /// The offset of the numbers that this client gives to new records in the run phase, so that
-    /// clients which loaded different slices never insert the same record. 0 for a client that
+    /// clients that loaded different slices never insert the same record. 0 for a client that
     /// loaded from record 0 on, as in YCSB, where all clients insert the same records.
     ///
-    /// Connections know by their own number which records are theirs to insert; where all count
-    /// together, each of several agents counts from a place of its own.
+    /// Connections know from their own number which records are theirs to insert. Where all
+    /// connections count together, each agent counts from its own offset.
     pub fn insert_shift(&self, agent: u64) -> u64 {
         let client = (self.insert_start / self.insert_count).saturating_add(agent);
         // No client inserts more records than it has operations.

@@ -1,7 +1,7 @@
-//! YCSB's core workload, one connection's part of it: which operation goes to which record.
+//! One connection's part of YCSB's core workload: which operation goes to which record.
 //!
 //! The operations of a connection follow from the seed, its number and the number of connections.
-//! They are independent of the other connections, so neither answers nor threads change them. The
+//! They are independent of other connections, so neither answers nor threads change them. The
 //! exception is YCSB's own form of `latest`, where all connections share the record count.
 
 use super::choose::{Action, Actions, Chooser};
@@ -15,10 +15,10 @@ use crate::{Check, Workload};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Separates the draws of the two phases.
+/// Keeps the draws of the two phases apart.
 const LOAD: u64 = 0x6c6f_6164;
 const RUN: u64 = 0x7275_6e00;
-/// Texts are drawn separately, so that operations are the same whether texts are made or not.
+/// Texts are drawn separately, so that operations are the same whether texts are generated or not.
 const TEXT: u64 = 0x7465_7874;
 
 /// What all connections of a core workload share.
@@ -31,20 +31,20 @@ pub struct Core {
     chooser: Chooser,
     /// Used for YCSB's form of `latest`.
     newest: Option<Newest>,
-    /// What is added to the numbers of new records.
+    /// Added to the numbers of new records.
     shift: u64,
     seed: u64,
 }
 
 impl Core {
-    /// The workload that `config` describes, in process number `agent` of those that carry it out.
+    /// The workload that `config` describes, for process number `agent` of those that run it.
     pub fn new(config: &CoreConfig, seed: u64, agent: u64) -> Self {
         Self {
             shift: config.insert_shift(agent),
             records: Records::new(config),
             scans: Lengths::new(&config.scan_length),
             actions: Actions::new(&config.proportions),
-            // Summing up a zipfian distribution is slow, so it is done once.
+            // Adding up a zipfian distribution is slow, so it is done once.
             chooser: Chooser::new(config, (0, 1)),
             newest: matches!(config.requests, RequestSpec::Latest { as_ycsb: true })
                 .then(|| Newest::new(config.records)),
@@ -72,8 +72,8 @@ impl Core {
         self.lane((k, connections), LOAD, Work::Load(loading))
     }
 
-    /// Connection `k` of `connections` in the run phase, with this many operations to do; `None`:
-    /// without limit.
+    /// Connection `k` of `connections` in the run phase, with this many operations to do; `None`
+    /// means no limit.
     pub fn run(
         self: &Arc<Self>,
         (k, connections): (u64, u64),
@@ -115,7 +115,7 @@ struct Loading {
     batch: u64,
     /// The number of this connection's next batch.
     next: u64,
-    /// How often the batch before it was retried.
+    /// How often the previous batch was retried.
     retries: u64,
     pause_ns: u64,
     over: bool,
@@ -127,7 +127,7 @@ struct Running {
     /// How many records this connection has inserted.
     inserted: u64,
     chooser: Chooser,
-    /// The record to be updated after it was read.
+    /// The record to be updated now that it has been read.
     update: Option<u64>,
 }
 
@@ -181,7 +181,7 @@ impl CoreLane {
             core.insert(&self.key, &mut self.text, pen);
             return Some(Op::single(OpKind::Create, number, None));
         }
-        // An estimate of what is stored: as if all connections had inserted equally many.
+        // An estimate of how many are stored: as if all connections had inserted equally many.
         let stored = match &core.newest {
             None => core.config.records + running.inserted * self.connections,
             Some(newest) => newest.stored(),
@@ -269,7 +269,7 @@ impl Core {
         });
     }
 
-    /// Requests these fields, unless all are meant.
+    /// Requests these fields, unless they are all fields.
     #[inline]
     fn want<P: Pen>(&self, which: Range<usize>, pen: &mut P) {
         if self.records.spec().read != ReadFields::All {
@@ -316,7 +316,7 @@ impl Core {
 }
 
 impl Loading {
-    /// After a batch: if it failed, repeats it or ends.
+    /// To be called after a batch: if it failed, repeats it or ends.
     fn ended(&mut self, failed: bool, retry: &RetrySpec, of: u64, stream: &mut Stream) {
         if failed && self.retries < retry.limit {
             self.retries += 1;
@@ -331,7 +331,7 @@ impl Loading {
     }
 }
 
-/// The number of the record that connection `k` of `of` inserts after `before` others of its own.
+/// The number of the record that connection `k` of `of` inserts after `before` others.
 fn inserted(core: &Core, before: u64, (k, of): (u64, u64)) -> u64 {
     core.config.records + core.config.insert_shift(0) + k + before * of
 }
@@ -368,7 +368,7 @@ impl Workload for CoreLane {
         match &mut self.work {
             Work::Load(loading) => {
                 let failed = result.is_err() || answered.rows.iter().any(Result::is_err);
-                // Rows already stored would conflict with a second try.
+                // Rows already stored would conflict on a second attempt.
                 let once = RetrySpec { limit: 0, ..self.core.config.retry };
                 let retry = if result.is_err() { &self.core.config.retry } else { &once };
                 loading.ended(failed, retry, self.connections, &mut self.stream);

@@ -216,7 +216,7 @@ fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
     };
     assert_eq!(run("").0, 0, "a connection knows its own inserts alone");
     let (others, consecutive) = run("\nspringload.latest=ycsb");
-    // Three of four inserts are made by other connections.
+    // Three out of four inserts are made by other connections.
     assert!(others > 1000 && consecutive, "{others}");
 }
 

@@ -21,7 +21,8 @@ pub struct YcsbDemand {
     pub batch: Flagged<u64>,
     /// Counts of records and operations, as given.
     pub counts: Vec<Flagged<u64>>,
-    /// The load phase is paced as requested, too: its purpose is not just to prepare the run phase.
+    /// Whether the load phase is paced as requested, too, because it does more than prepare the run
+    /// phase.
     pub paced_load: bool,
     /// The warm-up before the run phase, in nanoseconds.
     pub warmup_ns: u64,
@@ -118,7 +119,7 @@ impl Offer for YcsbStage {
             Some(0) => vec![YcsbPhase::Load],
             _ => vec![YcsbPhase::Load, YcsbPhase::Run],
         };
-        // With a batch of one, records are inserted one by one, not in bulk.
+        // With a batch size of one, records are inserted one by one, not in bulk.
         let least = if asked.own_batch { 0 } else { 2 };
         Ok(Arc::new(YcsbDemand {
             config,

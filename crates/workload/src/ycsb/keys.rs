@@ -1,9 +1,9 @@
-//! Makes a record's key from its number. Does not know which records exist.
+//! Makes a record's key from its number. Knows nothing about which records exist.
 
 use crate::generate::fnv;
 use serde::{Deserialize, Serialize};
 
-/// What follows the prefix of a key.
+/// What follows the prefix in a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyOrder {

@@ -78,7 +78,7 @@ impl LengthSpec {
             Self::Constant { length } => *length as f64,
             Self::Uniform { min, max } => (*min as f64).midpoint(*max as f64),
             Self::Zipfian { .. } => return None,
-            // As in YCSB: bucket 0 counts as length 0 here, though it draws one block.
+            // As in YCSB: bucket 0 counts as length 0 here, although it draws one block.
             Self::Histogram { block, counts } => {
                 let sum: u64 = counts.iter().sum();
                 let weighted: u64 = counts.iter().zip(0..).map(|(count, i)| count * i).sum();
@@ -95,14 +95,14 @@ pub enum Lengths {
     Constant(u64),
     /// The smallest, and how many there are.
     Uniform(u64, u64),
-    /// The smallest, and what is added.
+    /// The smallest, and the distribution of what is added.
     Zipfian(u64, Zipfian),
     /// The length of a block, the counts and their sum.
     Histogram(u64, Box<[u64]>, u64),
 }
 
 impl Lengths {
-    /// As requested. Bounds in the wrong order are swapped.
+    /// The lengths as requested. Bounds in the wrong order are swapped.
     pub fn new(spec: &LengthSpec) -> Self {
         match *spec {
             LengthSpec::Constant { length } => Self::Constant(length),
@@ -116,7 +116,7 @@ impl Lengths {
         }
     }
 
-    /// One length.
+    /// Draws one length.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
@@ -131,7 +131,7 @@ impl Lengths {
 }
 
 /// YCSB's search through the counts: a bucket also includes the position where it ends, and the
-/// last one is drawn only if its own share is left over.
+/// last one is only drawn if its own share is left over.
 fn blocks(counts: &[u64], place: u64) -> u64 {
     let last = counts.len() - 1;
     let mut end = 0;

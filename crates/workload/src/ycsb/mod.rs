@@ -40,7 +40,7 @@ pub enum Class {
     Core,
     /// Points of time series.
     Series(Box<SeriesConfig>),
-    /// Requests of URLs.
+    /// Requests for URLs.
     Rest(Box<RestConfig>),
 }
 

@@ -20,7 +20,7 @@ impl Newest {
         Self { next: AtomicU64::new(stored), stored: AtomicU64::new(stored), ahead }
     }
 
-    /// The number of a new record.
+    /// Takes the number for a new record.
     pub(super) fn take(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -30,7 +30,7 @@ impl Newest {
         self.stored.load(Ordering::Relaxed)
     }
 
-    /// The insert of `number` has ended, successfully or not.
+    /// Notes that the insert of `number` has ended, successfully or not.
     pub(super) fn ended(&self, number: u64) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stored = self.stored.load(Ordering::Relaxed);

@@ -13,7 +13,7 @@ const SET: [&str; 3] = ["recordcount", "insertcount", "operationcount"];
 /// rewritten several times. Returns the properties that had other values before.
 ///
 /// # Errors
-/// When a property is invalid, the disk holds no record, or the mean length of a field is unknown.
+/// If a property is invalid, the disk holds no record, or the mean length of a field is unknown.
 pub fn occupy(
     properties: &mut Properties,
     file: &dyn Fn(&str) -> Result<String, String>,
@@ -41,7 +41,7 @@ pub fn occupy(
     Ok(said)
 }
 
-/// The properties without those that will be set: their current values do not matter.
+/// The properties without those that will be set, whose current values do not matter.
 fn without_counts(properties: &Properties) -> Properties {
     let mut others = Properties::default();
     for (name, value) in properties.iter().filter(|(name, _)| !SET.contains(name)) {

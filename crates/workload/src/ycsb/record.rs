@@ -1,5 +1,5 @@
 //! One record: its key, the text of its fields, and the check that what was read is what was
-//! written. Does not know which record is requested when.
+//! written. Knows nothing about which record is requested when.
 
 use super::config::{CoreConfig, FieldsSpec};
 use super::keys::KeyNames;
@@ -33,12 +33,11 @@ impl Records {
         Self { keys: config.keys.clone(), fields, lengths, names, members }
     }
 
-    /// The specification of the fields.
     pub(super) const fn spec(&self) -> &FieldsSpec {
         &self.fields
     }
 
-    /// All fields, by their numbers.
+    /// All fields, by number.
     pub(super) const fn all(&self) -> Range<usize> {
         0..self.names.len()
     }
@@ -49,7 +48,6 @@ impl Records {
         self.keys.write(number, out);
     }
 
-    /// The names of these fields.
     pub(super) fn names(&self, which: Range<usize>) -> impl Iterator<Item = &str> {
         self.names[which].iter().map(String::as_str)
     }
@@ -100,7 +98,7 @@ impl Records {
     }
 
     fn integrity(&self, key: &[u8], field: usize, out: &mut Vec<u8>) {
-        // The length is constant: this was checked together with the property for integrity.
+        // The length is constant: this was checked together with the integrity property.
         let Lengths::Constant(length) = self.lengths else { return };
         let key = String::from_utf8_lossy(key);
         integrity_text(&key, &self.names[field], length as usize, out);
@@ -108,7 +106,7 @@ impl Records {
 }
 
 /// Compares stored records with those that were written. The texts of fields are only known if they
-/// are computed from the key; otherwise the record must have all fields, whatever is in them.
+/// are computed from the key; otherwise the record must have all fields, whatever their content.
 #[derive(Debug)]
 pub(super) struct RecordOriginal {
     records: Records,
@@ -183,7 +181,6 @@ impl Fields for Record<'_> {
     }
 }
 
-/// Appends a JSON string.
 fn quote(text: &str, out: &mut Vec<u8>) {
     if text.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) {
         out.push(b'"');

@@ -1,4 +1,4 @@
-//! A phase of a YCSB workload, as planned. Does not know where properties come from.
+//! A phase of a YCSB workload, as planned. Knows nothing about where properties come from.
 
 use super::again;
 use super::record::RecordOriginal;
@@ -13,7 +13,7 @@ use crate::{Fill, LaneContext, Original, Restored, Runner, StageWork, Stock};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A lane of either class that is about documents.
+/// A lane of either class that works on documents.
 type Lane = Either<CoreLane, SeriesLane>;
 
 /// A phase of a YCSB workload.
@@ -22,7 +22,7 @@ type Lane = Either<CoreLane, SeriesLane>;
 pub enum YcsbPhase {
     /// Inserts the records.
     Load,
-    /// Operations on them, by their proportions.
+    /// Runs operations on them, by their proportions.
     Run,
 }
 
@@ -33,7 +33,7 @@ pub struct YcsbStage {
     pub phase: YcsbPhase,
     /// Records in one request of the load phase.
     pub batch: u32,
-    /// Operations of the run phase; `None`: until time is up.
+    /// Operations of the run phase; `None` means until time is up.
     pub operations: Option<u64>,
     /// The workload.
     pub config: CoreConfig,
@@ -48,14 +48,14 @@ impl YcsbStage {
         (self.phase == YcsbPhase::Load).then_some(self.config.insert_count)
     }
 
-    /// How many records connection `k` of `connections` inserts in the load phase, if connections
-    /// do not take them in turn.
+    /// How many records connection `k` of `connections` inserts in the load phase, unless
+    /// connections take turns.
     const fn records_of(&self, k: usize, connections: usize) -> u64 {
         share(self.config.insert_count, k, connections)
     }
 
-    /// The lanes of the core workload: those of the warm-up with a new number of operations, so
-    /// that they insert other records, or new ones.
+    /// The lanes of the core workload: new ones, or those of the warm-up with a new number of
+    /// operations, so that they insert other records.
     fn core_lanes(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<CoreLane> {
         let warm = stock.kept::<CoreLane>();
         if !warm.is_empty() {

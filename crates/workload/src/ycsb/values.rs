@@ -23,10 +23,10 @@ pub fn random_text(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
 }
 
 /// The same, with quotes and backslashes escaped as in a JSON string. `length` counts characters
-/// before they are escaped.
+/// before escaping.
 pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     let mut at = out.len();
-    // Twice the room, in case all are escaped.
+    // Twice the room, in case every character is escaped.
     out.resize(at + 2 * length + 2 * GROUP + 4, 0);
     let mut left = length;
     while left > 0 {
@@ -50,7 +50,7 @@ pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     out.truncate(at);
 }
 
-/// Whether one of eight bytes is this one: subtracting 1 sets a new sign bit only in a zero byte.
+/// Whether one of eight bytes equals `byte`: subtracting 1 sets a new sign bit only in a zero byte.
 /// Source: Henry S. Warren, "Hacker's Delight", section 6-1.
 #[inline]
 const fn has(word: u64, byte: u8) -> bool {
@@ -86,7 +86,7 @@ pub fn integrity_text(key: &str, field: &str, length: usize, out: &mut Vec<u8>) 
     text.push(":");
     text.push(field);
     while text.left > 0 {
-        // The colon is included in the hash.
+        // The hash includes the colon.
         text.push(":");
         let hash = text.hash;
         text.push(itoa::Buffer::new().format(hash));

@@ -1,5 +1,5 @@
-//! The rows of a running stage. In a long stage, older seconds are joined to longer rows, so that
-//! days take no more space than minutes; and all but the latest are kept in a file, so that
+//! The rows of a running stage. In a long stage, older seconds are joined into longer rows, so that
+//! days take no more space than minutes; all but the latest rows are kept in a file, so that
 //! minutes take no more memory than seconds.
 
 use super::shelf::{Place, Shelf};
@@ -10,9 +10,9 @@ use std::io;
 
 /// The most rows. Beyond that they are joined, the oldest first.
 const MOST_ROWS: usize = 600;
-/// The latest rows, which are in memory and never joined: they are still added to.
+/// The latest rows, which stay in memory and are not joined, because they are still added to.
 const LATEST_ROWS: usize = 30;
-/// Lengths of rows, in seconds: each divides the next, and the intervals of charts. Beyond the last
+/// Lengths of rows, in seconds: each divides the next, and the intervals of charts. After the last
 /// they double.
 const LENGTHS_S: [u32; 5] = [2, 10, 60, 300, 3600];
 
@@ -23,7 +23,7 @@ pub(super) fn lengths_s() -> impl Iterator<Item = u32> {
     LENGTHS_S.into_iter().chain(longer).chain([u32::MAX])
 }
 
-/// A row, wherever it is.
+/// A row, wherever it is stored.
 #[derive(Debug)]
 enum Row {
     Here(SeriesRow),
@@ -64,7 +64,7 @@ impl SeriesLog {
         }
         let index = index.unwrap_or(after);
         self.rows.insert(index, Row::Here(row));
-        // Shards send a second within a fraction of the next one: older ones are complete.
+        // Shards send each second within a fraction of the next one: older ones are complete.
         self.pack(index);
         if let Some(old) = index.checked_sub(3) {
             self.pack(old);
@@ -99,7 +99,6 @@ impl SeriesLog {
         }
     }
 
-    /// Takes a row out.
     fn take(&mut self, index: usize) -> SeriesRow {
         let (second, seconds, place) = match self.rows.remove(index) {
             Row::Here(row) => return row,
@@ -113,7 +112,7 @@ impl SeriesLog {
         })
     }
 
-    /// Moves all but the latest rows to the file. If that fails, they stay in memory.
+    /// Moves all but the latest rows to the file. If this fails, they stay in memory.
     fn shelve(&mut self) {
         let old = self.rows.len().saturating_sub(LATEST_ROWS);
         for row in &mut self.rows[..old] {
@@ -126,7 +125,7 @@ impl SeriesLog {
         }
     }
 
-    /// Joins two rows: the oldest ones that give a row of the shortest length.
+    /// Joins two rows: the oldest ones that make a row of the shortest length.
     fn join(&mut self) {
         let old = self.rows.len() - LATEST_ROWS;
         let pair = lengths_s().find_map(|length_s| {
@@ -173,7 +172,7 @@ mod tests {
     fn days_take_no_more_rows_than_minutes_and_lose_nothing() {
         const SECONDS: u32 = 1_500;
         let (mut series, totals) = measured(0..SECONDS);
-        // A shard that comes late, with a second that was joined long ago.
+        // A shard that reports late, with a second that was joined long ago.
         let mut late = Interval::new(5);
         late.kind_mut(OpKind::Read).requests = 7;
         series.add(&late);

@@ -1,4 +1,4 @@
-//! The stage second by second.
+//! A stage, second by second.
 
 mod log;
 mod shelf;
@@ -18,7 +18,7 @@ pub struct SeriesKind {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of these, documents that were accepted but are not yet stored as they should be.
+    /// Of these, documents that were accepted but not yet stored as they should be.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub accepted: u64,
     /// Documents that failed, per class.
@@ -26,7 +26,7 @@ pub struct SeriesKind {
     pub failures: BTreeMap<Failure, u64>,
     /// Service times of requests that succeeded at least in part.
     pub service: Kept,
-    /// Response times of the same.
+    /// Response times of the same requests.
     pub response: Kept,
     /// Lags of all requests.
     pub lag: Kept,
@@ -35,7 +35,7 @@ pub struct SeriesKind {
     pub failed_times: BTreeMap<Failure, FailedTimes<Kept>>,
 }
 
-/// One second of a stage, or several of a long one.
+/// One second of a stage, or several if the stage is long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRow {
     /// The second, or the first of them, counted from the stage's start.
@@ -68,23 +68,23 @@ pub struct Series {
 }
 
 impl SeriesRow {
-    /// Nothing, from a second on, for so many seconds.
+    /// An empty row of `seconds` seconds from `second` on.
     pub(super) const fn new((second, seconds): (u32, u32)) -> Self {
         Self { second, seconds, waited_s: 0.0, kinds: BTreeMap::new() }
     }
 
-    /// The length of which no row of up to `seconds` seconds crosses a multiple.
+    /// A length such that no row of up to `seconds` seconds crosses a multiple of it.
     pub fn length_s(seconds: u32) -> u32 {
         let longer = || log::lengths_s().find(|&it| seconds <= it).unwrap_or(seconds);
         if seconds <= 1 { 1 } else { longer() }
     }
 
-    /// The second after its last.
+    /// The second after the last one.
     pub const fn end(&self) -> u32 {
         self.second.saturating_add(self.seconds)
     }
 
-    /// Adds the next row, and the gap between them.
+    /// Appends the next row, including the gap in between.
     fn join(&mut self, next: Self) {
         self.seconds = next.end() - self.second;
         self.waited_s += next.waited_s;

@@ -1,4 +1,4 @@
-//! Rows in a temporary file, which has no name: it is gone with the process, however that ends.
+//! Rows in a temporary file without a name, which goes away with the process, however that ends.
 
 use super::SeriesRow;
 use std::collections::BTreeMap;
@@ -9,33 +9,32 @@ use std::os::unix::fs::FileExt as _;
 /// Places are multiples of this, in bytes.
 const BLOCK: usize = 4096;
 
-/// Where a row is.
 #[derive(Debug)]
 pub(super) struct Place {
     at: u64,
     bytes: usize,
 }
 
-/// A file with rows. The places of those that were taken out are used again.
+/// A file with rows. The space of rows that were taken out is reused.
 #[derive(Debug)]
 pub(super) struct Shelf {
     file: File,
     /// The end of the last place.
     end: u64,
-    /// Places that are free, by their number of blocks.
+    /// Free places, by their number of blocks.
     free: BTreeMap<usize, Vec<u64>>,
 }
 
 impl Shelf {
-    /// An empty one.
+    /// Creates an empty shelf.
     ///
     /// # Errors
-    /// When there can be no temporary file.
+    /// If no temporary file can be created.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self::on(tempfile::tempfile()?))
     }
 
-    /// An empty one in this file.
+    /// An empty shelf in this file.
     pub(super) const fn on(file: File) -> Self {
         Self { file, end: 0, free: BTreeMap::new() }
     }
@@ -43,7 +42,7 @@ impl Shelf {
     /// Stores a row.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn put(&mut self, row: &SeriesRow) -> io::Result<Place> {
         let text = serde_json::to_vec(row)?;
         let blocks = text.len().div_ceil(BLOCK);
@@ -53,10 +52,10 @@ impl Shelf {
         Ok(Place { at, bytes: text.len() })
     }
 
-    /// Returns a row, whose place is free from now on.
+    /// Returns a row and frees its place.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub(super) fn take(&mut self, place: &Place) -> io::Result<SeriesRow> {
         let mut text = vec![0; place.bytes];
         self.file.read_exact_at(&mut text, place.at)?;

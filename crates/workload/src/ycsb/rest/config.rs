@@ -1,6 +1,6 @@
-//! The configuration of a replay of traces, in addition to that of a core workload, checked.
+//! The checked configuration of a replay of traces, in addition to that of a core workload.
 //!
-//! Defaults and checks are those of YCSB's `RestWorkload` and of its `RestClient`.
+//! Defaults and checks are those of YCSB's `RestWorkload` and `RestClient`.
 
 use super::super::config::{CoreConfig, RequestSpec};
 use crate::generate::THETA;
@@ -21,7 +21,7 @@ pub struct RestConfig {
     pub server: String,
     /// The traces of reads, inserts, updates and deletes.
     pub traces: [Trace; 4],
-    /// Zipf's exponent for lengths of bodies, if they have that distribution.
+    /// Zipf's exponent for the lengths of bodies, if they have that distribution.
     pub size_exponent: f64,
     /// User and password.
     #[serde(skip)]
@@ -31,7 +31,7 @@ pub struct RestConfig {
     pub headers: Vec<String>,
 }
 
-/// The URLs of one kind of operation, which are not stored.
+/// The URLs for one kind of operation. They are not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// The file they came from.
@@ -40,7 +40,7 @@ pub struct Trace {
     pub urls: u64,
     /// Zipf's exponent for requests, if they have that distribution.
     pub exponent: f64,
-    /// The URLs: as written, and path with query as sent.
+    /// The URLs: as written, and as sent, with path and query.
     #[serde(skip)]
     pub lines: Arc<[(String, String)]>,
 }
@@ -49,7 +49,7 @@ pub struct Trace {
 const KINDS: [&str; 4] = ["read", "insert", "update", "delete"];
 
 impl RestConfig {
-    /// The properties read here and not by a core workload.
+    /// The properties read here but not by a core workload.
     pub const PROPERTIES: [&str; 16] = [
         "deleterecordcount",
         "deletezipfconstant",

@@ -15,7 +15,7 @@ use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::{Check, Workload};
 use std::sync::Arc;
 
-/// Separates the streams of requests and of bodies from other uses of the same seed.
+/// Keeps the streams of requests and of bodies apart from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"rest url");
 const BODIES: u64 = u64::from_be_bytes(*b"restbody");
 
@@ -24,7 +24,7 @@ const BODIES: u64 = u64::from_be_bytes(*b"restbody");
 pub struct Rest {
     config: RestConfig,
     actions: Option<Actions>,
-    /// By trace; `None` if it has no URLs.
+    /// One per trace; `None` if it has no URLs.
     pickers: [Option<Picker>; 4],
     lengths: Sizes,
     seed: u64,
@@ -106,7 +106,7 @@ impl Rest {
         }
     }
 
-    /// Connection `k` with this many operations to do; `None`: without limit.
+    /// Connection `k` with this many operations to do; `None` means no limit.
     pub fn run(self: &Arc<Self>, k: u64, operations: Option<u64>) -> RestLane {
         RestLane {
             left: operations.unwrap_or(u64::MAX),
@@ -116,7 +116,7 @@ impl Rest {
         }
     }
 
-    /// Writes the body of a request, and the line that `BasicDB` prints: there is no table.
+    /// Writes the body of a request, and the line that `BasicDB` prints, without a table.
     fn write<P: Pen>(&self, verb: &str, url: &str, stream: &mut Stream, pen: &mut P) {
         let writes = matches!(verb, "INSERT" | "UPDATE");
         if writes {

@@ -1,4 +1,4 @@
-//! The configuration of a time series workload, in addition to that of a core workload, checked.
+//! The checked configuration of a time series workload, in addition to that of a core workload.
 //!
 //! Defaults and checks are those of YCSB's `TimeSeriesWorkload`; `docs/ycsb.md` lists the
 //! differences.
@@ -8,14 +8,14 @@ use super::names;
 use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
-/// More points in time than this are not shuffled: YCSB's limit.
+/// More points in time than this are not shuffled; this is YCSB's limit.
 const MOST_SHUFFLED: u64 = 1 << 24;
 /// More series than this make no sense in one client.
 const MOST_SERIES: u64 = 1 << 40;
-/// The limit for the values of one tag, which are kept in memory.
+/// The most values of one tag, which are kept in memory.
 const MOST_VALUES: u64 = 10_000_000;
 
-/// The time series of a workload, and the queries of them.
+/// The time series of a workload, and the queries on them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct SeriesConfig {
@@ -41,9 +41,9 @@ pub struct SeriesConfig {
     pub unit: Unit,
     /// The number of points in time, plus one.
     pub offsets: u64,
-    /// Points in time are written in random order.
+    /// Whether points in time are written in random order.
     pub random_timestamps: bool,
-    /// Keys and values of tags are in random order.
+    /// Whether keys and values of tags are in random order.
     pub random_series: bool,
     /// The type of values.
     pub values: ValueKind,
@@ -51,19 +51,19 @@ pub struct SeriesConfig {
     pub sparsity: f64,
     /// The part of the series that lags behind.
     pub delayed: f64,
-    /// By up to this many intervals, less one.
+    /// By up to this many intervals, minus one.
     pub delayed_intervals: i64,
-    /// The time span of a query; 0: a single point.
+    /// The time span of a query; 0 means a single point.
     pub span: i64,
-    /// The span is any whole number of intervals below that.
+    /// Whether the span is any whole number of intervals below that.
     pub random_span: bool,
-    /// The separator between its two ends.
+    /// The separator between the two ends of a span.
     pub span_delimiter: String,
     /// The function applied to the series of all values of some tags.
     pub group_by: Option<GroupBy>,
     /// The function applied to neighbouring points.
     pub downsampling: Option<Downsampling>,
-    /// Values are computed from the rest of the point, and verified when read.
+    /// Whether values are computed from the rest of the point, and verified when read.
     pub integrity: bool,
 }
 
@@ -80,8 +80,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The length of a unit in the numbers of points in time, which are seconds except for the
-    /// first unit.
+    /// The length of a unit, in the numbers by which points in time are given: milliseconds for the
+    /// first unit, otherwise seconds.
     pub const fn length(self) -> i64 {
         match self {
             Self::Milliseconds | Self::Seconds => 1,
@@ -126,7 +126,7 @@ pub struct Downsampling {
     pub interval: u64,
 }
 
-/// Properties that have another meaning here, or none.
+/// Properties that mean something else here, or nothing.
 const OTHERS: [&str; 8] = [
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -138,19 +138,19 @@ const OTHERS: [&str; 8] = [
     "minscanlength",
 ];
 
-/// Who requests a workload.
+/// The context in which a workload is requested.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
     /// The number of connections among which the keys are divided.
     pub threads: u64,
     /// Now, in milliseconds since 1970: the default for the first point in time.
     pub now_ms: i64,
-    /// Points are to be queried, not only written.
+    /// Whether points are to be queried, not only written.
     pub queries: bool,
 }
 
 impl SeriesConfig {
-    /// The properties read here and not by a core workload.
+    /// The properties read here but not by a core workload.
     pub const PROPERTIES: [&str; 25] = [
         "deletedelimiter",
         "delayedintervals",
@@ -228,8 +228,8 @@ impl SeriesConfig {
         read.end((core, series))
     }
 
-    /// What is wrong with a stored configuration, by property; `threads` share its
-    /// keys, `queries` it is asked for points.
+    /// What is wrong with a stored configuration, by property. `threads` share its keys, and
+    /// `queries` says whether it is asked for points.
     pub(in crate::ycsb) fn check_again(
         &self,
         core: &CoreConfig,
@@ -271,12 +271,12 @@ impl SeriesConfig {
         read.end(()).err().unwrap_or_default()
     }
 
-    /// The number of series of a key.
+    /// The number of series per key.
     pub fn series_of_key(&self) -> u64 {
         self.tags.iter().product()
     }
 
-    /// The interval in the numbers of points in time.
+    /// The interval, in the numbers by which points in time are given.
     pub const fn step(&self) -> i64 {
         self.interval * self.unit.length()
     }
@@ -388,7 +388,7 @@ fn downsampling(read: &mut PropertyReader<'_>) -> Option<Downsampling> {
     Some(Downsampling { key: read.text("downsamplingkey", "YCSBDS"), function, interval })
 }
 
-/// Refuses lengths for which names would repeat.
+/// Refuses lengths with which names would repeat.
 fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     let values = config.tags.iter().copied().max().unwrap_or(1);
     for (i, (name, count)) in [
@@ -410,7 +410,7 @@ fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     }
 }
 
-/// YCSB's conditions.
+/// Checks YCSB's conditions for data integrity.
 fn check_integrity(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     if !config.integrity {
         return;

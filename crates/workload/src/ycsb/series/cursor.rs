@@ -1,4 +1,4 @@
-//! Which point of which series a connection writes next, in the order of YCSB's threads.
+//! Which point of which series a connection writes next, in the order that YCSB's threads follow.
 
 use super::config::SeriesConfig;
 use crate::generate::{Stream, below};
@@ -23,14 +23,14 @@ pub(super) struct Cursor {
     keys: Range<usize>,
     key: usize,
     tags: Vec<usize>,
-    /// The number of series after each tag, for one of its values.
+    /// For each tag, the number of series that the tags after it make up.
     weights: Vec<u64>,
-    /// All series of the connection have a point for the current point in time.
+    /// Whether all series of the connection have a point for the current point in time.
     rollover: bool,
     now: i64,
     /// The remaining points in time, in reverse, if their order is random.
     shuffled: Vec<u32>,
-    /// The number of the point in time after all of them.
+    /// The number of the point in time after all of these.
     next: i64,
 }
 
@@ -79,7 +79,7 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next point in time.
+    /// Moves on to the next point in time.
     fn advance(&mut self, config: &SeriesConfig) {
         self.rollover = false;
         let number = self.shuffled.pop().map_or(self.next, i64::from);
@@ -111,8 +111,8 @@ impl Cursor {
         (number.cast_signed() % config.delayed_intervals) * config.interval
     }
 
-    /// Goes to the next series. As in YCSB, a tag with one value counts as finished, so that the
-    /// key advances with it.
+    /// Moves on to the next series. As in YCSB, a tag with one value counts as finished, so that
+    /// the key advances with it.
     fn step(&mut self, config: &SeriesConfig) {
         let first = config.tags.iter().position(|&count| count > 1).unwrap_or(0);
         let mut key_goes_on = false;

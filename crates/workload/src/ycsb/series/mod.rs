@@ -1,4 +1,4 @@
-//! YCSB's time series: points of many series, written in order of time, and queries of them.
+//! YCSB's time series: points of many series, written in order of time, and queries on them.
 //!
 //! A series is a key with a value for each tag; a point is a time with a number. The operations of
 //! a connection follow from the seed, its number and the number of connections.
@@ -20,11 +20,12 @@ use cursor::Cursor;
 use spell::{PointFields, Query, Spelling};
 use std::sync::Arc;
 
-/// Separate the draws of the two phases, and of names.
+/// Keep the draws of the two phases, and of names, apart.
 const LOAD: u64 = u64::from_be_bytes(*b"ts: load");
 const RUN: u64 = u64::from_be_bytes(*b"ts:  run");
 const NAMES: u64 = u64::from_be_bytes(*b"ts:names");
-/// Values are drawn separately, so that operations are the same whether values are made or not.
+/// Values are drawn separately, so that operations are the same whether values are generated or
+/// not.
 const VALUES: u64 = u64::from_be_bytes(*b"ts:value");
 
 /// What all connections of a time series workload share.
@@ -62,7 +63,8 @@ impl Series {
             LengthSpec::Uniform { max, .. } => LengthSpec::Uniform { min: 1, max },
             ref other => other.clone(),
         };
-        // The same in both phases, or the second would query points that the first has not written.
+        // The same in both phases, or else the second would query points that the first did not
+        // write.
         let mut stream = Stream::new(mix(seed, NAMES, 0), 0);
         Self {
             spelling: Spelling::new(&core.table, config, &mut stream),
@@ -94,8 +96,8 @@ impl Series {
         SeriesLane { batch: Some(u64::from(batch.max(1))), ..self.lane(place, LOAD, points) }
     }
 
-    /// Connection `place.0` of `place.1` in the run phase, with this many operations to do; `None`:
-    /// without limit.
+    /// Connection `place.0` of `place.1` in the run phase, with this many operations to do; `None`
+    /// means no limit.
     pub fn run(self: &Arc<Self>, place: (u64, u64), operations: Option<u64>) -> SeriesLane {
         self.lane(place, RUN, operations.unwrap_or(u64::MAX))
     }
@@ -236,7 +238,7 @@ impl Workload for SeriesLane {
     }
 }
 
-/// Fisher and Yates's shuffle, as in Knuth, "The Art of Computer Programming", volume 2, 3.4.2,
+/// The Fisher-Yates shuffle, as in Knuth, "The Art of Computer Programming", volume 2, 3.4.2,
 /// algorithm P.
 fn shuffle<T>(items: &mut [T], stream: &mut Stream) {
     for i in (1..items.len()).rev() {

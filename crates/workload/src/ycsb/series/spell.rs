@@ -15,14 +15,13 @@ const MOST: f64 = 100_000.0;
 /// Ends a range of identifiers: no letter sorts after it in CouchDB's collations.
 const LAST: &str = "\u{fff0}";
 
-/// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Whole(i64),
     Decimal(f64),
 }
 
-/// A query of one key.
+/// A query for one key.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     /// The index of the key.
@@ -36,7 +35,7 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Whether it covers more than a point.
+    /// Whether it covers more than one point.
     pub(super) fn is_range(&self) -> bool {
         self.to.is_some() || self.tags.contains(&None)
     }
@@ -108,7 +107,7 @@ impl Spelling {
         }
     }
 
-    /// Appends the identifier of a point: key, tags and time, in the order of time within a series.
+    /// Appends the identifier of a point: key, tags and time, so that a series sorts by time.
     pub(super) fn id(
         &self,
         key: usize,
@@ -132,8 +131,8 @@ impl Spelling {
         }
     }
 
-    /// Writes the name of the point that a query reads or begins with and, for a range, of its last
-    /// point.
+    /// Writes the name of the point that a query reads or begins with and, for a range, that of the
+    /// last point.
     pub(super) fn range<P: Pen>(&self, query: &Query, pen: &mut P) {
         let known = || query.tags.iter().map_while(|tag| *tag);
         if known().count() < query.tags.len() {
@@ -169,7 +168,7 @@ impl Spelling {
         out.push(b']');
     }
 
-    /// Appends the line of a read or, if there is a number of records, of a scan.
+    /// Appends the line of a read or, if a number of records is given, of a scan.
     pub(super) fn show_query(
         &self,
         config: &SeriesConfig,
@@ -224,7 +223,7 @@ impl Spelling {
     }
 }
 
-/// What is stored for a point: its tags, its time and a value.
+/// What is stored for a point: its tags, its time and its value.
 pub(super) struct PointFields<'a> {
     pub(super) spelling: &'a Spelling,
     pub(super) config: &'a SeriesConfig,
@@ -285,7 +284,7 @@ fn expected<'a>(tags: impl Iterator<Item = (&'a str, &'a str)>, at: i64) -> i64 
 }
 
 fn number(value: Value, out: &mut Vec<u8>) {
-    // Both are JSON as well: with the `?`, decimals keep their point.
+    // Both are valid JSON, too: with the `?`, decimals keep their point.
     let _ = match value {
         Value::Whole(value) => write!(out, "{value}"),
         Value::Decimal(value) => write!(out, "{value:?}"),

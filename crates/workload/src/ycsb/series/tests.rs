@@ -1,4 +1,4 @@
-//! What is queried was written, and invalid configurations are refused.
+//! Points that are queried were written, and invalid configurations are refused.
 
 use super::*;
 use crate::op::Draft;
@@ -71,7 +71,7 @@ fn ranges_have_two_ends_and_room_for_what_is_between() {
     }
     let grouped = series(&format!("{SMALL}{more}\ngroupbyfunction=sum\ngroupbykeys=0,1"));
     for (op, draft) in all(&grouped.unwrap(), None) {
-        // Four times, three values of the second tag.
+        // Four points in time, three values of the second tag.
         assert_eq!(op.limit, 12);
         assert!(draft.name.ends_with(":\u{fff0}".as_bytes()), "{draft:?}");
     }
@@ -81,7 +81,7 @@ fn ranges_have_two_ends_and_room_for_what_is_between() {
 fn values_that_follow_from_the_point_hold_until_altered() {
     let text = "recordcount=60\nfieldcount=3\ntagcount=2\ntagcardinality=2,2\ninsertstart=9\n\
                 dataintegrity=true\nvaluetype=integers\nrandomtimeseriesorder=false";
-    // Some of these series lag behind: what they store counts.
+    // Some of these series lag behind: what counts is what they store.
     let series = series(text).unwrap();
     for (_, draft) in all(&series, Some(1)) {
         assert!(spell::holds(&series.config, &draft.body));
