@@ -22,7 +22,7 @@ pub(super) fn value(series: &Series, value: f64) -> String {
     number(value, series.unit)
 }
 
-/// Such as `−15.8 %`; of a change from 0 the new value.
+/// Such as `−15.8 %`; for a change from 0, the new value.
 fn percent(series: &Series, change: &Change) -> String {
     match change.percent {
         Some(percent) => {
@@ -65,7 +65,7 @@ pub(super) fn mark(group: &Group, mark: &Mark) -> String {
     format!("{} {before} → {after} from {from} on", mark.what)
 }
 
-/// How many runs, when, and what of them is the same.
+/// How many runs there are, when they began, and what they have in common.
 pub(super) fn span(group: &Group) -> String {
     let s = if group.runs.len() == 1 { "" } else { "s" };
     let day = |started_at: &str| started_at.get(..10).unwrap_or(started_at).to_owned();
@@ -83,7 +83,7 @@ pub(super) fn span(group: &Group) -> String {
     text
 }
 
-/// Why no changes can be found, if so.
+/// Why no changes can be found, if that is so.
 pub(super) fn too_few(group: &Group) -> Option<String> {
     let few = group.runs.len() < LEAST_RUNS;
     few.then(|| format!("changes are looked for in {LEAST_RUNS} runs or more of the same plan"))
