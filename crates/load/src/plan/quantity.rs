@@ -1,4 +1,4 @@
-//! What of a run can be judged: `[SUBJECT.]METRIC`, such as `read.p99`.
+//! What can be judged about a run: `[SUBJECT.]METRIC`, such as `read.p99`.
 
 use super::threshold::{ThresholdError, wrong};
 use crate::op::{Failure, OpKind};
@@ -14,13 +14,13 @@ const METRICS: &str = "p50, p90, p95, p99, p99.9, mean, max (after service. or l
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {
-    /// The kind of operations; `None` for all kinds of what the run is about.
+    /// The kind of operations; `None` for all kinds in the stages that the run is about.
     pub kind: Option<OpKind>,
-    /// What of them.
+    /// The metric of those operations.
     pub metric: Metric,
 }
 
-/// What is judged of operations.
+/// What is judged about operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// A time per request.
@@ -76,7 +76,7 @@ impl Statistic {
 }
 
 impl Metric {
-    /// What is compared and drawn of each kind of operation, unless something else is asked for.
+    /// What is compared and drawn for each kind of operation, unless something else is asked for.
     pub const USUAL: [Self; 4] = [
         Self::Throughput,
         Self::Time(Span::Response, Statistic::Percentile(500)),
@@ -104,7 +104,7 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better; of all others, less.
+    /// Whether more of it is better; for all other metrics, less is.
     pub const fn is_better_high(self) -> bool {
         matches!(self, Self::Throughput)
     }
