@@ -182,7 +182,7 @@ impl Comparison {
         self.comparisons.iter().any(|it| it.within_low.is_some())
     }
 
-    /// About how many more runs of each side would decide all that is gated.
+    /// About how many more runs of each side would decide everything that is gated.
     pub fn more_runs(&self) -> Option<u64> {
         self.gated().filter_map(|it| it.more_runs).max()
     }

@@ -195,7 +195,7 @@ fn what_failed_is_told_where_the_outage_was_a_moment() {
     assert!(reason.contains("degraded: nothing succeeded for 1.5 s"), "{reason}");
 }
 
-/// One operation in a millisecond is no rate.
+/// One operation in a millisecond is not a rate.
 #[test]
 fn a_rate_takes_time() {
     let short = |ok: u64, measured_s: f64| {

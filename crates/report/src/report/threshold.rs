@@ -1,4 +1,4 @@
-//! Thresholds as requirements: what the run must keep to, and whether it did. `--fail-if` states
+//! Thresholds as requirements: what the run must meet, and whether it did. `--fail-if` states
 //! the opposite: what makes a run fail.
 
 use super::number::{decimal, grouped, millis};

@@ -100,7 +100,7 @@ pub(super) fn headline(trend: &Trend) -> String {
     format!("{runs} run{} of {of} · {changes} change{}", s(runs), s(changes))
 }
 
-/// One group as CSV (RFC 4180), a row per run: the time, what is known of the run, and a column for
+/// One group as CSV (RFC 4180), a row per run: the time, what is known about it, and a column for
 /// each quantity. Apache Otava reads it.
 pub fn trend_csv(group: &Group) -> String {
     let mut out = "time,run,label,server,machine,springload".to_owned();

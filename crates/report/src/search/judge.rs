@@ -133,7 +133,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
             outcome_of(figure.mean(value, limit))
         }
         _ if !comparison.holds(value, limit) => Outcome::Held,
-        // A few failures in a short step are no share yet.
+        // A few failures in a short step are not a share yet.
         Metric::Errors | Metric::Class(_) if *unit == Unit::Percent && bad == Ordering::Greater => {
             let issued = figure.issued();
             let failed = (value / 100.0 * issued as f64).round() as u64;

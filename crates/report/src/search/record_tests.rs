@@ -154,7 +154,7 @@ fn connections_have_the_rate_of_the_run_that_confirmed_them() {
     let mut it = max(Searched::Connections, vec![short, failed, confirmed.clone()]);
     it.conclude(&walk, Ended::Found);
     assert_eq!((it.sustained_per_s, it.connections), (Some(900.0), Some(level)));
-    // Searches that find the same number have each a rate of their own.
+    // Searches that find the same number each have their own rate.
     let steps = [(1, 900.0), (2, 700.0), (3, 800.0)];
     let steps = steps.map(|(search, per_s)| StepRecord { search, per_s, ..confirmed.clone() });
     let mut it = max(Searched::Connections, steps.to_vec());

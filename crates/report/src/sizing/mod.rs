@@ -34,7 +34,7 @@ pub struct Asked {
 /// Works out how many nodes or shards `asked` takes; `measured` has at least one search.
 ///
 /// # Errors
-/// If what was measured is no rate at all.
+/// If what was measured is not a rate at all.
 pub fn size(asked: &Asked, mut measured: Vec<Measured>) -> Result<Sizing, &'static str> {
     measured.sort_by_key(|it| it.size);
     let medians: Vec<_> = measured.iter().map(|it| (it.size as f64, it.sustained_per_s)).collect();

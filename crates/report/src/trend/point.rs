@@ -23,7 +23,7 @@ impl Point {
         self.key == key(plan)
     }
 
-    /// What a trend keeps of `record`, called `name`: the quantities `wanted`, or if there are none
+    /// What a trend keeps of `record`, called `name`: the quantities `wanted` or, if there are none,
     /// throughput, median, 99th percentile and failed share of each kind of operation.
     ///
     /// # Errors

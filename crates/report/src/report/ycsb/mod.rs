@@ -54,7 +54,7 @@ impl Line {
 }
 
 /// `[SECTION], measure, value`; what YCSB does not report follows as comments, which begin with
-/// `#` while all else begins with a bracket.
+/// `#` while everything else begins with a bracket.
 fn text(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
