@@ -1,5 +1,5 @@
 //! The broker through which agents on other machines are reached: its address, and what it costs
-//! to have it built in. Knows nothing of messages.
+//! to have it built in. Knows nothing about messages.
 
 use super::Channel;
 use crate::mistake::Invalid;

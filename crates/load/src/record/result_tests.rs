@@ -206,7 +206,7 @@ fn ycsb(phase: YcsbPhase) -> StagePlan {
 fn a_load_phase_must_load_all_records() {
     let of = |phase, loaded: u64, failures: &[(Failure, u64)]| {
         let record = record(|record| {
-            // A stage before it is none of its own.
+            // The stages before it are not part of the plan.
             record.plan.stages = vec![ycsb(phase)];
             let operations = &mut crud(record).operations;
             operations.truncate(1);
