@@ -33,8 +33,7 @@ pub struct Ticket {
     pub began: Nanos,
     /// How long the connection waited for it to become due.
     pub idle_ns: Nanos,
-    /// Whether the connection was free when it was due, so that a late start is the client's own
-    /// fault.
+    /// Whether the connection was free when it was due: a late start is then the client's fault.
     pub awaited: bool,
 }
 
@@ -392,8 +391,7 @@ impl Tickets {
         }
     }
 
-    /// A connection that was being opened is open, or cannot be opened; `times`: from when to
-    /// when that was tried.
+    /// A connection was opened, or could not be; `times`: from when to when that was tried.
     pub(super) fn opened(&self, is_open: bool, times: (Nanos, Nanos)) {
         if let Some(queue) = &self.queue {
             queue.borrow_mut().usage.opened(is_open, times);

@@ -23,8 +23,8 @@ impl Point {
         self.key == key(plan)
     }
 
-    /// What a trend keeps of `record`, called `name`: the quantities `wanted` or, if there are none,
-    /// throughput, median, 99th percentile and failed share of each kind of operation.
+    /// What a trend keeps of `record`, called `name`: the quantities `wanted` or, if there are
+    /// none, throughput, median, 99th percentile and failed share of each kind of operation.
     ///
     /// # Errors
     /// Why the run has no place in a trend.
