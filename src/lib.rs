@@ -7,7 +7,7 @@
 //!                                     └► probe ► recorder ► measure
 //! ```
 //!
-//! For programs, there are a load test as a value, its record, and the reports of it:
+//! For other programs, there are a load test as a value, its record, and the reports of it:
 //!
 //! ```
 //! let test = springload::LoadTest::from_flags(["--docs=100", "--ops=1000"])?;
@@ -18,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The rooms of the program itself, of which ARCHITECTURE.md tells, are not for others: they are
+//! The rooms of the program itself, which ARCHITECTURE.md describes, are not for others: they are
 //! public only with the feature `internals`, for the tests, and may change with any version.
 
 #![cfg_attr(

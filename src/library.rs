@@ -1,5 +1,5 @@
-//! springload in a program of one's own: a load test as a value, its record, and reports made from
-//! records. What the command line does besides, such as saving runs and live views, is not here.
+//! springload in your own program: a load test as a value, its record, and reports made from
+//! records. What else the command line does, such as saving runs and live views, is not here.
 
 use crate::cli;
 use crate::embedded::{Options, StandIn, bind};
@@ -75,9 +75,9 @@ impl LoadTest {
         Stopper(self.stop.clone())
     }
 
-    /// Runs the test on threads of its own, and waits for its end. A database that it makes is
-    /// removed again; nothing is printed or saved. Whether the numbers can be trusted is in the
-    /// record: [`RunRecord::result`].
+    /// Runs the test on its own threads, and waits for its end. A database that it makes is removed
+    /// again; nothing is printed or saved. Whether the numbers can be trusted is in the record:
+    /// [`RunRecord::result`].
     ///
     /// # Errors
     /// If nothing could be measured: the server or its database cannot be used.
@@ -88,7 +88,7 @@ impl LoadTest {
     /// The same; `watch` is called a few times a second, on the calling thread.
     ///
     /// # Errors
-    /// As [`LoadTest::run`].
+    /// As for [`LoadTest::run`].
     pub fn run_watched(&self, watch: impl FnMut(&Progress)) -> Result<RunRecord, RunError> {
         let stand_in = stand_in(&self.plan)?;
         let address = stand_in.as_ref().map(StandIn::url);
@@ -144,7 +144,7 @@ pub fn render(format: &str, records: &[RunRecord]) -> Result<Vec<u8>, RenderErro
 /// The record that a `run.json` holds.
 ///
 /// # Errors
-/// If the text is no record of a version that this one can read.
+/// If the text is not a record of a version that this one can read.
 pub fn read_record(json: &str) -> Result<RunRecord, RunFileError> {
     report::read_json(json)
 }

@@ -51,7 +51,7 @@ pub(super) enum Family {
     Dialect,
     /// They have to do with servers and load machines.
     Machines,
-    /// All else.
+    /// Everything else.
     Tools,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Call<'a> {
 /// What a plan file asks for, if one is named, or the mistakes in it.
 pub(super) type Found = Result<Option<Scenario>, Vec<Invalid>>;
 
-/// A verb in the list of all.
+/// A verb's entry in the list of all verbs.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) about: &'static str,

@@ -106,7 +106,7 @@ mod tests {
             Exit::Interrupted,
             Exit::Failed,
         ];
-        // Each goes before those in front of it.
+        // Each takes precedence over those before it in this list.
         for (place, exit) in all.into_iter().enumerate() {
             let mut exits = vec![Exit::Passed];
             exits.extend(&all[..=place]);

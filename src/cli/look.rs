@@ -1,4 +1,4 @@
-//! The look of text on stdout: by the terminal, the locale, and what users say of colours.
+//! The look of text on stdout: by the terminal, the locale, and what users say about colours.
 
 use crate::report::Look;
 use rustix::termios::tcgetwinsize;
@@ -19,14 +19,14 @@ pub(in crate::cli) fn of_stdout(verbose: bool) -> Look {
     Look { width, colour, ascii: ascii(), verbose }
 }
 
-/// Whether the locale has no Unicode. Where none is set, as in many containers, terminals have it
-/// all the same.
+/// Whether the locale has no Unicode. If no locale is set, as in many containers, terminals still
+/// have it.
 pub(in crate::cli) fn ascii() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
     ascii_by(set.map(|value| value.to_string_lossy().into_owned()))
 }
 
-/// The same by the values of the variables, of which the first that is not empty counts.
+/// The same by the values of the variables: the first that is not empty counts.
 fn ascii_by(values: impl IntoIterator<Item = String>) -> bool {
     let locale = values.into_iter().find(|value| !value.is_empty());
     locale.is_some_and(|locale| {

@@ -1,8 +1,8 @@
 //! The command line. The only room that prints.
 //!
 //! `verb` has springload's own verbs, `dialect` the command lines of other programs, `flags` the
-//! flags that several verbs share, and `pipeline` what all that measure do, from the plan to the
-//! report.
+//! flags that several verbs share, and `pipeline` what all verbs that measure do, from the plan to
+//! the report.
 
 /// The standard macro panics if the reader is gone; a run must not end because of that.
 macro_rules! eprintln {
@@ -37,7 +37,7 @@ use refusal::refuse_all;
 use secrets::command_line;
 use std::ffi::OsString;
 
-/// Every verb, in the order of the help. All else about a verb is in its file.
+/// Every verb, in the order of the help. Everything else about a verb is in its file.
 const VERBS: &[Entry] = &[
     Entry::of::<verb::run::Run>(),
     Entry::of::<verb::init::Init>(),
@@ -70,8 +70,8 @@ const VERBS: &[Entry] = &[
     Entry::of::<verb::completions::Man>(),
 ];
 
-/// Parses the command line, carries it out, and returns the exit status. Success it is only if
-/// all that was to be printed could be.
+/// Parses the command line, carries it out, and returns the exit status. That is success only if
+/// everything that was to be printed could be.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     pipeline::descriptors::raise();
     carry_out(arguments.into_iter().collect()).if_written(print::complete())
@@ -113,7 +113,7 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
 /// The plan that these words after `springload run` ask for, without those about results.
 ///
 /// # Errors
-/// All mistakes, a line each.
+/// All mistakes, one per line.
 pub(crate) fn run_plan(words: Vec<OsString>) -> Result<Plan, String> {
     verb::run::plan_of(words)
 }
@@ -166,8 +166,8 @@ pub mod read {
         siege::mistakes_of_rc(text).iter().map(ToString::to_string).collect()
     }
 
-    /// What is wrong with a command line, as it is told; empty if nothing is. Records keep the line
-    /// without its secrets.
+    /// What is wrong with a command line, as it is reported; empty if nothing is. Records keep the
+    /// line without its secrets.
     pub fn command_line(words: Vec<OsString>) -> String {
         let kept = super::command_line(&words);
         let named = words.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether something that was to be printed is missing.
 static UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether that was said.
+/// Whether that was reported.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Writes to stdout. A closed pipe is not an error.

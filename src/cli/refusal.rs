@@ -198,12 +198,12 @@ const MOVED: [(&str, &str, &str); 4] = [
     ("schema", "-n", "--docs"),
 ];
 
-/// What other programs call the flag for an address, which here is no flag, ...
+/// What other programs call the flag for an address, which is not a flag here, ...
 const ADDRESS: [&str; 6] = ["--url", "--target", "--host", "--server", "--address", "--uri"];
 /// ... and the verbs whose first argument it is.
 const ADDRESSED: [&str; 5] = ["run", "burst", "sweep", "http", "shell"];
 
-/// A flag and its value without the signs that only manuals have: `--docs <N>` as `--docs N`.
+/// A flag and its value without the signs that are only for manuals: `--docs <N>` as `--docs N`.
 fn plain(shown: &str) -> String {
     shown.replace(['<', '>'], "").trim_end_matches("...").to_owned()
 }

@@ -1,5 +1,5 @@
 //! Runs saved elsewhere than in `springload-runs`: an index of their folders, a JSON line each, in
-//! the state folder of the user.
+//! the user's state folder.
 //!
 //! It is a convenience: whatever is wrong with it, no run fails, and broken lines are skipped.
 
@@ -20,16 +20,16 @@ const VARIABLE: &str = "SPRINGLOAD_STATE";
 const INDEX: &str = "runs.jsonl";
 /// The most runs that are remembered; the oldest are forgotten.
 const MOST: usize = 500;
-/// More than so many runs ever take, in bytes: what is behind that is not read.
+/// More than that many runs ever take, in bytes: anything beyond is not read.
 const MOST_BYTES: u64 = 8 << 20;
 /// How often, and how long after each other, the lock is tried.
 const TRIES: u32 = 100;
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// The files of which one makes a folder one of springload's.
+/// A folder with any of these files is one of springload's.
 pub(in crate::cli) const OWN: [&str; 4] = ["run.json", "sweep.json", "max.json", "ab.json"];
 
-/// A run, or a thing of several, that is remembered.
+/// A run, sweep, search or comparison that is remembered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::cli) struct Remembered {
     /// Its folder, as an absolute path.
@@ -66,7 +66,7 @@ fn place_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(state.join("springload"))
 }
 
-/// All that are remembered and still there, the last one first.
+/// Everything that is remembered and still there, the latest first.
 pub(in crate::cli) fn all() -> Vec<Remembered> {
     let Some(place) = place() else { return Vec::new() };
     let mut all = read(&place.join(INDEX));
@@ -119,7 +119,8 @@ fn add(place: &Path, run: Remembered) -> io::Result<()> {
     files::replace(&index, text.as_bytes())
 }
 
-/// A lock that ends with the file. Whoever holds it for long may be stopped: it is not waited for.
+/// A lock that ends with the file. Whoever holds it for long may be stopped, so that is not waited
+/// for.
 fn lock(file: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file)?;

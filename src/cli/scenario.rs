@@ -15,7 +15,7 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
-    /// A mistake with the place of the setting that it is in, if that is in the file.
+    /// A mistake, with its place in the file if the setting comes from there.
     pub(super) fn locate(&self, mistake: Invalid) -> Invalid {
         let place = self.places.iter().find(|(flag, _)| *flag == mistake.flag());
         match place {

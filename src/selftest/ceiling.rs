@@ -1,4 +1,4 @@
-//! What this machine does without a server that could be the reason: requests per second between
+//! What this machine can do without a real server to hold it back: requests per second between
 //! client and null responder.
 
 use super::harness::Load;
@@ -6,8 +6,8 @@ use crate::clock::Nanos;
 use crate::engine::Stop;
 use std::sync::Arc;
 
-/// The null responder's answers per second to a closed loop on one thread, over so many
-/// nanoseconds, or until somebody asks for an end.
+/// The null responder's answers per second to a closed loop on one thread, over this many
+/// nanoseconds, or until somebody asks to stop.
 ///
 /// # Errors
 /// Why it could not be measured.

@@ -70,7 +70,7 @@ impl Load {
         self.run_until(&Arc::new(Stop::default()))
     }
 
-    /// The same, as long as nobody asks for an end.
+    /// The same, until somebody asks to stop.
     pub(super) fn run_until(self, stop: &Arc<Stop>) -> Result<Seen, Broken> {
         let options =
             Options { mode: Mode::Null, faults: self.faults, pinned: true, ..Options::default() };

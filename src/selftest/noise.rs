@@ -38,11 +38,11 @@ pub struct Noise {
     pub others: Option<f64>,
 }
 
-/// A percentile of hiccups, and how many nanoseconds there may be why a claim failed.
+/// A percentile of hiccups, and from how many nanoseconds on it may be why a claim failed.
 pub(super) type Stall = (f64, u64);
 
 /// Which noise may be why a timed claim failed: a stall of one of these, or others on the
-/// processors. `docs/selftest.md` has why.
+/// processors. `docs/selftest.md` says why.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bears(pub(super) &'static [Stall]);
 

@@ -1,4 +1,4 @@
-//! What is said of a machine.
+//! What is said about a machine.
 
 use super::*;
 

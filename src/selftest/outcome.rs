@@ -3,7 +3,7 @@
 use super::Measured;
 use super::noise::{Bears, Noise};
 
-/// How often a claim that failed in noise is measured at most.
+/// The most times that a claim which failed in noise is measured.
 const ATTEMPTS: u32 = 3;
 
 /// The result of one claim.

@@ -21,7 +21,7 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// `value` lies within `share` of `expected`.
+/// Whether `value` lies within `share` of `expected`.
 fn near(value: f64, expected: f64, share: f64) -> bool {
     (value - expected).abs() <= expected * share
 }
@@ -265,8 +265,8 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(held, measured))
 }
 
-/// Whether what is told of offered, served and growth, per second, is what the schedule asks for,
-/// what the server has counted, and the difference of these two.
+/// Whether the reported offered, served and growth, per second, are what the schedule asks for,
+/// what the server has counted, and the difference of the two.
 fn grew_by_the_rest(told: [f64; 3], schedule: f64, server: f64) -> bool {
     let [offered, served, growth] = told;
     near(offered, schedule, 0.001)

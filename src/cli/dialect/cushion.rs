@@ -131,7 +131,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
             u64::from(u32::MAX)
         })
     };
-    // Zero connections is a mistake of its own, not of the flags that count per connection.
+    // Zero connections is a mistake in itself, not in the flags that count per connection.
     let connections = args.num_connections.max(1);
     let batch = args.num_documents_per_bulk_insert;
     let bulk = [connections, batch, args.num_bulk_insert_operations];

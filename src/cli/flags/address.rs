@@ -4,7 +4,7 @@ use super::credentials::Login;
 use crate::driver::CARDS;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// What is encoded in a user or a password.
+/// The characters that are encoded in a user or a password.
 const USER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// An address of a server that can be logged in to.
@@ -14,7 +14,7 @@ pub(super) struct Address<'a> {
     scheme: &'a str,
     /// User and password as written, without the `@`.
     user: Option<&'a str>,
-    /// The host, or several, and what else there is up to the path.
+    /// The host, or several, and anything else up to the path.
     hosts: &'a str,
     /// The rest.
     path: &'a str,
@@ -60,12 +60,12 @@ impl<'a> Address<'a> {
         }
     }
 
-    /// Whether nobody logs in there with a password alone.
+    /// Whether logging in there takes a user, not only a password.
     pub(super) fn wants_user(&self) -> bool {
         matches!(self.scheme.to_ascii_lowercase().as_str(), "" | "http://" | "https://")
     }
 
-    /// What comes before user and path.
+    /// Scheme and hosts, without user and path.
     pub(super) fn server(&self) -> (&'a str, &'a str) {
         (self.scheme, self.hosts)
     }

@@ -23,7 +23,7 @@ pub(in crate::cli) struct AgentsArgs {
     pub(in crate::cli) allow_lost: bool,
 }
 
-/// The environment has the password because lists of processes show command lines.
+/// The password goes into the environment because process lists show command lines.
 const BROKER_HELP: &str = "The RabbitMQ that connects agents on other machines: \
     amqp://[user@]host[:port][/vhost], or amqps:// with TLS; put the password in \
     SPRINGLOAD_BROKER_PASSWORD [default: SPRINGLOAD_BROKER of the environment]";

@@ -1,14 +1,14 @@
-//! A token that proves who asks, such as a JSON Web Token: from a file or the environment, sent as
-//! `Authorization: Bearer` (RFC 6750) to the servers that are named.
+//! A token that proves who is asking, such as a JSON Web Token: from a file or the environment,
+//! sent as `Authorization: Bearer` (RFC 6750) to the servers that are named.
 
 use super::credentials::{text_of, variable};
 use crate::files;
 use crate::plan::Invalid;
 use std::path::PathBuf;
 
-/// The token, where no user is named.
+/// The variable with the token, which counts if no user is named.
 const TOKEN_VARIABLE: &str = "SPRINGLOAD_TOKEN";
-/// No token is longer, in bytes: servers refuse heads that are.
+/// The longest token, in bytes: servers refuse longer heads.
 const MOST_BYTES: u64 = 1 << 16;
 
 const HELP: &str = "A file that holds a token, such as a JWT, to send as Authorization: Bearer \
@@ -27,8 +27,9 @@ impl BearerArgs {
         self.bearer_file.is_some()
     }
 
-    /// The header with the token; `None` if there is none, or the environment has one beside a
-    /// user, whose password is meant. `user`: somebody is named; `http`: the server takes headers.
+    /// The header with the token; `None` if there is none, or if the one in the environment gives
+    /// way to a user with a password. `user`: whether a user is named; `http`: whether the server
+    /// takes headers.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -55,7 +56,7 @@ impl BearerArgs {
     }
 }
 
-/// The header; `place` is where the token is from. It is not shown, whatever is wrong with it.
+/// The header; `place` is where the token comes from. It is not shown, whatever is wrong with it.
 fn header(flag: &str, place: &str, text: &str) -> Result<String, Invalid> {
     let token = text.trim();
     // RFC 6750, 2.1.

@@ -1,8 +1,8 @@
 //! Who logs in to the target, and with which password: the only place where that is put together.
 //!
-//! Any user of a machine can list the command lines of its processes. So a password need not be on
-//! one: it is taken from a file, the environment or a netrc. A flag takes precedence over the
-//! target, the target over the environment, and the environment over a netrc.
+//! Any user of a machine can list the command lines of its processes. So a password does not have
+//! to be on one: it is taken from a file, the environment or a netrc. A flag takes precedence over
+//! the target, the target over the environment, and the environment over a netrc.
 
 use crate::cli::flags::address::{Address, login_of};
 use crate::cli::flags::bearer::BearerArgs;
@@ -14,20 +14,20 @@ use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The target, where none is given.
+/// The variable with the target, if none is given.
 pub(in crate::cli) const URL_VARIABLE: &str = "SPRINGLOAD_URL";
-/// The user, where the target names none.
+/// The variable with the user, if the target names none.
 const USER_VARIABLE: &str = "SPRINGLOAD_USER";
-/// The password of that user, or of one in the target.
+/// The variable with the password of that user, or of one in the target.
 const PASSWORD_VARIABLE: &str = "SPRINGLOAD_PASSWORD";
-/// Where the netrc is, if not in the user's folder.
+/// The variable with the path of the netrc, if it is not in the user's folder.
 const NETRC_VARIABLE: &str = "NETRC";
-/// No password is longer, in bytes; a netrc neither.
+/// The longest password, and the largest netrc, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// How long a program that writes the password to a pipe may ask a person for another, in seconds.
 const PROMPT_S: i64 = 120;
 
-/// Lists of processes show command lines.
+/// Process lists show command lines.
 const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for \
     stdin [default: the variable SPRINGLOAD_PASSWORD, for the user in SPRINGLOAD_USER or the \
     target]";
@@ -70,7 +70,7 @@ pub(in crate::cli) struct Named {
     pub(in crate::cli) flag: &'static str,
 }
 
-/// A value of the environment; an empty one is none.
+/// The value of an environment variable; an empty one counts as unset.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -80,7 +80,7 @@ pub(in crate::cli) fn named(given: Option<String>) -> Named {
     named_nodes(given.into_iter().collect())
 }
 
-/// The same where the nodes of a cluster may be given.
+/// The same, where several nodes of a cluster may be given.
 pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
     let mut given = given.into_iter();
     let (address, nodes) = (given.next(), given.collect());
@@ -91,7 +91,8 @@ pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
 }
 
 impl Named {
-    /// The command line `line` with the address, if the line does not have it, but no password.
+    /// The command line `line` with the address, if the line does not have it, but without a
+    /// password.
     pub(in crate::cli) fn on(&self, line: &str) -> String {
         let shown = self.address.as_deref().filter(|_| self.flag == URL_VARIABLE);
         let Some(shown) = shown.map(crate::cli::secrets::strike_password) else {
@@ -103,7 +104,7 @@ impl Named {
     }
 }
 
-/// Finds the entry of a user in a netrc, or of any, if it is to be read.
+/// Finds the entry of a user, or of any user, in a netrc, if that is to be read.
 type Finder<'a> = dyn Fn(Option<&str>) -> Result<Option<Login>, Invalid> + 'a;
 
 /// Where credentials come from.
@@ -115,8 +116,8 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// User and password, each from the first that has it. A password from the environment is not
-    /// used for another user than the environment's.
+    /// User and password, each from the first source that has it. A password from the environment
+    /// is not used for a user other than the environment's.
     fn choose(self) -> Result<Login, Invalid> {
         let Self { flags, target, environment, netrc } = self;
         let user = flags.user.clone().or_else(|| target.user.clone());
@@ -144,7 +145,7 @@ impl CredentialArgs {
         }
     }
 
-    /// Refuses to read stdin for the password where it is read for something else.
+    /// Refuses to read the password from stdin if stdin is read for something else.
     pub(in crate::cli) fn keep_stdin(&self) -> Result<(), Invalid> {
         if self.password_file.as_deref() == Some(Path::new("-")) {
             let problem = "stdin has the commands";
@@ -207,7 +208,7 @@ impl CredentialArgs {
         std::iter::once(Ok(address)).chain(nodes).collect()
     }
 
-    /// The address of another node. Where it has no credentials of its own, those of the `first`
+    /// The address of another node. If it does not have its own credentials, those of the `first`
     /// apply.
     fn apply_to(&self, node: &str, first: &Login) -> Result<String, Invalid> {
         let Some(parts) = Address::of(node) else { return Ok(node.to_owned()) };
@@ -264,8 +265,8 @@ impl CredentialArgs {
         Ok(())
     }
 
-    /// The credentials for a server, whose address has those in `target`. `wants_user`: nobody logs
-    /// in there with a password alone.
+    /// The credentials for a server whose address has those in `target`. `wants_user`: whether
+    /// logging in there takes a user, not only a password.
     ///
     /// # Errors
     /// What is wrong with them.
@@ -291,7 +292,7 @@ impl CredentialArgs {
                 let flag = if self.user.is_some() { "--user" } else { "TARGET" };
                 Invalid::new(flag, problem, "give --password-file FILE")
             })?;
-            // Without one, such as with a certificate, nothing is typed.
+            // Nothing is typed if there is no password, such as with a certificate.
             login.password = Some(asked).filter(|asked| !asked.is_empty());
         }
         if wants_user && login.user.is_none() && login.password.is_some() {
@@ -351,7 +352,7 @@ impl CredentialArgs {
 /// Who makes the requests of a list, server by server.
 pub(in crate::cli) struct Requesters<'a> {
     credentials: &'a CredentialArgs,
-    /// There is a token, which is for one server.
+    /// Whether there is a token, which is for one server.
     token: bool,
     /// Server and user of an entry, and who logs in there.
     known: Vec<((String, Option<String>), Login)>,
@@ -362,7 +363,7 @@ impl<'a> Requesters<'a> {
         Self { credentials, token, known: Vec::new() }
     }
 
-    /// User and password for a request to `server`, of which the list has those in `own`.
+    /// User and password for a request to `server`, for which the list has those in `own`.
     ///
     /// # Errors
     /// What is wrong with them, or that more than one server would be sent the same password.
@@ -406,7 +407,7 @@ impl<'a> Requesters<'a> {
         Ok(self.known.last().and_then(|(_, login)| pair(login)))
     }
 
-    /// Refuses to send the token to a second server, or beside a user.
+    /// Refuses to send the token to a second server, or along with a user.
     fn token_for(&mut self, server: &str, user: bool) -> Result<(), Invalid> {
         let flag = "--bearer-file";
         if user {

@@ -34,7 +34,7 @@ pub(in crate::cli) struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// What is asked of the driver alone.
+    /// The options for the driver only.
     pub(in crate::cli) fn options(&self) -> Map<String, Value> {
         let roles = self.roles.as_ref().map(|roles| ("roles".to_owned(), roles.as_str().into()));
         roles.into_iter().collect()

@@ -1,4 +1,4 @@
-//! Addresses to listen on: other machines are let in only where that is asked for.
+//! Addresses to listen on: other machines are let in only if that is asked for.
 
 use std::net::ToSocketAddrs as _;
 

@@ -15,9 +15,9 @@ pub(in crate::cli) const MOST_CONNECTIONS: u64 = 1_000;
 /// How many connections were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Connections {
-    /// The default number, and at a rate more as they are needed.
+    /// The default number; with a rate, more as they are needed.
     Auto,
-    /// So many.
+    /// This many.
     Given(u64),
 }
 
@@ -109,7 +109,7 @@ impl LoadArgs {
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 
-    /// Refuses a limit on connections whose number is given.
+    /// Refuses a limit on connections if their number is given.
     pub(in crate::cli) fn mistake(&self, connections: Connections) -> Option<Invalid> {
         let fixed = matches!(connections, Connections::Given(_)) && self.max_connections.is_some();
         let problem = "-c gives their number";

@@ -89,7 +89,7 @@ impl OutputArgs {
         self.output.as_deref().filter(|_| !file)
     }
 
-    /// The format of what is printed, if it is asked for: the one of a file is not.
+    /// The format to print in, if one is asked for; the format of a file does not count.
     pub(in crate::cli) fn printed(&self) -> Option<Format> {
         let file = self.file().is_ok_and(|file| file.is_some());
         self.format.filter(|_| !file)

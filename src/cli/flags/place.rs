@@ -21,14 +21,14 @@ const ENDINGS: [(&str, &str); 9] = [
     ("txt", "text"),
 ];
 
-/// The format of a file with such a name; `None`: it may be anything.
+/// The format of a file with this name; `None`: it may be anything.
 fn by_name(path: &Path) -> Option<Format> {
     let ending = path.extension()?.to_str()?;
     let (_, format) = ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending))?;
     report::format(format)
 }
 
-/// The ending of files in this format, if it has one of its own.
+/// The ending of files in this format, if it has its own.
 fn ending(format: Format) -> Option<&'static str> {
     ENDINGS.iter().find(|(_, name)| *name == format.name).map(|(ending, _)| *ending)
 }
@@ -59,17 +59,17 @@ pub(in crate::cli) fn format_of_file(
     let Some(asked) = asked.filter(|asked| asked.name != named.name) else {
         return Ok(Some(named));
     };
-    // Other formats have no ending of their own, so that any may be given to them.
+    // Other formats do not have their own ending, so files in them may have any.
     let Some(ending) = ending(asked) else { return Ok(Some(asked)) };
     let problem = format!("{} is not a name for --format {}", path.display(), asked.name);
     let cure = format!("give one that ends in .{ending}, or leave --format out");
     Err(Invalid::new("--output", problem, cure))
 }
 
-/// The same for a verb whose formats are its own: that of `what`, such as a trend.
+/// The same for a verb with its own formats, for `what`, such as a trend.
 ///
 /// # Errors
-/// When the file's name is for another format, or for none that there is.
+/// When the file's name is for another format, or for one that does not exist.
 pub(in crate::cli) fn own_format<F: ValueEnum + PartialEq>(
     path: &Path,
     asked: Option<F>,

@@ -34,7 +34,7 @@ pub(in crate::cli) fn addresses() -> String {
                [default: the embedded stand-in]. Several are nodes of one CouchDB cluster, over \
                which connections are spread. 'http://host:port?q=8&n=1' makes the database with \
                eight shards and one copy. Addresses begin with:\n";
-    // Without a scheme of its own, what a driver is sent has verbs of its own.
+    // A driver whose addresses have no scheme has its own verbs instead.
     let targets = CARDS.iter().filter(|card| card.name == card.address || !card.schemes.is_empty());
     let lines = targets.map(|card| {
         // The rest of an address is in the documentation of each database.

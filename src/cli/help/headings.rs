@@ -163,8 +163,8 @@ fn place(id: &str) -> Option<(usize, &'static str, usize)> {
     })
 }
 
-/// The same command with its flags under headings. The order of the headings is that in which a
-/// command has their first flags, so that its flags are put in order.
+/// The same command with its flags under headings. Headings appear in the order of their first
+/// flags in a command, so its flags are put in order.
 pub(super) fn put(command: Command, flagged: &Command) -> Command {
     let rank = |argument: &Arg| match place(argument.get_id().as_str()) {
         _ if argument.is_positional() => (0, 0),

@@ -9,7 +9,7 @@ use clap::builder::{Str, Styles};
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write as _;
 
-/// Both parts are in the texts before and after, except for the flags of the long help.
+/// Everything is in the texts before and after, except for the flags of the long help.
 const TEMPLATE: &str = "{before-help}{all-args}{after-help}";
 /// The columns of the short help.
 const WIDTH: usize = 80;
@@ -34,14 +34,14 @@ pub(super) fn of_verb(verb: &Entry) -> Command {
         .before_help(brief)
         .before_long_help(long);
     if nested {
-        // The pages of its own verbs are clap's.
+        // The pages of its subcommands are clap's.
         return command.mut_subcommands(|it| it.arg(help_flag()).disable_help_flag(true));
     }
     command.mut_args(|argument| long_alone(argument).hide_short_help(true))
 }
 
-/// The first paragraph on a flag is for the short help; if there are others, they are for the long
-/// one, alone.
+/// The first paragraph on a flag is for the short help; if there are others, the long help has only
+/// those.
 fn long_alone(argument: Arg) -> Arg {
     let short = argument.get_help().map(ToString::to_string);
     let long = argument.get_long_help().map(ToString::to_string);
@@ -157,7 +157,7 @@ fn told(argument: &Arg) -> String {
     text
 }
 
-/// Text in lines of at most so many columns, unless a word is longer.
+/// Text in lines of at most this many columns, unless a word is longer.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

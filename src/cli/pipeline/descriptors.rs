@@ -16,10 +16,10 @@ const READY: u64 = 4096;
 
 /// Raises the soft limit to the hard one, and has the kernel make room for many descriptors.
 ///
-/// To make room in a process with several threads, as it does when the 128th, 256th and so on is
-/// opened, Linux waits until every processor has let go of the old table. On a busy machine that
-/// takes from milliseconds to seconds, in which all that open connections stand still. Here is only
-/// one thread, and nobody to wait for.
+/// Linux makes room when the 128th, 256th and so on is opened. In a process with several threads,
+/// it then waits until every processor has let go of the old table. On a busy machine that takes
+/// from milliseconds to seconds, during which everything that opens connections stands still. Here
+/// there is only one thread, and nobody to wait for.
 pub(in crate::cli) fn raise() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
@@ -30,8 +30,8 @@ pub(in crate::cli) fn raise() {
     }
 }
 
-/// Refuses a plan that needs more than the limit. What `-c auto` may open by default is lowered to
-/// what the limit allows.
+/// Refuses a plan that needs more than the limit. The number of connections that `-c auto` may open
+/// by default is lowered to what the limit allows.
 pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
     if let Some(most) = plan.most_connections.filter(|most| *most as u64 <= MOST_CONNECTIONS) {

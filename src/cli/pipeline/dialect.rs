@@ -18,8 +18,8 @@ pub(in crate::cli) const TEXT: &str = "text";
 /// The verbs that run as another tool.
 const IMITATORS: [&str; 5] = ["bm-couchdb", "bulk-perf", "cushion", "siege", "ycsb"];
 
-/// What becomes of a run on a busy machine, by its command: the tools that are imitated end well
-/// whatever the machine does.
+/// What happens to a run on a busy machine, by its command: the imitated tools end well whatever
+/// the machine does.
 pub(super) fn noise_of(command: &str) -> Noise {
     let verb = command.split_whitespace().nth(1);
     if verb.is_some_and(|verb| IMITATORS.contains(&verb)) { Noise::Warn } else { Noise::Fail }

@@ -13,7 +13,7 @@ use std::slice;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// The default folder for runs, each in a folder of its own.
+/// The default folder for runs, each in its own folder.
 pub(in crate::cli) const RUNS: &str = "springload-runs";
 /// More runs than anyone keeps in one folder.
 const MOST_RUNS: u32 = 100_000;
@@ -25,7 +25,7 @@ pub(in crate::cli) const JOURNAL: &str = "journal";
 pub(in crate::cli) const PAGE: &str = "report.html";
 
 /// The folder of one run. Created before anything is sent, so that a bad path fails early; removed
-/// again if nothing came into it.
+/// again if nothing was put into it.
 #[derive(Debug)]
 pub(in crate::cli) struct Folder {
     file: PathBuf,
@@ -71,7 +71,7 @@ impl Folder {
             let aside =
                 (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
             fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
-            // The old page would be mistaken for the new one's; it can be rendered again.
+            // The old page would be mistaken for that of the new record; it can be rendered again.
             let _ = fs::remove_file(folder.join(PAGE));
         }
         Ok(made)
@@ -164,7 +164,7 @@ impl Folder {
     }
 }
 
-/// Which of a folder and those around it do not exist, innermost first.
+/// Which of a folder and its parents do not exist, innermost first.
 fn missing(folder: &Path) -> Vec<PathBuf> {
     let named = folder.ancestors().filter(|it| !it.as_os_str().is_empty());
     named.take_while(|it| !it.exists()).map(Path::to_owned).collect()
@@ -183,8 +183,7 @@ fn default_folder(now: &str) -> io::Result<PathBuf> {
     new_folder(Path::new(RUNS), now)
 }
 
-/// A folder called `name` or, if there is such a thing, `name-2` and so on, that nobody else has
-/// made.
+/// A folder called `name` or, if that exists, `name-2` and so on, which nobody else has made.
 fn new_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
     let numbered = (2..MOST_RUNS).map(|n| format!("{name}-{n}"));
     for name in std::iter::once(name.to_owned()).chain(numbered) {

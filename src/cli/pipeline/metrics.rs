@@ -1,5 +1,5 @@
 //! `--metrics`: an endpoint for scrapers during a run. Serves what the run merges once a second
-//! anyway, on a thread of its own; the load threads are not involved.
+//! anyway, on its own thread; the load threads are not involved.
 
 use crate::cli::flags::listen::is_public;
 use crate::cli::flags::output::MetricsArgs;
@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 /// Timeout of reading a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection is not kept longer, even by a client that reads a page byte by byte.
+/// Connections are closed after this time, even if a client reads a page byte by byte.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// More than any scrapers need.

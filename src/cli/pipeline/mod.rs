@@ -45,7 +45,7 @@ pub(in crate::cli) struct Job<'a> {
 /// The result of a run.
 pub(in crate::cli) struct Measured {
     pub(in crate::cli) record: RunRecord,
-    /// Why the complete record is not in the run's folder, if so.
+    /// Why the complete record is not in the run's folder, if that is so.
     unsaved: Option<io::Error>,
 }
 
@@ -144,12 +144,12 @@ pub(in crate::cli) fn measure(
     let unsaved = view.finish();
     dialect.ended();
     let native = dialect.begins_with_result();
-    // Where nothing could be begun, there is no record.
+    // If nothing could be begun, there is no record.
     let is_over = |record: &RunRecord| record.server.deleted;
     if let (Some(journal), None) = (journal, &bench.audited)
         && result.as_ref().map_or_else(|_| !bench.folder.file().exists(), is_over)
     {
-        // There is nothing left to audit. What cannot be removed does no harm.
+        // There is nothing left to audit. If it cannot be removed, that does no harm.
         let _ = journal.remove();
     }
     result.map(|record| Measured { record, unsaved }).map_err(|error| {
@@ -162,7 +162,7 @@ pub(in crate::cli) fn measure(
     })
 }
 
-/// An error without flags that the command lines of other programs do not have.
+/// An error without the flags that the command lines of other programs do not have.
 fn in_own_words(error: String, native: bool) -> String {
     if native {
         return error;
@@ -179,8 +179,8 @@ impl Measured {
         self.unsaved.map_or(Ok(self.record), Err)
     }
 
-    /// Prints the dialect's report, and what else the user must know. The exit status follows from
-    /// the record, and from whether everything could be written.
+    /// Prints the dialect's report, and anything else the user must know. The exit status follows
+    /// from the record, and from whether everything could be written.
     pub(in crate::cli) fn report(
         &self,
         bench: &Bench,
@@ -188,7 +188,7 @@ impl Measured {
         dialect: &mut dyn Dialect,
     ) -> Exit {
         let record = &self.record;
-        // What is asked for by name is shown whatever else is asked for.
+        // A format that is asked for by name is shown, whatever else is asked for.
         let native = match output.printed() {
             None => dialect.begins_with_result(),
             Some(format) => format.name == dialect::TEXT,
@@ -200,7 +200,7 @@ impl Measured {
             dialect.report(record, output.printed())
         };
         let told = told.and_then(|()| file(record, output));
-        // Whoever has just read the result need not be told again.
+        // Whoever has just read the result does not need to read it again.
         if !(native && told.is_ok() && look::stderr_is_beside()) {
             let lines = report::threshold_lines(record).into_iter().enumerate();
             for (at, line) in lines.filter(|(_, line)| line.starts_with('✗')) {
@@ -229,7 +229,7 @@ pub(in crate::cli) fn keep_in_mind(folder: &Path, began: &str, label: Option<&st
     }
 }
 
-/// Writes the report to its file, if `--output` names one, and tells so.
+/// Writes the report to its file, if `--output` names one, and says so.
 fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
     let Ok(Some((path, format))) = output.file() else { return Ok(()) };
     let bytes = format.render(std::slice::from_ref(record), None);

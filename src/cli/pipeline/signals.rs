@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// No person presses a key twice as fast.
+/// Nobody presses a key twice this fast.
 const ONE_REQUEST: Duration = Duration::from_millis(100);
 
-/// Listens on a thread of its own for as long as the run lasts.
+/// Listens on its own thread for as long as the run lasts.
 ///
 /// # Errors
 /// The exit status, after the reason was printed.
@@ -28,7 +28,7 @@ pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Exit> {
 fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ending = Arc::new(Ending::default());
-    // After the run, nobody is left to ask: another one may have begun, with its own.
+    // After the run there is nobody left to ask: another one may have begun, with its own.
     let asked = Arc::downgrade(&ending);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
@@ -80,7 +80,7 @@ impl Signals {
         .is_some()
     }
 
-    /// Takes what belongs to the request that was just made.
+    /// Takes the signals that belong to the request that was just made.
     async fn settle(&mut self) {
         let end = tokio::time::sleep(ONE_REQUEST);
         tokio::pin!(end);

@@ -31,7 +31,7 @@ pub(super) struct View<'a> {
     dialect: &'a mut dyn Dialect,
     mode: Mode,
     stage: String,
-    /// The locale has no Unicode.
+    /// Whether the locale has no Unicode.
     ascii: bool,
     /// Where the writes are noted, if they are.
     journal: Option<Arc<Journal>>,

@@ -78,7 +78,7 @@ impl AgentVerb {
         };
         let agent = Agent::join(channel, who);
         let agent = agent.map_err(|error| failed(Exit::Failed, &error.to_string()))?;
-        // The coordinator of agents that it started itself tells the user.
+        // A coordinator that started its agents itself informs the user.
         let told = |exit, why: &str| if broker.is_some() { failed(exit, why) } else { exit };
         Ok(match serve(&agent) {
             Served::Dismissed(None) => Exit::Passed,

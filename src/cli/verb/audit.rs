@@ -99,8 +99,8 @@ impl Audit {
         self.target.iter().enumerate().map(place).collect()
     }
 
-    /// Carries out one after the other. What is found in one place does not depend on another one
-    /// that does not answer.
+    /// Carries out one after the other. If one place does not answer, the others are still looked
+    /// through.
     fn each(&self, jobs: Vec<AuditJob>) -> Exit {
         let mut exits = Vec::new();
         for (plan, journal, output) in jobs {

@@ -9,12 +9,12 @@ use crate::report::shown;
 use crate::trend::Point;
 use std::path::Path;
 
-/// More runs than this say nothing new, and the oldest of them less.
+/// More runs would add nothing new, and the oldest of them least.
 const MOST_RUNS: usize = 20;
 const FLAG: &str = "--baseline";
 
-/// The plan with the figures of the baseline that is asked for, and what is known of it told to
-/// stderr unless that is to be `quiet`.
+/// The plan with the figures of the baseline that is asked for. What is known about the baseline is
+/// printed to stderr, unless `quiet`.
 ///
 /// # Errors
 /// Those of the plan, or why there is no such baseline.
@@ -60,7 +60,7 @@ struct Found {
 }
 
 impl Found {
-    /// What must be known before the run.
+    /// What to know before the run.
     fn told(&self, name: &Path) -> Vec<String> {
         let Baseline { runs, differs, .. } = &self.baseline;
         let s = if runs.len() == 1 { "" } else { "s" };

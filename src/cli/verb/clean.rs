@@ -95,7 +95,6 @@ impl Clean {
         Ok(Exit::Passed)
     }
 
-    /// The server.
     fn plan(&self) -> Result<TargetPlan, Trouble> {
         let named = named(self.target.clone());
         let Some(address) = self.credentials.apply(&named)? else {
@@ -163,7 +162,7 @@ fn age_s(scratch: &Scratch) -> u64 {
     (wall_ns() / SECOND_NS).saturating_sub(scratch.began_s)
 }
 
-/// A time in few words.
+/// A time in a few words.
 fn words(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -173,13 +172,13 @@ fn words(seconds: u64) -> String {
     }
 }
 
-/// Whether a process of this machine has that number and could be springload.
+/// Whether this machine has a process with that number that could be springload.
 fn is_running(process: u32) -> bool {
     if process == std::process::id() {
         return false;
     }
     let Ok(name) = std::fs::read_to_string(format!("/proc/{process}/comm")) else {
-        // Without such files nothing is known of it but that it is there.
+        // Without such files, all that is known about it is that it is there.
         return !Path::new("/proc/self").exists() && exists(process);
     };
     name.starts_with("springload")

@@ -196,7 +196,7 @@ fn read(
     let (mut found, mut named) = (Found::new(), Vec::new());
     for name in names {
         let these = find(name, side)?;
-        // As of a baseline, a run that is named by itself counts, and one of many may not.
+        // As with a baseline, a run that is named by itself counts, but one of many may not.
         let own = name.join("run.json");
         match &these[..] {
             [(_, file)] if !name.is_dir() => named.push(file.clone()),
@@ -231,7 +231,7 @@ fn read(
         eprintln!("{}", shown(&format!("left out: {problem}"), look::ascii()));
     }
     if runs.is_empty() && !unfit.is_empty() {
-        // What they came to decides, and not that they cannot be found.
+        // Better to judge by their results than to say that there are no runs.
         eprintln!("none of the runs of {side} counts: those that ended are compared all the same");
         runs = unfit;
     }

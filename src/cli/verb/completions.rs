@@ -44,7 +44,7 @@ impl Verb for Completions {
     }
 }
 
-/// Asks springload for the names of runs, in bash after all else has been offered.
+/// Asks springload for the names of runs, in bash after everything else has been offered.
 const BASH: &str = r#"
 _springload_runs() {
     _springload "$@"

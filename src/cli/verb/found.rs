@@ -16,8 +16,8 @@ pub(super) type Found = Vec<(String, PathBuf)>;
 /// How deep folders of runs are searched.
 const DEPTH: usize = 5;
 
-/// The runs that a word of the command line means, which is the value of `flag`: those of a
-/// folder, with a label, or the one of that name.
+/// The runs that a word of the command line, the value of `flag`, means: those in a folder, those
+/// with a label, or the one with that name.
 ///
 /// # Errors
 /// If there are none, or they cannot be looked for.
@@ -53,7 +53,7 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     Ok(vec![(name.display().to_string(), file)])
 }
 
-/// Leaves out what is there already: a link, such as to the latest run, makes no second run of it.
+/// Removes duplicates: a link, such as to the latest run, does not make it a second run.
 pub(super) fn once(found: &mut Found) {
     let mut seen = BTreeSet::new();
     let own = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -87,7 +87,7 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
         let json = path.extension().is_some_and(|it| it == "json");
         if path.is_dir() {
             if depth > 0 && !name.starts_with('.') {
-                // One that cannot be read has no runs for us.
+                // A folder that cannot be read has no runs for us.
                 let _ = walk(top, &path, depth - 1, found);
             }
         } else if json && !is_run && kinds::of_file(&path).is_none() {

@@ -23,7 +23,7 @@ const HEAD: &str = "\
 # target = \"http://localhost:5984\"
 ";
 
-/// Values to begin with, of flags without a default.
+/// Values to begin with, for flags without a default.
 const EXAMPLES: &[(&str, &str)] = &[
     ("noise", "\"warn\""),
     ("agents", "4"),

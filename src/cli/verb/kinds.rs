@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 /// All kinds.
 const KINDS: [&Kind; 3] = [&sweep::KIND, &max::KIND, &ab::KIND];
 
-/// A kind of things of several runs.
+/// A kind of saved thing that consists of several runs.
 #[derive(Debug)]
 pub(in crate::cli) struct Kind {
     /// The file in its folder.
     pub(super) file: &'static str,
     /// What it is, in one word.
     pub(super) name: &'static str,
-    /// What several are.
+    /// What several of them are called.
     pub(super) plural: &'static str,
     /// The outline, for a list.
     pub(super) outline: fn(&Path) -> Result<Several, String>,
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Kind {
 /// The kind of a result, a mark, and words.
 pub(super) type Pill = (ResultKind, char, String);
 
-/// What a list shows of a thing of several runs.
+/// What a list shows of a sweep, search or comparison.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Several {
     /// When its first run began, in UTC, as RFC 3339; empty if there is none.
@@ -51,14 +51,14 @@ pub(in crate::cli) struct Several {
     /// What the user calls it.
     #[serde(skip)]
     pub(in crate::cli) label: Option<String>,
-    /// What it is called otherwise.
+    /// What it is called without a label.
     #[serde(skip)]
     pub(in crate::cli) subject: String,
     #[serde(skip)]
     pub(in crate::cli) kind: &'static Kind,
 }
 
-/// The kind of a file with such a name.
+/// The kind of a file with this name.
 pub(super) fn of_file(file: &Path) -> Option<&'static Kind> {
     KINDS.into_iter().find(|kind| file.file_name().is_some_and(|name| name == kind.file))
 }
@@ -85,10 +85,10 @@ pub(super) fn pill((colour, mark, words): (&str, char, String)) -> Pill {
     (kind, mark, words)
 }
 
-/// The text of a file whose layout has a version, if that is no later one than `known`.
+/// The text of a file whose layout has a version, if that is no later than `known`.
 ///
 /// # Errors
-/// Why not, as a list says it of runs, too.
+/// Why not, in the words that a list uses for runs, too.
 pub(super) fn text_of(file: &Path, known: u32) -> Result<String, String> {
     #[derive(Deserialize)]
     struct Version {

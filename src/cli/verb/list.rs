@@ -39,11 +39,11 @@ pub(in crate::cli) struct List {
 struct Listed<'a> {
     #[serde(flatten)]
     saved: &'a Saved,
-    /// Documents that succeeded per second of the last stage.
+    /// Documents that succeeded per second in the last stage.
     ok_per_s: Option<f64>,
     /// How the run ended, in words.
     verdict: Option<&'static str>,
-    /// The result in few words, as reports begin with it.
+    /// The result in a few words, as at the beginning of reports.
     headline: Option<String>,
 }
 
@@ -116,7 +116,8 @@ fn table(saved: &[Saved]) -> String {
     saved_text(&rows, &broken.collect::<Vec<_>>(), look)
 }
 
-/// What to do about a file that cannot be read, in few words: `show` and `--json` have the reason.
+/// What to do about a file that cannot be read, in a few words: `show` and `--json` have the
+/// reason.
 fn words_on(unreadable: &str) -> &'static str {
     match unreadable {
         it if it.starts_with(NEWER) => "of a newer version; update springload",
@@ -125,7 +126,8 @@ fn words_on(unreadable: &str) -> &'static str {
     }
 }
 
-/// A run, or a thing of several, `now` in seconds since 1970; `None`: it cannot be read.
+/// The row of a run, sweep, search or comparison; `now` is in seconds since 1970. `None`: it cannot
+/// be read.
 fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
     let (what, kind, lead, words) = match &saved.state {
         Content::Readable(outline) => {
@@ -146,7 +148,7 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
     Some(SavedRow { name: saved.id.clone(), ago, what, kind, lead, words })
 }
 
-/// What the first line of the run's report says; where that cannot be made, as of a database that
+/// What the first line of the run's report says; if there cannot be one, as for a database that
 /// this program was built without, what is stored.
 fn result(saved: &Saved, outline: &Outline) -> Headline {
     let text = files::read_text(&saved.file, files::RECORD).unwrap_or_default();

@@ -24,7 +24,7 @@ pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
 /// The same, with the file that the record is in.
 ///
 /// # Errors
-/// As [`read`].
+/// As for [`read`].
 pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String> {
     let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
@@ -49,8 +49,8 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String
     Ok((record, file))
 }
 
-/// The thing of several runs that `name` means, with its file: that, or its folder, by path or
-/// name.
+/// The sweep, search or comparison that `name` means, with its file: `name` is that file or its
+/// folder, by path or by name.
 pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
     let path = find(name, everywhere).ok()?;
     match kinds::of_file(&path) {
@@ -59,7 +59,7 @@ pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
     }
 }
 
-/// The names that a shell may offer, the newest run first, each with a word on what it is.
+/// The names that a shell may offer, the newest run first, each with a word about what it is.
 pub(super) fn names() -> Vec<(String, String)> {
     let all = everywhere();
     let readable = || all.iter().filter(|it| it.is_readable());
@@ -69,7 +69,7 @@ pub(super) fn names() -> Vec<(String, String)> {
     let labels = readable().filter_map(|it| Some((it.label()?.to_owned(), it.id.clone())));
     let mut names: Vec<(String, String)> = Vec::new();
     for (name, word) in latest.into_iter().chain(ids).chain(labels) {
-        // What a terminal would take for a command is offered to nobody.
+        // Names that a terminal would take for commands are not offered.
         let plain = !name.chars().any(char::is_control);
         if plain && !names.iter().any(|it| it.0 == name) {
             names.push((name, word));
@@ -78,7 +78,7 @@ pub(super) fn names() -> Vec<(String, String)> {
     names
 }
 
-/// Finds the run of that name among `all` that are saved. An existing path takes precedence.
+/// Finds the run with that name among `all` that are saved. An existing path takes precedence.
 fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String> {
     let text = name.to_string_lossy();
     if name.exists() || text.is_empty() {

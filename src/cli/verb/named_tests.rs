@@ -6,7 +6,7 @@ use crate::record::fixture;
 use std::fs;
 use std::path::Path;
 
-/// A folder with runs of these names, which began so and are called so.
+/// A folder with runs that have these names, start times and labels.
 fn folder(runs: &[(&str, &str, Option<&str>)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, began, label) in runs {
@@ -45,7 +45,8 @@ fn a_run_has_many_names() {
         ("20260102T000000Z", "20260102T000000Z"),
         ("20260102T000000Z-", "20260102T000000Z-2"),
         ("after the update", "20260102T000000Z"),
-        // A label goes before the start of another run's name, a whole name before that.
+        // A label takes precedence over the start of another run's name, and a whole name over
+        // that.
         ("20260101", "20260102T000000Z-2"),
         ("before", "before"),
     ] {

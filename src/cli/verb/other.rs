@@ -1,4 +1,4 @@
-//! Runs that a springload measures in a process of its own: another version, or this one once more.
+//! Runs that a springload measures in a separate process: another version, or this one once more.
 
 use crate::cli::exit::Exit;
 use crate::cli::look;
@@ -14,8 +14,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// How often it is looked whether the process has ended. Less than what two signals may be apart to
-/// count as one: who presses Ctrl-C asks all processes of a terminal.
+/// How often to check whether the process has ended. Less than the time between two signals that
+/// count as one: Ctrl-C reaches all processes of a terminal.
 const EACH: Duration = Duration::from_millis(20);
 /// More than a run has to say, in bytes.
 const MOST_SAID: u64 = 64 << 10;
@@ -24,8 +24,8 @@ const MOST_SAID: u64 = 64 << 10;
 pub(super) struct Other<'a> {
     pub(super) program: &'a Path,
     pub(super) words: &'a [String],
-    /// It is heard while it runs, and may ask; otherwise what it says is only told if it leaves no
-    /// record.
+    /// Whether its output is shown while it runs, and it may ask; otherwise its output is only
+    /// shown if it leaves no record.
     pub(super) heard: bool,
 }
 
@@ -47,8 +47,8 @@ impl Other<'_> {
         record.ok_or_else(|| self.tell(&ended, &said))
     }
 
-    /// Has it check what it is asked for, and do nothing. What it says is told in the second of
-    /// each pair of `words`.
+    /// Has it check what it is asked to do, without doing it. In its output, the first of each pair
+    /// of `words` is replaced with the second.
     ///
     /// # Errors
     /// Its exit status, after the reason was printed.
@@ -109,7 +109,7 @@ fn carry_out(mut run: Command, ending: &Ending) -> (io::Result<ExitStatus>, Stri
 fn hear(mut pipe: impl Read) -> String {
     let mut said = Vec::new();
     let _ = pipe.by_ref().take(MOST_SAID).read_to_end(&mut said);
-    // Who is not listened to would wait.
+    // Otherwise the process would wait for its output to be read.
     let _ = io::copy(&mut pipe, &mut io::sink());
     String::from_utf8_lossy(&said).into_owned()
 }

@@ -96,7 +96,7 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Says whose certificate was not looked at where the format has no place for it, such as a table.
+/// Says whose certificate was not checked, if the format has no place for that, such as a table.
 fn tell_insecure(runs: &[RunRecord], bytes: &[u8]) {
     let warnings = runs.iter().flat_map(|run| &run.warnings);
     let insecure = warnings.into_iter().find(|warning| warning.code == Code::Insecure);
@@ -116,7 +116,7 @@ fn format_of(args: &Report) -> Result<Format, String> {
     named.or(args.format).or_else(|| report::format("text")).ok_or_else(|| "no format".to_owned())
 }
 
-/// Things of several runs have other formats than runs, and no choice of charts.
+/// Sweeps, searches and comparisons have other formats than runs, and no choice of charts.
 fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, String> {
     let (shown, one, plural) = (file.display(), kind.name, kind.plural);
     if args.run.len() > 1 {

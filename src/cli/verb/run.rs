@@ -229,7 +229,7 @@ impl Run {
     }
 }
 
-/// The flags that were given although the plan in `file` says what they say.
+/// The flags that were given although the plan in `file` already settles them.
 fn fixed(file: &str, matches: &ArgMatches) -> Vec<Invalid> {
     let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let settings = Settings::augment_args(Command::new("run"));
@@ -247,10 +247,11 @@ fn is_fixed(file: &str, flag: &str) -> Invalid {
     Invalid::new(flag, problem, "leave it out, or keep the plan as a .toml, which flags override")
 }
 
-/// The plan that these words after `springload run` ask for; flags about results are no part of it.
+/// The plan that these words after `springload run` ask for; flags about results are not part of
+/// it.
 ///
 /// # Errors
-/// All mistakes, a line each.
+/// All mistakes, one per line.
 pub(in crate::cli) fn plan_of(words: Vec<OsString>) -> Result<Plan, String> {
     #[derive(Debug, clap::Parser)]
     #[command(name = "springload run")]
@@ -296,7 +297,7 @@ pub(in crate::cli) fn spec_of(
     let mut thresholds = thresholds.to_vec();
     let work = workload::demand(&settings.workload, &asked).unwrap_or_else(|mistake| {
         mistakes.push(mistake);
-        // Nothing is to be said of what they would judge.
+        // There is nothing to say about what they would judge.
         thresholds.clear();
         workload::nothing(&asked)
     });
@@ -379,7 +380,7 @@ impl Settings {
         }
     }
 
-    /// What is asked of all else.
+    /// What is asked of everything else.
     fn complete(self, spec: PlanSpec) -> PlanSpec {
         let (seed, ids) = (self.client.seed(), self.database.ids(self.client.seed));
         let (load, default_ns) = self.load.read(self.connections, self.ops.is_none());

@@ -1,7 +1,7 @@
-//! The runs saved in a folder, or elsewhere and remembered, and things of several runs: an outline
-//! of each.
+//! The runs, sweeps, searches and comparisons saved in a folder, or elsewhere and remembered: an
+//! outline of each.
 //!
-//! Outlines are read without all else that is in a record. Other files are told as unreadable.
+//! Outlines are read without the rest of a record. Other files are reported as unreadable.
 
 use super::kinds::{self, Several};
 use crate::cli::pipeline::folder::RUNS;
@@ -14,14 +14,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How reasons begin why a file cannot be read.
+/// How the reasons begin why a file cannot be read.
 pub(super) const NEWER: &str = "written by a newer springload";
 pub(super) const BROKEN: &str = "not a complete ";
 
-/// A run, or a thing of several, as a list shows it.
+/// A run, sweep, search or comparison, as a list shows it.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Saved {
-    /// The name that `show` and `report` take; of what is saved elsewhere, the folder.
+    /// The name that `show` and `report` take; for what is saved elsewhere, the folder.
     pub(in crate::cli) id: String,
     /// Where the record is.
     pub(in crate::cli) file: PathBuf,
@@ -37,9 +37,9 @@ pub(in crate::cli) struct Saved {
 pub(in crate::cli) enum Content {
     /// The outline of a run's record.
     Readable(Outline),
-    /// That of a thing of several runs.
+    /// The outline of a sweep, search or comparison.
     Several(Several),
-    /// Why not.
+    /// Why there is none.
     Unreadable { unreadable: String },
 }
 
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Outline {
     schema_version: u32,
     /// When the run began, in UTC, as RFC 3339.
     pub(in crate::cli) started_at: String,
-    /// The run was stopped.
+    /// Whether the run was stopped.
     pub(in crate::cli) partial: bool,
     pub(in crate::cli) plan: PlanOutline,
     pub(in crate::cli) server: ServerOutline,
@@ -197,7 +197,7 @@ impl Saved {
         matches!(self.state, Content::Readable(_))
     }
 
-    /// Whether it is what makes a folder one of springload's, and not any other file.
+    /// Whether it is what makes a folder one of springload's, not just any file.
     pub(in crate::cli) fn is_own(&self) -> bool {
         let own = self.file.ends_with("run.json") || kinds::of_file(&self.file).is_some();
         // A file beside the folders of runs is called by its name.
@@ -219,10 +219,10 @@ fn outline(file: &Path) -> Result<Outline, String> {
     Ok(outline)
 }
 
-/// What is in `springload-runs` and those that are remembered, newest first, then all
-/// else that is in that folder.
+/// What is in `springload-runs`, and what is remembered, newest first; then everything else in that
+/// folder.
 pub(in crate::cli) fn everywhere() -> Vec<Saved> {
-    // The folder may not exist yet, or no more.
+    // The folder may not exist yet, or no longer.
     let mut found = list(Path::new(RUNS)).unwrap_or_default();
     let (here, local) = (std::env::current_dir().ok(), Path::new(RUNS).canonicalize().ok());
     let elsewhere = remembered::all().into_iter().filter(|it| it.path.parent() != local.as_deref());

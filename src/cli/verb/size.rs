@@ -154,7 +154,7 @@ impl Size {
         Ok(Sizing { command: line.to_owned(), notes, ..sizing })
     }
 
-    /// What all searches kept to.
+    /// The limits that all searches kept to.
     fn slo_of(&self, searches: &[(&From, MaxRecord)]) -> Result<Vec<Threshold>, Invalid> {
         let words = |slo: &[Threshold]| {
             let mut words: Vec<String> = slo.iter().map(ToString::to_string).collect();
@@ -188,7 +188,7 @@ impl Size {
     }
 }
 
-/// What the search `max` with so many nodes or shards has found.
+/// What the search `max` with this many nodes or shards has found.
 fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
     Measured {
         client_bound: max.client_bound(),
@@ -197,7 +197,7 @@ fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
     }
 }
 
-/// The reports of what a search means for so many operations per second, as text.
+/// The reports of what a search means for this many operations per second, as text.
 #[cfg(feature = "internals")]
 pub(in crate::cli) fn reports(max: &MaxRecord, rate_per_s: f64) -> Vec<Vec<u8>> {
     let asked = Asked { rate_per_s, spare: 1, unit: Unit::Nodes, slo: max.slo.clone() };
@@ -224,7 +224,7 @@ fn read(name: &Path) -> Result<MaxRecord, Invalid> {
     Ok(max)
 }
 
-/// In what the commands of searches differ, besides their servers: all else should be the same.
+/// How the commands of searches differ, besides their servers: everything else should be the same.
 fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
     let flags = |max: &MaxRecord| -> Vec<String> {
         flags(&max.step_command).into_iter().filter(|word| word.starts_with('-')).collect()

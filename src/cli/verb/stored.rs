@@ -6,7 +6,7 @@ use crate::files;
 use crate::plan::{Invalid, Plan};
 use serde_json::{Value, json};
 
-/// More unknown members than this are not told.
+/// No more unknown members than this are listed.
 const MOST_TOLD: usize = 5;
 const CURE: &str = "run it with the springload that wrote it, or make the plan again";
 
@@ -70,7 +70,8 @@ fn unknown(stored: &Value, plan: &Plan) -> Vec<String> {
     let known = with_bodies(|| serde_json::to_value(plan)).unwrap_or_default();
     let mut missing = Vec::new();
     absent(stored, &known, &mut Vec::new(), &mut missing);
-    // What is left out is unknown, or has its default: no value of the wrong kind is then taken.
+    // A missing member is unknown, or has its default: in that case no value of the wrong kind is
+    // taken.
     let is_unknown = |path: &&Vec<String>| {
         let mut probe = stored.clone();
         if let Some(place) = probe.pointer_mut(&pointer(path)) {

@@ -89,7 +89,7 @@ impl TrendVerb {
         let format = own_format(&self.output, self.format, "a trend")?;
         let format = format.unwrap_or(TrendFormat::Text);
         let trend = self.chosen(self.read(&wanted)?)?;
-        // What cannot be stored was not read from a file.
+        // A trend that cannot be stored was not read from a file.
         let plain: Option<Trend> = cleaned(&trend).ok().flatten();
         let trend =
             if format == TrendFormat::Json { &trend } else { plain.as_ref().unwrap_or(&trend) };
@@ -117,7 +117,7 @@ impl TrendVerb {
         if self.output == Path::new("-") { look::of_stdout(false) } else { Look::default() }
     }
 
-    /// The trend of all that was named.
+    /// The trend of everything that was named.
     fn read(&self, wanted: &[Quantity]) -> Result<Trend, Invalid> {
         let here = [PathBuf::from(RUNS)];
         let what = if self.what.is_empty() { &here[..] } else { &self.what };

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const MS: Nanos = 1_000_000;
 
-/// What one connection of an open loop shares, for so long.
+/// The shared state of one connection of an open loop, for this long.
 fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
     let clock = Clock::virtual_time();
     let start = clock.now();
@@ -46,10 +46,10 @@ async fn sleep(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-/// The thread does nothing for so long, and nothing of it is seen by timers.
+/// The thread does nothing for this long, and timers do not notice.
 async fn stall(ms: u64) {
     tokio::time::advance(Duration::from_millis(ms)).await;
-    // Who was to wake meanwhile does so now.
+    // Whatever was due to wake meanwhile does so now.
     sleep(1).await;
 }
 
@@ -71,7 +71,7 @@ async fn pauses(length_ms: Nanos, act: impl Future<Output = ()>) -> Vec<(f64, f6
 async fn a_pause_is_noted_from_the_beat_that_was_missed() {
     let none: [(f64, f64); 0] = [];
     assert_eq!(pauses(10_000, sleep(2_000)).await, none);
-    // Beats are at 20, 40 … 120 ms. A stall that ends less than 5 ms after one is none.
+    // Beats are at 20, 40 … 120 ms. A stall that ends less than 5 ms after one does not count.
     let short = async {
         sleep(110).await;
         stall(14).await;
@@ -111,7 +111,7 @@ async fn a_pause_goes_on_across_the_end_and_counts_until_then() {
         () = beat(shared.clone(), sleeper(&shared)) => unreachable!("it beats for ever"),
     }
     let (start, clock) = (shared.start, shared.clock);
-    // Due when it stood still over the end, and when it had long come back.
+    // One was due during the stall over the end, the other long after the thread was back.
     shared.watch.left_over([start + 60 * MS, start + 110 * MS].into_iter());
     let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
     let spans = loss.pauses.longest(start, 9);
@@ -159,7 +159,8 @@ async fn an_answer_that_lay_unread_in_a_pause_was_held_up() {
             // Before the beat has noted that it was late.
             assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
             assert_eq!(watch.held(0, &timing(105, 410), true), 0, "the kernel knows better");
-            // Whoever has been read begins another one; the next has lain there as long.
+            // A connection whose answer was read begins another; the next answer has lain there as
+            // long.
             let began = start + 410 * MS;
             watch.begin(&Ticket { intended: began, began, idle_ns: 0, awaited: false });
             assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
@@ -225,7 +226,7 @@ async fn what_was_used_is_counted_until_the_end_and_no_longer() {
         () = async {
             sleep(150).await;
             at_end = thread_cpu_ns();
-            // What answers after the end take is no load.
+            // Time spent on answers after the end is not load.
             while thread_cpu_ns() < at_end + 20 * MS {
                 std::hint::spin_loop();
             }

@@ -1,4 +1,5 @@
-//! The task of a shard that asks whether the server is there, when operations say that it is not.
+//! The task of a shard that asks whether the server is there, when operations suggest that it is
+//! not.
 
 use super::drive::Shared;
 use crate::driver::Target;
@@ -10,13 +11,14 @@ use tokio::sync::Notify;
 /// What wakes the task.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
-    /// How the last operation failed that had no answer.
+    /// How the last operation without an answer failed.
     last: Cell<Option<Failure>>,
     wake: Notify,
 }
 
 impl Doubt {
-    /// An operation failed like this, without an answer; `asks`: that has gone on for too long.
+    /// An operation failed like this, without an answer; `asks`: whether that has gone on for too
+    /// long.
     pub(super) fn raise(&self, failure: Failure, asks: bool) {
         self.last.set(Some(failure));
         if asks {

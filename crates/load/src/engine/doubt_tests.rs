@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-/// A server that serves nobody, but answers when it is asked whether it is there, until this time.
+/// A server that serves nobody, but answers until this time when asked whether it is there.
 #[derive(Clone, Copy)]
 struct Deaf(Clock, Nanos);
 
@@ -31,7 +31,7 @@ impl Target for Deaf {
     }
 }
 
-/// Reads without end.
+/// Endless reads.
 struct Reads;
 
 impl Workload for Reads {

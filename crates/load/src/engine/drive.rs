@@ -40,13 +40,13 @@ impl Shared {
         issued.set(issued.get() + u64::from(documents));
     }
 
-    /// Counts an operation that begins. Returns how late it is by the client's fault.
+    /// Counts an operation that begins. Returns how late it is because of the client.
     fn begin(&self, op: &Op, ticket: &Ticket) -> Nanos {
         self.issue(op.kind, op.documents);
         if op.part == Part::Last { 0 } else { self.watch.begin(ticket) }
     }
 
-    /// Notes for how long the client held up a request that ended so.
+    /// Notes for how long the client held up a request that ended like this.
     #[inline]
     fn held(&self, (kind, ok): (OpKind, bool), late_ns: Nanos, timing: &Timing, noted: bool) {
         let held_ns = self.watch.held(late_ns, timing, noted);
@@ -55,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// A connection that was there `since` then begins nothing more.
+    /// A connection that has been there since `since` begins nothing more.
     fn leave(&self, since: Nanos, spell: &mut Option<Spell>, times: &mut ConnectionTimes) {
         let now = self.clock.now();
         self.watch.leave(spell, now, times);
@@ -103,8 +103,8 @@ impl Shared {
         }
     }
 
-    /// Notes a write that is to be sent, with all that was noted before: from then on it is known
-    /// that it may have been carried out, even if this process is killed.
+    /// Notes a write that is about to be sent, with everything that was noted before: from then on
+    /// it is known, even if this process is killed, that the write may have been carried out.
     #[inline]
     fn announce(&self, next: Option<&Op>) {
         if let Some(journal) = &self.journal {
@@ -129,7 +129,8 @@ impl Shared {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
     }
 
-    /// No connection, or no answer: has the server asked if nothing has come for too long.
+    /// No connection, or no answer: asks for a check of the server if nothing has come for too
+    /// long.
     #[cold]
     fn refused(&self, failure: Failure) {
         let asks = self.patience.failed(self.clock.now());

@@ -9,7 +9,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A server that answers an operation sent at a time with the result at another; `None`: never.
+/// Maps the time at which an operation is sent to the time of its answer; `None`: never.
 #[derive(Clone, Copy)]
 pub(super) struct Server(pub(super) fn(Nanos) -> Option<Nanos>);
 
@@ -25,7 +25,7 @@ pub(super) struct FakeSession {
     pub(super) clock: Clock,
     origin: Nanos,
     deadline: Deadline,
-    /// The kernel is said to note when answers arrive.
+    /// Whether the kernel claims to note when answers arrive.
     noted: bool,
 }
 

@@ -14,34 +14,34 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// How often the need is looked at, if nothing else calls for that.
+/// How often the need is checked, if nothing else calls for that.
 const CHECK_NS: Nanos = SECOND_NS / 10;
-/// The shortest time between two looks: operations that begin call for one.
+/// The shortest time between two checks: operations that begin call for one.
 const PAUSE_NS: Nanos = SECOND_NS / 200;
-/// The need is that of the highest rate within this time.
+/// The need is that of the highest rate within this time from now.
 const AHEAD_NS: Nanos = SECOND_NS;
-/// For how many checks operations are looked back at.
+/// How many checks back operations are considered.
 const CHECKS: usize = 5;
-/// The number of operations under way is one of chance: so many standard deviations more than its
-/// mean are provided for, as of a Poisson count.
+/// The number of operations under way is random: there is room for this many standard deviations
+/// more than the mean, as for a Poisson count.
 const SPARE: f64 = 3.0;
 
-/// The connections of a shard that may be opened yet.
+/// The connections of a shard that may still be opened.
 pub(super) struct Growth<'a, S, W> {
     shared: Rc<Shared>,
     shard: &'a S,
-    /// When operations are due, and which share of them is this shard's; `None`: a closed loop,
-    /// which opens none.
+    /// When operations are due, and what share of them is this shard's; `None`: a closed loop,
+    /// which opens no connections.
     schedule: Option<(&'a Schedule, f64)>,
     /// Their places among the connections of the shard, and what they would work on.
     spare: VecDeque<(usize, Lane<W>)>,
     tasks: Vec<JoinHandle<LaneResult<W>>>,
-    /// What all operations held connections for, at the last checks, and when these were.
+    /// How long all operations had held connections at the last checks, and when those were.
     seen: VecDeque<(Nanos, Held)>,
 }
 
 impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
-    /// The connections `spare` of `shard`, after so many that are open already.
+    /// The connections `spare` of `shard`, after the `open` that are open already.
     pub(super) fn new(
         (plan, shard): (&'a ShardPlan, &'a S),
         shared: Rc<Shared>,
@@ -77,7 +77,7 @@ impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
         std::future::pending::<()>().await;
     }
 
-    /// How many more connections to open, at such a rate soon.
+    /// How many more connections to open if this rate is coming.
     fn missing(&mut self, now: Nanos, per_s: f64) -> u64 {
         let need = self.shared.tickets.need();
         let held = self.seen.front().map_or(need.held, |(_, seen)| need.held.since(seen));
@@ -119,9 +119,9 @@ pub(super) struct Need {
     pub(super) held: Held,
 }
 
-/// How many more connections to open where so many operations will be under way on average, by
+/// How many more connections to open if this many operations will soon be under way on average, by
 /// Little's law: with room for chance, at least a quarter more so that it need not be done often,
-/// and at most as many as there are, so that a server that stands still is not flooded at once.
+/// and at most as many as there are, so that a stalled server is not flooded at once.
 fn more(soon: f64, need: &Need) -> u64 {
     let mean = soon.max((need.in_use + need.waiting) as f64);
     let wanted = (mean + SPARE * mean.sqrt()).ceil() as u64;
@@ -132,8 +132,8 @@ fn more(soon: f64, need: &Need) -> u64 {
     wanted.max(all + need.open / 4).min(need.open * 2).saturating_sub(all)
 }
 
-/// With how many operations under way another connection is needed: the inverse of what [`more`]
-/// provides for.
+/// How many operations have to be under way before another connection is needed: the inverse of
+/// what [`more`] provides for.
 pub(super) fn alarm(connections: u64) -> u64 {
     let root = ((SPARE * SPARE + 4.0 * connections as f64).sqrt() - SPARE) / 2.0;
     (root * root).floor() as u64 + 1

@@ -62,8 +62,8 @@ impl Heartbeat {
         Some(((second - 1) as u32, waited_ns?.saturating_sub(waited_before?)))
     }
 
-    /// Notes that the thread was so late for a beat: an answer that came when that was due would
-    /// have lain unread for as long.
+    /// Notes that the thread was this late for a beat: an answer that came when the beat was due
+    /// would have lain unread for as long.
     pub(super) fn late(&mut self, late_ns: Nanos) {
         let waited_ns = self.scheduler.waited_ns();
         let waited_before = std::mem::replace(&mut self.waited_at_beat, waited_ns);
@@ -71,7 +71,7 @@ impl Heartbeat {
         self.loss.unread.record_stall(lost_ns(late_ns, since), BEAT_NS);
     }
 
-    /// Sums up what the thread used and lost until `end`, or until now if that has not come.
+    /// Sums up what the thread used and lost until `end`, or until now if `end` has not come.
     pub(super) fn finish(mut self, clock: Clock) -> ThreadLoss {
         let used = self.at_end.unwrap_or_else(|| self.used(clock.now()));
         self.loss.watched_ns = used.at.saturating_sub(self.before.at);
@@ -81,8 +81,8 @@ impl Heartbeat {
     }
 }
 
-/// What of its lateness a thread that has waited so long for a processor has lost. If it is late
-/// because it computed, that is what springload costs, and measured as such.
+/// How much of its lateness a thread has lost, given how long it waited for a processor. If it is
+/// late because it computed, that is what springload costs, and is measured as such.
 fn lost_ns(late_ns: Nanos, waited_ns: Option<Nanos>) -> Nanos {
     if late_ns >= PAUSE_NS { late_ns } else { late_ns.min(waited_ns.unwrap_or(0)) }
 }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn full_seconds_are_told_once_each() {
         let mut heartbeat = Heartbeat::new(700 * MS);
-        // As where the scheduler tells, and had told nothing so far.
+        // As on a machine whose scheduler reports waits, with none so far.
         heartbeat.waited_before = Some(0);
         let told = heartbeat.scheduler.read().waited_ns.is_some();
         assert_eq!(heartbeat.full_second(699 * MS + SECOND_NS), None);

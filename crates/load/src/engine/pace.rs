@@ -57,9 +57,9 @@ impl Pace {
     /// The pause of connection number `connection` of the run before its operation `n`, in
     /// nanoseconds.
     ///
-    /// Random pauses follow the law of siege's `delay`: from a second on whole seconds,
-    /// floor(u·most + ½) with u uniform in [0, 1), below it any time up to the longest. In both
-    /// the mean is half of the longest.
+    /// Random pauses are those of siege's `delay`: from a second up, whole seconds,
+    /// floor(u·most + ½) with u uniform in [0, 1); below that, any time up to the longest. Either
+    /// way the mean is half of the longest.
     pub fn pause_ns(&self, connection: u64, n: u64) -> Nanos {
         match self {
             Self::Open { .. } => 0,

@@ -4,8 +4,8 @@ use super::*;
 use crate::measure::PoolLog;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A server that serves one request after the other, each for so long; every connection knows when
-/// it will be free.
+/// A server that serves one request after the other, each for this long; every connection knows
+/// when the server will be free.
 #[derive(Clone)]
 struct OneByOne(Nanos, Arc<AtomicU64>);
 
@@ -89,7 +89,8 @@ async fn where_connections_suffice_one_is_nearly_always_free() {
     assert!((ms(pool.held) - 100.0).abs() < 1.0);
 }
 
-/// Runs 5 s at a rate on 50 connections that may become `most`; how they were used, and reads.
+/// Runs 5 s at a rate on 50 connections that may grow to `most`. Returns how they were used, and
+/// the reads.
 async fn grown<T: Target>(
     server: T,
     pace: Pace,

@@ -35,8 +35,8 @@ pub struct ShardPlan {
     pub shard: (usize, usize),
     /// The clock of the run.
     pub clock: Clock,
-    /// The connections of all shards that are open from the start. Lanes of later ones are for
-    /// connections that an open loop may open.
+    /// The connections of all shards that are open from the start. Later lanes are for connections
+    /// that an open loop may open.
     pub connections: usize,
     /// The number of operations of this shard's connections, if there is one.
     pub operations: Option<u64>,
@@ -112,17 +112,17 @@ pub struct Lane<W> {
 pub struct LaneResult<W> {
     /// The connection's number in the run.
     pub connection: usize,
-    /// Its workload, with the state that it has reached.
+    /// Its workload, in the state that it has reached.
     pub workload: W,
     /// How it spent its time.
     pub times: ConnectionTimes,
     /// When its first request was sent, from the common start, in nanoseconds.
     pub first_sent_ns: Option<Nanos>,
-    /// By how much that was later than it was due, in nanoseconds.
+    /// How much later than due that was, in nanoseconds.
     pub first_late_ns: Option<Nanos>,
-    /// It was not connected in time for the common start.
+    /// Whether it was not connected in time for the common start.
     pub late: bool,
-    /// It was never opened.
+    /// Whether it was never opened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unopened: bool,
 }
@@ -154,7 +154,7 @@ pub struct ShardResult<W> {
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
     pub cpu_ns: Nanos,
-    /// What it knows of each node, if there are several.
+    /// What it knows about each node, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeLog>,
 }
@@ -180,7 +180,7 @@ impl<W> ShardResult<W> {
             let workload = ();
             LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
         };
-        // Of connections that were never opened there is nothing to tell.
+        // There is nothing to report about connections that were never opened.
         let lanes = lanes.into_iter().map(part).filter(|lane| !lane.unopened).collect();
         let measured =
             ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes };
@@ -298,13 +298,13 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes })
 }
 
-/// The part of a shard with so many connections, and so many that may be opened later.
+/// The part of a shard with `open` connections, and `spare` more that may be opened later.
 const fn share(plan: &ShardPlan, open: usize, spare: usize) -> Share {
     let &ShardPlan { shard, connections: all, operations, .. } = plan;
     Share { shard, own: open + spare, open, all, operations }
 }
 
-/// All that is known of the nodes.
+/// Everything that is known about the nodes.
 fn nodes(mut nodes: Vec<NodeLog>, watched: &mut Watched) -> Vec<NodeLog> {
     for (node, silences) in nodes.iter_mut().zip(watched.nodes.drain(..)) {
         node.silences = Some(silences);
@@ -351,7 +351,7 @@ pub(super) fn run_lane<S: Session, W: Workload>(
     }
 }
 
-/// A session that is connected, or late, and its first operation.
+/// Sessions, each with whether it is late, and their first operations.
 type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
 
 /// Opens the connections of `lanes`; prepares the first operation of each.

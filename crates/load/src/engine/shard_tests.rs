@@ -19,7 +19,7 @@ use std::sync::mpsc::channel;
 
 const MS: Nanos = 1_000_000;
 
-/// So many reads.
+/// This many reads.
 struct Reads(u64);
 
 impl Workload for Reads {
@@ -38,7 +38,7 @@ struct Run {
     load: LoadCounts,
     pool: Option<crate::measure::PoolLog>,
     elapsed_s: f64,
-    /// Of each lane: whether it was late, and when its first request was sent.
+    /// For each lane: whether it was late, and when its first request was sent.
     starts: Vec<(bool, Option<Nanos>)>,
 }
 
@@ -87,7 +87,7 @@ async fn run_on<T: Target, W: Workload + 'static>(
     run_from(connections, clock, load, (lanes, ops), (seconds, stop)).await
 }
 
-/// The same with so many connections at first.
+/// The same, starting with this many connections.
 async fn run_from<T: Target, W: Workload + 'static>(
     connections: usize,
     clock: Clock,
@@ -127,7 +127,7 @@ async fn run_from<T: Target, W: Workload + 'static>(
     totals.issued = result.issued;
     let summary = totals.summarise(1.0);
     assert!(summary.iter().all(|it| !it.kind.is_request() || it.bytes.sent == 2 * it.requests));
-    // A read-modify-write is begun once, and is there as two requests and as itself.
+    // A read-modify-write is begun once, and counts as two requests and as itself.
     let ended = |whole| -> u64 {
         let of =
             |kind: OpKind| if whole { kind == OpKind::ReadModifyWrite } else { kind.is_request() };
@@ -150,7 +150,7 @@ fn within(value: Option<f64>, expected_us: f64, share: f64) {
     assert!((value - expected_us).abs() <= expected_us * share, "{value} µs, not {expected_us}");
 }
 
-/// Opens every connection at once but the first that is asked for, which never opens.
+/// Opens every connection at once, except the first one asked for, which never opens.
 #[derive(Clone)]
 struct OneShut(Server, Arc<std::sync::atomic::AtomicUsize>);
 
@@ -203,7 +203,7 @@ async fn the_start_waits_so_long_and_tells_who_was_late() {
     assert_eq!(run.reads().ok, 15, "a late worker works all the same");
 }
 
-/// Hangs up after each answer; to connect again takes 30 ms.
+/// Hangs up after each answer; connecting again takes 30 ms.
 #[derive(Clone)]
 struct HangsUp(Server);
 
@@ -403,7 +403,7 @@ async fn a_server_is_given_up_on_by_all_shards_together() {
     }
 }
 
-/// Reads and updates of the same document in turn, of which every third read is wrong.
+/// Reads and updates of the same document in turn; every third read is wrong.
 struct Modify(u64);
 
 impl Workload for Modify {
@@ -455,7 +455,7 @@ async fn connections_pause_each_by_itself_until_the_end() {
 
 #[tokio::test]
 async fn a_pause_is_as_short_as_asked() {
-    // A timer in steps of a millisecond takes 50 ms at least, on whatever machine.
+    // A timer in steps of a millisecond takes at least 50 ms, on any machine.
     let mut shortest_s = f64::MAX;
     for _ in 0..50 {
         let lanes = vec![Lane { connection: 0, workload: Reads(50) }];

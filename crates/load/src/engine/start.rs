@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Start {
     state: Mutex<State>,
     changed: Condvar,
-    /// It also waits for [`Start::open`].
+    /// Whether it also waits for [`Start::open`].
     gated: bool,
     moment: OnceLock<Nanos>,
 }
@@ -19,14 +19,14 @@ pub struct Start {
 struct State {
     /// Shards that have not connected yet.
     missing: usize,
-    /// A shard has ended instead of connecting.
+    /// Whether a shard has ended instead of connecting.
     deserted: bool,
     /// When a gated start is made.
     opens: Option<Nanos>,
 }
 
-/// The place of one shard at a start. If it is dropped before the shard has waited, because that
-/// failed, the others do not wait for it.
+/// The place of one shard at a start. If it is dropped before the shard has waited, because
+/// something failed, the others do not wait for it.
 #[derive(Debug)]
 pub struct Place<'a> {
     start: &'a Start,
@@ -101,7 +101,7 @@ impl Start {
         };
         drop(state);
         let opens = *self.moment.get_or_init(|| opens);
-        // Spinning would take the processor from those that are to start as well.
+        // Spinning would take the processor from others that are about to start.
         while let Some(left) = opens.checked_sub(clock.now()).filter(|&left| left > 0) {
             std::thread::sleep(Duration::from_nanos(left));
         }
@@ -116,12 +116,12 @@ impl Start {
         }
     }
 
-    /// All shards have connected, and wait for [`Start::open`].
+    /// Whether all shards have connected, and wait for [`Start::open`].
     pub fn is_reached(&self) -> bool {
         self.gated && self.state().missing == 0
     }
 
-    /// A shard has ended before it could start, and the others do not wait for it.
+    /// Whether a shard has ended before it could start; the others do not wait for it.
     pub fn is_deserted(&self) -> bool {
         self.state().deserted
     }

@@ -14,11 +14,11 @@ pub enum StopReason {
     Interrupted = 1,
     /// The server refuses the credentials; continuing could lock the user out.
     Authentication = 2,
-    /// This machine has had no ports or files left for so long.
+    /// This machine has had no ports or files left for too long.
     Starved = 3,
-    /// The server answered when it was asked on new connections, but no operation for so long.
+    /// The server answered when asked on new connections, but answered no operation for too long.
     Unserved = 4,
-    /// The server has not answered for so long.
+    /// The server has not answered for too long.
     Unreachable = 5,
     /// The user asked twice: exit at once.
     Aborted = 6,
@@ -34,7 +34,7 @@ impl StopReason {
         Self::Aborted,
     ];
 
-    /// Whether there were no answers for so long that it was given up.
+    /// Whether it was given up because there were no answers for too long.
     pub const fn gave_up(self) -> bool {
         matches!(self, Self::Starved | Self::Unserved | Self::Unreachable)
     }
@@ -59,7 +59,7 @@ impl Stop {
         }
     }
 
-    /// Goes on after all, if it was given up: returns why. What the user asks for stays.
+    /// Goes on after all if it was given up, and returns why it was. What the user asked for stays.
     pub fn resume(&self) -> Option<StopReason> {
         let reason = self.reason().filter(|reason| reason.gave_up())?;
         let lowered = (reason as u8, 0);
@@ -68,21 +68,21 @@ impl Stop {
     }
 }
 
-/// Asked on new connections this often in a row, the server may answer while no operation is
-/// answered: after that it is given up all the same.
+/// How many times in a row the server may answer when asked on new connections, while no operation
+/// is answered. After that it is given up all the same.
 const MOST_ASKED: u32 = 10;
 
 /// How long the server may be silent before it counts as gone. Shared by all shards of a stage: a
-/// failing connection means nothing while another one gets answers. The last word is with the
-/// server, which is asked on new connections.
+/// failing connection means nothing while another one gets answers. The server has the last word:
+/// it is asked on new connections.
 #[derive(Debug)]
 pub struct Patience {
     longest_ns: Nanos,
     /// When the first operation failed since the last answer; 0: none has.
     since: AtomicU64,
-    /// Somebody is asking the server.
+    /// Whether somebody is asking the server.
     asking: AtomicBool,
-    /// How often it has answered since an operation was answered.
+    /// How many times it has answered since an operation was last answered.
     asked: AtomicU32,
 }
 
@@ -119,7 +119,7 @@ impl Patience {
         self.longest_ns.clamp(SECOND_NS, 5 * SECOND_NS)
     }
 
-    /// Whether to ask the server at `now`: one of the shards does.
+    /// Whether to ask the server at `now`; only one of the shards does.
     pub(super) fn ask(&self, now: Nanos) -> bool {
         self.is_over(now) && !self.asking.swap(true, Ordering::Relaxed)
     }

@@ -28,7 +28,7 @@ fn the_server_has_the_last_word() {
     assert!(patience.failed(1_101 * MS));
     assert!(patience.ask(1_101 * MS) && !patience.ask(1_101 * MS), "one of the shards asks");
     assert_eq!(patience.told(Some(Ok(())), Failure::Timeout, 1_200 * MS), None);
-    // It is there: it is asked again when as much time has passed.
+    // It is there, and is asked again when as much time has passed.
     assert!(!patience.failed(1_300 * MS));
     assert!(patience.failed(1_301 * MS) && patience.ask(1_301 * MS));
     let gone = patience.told(SILENT, Failure::Timeout, 1_400 * MS);

@@ -21,7 +21,7 @@ use std::task::{Poll, Waker};
 /// The longest nap of a shard: it leaves time to read what came meanwhile before the kernel's notes
 /// are too old to be trusted.
 const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
-/// For how long all answers must have been able to wait before a shard naps.
+/// How long all answers must have been able to wait before a shard naps.
 const AWAKE_NS: Nanos = SECOND_NS / 10;
 
 /// The right to begin one operation.
@@ -33,7 +33,7 @@ pub struct Ticket {
     pub began: Nanos,
     /// How long the connection waited for it to become due.
     pub idle_ns: Nanos,
-    /// The connection was free when it was due, so a late start is the client's own fault.
+    /// Whether the connection was free when it was due: a late start is then the client's fault.
     pub awaited: bool,
 }
 
@@ -74,7 +74,7 @@ struct Queue {
     steps: Box<dyn Iterator<Item = Nanos>>,
     /// When the next operation is due.
     next: Option<Nanos>,
-    /// How many operations have yet to become due, if there is a number.
+    /// How many operations have yet to become due, if they are counted.
     left: u64,
     due: VecDeque<Nanos>,
     /// Operations that were granted and have not ended.
@@ -138,7 +138,7 @@ impl Tickets {
         Self { clock, stop, end, pauses, counts: Cell::default(), queue }
     }
 
-    /// Operations may be due later than their connection is free.
+    /// Whether operations may be due later than their connection is free.
     pub(super) const fn has_pace(&self) -> bool {
         self.queue.is_some() || !self.pauses.none()
     }
@@ -159,7 +159,7 @@ impl Tickets {
         (endless && !self.over(now)).then(|| self.begin(reopening.unwrap_or(now), now, 0))
     }
 
-    /// Waits until connection number `connection` of this shard, which had nothing to do since
+    /// Waits until connection number `connection` of this shard, which has had nothing to do since
     /// `free`, may begin an operation. `None`: the stage is over.
     pub async fn take(
         &self,
@@ -391,7 +391,7 @@ impl Tickets {
         }
     }
 
-    /// A connection that was being opened is open, or cannot be; from when to when it was tried.
+    /// A connection was opened, or could not be; `times`: from when to when that was tried.
     pub(super) fn opened(&self, is_open: bool, times: (Nanos, Nanos)) {
         if let Some(queue) = &self.queue {
             queue.borrow_mut().usage.opened(is_open, times);
@@ -509,7 +509,7 @@ mod tests {
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
         let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
         for (end, offered) in [(SECOND_NS, 1), (SECOND_NS + 1, 2)] {
-            // Due at 0 and, exactly, after one second.
+            // Due at 0 and after exactly one second.
             let of = (Clock::system(), Arc::default());
             let tickets = Tickets::new(of, &pace, share, (0, end));
             tickets.fill(&mut tickets.queue.as_ref().unwrap().borrow_mut(), 9 * SECOND_NS);

@@ -18,7 +18,7 @@ pub(super) struct Usage {
     in_use: u64,
     /// Connections that are being opened.
     opening: u64,
-    /// With so many in use, `grower` is called; no number, if there are no more to open.
+    /// Once this many are in use, `grower` is called; no limit if there are no more to open.
     alarm: u64,
     grower: Option<Waker>,
     log: PoolLog,
@@ -35,7 +35,7 @@ enum Crowd {
 }
 
 impl Usage {
-    /// Of `own` connections, the first `open` of which are open at `start`.
+    /// The use of `own` connections, the first `open` of which are open at `start`.
     pub(super) fn new(start: Nanos, (open, own): (usize, usize)) -> Self {
         Self {
             start,
@@ -71,7 +71,7 @@ impl Usage {
         self.opening += 1;
     }
 
-    /// One that was being opened is open, or cannot be; from when to when it was tried.
+    /// One that was being opened is open, or cannot be opened; from when to when that was tried.
     pub(super) fn opened(&mut self, is_open: bool, (from, to): (Nanos, Nanos)) {
         self.opening -= 1;
         if is_open {
@@ -82,14 +82,14 @@ impl Usage {
         }
     }
 
-    /// The first of those that are free is so from `now` on.
+    /// Some connection is free from `now` on, after none was.
     pub(super) fn free(&mut self, now: Nanos) {
         if let Some(since) = self.none_free.take() {
             self.log.none_free_ns += now.saturating_sub(since);
         }
     }
 
-    /// The last of those that were free is not from `now` on.
+    /// No connection is free any more from `now` on.
     pub(super) const fn none_free(&mut self, now: Nanos) {
         self.none_free = Some(now);
     }
@@ -131,7 +131,6 @@ impl Usage {
         }
     }
 
-    /// What was seen.
     pub(super) const fn log(&self) -> PoolLog {
         self.log
     }

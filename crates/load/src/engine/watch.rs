@@ -1,4 +1,4 @@
-//! What a shard watches besides recording operations: whether it is late by its own fault, its
+//! What a shard watches besides recording operations: whether it is late through its own fault, its
 //! backlog, whether anything succeeds, and whether the server answers.
 
 use super::heartbeat::{BEAT_NS, Heartbeat};
@@ -21,7 +21,7 @@ pub(super) struct Watch {
     pub(super) pause: Cell<Pause>,
     /// When the next beat is due: a thread that is late for it is in a pause.
     pub(super) next_beat: Cell<Nanos>,
-    /// When the thread last began an operation: it was no pause before then.
+    /// When the thread last began an operation: it was not paused before then.
     alive: Cell<Nanos>,
     held: Cell<(u64, Nanos)>,
     holding: RefCell<Spans>,
@@ -42,7 +42,7 @@ pub(super) struct Watch {
 #[derive(Debug)]
 struct Open {
     late: RefCell<Histogram>,
-    /// Operations that were not late by the client's fault, and are counted nowhere else.
+    /// Operations that were not late because of the client, and are counted nowhere else.
     on_time: Cell<u64>,
     backlog: RefCell<Backlog>,
 }
@@ -54,10 +54,11 @@ pub struct Watched {
     pub loss: ThreadLoss,
     /// Outages, as far as this shard has seen them.
     pub outage: OutageLog,
-    /// When it got no answer for long.
+    /// When it got no answer for a long time.
     #[serde(default)]
     pub silences: Silences,
-    /// The same of each node, if there are several; moved to what else is known of them.
+    /// The same for each node, if there are several; moved to everything else that is known about
+    /// them.
     #[serde(skip)]
     pub nodes: Vec<Silences>,
     /// The backlog, in an open loop.
@@ -99,7 +100,7 @@ impl Watch {
         }
     }
 
-    /// An operation begins: notes, and returns, how late it is by the client's fault.
+    /// An operation begins: notes, and returns, how late it is because of the client.
     #[inline]
     pub(super) fn begin(&self, ticket: &Ticket) -> Nanos {
         self.look(ticket.began);
@@ -118,8 +119,8 @@ impl Watch {
         late_ns
     }
 
-    /// Notes the pause from which the thread comes at `now`, if it does and its beat has not noted
-    /// that yet.
+    /// Notes the pause that the thread is coming back from at `now`, if there was one and its beat
+    /// has not noted it yet.
     #[inline]
     pub(super) fn look(&self, now: Nanos) {
         if now >= self.next_beat.get().saturating_add(PAUSE_NS) {
@@ -127,8 +128,8 @@ impl Watch {
         }
     }
 
-    /// The thread has begun nothing since it was last seen alive, at most a beat before the one
-    /// that it missed.
+    /// The thread has begun nothing since it was last seen alive, which was at most a beat before
+    /// the one that it missed.
     #[cold]
     fn came_back(&self, now: Nanos) {
         let due = self.next_beat.replace(Nanos::MAX);
@@ -137,9 +138,9 @@ impl Watch {
         self.heartbeat.borrow_mut().loss.pauses.add(due, now);
     }
 
-    /// For how long the client held up a request that it began `late_ns` late, or whose answer it
-    /// may have left unread in a pause; `noted`: the kernel noted when it came. What is shorter
-    /// than [`HELD_NS`] is 0.
+    /// How long the client held up a request that it began `late_ns` late, or whose answer it may
+    /// have left unread in a pause; `noted`: the kernel noted when the answer came. Anything
+    /// shorter than [`HELD_NS`] is 0.
     #[inline]
     pub(super) fn held(&self, late_ns: Nanos, timing: &Timing, noted: bool) -> Nanos {
         let mut unread_ns = 0;
@@ -249,7 +250,6 @@ impl Watch {
         }
     }
 
-    /// The result.
     pub(super) fn finish(self, clock: crate::clock::Clock) -> Watched {
         let mut loss = self.heartbeat.into_inner().finish(clock);
         if let Some(open) = &self.open {

@@ -1,5 +1,5 @@
 //! An agent's side: listens to the coordinator while its threads load the database, and stops them
-//! when it is no longer heard.
+//! when the coordinator is no longer heard.
 
 use super::channel::{Arrived, Channel, Outbox, To};
 use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often an agent looks whether it should still be there.
+/// How often an agent checks whether it should still be there.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Who an agent is.
@@ -25,8 +25,8 @@ pub struct Identity {
     pub facts: Facts,
     /// How long it waits for a coordinator, in nanoseconds.
     pub patience_ns: Nanos,
-    /// How far its clock is ahead of the machine's, in nanoseconds: other than 0 only to try what
-    /// becomes of clocks that differ.
+    /// How far its clock is ahead of the machine's, in nanoseconds: other than 0 only to test
+    /// clocks that differ.
     pub clock_ahead_ns: i64,
 }
 
@@ -76,7 +76,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Agent {
-    /// Joins the run over `channel`, and listens on a thread of its own.
+    /// Joins the run over `channel`, and listens on its own thread.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -159,7 +159,7 @@ impl Agent {
         self.shared.insist(Up::Ended(Box::new(end)));
     }
 
-    /// The stage goes on without this agent, which is there all the same.
+    /// The stage goes on without this agent, which is still there.
     pub fn abandon(&self) {
         self.shared.now().stage = None;
     }
@@ -198,7 +198,7 @@ impl Shared {
         self.send(self.encode(body))
     }
 
-    /// Sends as soon as that is possible, unless there is nobody any more to send it to.
+    /// Sends as soon as that is possible, unless there is nobody left to send it to.
     fn insist(&self, body: Up) {
         let message = self.encode(body);
         let gone = || {
@@ -210,13 +210,13 @@ impl Shared {
         }
     }
 
-    /// This machine's clock as the coordinator is told.
+    /// This machine's clock as it is reported to the coordinator.
     fn told_clock(&self) -> Nanos {
         self.clock.now().wrapping_add_signed(self.who.clock_ahead_ns)
     }
 }
 
-/// What listens.
+/// Listens to the coordinator.
 struct Ear {
     shared: Arc<Shared>,
     told: Sender<Order>,
@@ -238,8 +238,8 @@ impl Ear {
                 self.say_hello();
             }
             let arrived = inbox.recv_timeout(LOOK);
-            // Before anything is obeyed: the run may long have gone on without this agent, and its
-            // end must not look like the end of its own work.
+            // Comes before anything is obeyed: the run may have gone on without this agent long
+            // ago, and its end must not look like the end of this agent's own work.
             let stood = clock.now().saturating_sub(looked);
             if stood > SILENCE_NS {
                 break format!("this process stood still for {} s", stood / SECOND_NS);
@@ -272,7 +272,7 @@ impl Ear {
         }
     }
 
-    /// Why there is nobody any more to work for, if so.
+    /// Why there is nobody left to work for, if that is so.
     fn alone(&self, now: Nanos) -> Option<String> {
         let silence = now.saturating_sub(self.heard);
         if rustix::process::getppid() != self.parent {
@@ -286,8 +286,8 @@ impl Ear {
         }
     }
 
-    /// Hears a message. Returns whether it was the last one. One that is none, or of others, is
-    /// left alone.
+    /// Handles a message. Returns whether it was the last one. Anything that is not a message, or
+    /// is for others, is ignored.
     fn hear(&mut self, bytes: &[u8]) -> bool {
         let shared = &self.shared;
         let Ok(Envelope { run, agent, sender, body }) = Envelope::<Down>::decode(bytes) else {
@@ -297,8 +297,8 @@ impl Ear {
         if run != shared.who.run || !own || self.coordinator.is_some_and(|it| it != sender) {
             return false;
         }
-        // A tick is said to whoever is there; only what is said to this agent shows that it is
-        // known.
+        // Ticks go to whoever is there; only a message to this agent shows that the coordinator
+        // knows it.
         if !matches!(body, Down::Tick) {
             self.coordinator = Some(sender);
         }
@@ -328,7 +328,7 @@ impl Ear {
             Down::Prepare { stage } => Order::Prepare(stage),
             Down::Over => {
                 if shared.now().stage.is_some() {
-                    // Nobody waits any more for what it measures.
+                    // Nobody is waiting for its measurements any more.
                     self.stop(StopReason::Aborted);
                 }
                 Order::Over

@@ -1,4 +1,5 @@
-//! An agent with a coordinator that is a test: what it does when told, and when nobody tells it.
+//! An agent whose coordinator is a test: what it does when told to, and when nobody tells it
+//! anything.
 
 use super::*;
 use crate::engine::{LoadCounts, ShardResult, Watched};

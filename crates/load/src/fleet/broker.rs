@@ -1,5 +1,5 @@
 //! The broker through which agents on other machines are reached: its address, and what it costs
-//! to have it built in. Knows nothing of messages.
+//! to have it built in. Knows nothing about messages.
 
 use super::Channel;
 use crate::mistake::Invalid;
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use url::Url;
 
-/// The environment's address of a broker, where no flag has one.
+/// The environment variable with the address of a broker, if no flag gives one.
 const URL_VARIABLE: &str = "SPRINGLOAD_BROKER";
-/// The user, where the address has none.
+/// The one with the user, if the address has none.
 const USER_VARIABLE: &str = "SPRINGLOAD_BROKER_USER";
-/// The password, where the address has none.
+/// The one with the password, if the address has none.
 const PASSWORD_VARIABLE: &str = "SPRINGLOAD_BROKER_PASSWORD";
-/// What is encoded in the name of a virtual host.
+/// The characters that are encoded in the name of a virtual host.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// What addresses look like.
 const FORM: &str = "give amqp://[user@]host[:port][/vhost], or amqps:// with TLS";
@@ -58,7 +58,7 @@ impl Broker {
             let cure = "get it with: cargo install --path . --features broker";
             return Err(Invalid::new(flag, problem, cure));
         }
-        // No message shows the text: what is not a URL may still have a password.
+        // No message shows the text: what is not a URL may still contain a password.
         let wrong = |problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
         let Ok(url) = Url::parse(url) else {
             return wrong("not the address of a RabbitMQ", FORM);
@@ -141,7 +141,8 @@ impl Broker {
         amqp::open(self, run)
     }
 
-    /// The end of agent number `agent`. Waits so long for the coordinator, if it is not there yet.
+    /// The end of agent number `agent`. Waits this long for the coordinator, if it is not there
+    /// yet.
     ///
     /// # Errors
     /// Why there is none, in a sentence that says what to do.

@@ -1,8 +1,8 @@
 //! What carries messages between the coordinator and its agents, whatever is behind it.
 //!
-//! A transport starts threads of its own. It takes messages from an [`Outbox`] without blocking,
-//! and puts what arrives into a bounded channel: a reader that is slow holds up the senders, and
-//! no memory grows. It knows nothing of what messages say.
+//! A transport starts its own threads. It takes messages from an [`Outbox`] without blocking, and
+//! puts what arrives into a bounded channel: a slow reader holds up the senders, and no memory
+//! grows. It does not know what messages say.
 
 use std::sync::mpsc::Receiver;
 

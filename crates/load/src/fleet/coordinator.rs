@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is looked whether all agents have come.
+/// How often to check whether all agents have come.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
-/// For how long after a pause of the coordinator the loss of an agent is its own doing.
+/// How long after a pause of the coordinator the loss of an agent is put down to that pause.
 const AFTER_NS: Nanos = 2 * SILENCE_NS;
 /// How long an answer to a ping may take.
 const PING_NS: Nanos = SECOND_NS;
@@ -36,7 +36,7 @@ pub struct Fleet {
     clock: Clock,
     /// When messages were last looked for.
     looked: Nanos,
-    /// When this process last came back from standing still for long, and for how long it did.
+    /// When this process last came back from a long standstill, and how long that lasted.
     stood_still: Option<(Nanos, Nanos)>,
     pinged: u64,
     /// Events that came while the answer to a ping was awaited.
@@ -45,7 +45,7 @@ pub struct Fleet {
     closed: Option<String>,
 }
 
-/// What is known of one agent.
+/// What is known about one agent.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
     /// Its process, once it is there.
@@ -64,7 +64,7 @@ pub struct Member {
 pub enum Event {
     /// An agent is there.
     Hello,
-    /// An agent told its clock, in answer to a ping.
+    /// An agent reported its clock, in answer to a ping.
     Pong {
         /// Which ping.
         id: u64,
@@ -142,7 +142,7 @@ impl Fleet {
         (0..self.members.len()).filter(|&agent| self.members[agent].session.is_none()).collect()
     }
 
-    /// The next event, waiting for it as long as `patience`.
+    /// The next event; waits for it up to `patience`.
     pub fn next(&mut self, patience: Duration) -> Option<Event> {
         self.kept.pop_front().or_else(|| self.listen(patience))
     }
@@ -156,7 +156,7 @@ impl Fleet {
         }
         let now = self.clock.now();
         if now.saturating_sub(self.looked) > SECOND_NS {
-            // Nobody listened: silence of that time says nothing about agents.
+            // Nobody listened: silence during that time says nothing about agents.
             if now.saturating_sub(self.looked) >= SILENCE_NS {
                 self.stood_still = Some((now, now - self.looked));
             }
@@ -167,7 +167,7 @@ impl Fleet {
         if waiting.is_err()
             && let Some(lost) = self.silent()
         {
-            // All that has come was heard.
+            // Everything that has come was heard.
             return Some(lost);
         }
         let arrived = waiting.or_else(|_| self.inbox.recv_timeout(patience));
@@ -187,7 +187,7 @@ impl Fleet {
         }
     }
 
-    /// Reads a message. One that is none, or of others, is left alone.
+    /// Reads a message. Anything that is not one, or is from others, is ignored.
     fn heard(&mut self, bytes: &[u8]) -> Option<Event> {
         let Envelope { run, agent, sender, body } = Envelope::<Up>::decode(bytes).ok()?;
         let agent = agent.filter(|&agent| run == self.run && agent < self.members.len())?;
@@ -221,7 +221,7 @@ impl Fleet {
         }
     }
 
-    /// Nothing waits to be heard: whether an agent has been silent for too long.
+    /// Nothing is waiting to be heard: finds an agent that has been silent for too long.
     fn silent(&mut self) -> Option<Event> {
         let since = self.looked.saturating_sub(SILENCE_NS);
         let silent = |member: &Member| {
@@ -231,7 +231,7 @@ impl Fleet {
         self.lose(agent, format!("nothing heard for {} s", SILENCE_NS / SECOND_NS))
     }
 
-    /// The channel is closed: the next agent that is lost by that.
+    /// The channel is closed: loses the next agent because of that.
     fn lose_next(&mut self) -> Option<Event> {
         let why = self.closed.clone()?;
         let next = self.members.iter().position(|member| member.lost.is_none())?;
@@ -240,7 +240,7 @@ impl Fleet {
 
     fn lose(&mut self, agent: usize, why: String) -> Option<Event> {
         let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
-        // Agents leave a coordinator that says nothing for so long.
+        // Agents leave a coordinator that says nothing for that long.
         let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < AFTER_NS;
         let why = match self.stood_still.filter(|(at, _)| just(at)) {
             Some((_, ns)) => {
@@ -253,13 +253,13 @@ impl Fleet {
         Some(Event::Lost(agent, why))
     }
 
-    /// Counts an agent as lost that is still heard, and dismisses it.
+    /// Counts an agent as lost although it is still heard, and dismisses it.
     pub fn give_up(&mut self, agent: usize, why: &str) {
         self.tell(agent, Down::Quit { why: Some(why.to_owned()) });
         self.lose(agent, why.to_owned());
     }
 
-    /// Waits for all agents as long as `patience`, and measures their clocks. `told` learns how
+    /// Waits for all agents, up to `patience`, and measures their clocks. `told` is called with how
     /// many are there whenever that changes.
     ///
     /// # Errors
@@ -378,21 +378,22 @@ impl Fleet {
     fn send(&self, to: To, agent: Option<usize>, body: Down) {
         let envelope = Envelope { run: self.run.clone(), agent, sender: self.session, body };
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
-        // An agent that does not get it goes on to be silent, and is lost.
+        // An agent that does not get it stays silent, and is lost.
         let _ = outbox.send(to, envelope.encode());
     }
 }
 
 impl Drop for Fleet {
-    /// Dismisses the agents, and gives those that are processes of this one time to leave.
+    /// Dismisses the agents, and gives those that are child processes time to leave.
     fn drop(&mut self) {
         self.quit(None);
-        // Until they have left: one that finds its coordinator gone takes that for a loss.
+        // Until they have left: an agent that finds its coordinator gone would count that as a
+        // loss.
         let until = self.clock.now() + LEAVING_NS;
         while !self.present().is_empty() && self.clock.now() < until {
             self.next(LOOK / 10);
         }
-        // The outbox is then dropped with this, on this thread, and not before what it has is sent.
+        // The outbox is then dropped along with this, on this thread, once it has sent what it has.
         if let Some((over, thread)) = self.ticks.take() {
             drop(over);
             let _ = thread.join();

@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> Envelope<T> {
     /// Reads a message.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not a message.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > LARGEST {
             return Err(format!("a message of {} bytes", bytes.len()));
@@ -52,7 +52,7 @@ pub(super) enum Up {
     Hello(Facts),
     /// The answer to [`Down::Ping`]: the agent's clock.
     Pong { id: u64, at_ns: Nanos },
-    /// It is still there: said once a second while no stage runs.
+    /// It is still there: sent once a second while no stage runs.
     Alive,
     /// It has opened the target of the plan.
     Opened(Opened),
@@ -60,7 +60,7 @@ pub(super) enum Up {
     Refused { why: String },
     /// All of its connections are there, or late.
     Ready { stage: usize },
-    /// What it measured since the last one; said once a second while a stage runs.
+    /// What it measured since the last one; sent once a second while a stage runs.
     Snapshot { stage: usize, intervals: Vec<Interval> },
     /// It has done its part of a stage.
     Ended(Box<StageEnd>),
@@ -68,7 +68,7 @@ pub(super) enum Up {
     Failed { why: String },
 }
 
-/// What is known of an agent.
+/// What is known about an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The name of its machine.
@@ -84,14 +84,14 @@ pub struct Facts {
 /// What an agent found out when it opened the target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The server runs on its machine.
+    /// Whether the server runs on its machine.
     pub same_machine: bool,
     /// The limits of its machine.
     pub calibration: Calibration,
 }
 
-/// What an agent leaves behind of a stage, besides its snapshots. Times are on the coordinator's
-/// clock.
+/// What an agent reports at the end of a stage, besides its snapshots. Times are on the
+/// coordinator's clock.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StageEnd {
     /// The number of the stage.
@@ -108,7 +108,7 @@ pub struct StageEnd {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Down {
-    /// It is still there: said once a second.
+    /// It is still there: sent once a second.
     Tick,
     /// Asks for the agent's clock.
     Ping { id: u64 },

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// How often coordinator and agents show that they are there.
 const TICK: Duration = Duration::from_secs(1);
-/// One that was not heard for this long, in nanoseconds, is lost.
+/// Whoever was not heard for this long, in nanoseconds, is lost.
 const SILENCE_NS: Nanos = 3 * SECOND_NS;
 
 /// A number that no other process has.
@@ -35,7 +35,7 @@ fn nonce() -> u64 {
     RandomState::new().hash_one((std::process::id(), wall_ns()))
 }
 
-/// A name for a run that no other has.
+/// A unique name for a run.
 pub fn run_id() -> String {
     format!("{:08x}", nonce() as u32)
 }

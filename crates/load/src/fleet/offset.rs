@@ -32,7 +32,7 @@ impl Offset {
         if other.error_ns < self.error_ns { other } else { self }
     }
 
-    /// A time on this clock, on the other.
+    /// Converts a time on this clock to the other.
     pub const fn there(self, here: Nanos) -> Nanos {
         here.wrapping_add_signed(self.ahead_ns)
     }

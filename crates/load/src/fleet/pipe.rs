@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-/// Messages that wait for a process to read them. Beyond that it does not read.
+/// The most messages that wait for a process to read them. With more than that it is not reading.
 const UNREAD: usize = 16;
 
 /// Starts `agents` agents of `run` from `program`, and returns the coordinator's end. Must be
@@ -64,7 +64,7 @@ fn named(name: &str) -> std::thread::Builder {
 fn watch(agent: usize, mut child: Child, stdout: impl Read, arrived: &SyncSender<Arrived>) {
     let read = read(stdout, arrived);
     if let Err(error) = &read {
-        // It writes what is no message: nothing it says can be used.
+        // It writes something that is not a message: nothing it says can be used.
         let _ = child.kill();
         let _ = arrived.send(Arrived::AgentGone(agent, error.to_string()));
     }
@@ -116,7 +116,7 @@ fn writer(mut to: impl Write + Send + 'static) -> io::Result<SyncSender<Vec<u8>>
     Ok(sender)
 }
 
-/// The writers of the processes, by agent; an agent has one, of the coordinator.
+/// The writers of the processes, by agent; an agent has one, to the coordinator.
 struct Pipes(Vec<SyncSender<Vec<u8>>>);
 
 impl Outbox for Pipes {

@@ -68,15 +68,15 @@ impl Plan {
         }
     }
 
-    /// The threads of a stored plan are those of one agent already.
+    /// The threads of a stored plan are already those of one agent.
     fn shared_again(self, fleet: FleetPlan) -> Result<Self, Invalid> {
         let threads = self.threads;
         let shared = self.shared(fleet, false)?;
         Ok(Self { threads: threads.min(shared.threads), ..shared })
     }
 
-    /// What is larger than any plan is, so that going through all of it would take for ever, as in
-    /// a record that somebody changed.
+    /// What is larger than in any real plan, so that going through it would take for ever, as in a
+    /// record that somebody changed.
     pub fn beyond(&self) -> Option<&'static str> {
         let segments = |stage: &StagePlan| match &stage.pace {
             Pace::Open { schedule, .. } => schedule.segments.len(),
@@ -116,7 +116,7 @@ impl Plan {
             mistakes.push(Invalid::new("stages", problem, CURE));
             return;
         }
-        // It is refused already, and each stage goes through all of them.
+        // That is refused already, and each stage would go through all connections.
         if self.connections == 0 || self.connections as u64 > MOST_CONNECTIONS {
             return;
         }
@@ -166,7 +166,7 @@ impl Plan {
     }
 }
 
-/// What is wrong with when the operations of a stage are due.
+/// What is wrong with the times at which a stage's operations are due.
 fn check_pace(stage: &StagePlan) -> Result<(), String> {
     if stage.length_ns.is_some_and(|length| length == 0 || length > YEAR_NS) {
         return Err("length_ns is 0 or more than a year".to_owned());

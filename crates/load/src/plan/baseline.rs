@@ -1,5 +1,5 @@
-//! Earlier runs of the same, which a run is judged by. Their figures are part of the plan, so that
-//! the record can be judged by itself.
+//! Earlier runs of the same kind that a run is judged by. Their figures are part of the plan, so
+//! that the record can be judged on its own.
 
 use super::planned::Plan;
 use super::quantity::{Metric, Quantity, Span, Statistic};
@@ -21,15 +21,15 @@ pub struct Baseline {
     pub runs: Vec<BaselineRun>,
     /// What they measured.
     pub figures: Vec<BaselineFigure>,
-    /// How much worse than they the run may be, in percent.
+    /// How much worse than these the run may be, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_regression_percent: Option<f64>,
-    /// What in the plan is not as in theirs.
+    /// How the plan differs from theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<String>,
 }
 
-/// One of them.
+/// One run of a baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaselineRun {
     /// Its name or path.
@@ -42,18 +42,18 @@ pub struct BaselineRun {
     pub machine: String,
 }
 
-/// A figure of all of them.
+/// A figure of all runs of a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineFigure {
-    /// What it is.
+    /// What was measured.
     pub metric: Quantity,
     /// Its value in each run, in the unit of the metric; `None`: too little was measured.
     pub values: Vec<Option<f64>>,
 }
 
 impl Baseline {
-    /// What `--max-regression` judges: of all requests together the throughput, the median and the
-    /// 99th percentile of response times, and the failed share.
+    /// What `--max-regression` judges: the throughput, the median and the 99th percentile of
+    /// response times, and the failed share, all of them for all requests together.
     pub const GATED: [Quantity; 4] = {
         const fn all(metric: Metric) -> Quantity {
             Quantity { kind: None, metric }
@@ -82,7 +82,7 @@ impl Baseline {
         }
     }
 
-    /// What is wrong with one that was stored, if anything.
+    /// What is wrong with a stored baseline, if anything.
     pub(super) fn mistake(&self) -> Option<&'static str> {
         let impossible = |value: &f64| !value.is_finite() || *value < 0.0;
         let mut values = self.figures.iter().flat_map(|it| &it.values).flatten();
@@ -122,7 +122,7 @@ fn without_seeds(value: &mut Value) {
 }
 
 impl Plan {
-    /// The plan without what changes nothing of what is measured.
+    /// The plan, without the parts that do not affect what is measured.
     pub fn essence(&self) -> BTreeMap<String, Value> {
         let plan = serde_json::to_value(self).unwrap_or_default();
         let mut members: BTreeMap<String, Value> = serde_json::from_value(plan).unwrap_or_default();
@@ -133,7 +133,7 @@ impl Plan {
         members
     }
 
-    /// What is not the same in the essence of both, as `PATH BEFORE → AFTER`.
+    /// How the essence of the two differs, as `PATH BEFORE → AFTER`.
     pub fn differs_from(&self, before: &Self) -> Vec<String> {
         let leaves = |plan: &Self| {
             let mut leaves = BTreeMap::new();
@@ -157,7 +157,7 @@ impl Plan {
         all
     }
 
-    /// The mistake of a threshold that asks for a baseline where there is none, or that has no such
+    /// The mistake in a threshold that refers to a baseline if there is none, or none with such a
     /// figure.
     pub fn baseline_mistake(&self) -> Option<Invalid> {
         let asks = |limit: &Limit| matches!(limit, Limit::Baseline(_));

@@ -65,7 +65,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     super::probe::check(spec, ways, &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    // The stand-in runs on this machine, too, and needs cores of its own.
+    // The stand-in runs on this machine, too, and needs its own cores.
     let default_threads = if target.is_stand_in() { cores / 2 } else { cores };
     let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
     Ok(Plan {

@@ -13,7 +13,7 @@ const MOST_AGENTS: usize = 10_000;
 pub struct FleetPlan {
     /// How many there are.
     pub agents: usize,
-    /// The run may pass although agents were lost.
+    /// Whether the run may pass although agents were lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_lost: bool,
 }
@@ -22,7 +22,7 @@ impl Plan {
     /// This plan, carried out by agents. `local`: they share the processors of one machine.
     ///
     /// # Errors
-    /// Why it cannot be shared among so many.
+    /// Why it cannot be shared among this many.
     pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
         let FleetPlan { agents, .. } = fleet;
         if self.audit {

@@ -65,7 +65,7 @@ pub struct HttpSpec {
     pub body: Option<String>,
     /// The content type of bodies without one.
     pub content_type: Option<String>,
-    /// `{{seq}}` and other placeholders are sent as text.
+    /// Whether `{{seq}}` and other placeholders are sent as text.
     pub literal: bool,
     /// The order of requests.
     pub order: UrlOrder,
@@ -83,7 +83,7 @@ pub struct HttpSpec {
     pub give_up_ns: Option<Nanos>,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
-    /// Each user makes as many requests as the list has, whatever `operations` says.
+    /// Whether each user makes as many requests as the list has, whatever `operations` says.
     pub once: bool,
     /// Total number of requests; if `duration_ns` is set as well, the run ends with the first
     /// limit.
@@ -180,7 +180,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     })
 }
 
-/// Refuses a list without requests, a login that cannot be made, and headers that are none.
+/// Refuses a list without requests, a login that cannot be made, and malformed headers.
 fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     if spec.urls.is_empty() {
         let cure = "give a URL, or -f FILE with one per line";
@@ -206,7 +206,7 @@ pub(super) fn is_list(target: &TargetPlan) -> bool {
 /// Completes a stored list.
 ///
 /// # Errors
-/// What it lacks, or is wrong with it.
+/// What it lacks, or what is wrong with it.
 pub(super) fn restore(list: &mut HttpPlan, schemas: usize) -> Result<(), Invalid> {
     let again = "run the command that made it";
     if list.requests.is_empty() {
@@ -267,7 +267,7 @@ pub(super) fn check_header(header: &str) -> Option<Invalid> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let good = name.is_some_and(|name| !name.is_empty() && name.chars().all(token));
     if !good || header.chars().any(|c| c.is_control() && c != '\t') {
-        // What is no header may be a secret that lacks its name.
+        // What is not a header may be a secret without its name.
         return Some(Invalid::new("--header", "not a header", cure));
     }
     let framing = ["content-length", "transfer-encoding"];

@@ -9,7 +9,7 @@ use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
 use crate::workload::{StageWork as _, Step, Timing};
 
-/// Above this, the verdict would take the delay for the client's own lateness.
+/// Above this, the verdict would mistake the delay for the client's own lateness.
 pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
 
 /// Refuses a duration beyond the last rate.

@@ -1,16 +1,16 @@
-//! What becomes of a run whose machine was too busy to measure with.
+//! What happens to a run whose machine was too busy to measure with.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What becomes of a run whose figures may be springload's own, not the server's.
+/// What happens to a run whose figures may be springload's own, not the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
     /// It is not trustworthy: exit status 5.
     #[default]
     Fail,
-    /// It is told so, and ends as it would otherwise.
+    /// It gets a warning, and ends as it would otherwise.
     Warn,
 }
 

@@ -36,7 +36,7 @@ pub struct Plan {
     pub target: TargetPlan,
     /// How many connections are used at once.
     pub connections: usize,
-    /// How many an open loop may have opened in the end, if they are more.
+    /// How many connections an open loop may have in the end, if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_connections: Option<usize>,
     /// How many threads share them.
@@ -62,19 +62,19 @@ pub struct Plan {
     /// Extra measures around a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
     pub fill: FillPlan,
-    /// What is read is compared with what was written.
+    /// Whether what is read is compared with what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
-    /// Every acknowledged write is noted, and looked for at the end.
+    /// Whether every acknowledged write is noted, and looked for at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit: bool,
-    /// Documents beside the load that are looked for, if there are any.
+    /// Documents that are written beside the load and looked for, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// What becomes of the run if this machine is too busy.
+    /// What happens to the run if this machine is too busy.
     #[serde(default, skip_serializing_if = "Noise::is_fail")]
     pub noise: Noise,
     /// Earlier runs that the run is judged by, if there are any.

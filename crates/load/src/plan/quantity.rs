@@ -1,4 +1,4 @@
-//! What of a run can be judged: `[SUBJECT.]METRIC`, such as `read.p99`.
+//! What can be judged about a run: `[SUBJECT.]METRIC`, such as `read.p99`.
 
 use super::threshold::{ThresholdError, wrong};
 use crate::measure::{Count, Latency};
@@ -21,13 +21,13 @@ fn metrics() -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {
-    /// The kind of operations; `None` for all kinds of what the run is about.
+    /// The kind of operations; `None` for all kinds in the stages that the run is about.
     pub kind: Option<OpKind>,
-    /// What of them.
+    /// The metric of those operations.
     pub metric: Metric,
 }
 
-/// What is judged of operations.
+/// What is judged about operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// A time per request.
@@ -110,7 +110,7 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better; of all others, less.
+    /// Whether more of it is better; for all other metrics, less is.
     pub const fn is_better_high(self) -> bool {
         match self {
             Self::Throughput => true,

@@ -33,7 +33,7 @@ pub enum LoadSpec {
         max_in_flight: Option<u64>,
         /// Operations due within this time of each other may begin together.
         slack_ns: Nanos,
-        /// How many connections may be opened as they are needed; `None`: those that there are.
+        /// How many connections may be opened as they are needed; `None`: no more than there are.
         most_connections: Option<u64>,
     },
 }
@@ -50,7 +50,7 @@ pub struct PlanSpec {
     pub target_flag: &'static str,
     /// The other nodes of the cluster.
     pub nodes: Vec<String>,
-    /// Connections stay with their nodes.
+    /// Whether connections stay with their nodes.
     pub pin: bool,
     /// The database, if it is not part of the target.
     pub database: Option<String>,
@@ -97,7 +97,7 @@ pub struct PlanSpec {
     pub verify: bool,
     /// Note every acknowledged write, and look for it at the end.
     pub audit: bool,
-    /// Documents beside the load that are looked for.
+    /// Documents that are written beside the load and looked for.
     pub probe: Option<ProbePlan>,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 /// An example for error messages.
 const EXAMPLE: &str = "write for example 'read.p99 > 20ms' or 'err > 0.1%'";
-/// What stands for the value of the baseline.
+/// The word for the value of the baseline.
 const BASELINE: &str = "baseline";
 /// Larger than any factor of it.
 const MOST_FACTOR: f64 = 1e6;
@@ -58,7 +58,7 @@ pub enum Limit {
     Percent(f64),
     /// A number of documents or requests, or of documents per second.
     Number(f64),
-    /// So many times the value of the baseline.
+    /// This many times the value of the baseline.
     Baseline(f64),
 }
 

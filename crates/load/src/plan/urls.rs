@@ -73,7 +73,7 @@ pub(super) struct UrlReader {
     pub(super) default_method: Option<&'static str>,
     /// The body of every request without one, or @ and the file with it.
     pub(super) default_body: Option<String>,
-    /// Placeholders such as `{{seq}}` are text.
+    /// Whether placeholders such as `{{seq}}` are plain text.
     pub(super) literal: bool,
     /// The schemas that bodies are made from.
     pub(super) schemas: Vec<SchemaPlan>,
@@ -395,7 +395,7 @@ const LONGEST_LINE: usize = 1 << 20;
 /// No file grows by more bytes with its variables filled in.
 const MOST_GROWTH: usize = 64 << 20;
 
-/// Whether a file may grow so much.
+/// Whether a file may grow this much.
 ///
 /// # Errors
 /// If not, and the cure.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// The line that a shell splits into these words. Of a flag the value alone is quoted:
+/// The line that a shell splits into these words. Only the value of a flag is quoted:
 /// `--slo='p99 < 5ms'`.
 pub fn command_line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let of = |word: &str| match word.split_once('=') {
@@ -15,7 +15,7 @@ pub fn command_line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String 
     words.into_iter().map(|word| of(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether no shell reads anything into these characters. What stands for a secret has to be
+/// Whether these characters mean nothing special to any shell. A placeholder for a secret has to be
 /// replaced anyway.
 fn is_plain(word: &str) -> bool {
     let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_=./:@,+%".contains(sign);
@@ -61,7 +61,7 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
 
 /// The words of a line, each flag with its value.
 pub fn flags(line: &str) -> Vec<String> {
-    // Lines of older records may not have quoted all that needs it.
+    // Lines of older records may not have quoted everything that needs it.
     let plain = || line.split_whitespace().map(str::to_owned).collect();
     let (mut flags, mut open) = (Vec::<String>::new(), false);
     for word in words(line).unwrap_or_else(|_| plain()) {

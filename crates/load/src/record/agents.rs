@@ -62,22 +62,24 @@ pub struct AgentStage {
     /// What it lost of its own time; absent if it was lost, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<AgentClient>,
-    /// It was lost before the end of the stage: these are only the seconds that it reported.
+    /// Whether it was lost before the end of the stage: these are only the seconds that it
+    /// reported.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lost: bool,
     /// Second by second.
     pub series: Vec<AgentSecond>,
 }
 
-/// What one agent lost of its own time in a stage. Shares are of the thread that lost most, 0 to 1.
+/// What one agent lost of its own time in a stage. Shares are those of the thread that lost most, 0
+/// to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentClient {
     /// The share of the time that a thread was ready to run but had no processor.
     pub waited_thread: f64,
     /// The share of the time that a thread was paused.
     pub paused_thread: f64,
-    /// How late it began operations by its own fault, in microseconds: the 99th percentile; `null`
-    /// in a closed loop.
+    /// How late it began operations through its own fault, in microseconds: the 99th percentile;
+    /// `null` in a closed loop.
     pub late_p99_us: Option<f64>,
     /// Requests that it held up for a millisecond or more.
     pub held: u64,

@@ -9,27 +9,27 @@ use std::collections::BTreeSet;
 /// Failed shares that differ by less than this are the same, in percentage points.
 const SAME_POINTS: f64 = 0.1;
 
-/// No change is told as more than this, in percent.
+/// Larger changes are reported as this, in percent.
 const MOST_PERCENT: f64 = 1e9;
 
-/// Why a figure is not judged that only the run has.
+/// Why a figure that only the run has is not judged.
 const NOT_IN_BASELINE: &str = "the baseline's runs have none";
 
 /// A figure of a run beside that of its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
-    /// What it is.
+    /// What was measured.
     pub metric: Quantity,
     /// The unit of the values.
     pub unit: Unit,
     /// What was measured; `null`: too little.
     pub value: Option<f64>,
-    /// The baseline's: of several runs the geometric mean, of shares the arithmetic one; `null`:
+    /// The baseline's: the geometric mean of several runs, for shares the arithmetic mean; `null`:
     /// its runs have none.
     pub baseline: Option<f64>,
     /// How many of the baseline's runs have the figure.
     pub runs: usize,
-    /// The change in percent of the baseline; of shares in percentage points.
+    /// The change in percent of the baseline; for shares, in percentage points.
     pub change: Option<f64>,
     /// The lower end of the change's interval, if there are several runs to tell it from.
     pub low: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Regression {
     pub high: Option<f64>,
     /// How the run compares.
     pub verdict: Standing,
-    /// The run fails: the figure is worse than allowed, or cannot be judged.
+    /// Whether the run fails: the figure is worse than allowed, or cannot be judged.
     pub broken: bool,
     /// Why it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,11 +48,12 @@ pub struct Regression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Better than runs of the baseline's kind are by chance.
+    /// Better than runs like those of the baseline are by chance.
     Better,
-    /// Worse; of a run, by more than is allowed.
+    /// Worse; for a run with a baseline, by more than is allowed.
     Worse,
-    /// As good, or different by less than matters; of a run, worse by less than is allowed.
+    /// As good, or different by less than matters; for a run with a baseline, worse by less than is
+    /// allowed.
     Same,
     /// Runs vary too much to decide.
     CannotTell,
@@ -70,7 +71,7 @@ impl Standing {
     }
 }
 
-/// A change with what is known of its interval.
+/// A change, with what is known about its interval.
 struct Change {
     difference: f64,
     interval: Option<Difference>,
@@ -82,12 +83,12 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Regression> {
     let Some(most) = baseline.max_regression_percent else { return Vec::new() };
     let known = Baseline::GATED.into_iter().filter_map(|metric| {
         let earlier = baseline.values(metric);
-        // What neither side has is no figure of such runs.
+        // A figure that neither side has does not apply to such runs.
         let is_known = !earlier.is_empty() || record.value_of(metric).is_ok();
         is_known.then(|| one(record, metric, &earlier))
     });
     let figures: Vec<(Regression, Option<Change>)> = known.collect();
-    // To one side: the question is whether the run is worse.
+    // One-sided: the question is whether the run is worse.
     let chance = |change: &Option<Change>| Some(change.as_ref()?.interval?.chance() / 2.0);
     let chances: Vec<f64> = figures.iter().filter_map(|(_, change)| chance(change)).collect();
     let mut clear = holm(&chances, ALARMS).into_iter();
@@ -116,9 +117,9 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
         let sample = |second, value| Sample { second, place: 0.0, value };
         let samples: Vec<Sample> = on_scale.iter().map(|&it| sample(false, it)).collect();
         let samples = [samples, vec![sample(true, scaled(value))]].concat();
-        // The run is taken to vary as those of the baseline do: the interval around them in which
-        // one more is expected (G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley 1991, the
-        // prediction interval of the normal distribution), seen from that one.
+        // The run is assumed to vary as those of the baseline do: this is the interval around them
+        // in which one more is expected (G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley
+        // 1991, the prediction interval of the normal distribution), seen from that one.
         let interval = Difference::of(&samples, Layout::Apart);
         Change { difference: scaled(value) - middle, interval }
     });
@@ -138,8 +139,8 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
     (figure, change)
 }
 
-/// The verdict. Of a single earlier run nothing is known of how much runs vary, and the plain
-/// change decides (`is_clear` is `None`).
+/// The verdict. A single earlier run says nothing about how much runs vary, so the plain change
+/// decides (`is_clear` is `None`).
 fn settle(figure: &mut Regression, change: &Change, is_clear: Option<bool>, most: f64) {
     let is_share = figure.unit == Unit::Percent;
     let told = |it: f64| if is_share { it } else { (it.exp_m1() * 100.0).min(MOST_PERCENT) };
@@ -161,7 +162,7 @@ fn settle(figure: &mut Regression, change: &Change, is_clear: Option<bool>, most
     figure.broken = figure.verdict == Standing::Worse;
 }
 
-/// What must be known of the baseline before anything that is judged by it.
+/// What to know about the baseline before reading anything that is judged by it.
 pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
     let Some(baseline) = &record.plan.baseline else { return };
     let mut tell = |code, message: String| {

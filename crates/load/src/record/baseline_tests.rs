@@ -64,8 +64,8 @@ fn several_runs_tell_how_much_runs_vary() {
     assert_eq!(verdicts(&[0.5, 0.51, 0.5, 0.49, 0.5])[..3], [Standing::Better; 3]);
 }
 
-/// Of so many runs that are `worse` times as good as five others, all of which vary by 3 %, how
-/// many fail the gate.
+/// How many of `times` runs fail the gate that are `worse` times as good as five others, all of
+/// which vary by 3 %.
 fn failing(worse: f64, times: u64) -> usize {
     let fails = |seed: &u64| {
         let mut draws = Stream::new(mix(18, *seed, 0), 0);
@@ -88,7 +88,7 @@ fn failing(worse: f64, times: u64) -> usize {
 #[test]
 fn noise_seldom_fails_a_run_and_a_regression_mostly_does() {
     let (alarms, found) = (failing(1.0, 300), failing(0.85, 100));
-    // At most 5 %, and two standard errors of that.
+    // At most 5 %, plus two standard errors.
     assert!(alarms <= 22, "{alarms} of 300 failed by chance");
     assert!(found >= 85, "{found} of 100 regressions found");
 }
@@ -163,7 +163,7 @@ fn what_the_baseline_lacks_is_not_passed_over() {
     let it = all.iter().find(|it| it.metric == p99).expect("the run has one");
     assert_eq!((it.baseline, it.broken, it.verdict), (None, true, Standing::CannotTell));
     assert_eq!(it.problem.as_deref(), Some(NOT_IN_BASELINE));
-    // What neither side has is no figure of theirs.
+    // A figure that neither side has does not apply to them.
     record.stages.iter_mut().flat_map(|it| &mut it.operations).for_each(|it| {
         it.response.p99_us = None;
         it.response.histogram = crate::measure::Histogram::default();

@@ -44,7 +44,7 @@ fn reason(
 mod tests {
     use crate::record::{Code, RunRecord, fixture};
 
-    /// The warning about the last stage of a run changed so.
+    /// The warning about the last stage of a run after this change.
     fn told(change: impl FnOnce(&mut RunRecord)) -> Option<String> {
         let mut record = fixture::record(&[]);
         let stage = record.stages.last_mut().expect("a stage");

@@ -68,7 +68,7 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             }
             (Code::Degraded, words)
         }
-        // Lost agents have warnings of their own.
+        // Lost agents have their own warnings.
         Verdict::AgentsLost { .. }
         | Verdict::Empty
         | Verdict::Sustained
@@ -97,7 +97,7 @@ fn kept_waiting(client: &ClientRecord) -> String {
     if words.is_empty() { words } else { format!(" (not enough CPU: {words} of the time)") }
 }
 
-/// By what springload was the limit.
+/// What made springload the limit.
 fn hindered(by: Hindrance, busiest_thread: f64) -> String {
     match by {
         Hindrance::Unknown => format!("computed {:.0} % of the time", busiest_thread * 100.0),
@@ -114,7 +114,7 @@ fn hindered(by: Hindrance, busiest_thread: f64) -> String {
     }
 }
 
-/// What springload has changed in numbers that are the server's otherwise.
+/// What springload has changed in numbers that are otherwise the server's.
 pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
     let account = stage.account.as_ref().filter(|_| stage.verdict.trustworthy())?;
     let of = |name: &str, range: Option<Range>| {

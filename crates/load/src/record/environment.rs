@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// springload's version.
     pub springload: String,
-    /// Built without optimisation: the numbers say little.
+    /// Whether it was built without optimisation: then the numbers say little.
     pub debug_build: bool,
     /// The operating system and its version.
     pub system: String,

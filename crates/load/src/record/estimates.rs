@@ -7,7 +7,7 @@ use crate::statistics::{Beginning, Bounds, Fit, Seen, Slope, beginning, mean, me
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The fewest steps of which anything is told.
+/// With fewer steps, nothing is reported.
 const FEWEST_STEPS: usize = 20;
 /// The least change over a stage that counts as one, as a share.
 const LEAST_CHANGE: f64 = 0.01;
@@ -21,15 +21,15 @@ pub struct Estimates {
     pub over_s: u32,
     /// The length of the steps that those are taken in; more than 1 s only in long stages.
     pub step_s: u32,
-    /// Of all requests together.
+    /// The intervals of all requests together.
     pub all: Intervals,
-    /// Of each kind.
+    /// The intervals of each kind.
     pub operations: BTreeMap<OpKind, Intervals>,
-    /// How long throughput and p50 took to settle, in seconds; 0: they were settled from the first.
+    /// How long throughput and p50 took to settle, in seconds; 0: they were settled from the start.
     /// `None`: too short to tell, or they never did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_from_s: Option<u32>,
-    /// Throughput or p50 were still settling in the second half.
+    /// Whether throughput or p50 were still settling in the second half.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsettled: bool,
     /// What rises or falls after the warm-up by more than chance.
@@ -37,7 +37,7 @@ pub struct Estimates {
     pub trends: Vec<Trend>,
 }
 
-/// The intervals of one kind, or of all. Without: nothing succeeded, or too few to tell.
+/// The intervals of one kind, or of all. Absent: nothing succeeded, or too little to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Intervals {
     /// Documents that succeeded, per second.
@@ -89,14 +89,14 @@ pub enum Per {
     Minute,
 }
 
-/// A change that goes on.
+/// A change that continues.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
-    /// Of what.
+    /// What changes.
     pub of: Trending,
     /// The change, in percent of the mean.
     pub percent: f64,
-    /// For each.
+    /// Per gigabyte, or per minute.
     pub per: Per,
 }
 
@@ -109,8 +109,8 @@ struct Steps {
 }
 
 impl Estimates {
-    /// Of a stage that began operations for `measured_s` seconds. `None`: not even a second is
-    /// complete, or nothing succeeded.
+    /// The estimates of a stage that began operations for `measured_s` seconds. `None`: not even a
+    /// second is complete, or nothing succeeded.
     pub fn of(series: &Series, measured_s: f64, growth: Option<&Growth>) -> Option<Self> {
         let longest = series.rows.iter().map(|row| row.seconds).max()?;
         let step_s = SeriesRow::length_s(longest);
@@ -188,7 +188,7 @@ impl Steps {
         Intervals { throughput_per_s, p50_us: quantile(50.0), p99_us: quantile(99.0) }
     }
 
-    /// Of rates and times, which are never below 0.
+    /// An estimate of rates or times, which are never below 0.
     fn estimate(&self, bounds: Option<Bounds>, unit: f64) -> Option<Estimate> {
         if self.rates.len() < FEWEST_STEPS {
             let needed_s = self.step_s.saturating_mul(FEWEST_STEPS as u32);
@@ -213,10 +213,11 @@ impl Steps {
 }
 
 impl Trend {
-    /// Of a value per step, from a step on. `None`: it may be noise, or is too small to matter.
+    /// The trend of a value per step, from some step on. `None`: it may be noise, or is too small
+    /// to matter.
     ///
-    /// Mann and Kendall's test alone takes noise that remembers for a trend too often while there
-    /// are few steps, so the test of a line has to agree.
+    /// With few steps, the test of Mann and Kendall alone too often takes autocorrelated noise for
+    /// a trend, so a fitted line has to agree.
     fn of(
         (of, values): (Trending, &[f64]),
         (from, step_s): (usize, u32),

@@ -1,11 +1,11 @@
-//! What a record knows of a stage that can be judged.
+//! The facts that a record has about a stage, to judge it by.
 
 use super::{LoadRecord, StageRecord};
 use crate::account::{Facts, LoadFacts, ThreadFacts};
 use crate::measure::Spans;
 
 impl LoadRecord {
-    /// What became of what was due.
+    /// What became of the operations that were due.
     fn facts(&self) -> LoadFacts {
         LoadFacts {
             open: self.open,
@@ -21,15 +21,15 @@ impl LoadRecord {
         }
     }
 
-    /// Whether all but little of what was due was served, or was left by the client.
+    /// Whether nearly everything that was due was served, or left undone by the client.
     pub fn is_sustained(&self) -> bool {
         self.facts().is_sustained()
     }
 }
 
 impl StageRecord {
-    /// What is known of the stage from its record alone: not what the client held up, of which the
-    /// record has only the account.
+    /// What is known about the stage from its record alone: not what the client held up, because
+    /// the record has only the account of that.
     pub fn facts(&self) -> Facts {
         let (client, load) = (&self.client, self.load.facts());
         let mut away = Spans::default();

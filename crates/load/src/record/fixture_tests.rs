@@ -1,4 +1,4 @@
-//! A record made by hand, for the tests of what reads records.
+//! A record made by hand, to test whatever reads records.
 
 use super::{
     AgentRecord, AgentSecond, AgentStage, ClientRecord, Environment, LoadRecord, Lost, RunRecord,
@@ -166,7 +166,7 @@ pub fn fleet(agents: usize) -> RunRecord {
     record
 }
 
-/// Loses an agent in the stage that counts, so many seconds after that stage's start.
+/// Loses an agent in the stage that counts, this many seconds after that stage's start.
 pub fn lose(record: &mut RunRecord, index: usize, after_s: u32) {
     let crud = record.stages.last_mut().expect("a stage");
     let done = &mut crud.agents[index];

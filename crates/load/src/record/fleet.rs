@@ -1,5 +1,5 @@
-//! What must be known of a run's agents before its numbers are trusted: which were lost, began
-//! late, were slow, or have a clock that is known too little.
+//! What to know about a run's agents before trusting its numbers: which were lost, began late, were
+//! slow, or have a clock that is not known well enough.
 
 use super::{
     AgentRecord, AgentStage, Code, EndedBy, Hindrance, Lost, RunRecord, StageRecord, Warning,
@@ -14,16 +14,17 @@ const SPREAD_US: f64 = 5_000.0;
 /// An agent of a closed loop is slow if each of its connections does less than this share of what
 /// is usual.
 const SLOW: f64 = 0.5;
-/// Fewer documents of the usual agent, or a shorter stage, in seconds, say nothing of who is slow.
+/// With fewer documents of the usual agent, or in a shorter stage, in seconds, nobody counts as
+/// slow.
 const LEAST_OK: u64 = 100;
 const LEAST_S: f64 = 1.0;
-/// The most losses that the reason of a result has in full.
+/// The most losses that the reason of a result lists in full.
 const MOST_TOLD: usize = 3;
 
 /// When the agents of a stage sent their first requests: exact, by rank, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AgentStarts {
-    /// The agents that told.
+    /// The agents that reported theirs.
     pub agents: usize,
     /// The first one, from the time at which all should have sent theirs.
     pub first_us: f64,
@@ -41,7 +42,7 @@ impl AgentStage {
         self.ok as f64 / self.reported_s().max(1.0)
     }
 
-    /// The seconds of the stage that its series reaches to.
+    /// How far into the stage its series reaches, in seconds.
     pub fn reported_s(&self) -> f64 {
         let ends = self.series.iter().map(|row| row.second.saturating_add(row.seconds));
         f64::from(ends.max().unwrap_or(0))
@@ -49,7 +50,7 @@ impl AgentStage {
 }
 
 impl StageRecord {
-    /// When its agents began; `None`: there are none, or none told.
+    /// When its agents began; `None`: there are none, or none reported it.
     pub fn agent_starts(&self) -> Option<AgentStarts> {
         let mut starts: Vec<f64> = self.agents.iter().filter_map(|agent| agent.start_us).collect();
         starts.sort_unstable_by(f64::total_cmp);
@@ -67,7 +68,7 @@ impl StageRecord {
         })
     }
 
-    /// What the agent of that number did.
+    /// What the agent with that number did.
     pub fn agent(&self, index: usize) -> Option<&AgentStage> {
         self.agents.iter().find(|agent| agent.index == index)
     }
@@ -87,7 +88,7 @@ impl RunRecord {
         self.agents.iter().filter(lost).collect()
     }
 
-    /// The plan allows for lost agents, and at least one was left.
+    /// Whether the plan allows for lost agents, and at least one was left.
     pub fn allows_losses(&self) -> bool {
         self.plan.fleet.is_some_and(|fleet| fleet.allow_lost)
             && self.agents.iter().any(|agent| agent.lost.is_none())
@@ -102,7 +103,7 @@ impl RunRecord {
         if more > 0 {
             told.push(format!("{more} more were lost"));
         }
-        // Whoever ended the run so knows best.
+        // Whoever ended the run for this reason knows best.
         let ended = self.ended.as_ref().filter(|it| told.is_empty() && it.by == EndedBy::Agents);
         told.extend(ended.map(|it| it.message.clone()));
         Some(told.join("; ")).filter(|words| !words.is_empty())
@@ -143,7 +144,7 @@ pub(super) fn named(agents: &[&AgentRecord]) -> Option<String> {
     }
 }
 
-/// One agent with its machine and process, or the numbers of several; of how many.
+/// One agent with its machine and process, or the numbers of several; and of how many agents.
 fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let of = record.agents.len();
     match agents {
@@ -156,7 +157,7 @@ fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     }
 }
 
-/// Lost agents, those together that were lost in one stage and for one reason.
+/// Lost agents, grouped by the stage and the reason.
 fn losses(record: &RunRecord) -> Vec<(Option<&str>, Vec<&AgentRecord>)> {
     let mut losses: BTreeMap<_, Vec<&AgentRecord>> = BTreeMap::new();
     for agent in &record.agents {
@@ -175,7 +176,7 @@ fn span_s(agents: &[&AgentRecord]) -> (f64, f64) {
     at_s.fold((f64::MAX, 0.0), |(from, to), at_s| (at_s.min(from), at_s.max(to)))
 }
 
-/// The loss of agents for one reason, with what of theirs is in the numbers.
+/// The loss of agents for one reason, with how much of theirs is in the numbers.
 fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let (from_s, to_s) = span_s(agents);
     let one = agents.len() == 1;
@@ -271,8 +272,8 @@ pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut V
     }
 }
 
-/// Agents of a closed loop that did less than half as much as usual, each with what a connection
-/// of it did per second, and what is usual.
+/// Agents of a closed loop that did less than half as much as usual, each with what one of its
+/// connections did per second; and what is usual.
 fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord, f64)>, f64) {
     let mut rates: Vec<(&AgentRecord, f64)> = Vec::new();
     let mut most = Vec::new();

@@ -10,7 +10,7 @@ fn told(record: &RunRecord, code: Code) -> Vec<String> {
     warnings.map(|it| it.message.clone()).collect()
 }
 
-/// Such a record, changed and judged again.
+/// A record with this many agents, changed and judged again.
 fn changed(agents: usize, change: impl FnOnce(&mut RunRecord)) -> RunRecord {
     let mut record = fleet(agents);
     change(&mut record);
@@ -79,7 +79,7 @@ fn losses_that_are_allowed_are_told_and_no_more() {
     lose(&mut record, 3, 7);
     assert_eq!(told(&record, Code::AgentLost).len(), 1);
     assert_eq!((record.result().exit_status, record.stages[2].verdict), (0, Verdict::Closed));
-    // Something else that is wrong still is.
+    // Anything else that is wrong still is.
     crud(&mut record).verdict = Verdict::Empty;
     record.conclude();
     assert_eq!(record.result().words(), "not trustworthy: mixed: nothing was measured");
@@ -96,7 +96,7 @@ fn if_no_agent_is_left_the_run_is_not_trustworthy_whatever_is_allowed() {
                  requests until then are included, later ones are not";
     let result = record.result();
     assert_eq!((result.exit_status, result.reason.as_deref()), (5, Some(words)));
-    // Without a word about any of them, the reason is that of the end.
+    // If nothing is said about any of them, the reason is why the run ended.
     record.agents.clear();
     record.conclude();
     assert_eq!(record.result().words(), "not trustworthy: degraded: all agents were lost");

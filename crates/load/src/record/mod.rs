@@ -59,7 +59,7 @@ pub struct RunRecord {
     pub schema_version: u32,
     /// When the run began, in UTC, as RFC 3339.
     pub started_at: String,
-    /// The run was stopped, or is still running: not all of the plan was measured.
+    /// Whether the run was stopped or is still running: not all of the plan was measured.
     pub partial: bool,
     /// The plan.
     pub plan: Plan,
@@ -72,7 +72,7 @@ pub struct RunRecord {
     pub agents: Vec<AgentRecord>,
     /// The stages.
     pub stages: Vec<StageRecord>,
-    /// What a reader must know before trusting the numbers.
+    /// What to know before trusting the numbers.
     pub warnings: Vec<Warning>,
     /// The judgements of the plan's thresholds; empty until the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,10 +80,10 @@ pub struct RunRecord {
     /// The run beside its baseline; empty if there is none, or until the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regressions: Vec<Regression>,
-    /// Why not every write could be noted for the audit, if so.
+    /// Why not every write could be noted for the audit, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_broken: Option<String>,
-    /// How many documents are in the database that the run has not written, if it was audited.
+    /// How many documents in the database were not written by the run, if it was audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_documents: Option<u64>,
     /// Why and when the run ended, if not all of the plan was carried out.
@@ -104,24 +104,24 @@ pub struct ServerRecord {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The server is the embedded stand-in, in this process.
+    /// Whether the server is the embedded stand-in, in this process.
     pub stand_in: bool,
-    /// The server runs on this machine.
+    /// Whether the server runs on this machine.
     pub same_machine: bool,
     /// The database that was used.
     pub database: String,
-    /// springload created the database.
+    /// Whether springload created the database.
     pub created: bool,
-    /// springload removed the database at the end.
+    /// Whether springload removed the database at the end.
     pub deleted: bool,
-    /// Why springload could not remove the database that it created, or close another one as it
-    /// should, if so.
+    /// Why springload could not remove the database that it created, or properly close another one,
+    /// if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
 }
 
 impl ServerRecord {
-    /// What is known of a server before the first stage.
+    /// What is known about a server before the first stage.
     pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
         let ServerFacts { url, name, version, same_machine, database, created } = facts;
         // Servers may call themselves anything.
@@ -130,7 +130,7 @@ impl ServerRecord {
         Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
     }
 
-    /// What it is of springload's own servers, such as `stand-in`; `None`: none of them.
+    /// Which of springload's own servers it is, such as `stand-in`; `None`: none of them.
     pub fn own(&self) -> Option<&str> {
         let named = self.name.strip_prefix(OWN_SERVERS);
         named.or(self.stand_in.then_some("stand-in"))
@@ -150,7 +150,7 @@ impl ServerRecord {
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageRecord {
-    /// As in its plan.
+    /// Its name, as in its plan.
     pub name: String,
     /// Its plan; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,10 +187,10 @@ pub struct StageRecord {
     pub connections: PhaseTable,
     /// Second by second.
     pub series: Series,
-    /// Intervals and trends, of stages that are measured; absent in older records.
+    /// Intervals and trends, for stages that are measured; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates: Option<Estimates>,
-    /// In steps of another length than a second, if the plan asks for that.
+    /// The series in steps of another length than a second, if the plan asks for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
     /// How the database grew, if that was asked for.
@@ -241,7 +241,7 @@ pub struct Running {
     pub name: String,
     /// The time since its start, in seconds.
     pub elapsed_s: f64,
-    /// Requests that were due so far, in an open loop.
+    /// Requests that have been due so far, in an open loop.
     pub offered: Option<u64>,
     /// The measurements up to the last full second.
     pub operations: Vec<OperationSummary>,
@@ -250,7 +250,8 @@ pub struct Running {
 /// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadRecord {
-    /// An open loop: operations were due at given times, whether or not the server kept up.
+    /// Whether it was an open loop: operations were due at given times, whether or not the server
+    /// kept up.
     pub open: bool,
     /// Requests that the plan asks for, if it gives a number.
     pub planned: Option<u64>,
@@ -262,7 +263,7 @@ pub struct LoadRecord {
     pub dropped: u64,
     /// Requests still waiting when the stage ended.
     pub unsent: u64,
-    /// Of these, requests that fell due while springload was paused until then.
+    /// Those of them that fell due in a pause of springload that lasted until then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsent_by_client: u64,
     /// Requests due per second of the schedule.
@@ -354,7 +355,7 @@ impl StageRecord {
         self.account.as_ref().map_or_else(Trust::default, |account| account.trust)
     }
 
-    /// What was missing in a time in which the server was away.
+    /// What was missing while the server was away.
     pub fn away_words(&self, away: Span) -> &'static str {
         let end = |span: Span| span.from_s + span.length_s;
         let common = |it: &Span| end(*it).min(end(away)) - it.from_s.max(away.from_s);
@@ -380,8 +381,8 @@ impl RunRecord {
         stage.plan.as_ref().or_else(|| self.plan.stages.iter().find(same))
     }
 
-    /// Computes the warnings again from the record, after what the loss of agents makes of the
-    /// verdicts.
+    /// Recomputes the warnings from the record, once the verdicts take the loss of agents into
+    /// account.
     pub fn refresh_warnings(&mut self) {
         if !self.allows_losses() {
             let agents = self.agents.len();

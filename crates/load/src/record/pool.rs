@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 /// A load that left operations waiting for a connection for less than this share of the time is
 /// limited by something else.
 const NONE_FREE: f64 = 0.05;
-/// Operations that take longer than this many times as long where all connections are in use wait
-/// for each other in the server.
+/// If operations take longer than this many times as long while all connections are in use, they
+/// wait for each other in the server.
 const FLAT: f64 = 1.1;
-/// So many standard errors may be chance.
+/// Up to this many standard errors may be chance.
 const CHANCE: f64 = 2.0;
-/// So few operations do not tell how much they differ.
+/// Fewer operations than this do not show how much they differ.
 const FEW: u64 = 5;
 
 /// How the connections of an open loop were used.
@@ -28,10 +28,10 @@ pub struct PoolRecord {
     pub none_free: f64,
     /// For how long operations held a connection: the mean, in microseconds.
     pub held_us: f64,
-    /// The same of operations begun while at most half of the connections were in use.
+    /// The same for operations begun while at most half of the connections were in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub few: Option<HeldRecord>,
-    /// The same of operations that took the last free connection.
+    /// The same for operations that took the last free connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<HeldRecord>,
 }
@@ -84,7 +84,7 @@ impl HeldRecord {
 }
 
 impl PoolRecord {
-    /// The record of what threads saw, of a load whose highest rate was `peak_per_s`. `None`: no
+    /// The record of what threads saw, for a load whose highest rate was `peak_per_s`. `None`: no
     /// operation ended.
     pub(crate) fn of(log: &PoolLog, peak_per_s: f64) -> Option<Self> {
         let held_s = log.held.mean_s()?;
@@ -99,9 +99,9 @@ impl PoolRecord {
         })
     }
 
-    /// The connections, if they were the limit, and about how many the load would have needed. All
-    /// of them were in use, but no operation took longer for that; so the rate is no figure of the
-    /// server.
+    /// The connections, if they were the limit, and about how many the load would have needed: all
+    /// of them were in use, but no operation took longer because of that, so the rate says nothing
+    /// about the server.
     ///
     /// Where operations do take longer, they wait for each other in the server, and more
     /// connections would not help. That is seen from the first operations on, before all
@@ -111,7 +111,7 @@ impl PoolRecord {
         (short && self.is_flat()).then_some((self.connections, self.needed))
     }
 
-    /// Whether operations took no longer where all connections were in use: they did not wait for
+    /// Whether operations took no longer while all connections were in use: they did not wait for
     /// each other in the server.
     fn is_flat(&self) -> bool {
         if self.connections == 1 {
@@ -123,9 +123,9 @@ impl PoolRecord {
     }
 }
 
-/// About how many connections a load needs whose operations hold one for so long: by Little's law
-/// rate · time are held on average, and as a count of chance may be larger, so many more as the
-/// square root of that (the rule of square-root staffing; Halfin and Whitt 1981).
+/// About how many connections a load needs whose operations hold one for this long. By Little's
+/// law, rate · time are held on average; a random count may be larger, so the square root of that
+/// is added (the rule of square-root staffing; Halfin and Whitt 1981).
 pub(crate) fn needed(per_s: f64, held_s: f64) -> u64 {
     let held = per_s * held_s;
     (held + held.sqrt()).round() as u64
@@ -143,8 +143,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A load of 1,000/s for 5 s on 50 connections of which none was free for all but 50 ms, with
-    /// operations that took so long while few connections were in use, and while all were.
+    /// A load of 1,000/s for 5 s on 50 connections, none of which was free for all but 50 ms, with
+    /// operations that took this long while few connections were in use, and while all were.
     fn log(few_ms: &[u64], full_ms: &[u64]) -> PoolLog {
         let mut log = PoolLog {
             connections: 50,

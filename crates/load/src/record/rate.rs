@@ -2,18 +2,18 @@
 
 use super::{Cause, ResultKind, RunRecord, StageRecord};
 
-/// In less time, in seconds, a rate is that of starting and ending.
+/// In less time, in seconds, a rate only shows starting and ending.
 const LEAST_S: f64 = 0.01;
 /// With fewer successes, one more or less changes a rate by more than a tenth ...
 const FEW: u64 = 10;
 /// ... unless it took so long, in seconds, that they show how slow the server is.
 const LONG_S: f64 = 1.0;
 
-/// Why so many successes in so much time, in seconds, make no rate; `None`: they do. Some of `all`
+/// Why `ok` successes in `measured_s` seconds do not make a rate; `None`: they do. Some of `all`
 /// came later.
 pub fn too_short_for_a_rate(ok: u64, all: u64, measured_s: f64) -> Option<String> {
     let is_long = measured_s >= LEAST_S && (ok >= FEW || measured_s >= LONG_S);
-    // Where nothing succeeded, that is what is wrong.
+    // If nothing succeeded, that is what is wrong.
     if is_long || all == 0 {
         return None;
     }
@@ -44,8 +44,8 @@ impl RunRecord {
             }
             _ if self.measured().next().is_none() => Some("nothing measured".to_owned()),
             ResultKind::Stopped | ResultKind::NotTrustworthy => Some(result.words()),
-            // It ended before its plan was carried out. What could not be removed changes nothing
-            // of what was measured.
+            // It ended before its plan was carried out. Something that could not be removed does
+            // not change what was measured.
             ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
                 (!matches!(self.cause(), Some(Cause::Left))).then(|| result.words())
             }
@@ -68,7 +68,7 @@ mod tests {
             (9, 20, 0.999, Some("too short for a rate: 9 successes in 999 ms")),
             (10, 10, 0.01, None),
             (1, 1, 1.0, None),
-            // That nothing succeeded is told in other words.
+            // That nothing succeeded is reported in other words.
             (0, 0, 0.001, None),
         ] {
             let found = too_short_for_a_rate(ok, all, measured_s);

@@ -49,16 +49,16 @@ pub struct Ended {
     pub message: String,
 }
 
-/// What a result other than passed rests on.
+/// The cause of a result other than passed.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
     /// The run ended before its plan was carried out; `None`: the record does not say why.
     Ended(Option<&'a Ended>),
-    /// A load phase left out so many records, of so many.
+    /// A load phase left out this many records, of that many.
     NotLoaded(&'a StageRecord, u64, u64),
     /// No operation of this stage succeeded.
     NoneOk(&'a StageRecord),
-    /// The target could not be closed as it should.
+    /// The target could not be closed properly.
     Left,
     /// Data read differs from what was written.
     DataWrong(&'a Warning),
@@ -122,7 +122,7 @@ impl ResultKind {
     }
 }
 
-/// A result, and what it rests on.
+/// A result, and its cause.
 type Found<'a> = (Cause<'a>, RunResult);
 
 /// The result of `record`.
@@ -153,7 +153,7 @@ fn ended(record: &RunRecord) -> Option<Found<'_>> {
         return record.partial.then(|| (Cause::Ended(None), stopped()));
     };
     let (kind, exit_status) = match ended.by {
-        // What was measured until then may be wrong for reasons that come first.
+        // What was measured until then may be wrong for reasons that take precedence.
         EndedBy::Agents => return None,
         EndedBy::User => (ResultKind::Stopped, 130),
         EndedBy::Authentication | EndedBy::Unreachable => (ResultKind::Failed, 3),
@@ -183,7 +183,7 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::NoneOk(stage), RunResult::failed(3, reason)))
 }
 
-/// The target could not be closed as it should: a warning, unless nothing else is wrong.
+/// The target could not be closed properly: a warning, unless nothing else is wrong.
 fn left(record: &RunRecord) -> Option<Found<'_>> {
     record.server.left_words().map(|words| (Cause::Left, RunResult::failed(3, words)))
 }
@@ -234,10 +234,10 @@ fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
     Some((cause, RunResult { kind, exit_status, reason: Some(reason) }))
 }
 
-/// Why the numbers of a stage cannot be trusted, other than by the loss of agents.
+/// Why the numbers of a stage cannot be trusted, other than because of lost agents.
 ///
-/// What springload itself has lost matters in the stage that the run is about, and where nothing
-/// was asked but its figures: limits are judged one by one.
+/// What springload itself has lost matters only in the stage that the run is about, and only where
+/// nothing but figures was asked for: limits are judged one by one.
 fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     let asked = !record.plan.thresholds.is_empty();
     let main = |stage: &StageRecord| {
@@ -264,8 +264,8 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     Some((stage, reason))
 }
 
-/// The thresholds that are broken, except by comparison with a baseline: those for certain, or
-/// those that springload itself may have broken.
+/// The thresholds that are broken, except by comparison with a baseline: those broken for certain,
+/// or those that springload itself may have broken.
 fn broken(record: &RunRecord, by_client: bool) -> Option<String> {
     let broken = record.thresholds.iter().filter(|it| it.broken && !it.is_regression());
     let all: Vec<_> = broken.filter(|it| it.by_client == by_client).collect();
@@ -361,7 +361,7 @@ impl StageRecord {
 }
 
 impl RunRecord {
-    /// What its result rests on, computed from the record; `None`: it passed.
+    /// The cause of its result, computed from the record; `None`: it passed.
     pub fn cause(&self) -> Option<Cause<'_>> {
         found(self).map(|(cause, _)| cause)
     }

@@ -23,7 +23,7 @@ fn crud(record: &mut RunRecord) -> &mut StageRecord {
     record.stages.last_mut().expect("a stage")
 }
 
-/// Makes `count` of the 3,000 reads fail so.
+/// Makes `count` of the 3,000 reads fail.
 fn fail(record: &mut RunRecord, class: Failure, count: u64) {
     let reads = crud(record).operations.iter_mut().find(|it| it.kind == OpKind::Read).unwrap();
     reads.failures.clear();
@@ -106,7 +106,7 @@ fn a_clean_up_that_failed_hides_nothing() {
     }
 }
 
-/// A limit on what the run is about says nothing of the fill before it.
+/// A limit on what the run is about says nothing about the fill before it.
 #[test]
 fn the_fill_has_a_limit_of_its_own() {
     let judged = |threshold: &str| {
@@ -173,7 +173,7 @@ fn a_preparation_may_fail() {
         crud(record).name = "warm_up".to_owned();
     });
     assert_eq!(result.result().kind, ResultKind::Passed);
-    // Its plan, not its name, says what a stage is there for.
+    // Its plan, not its name, says what a stage is for.
     let of = |purpose| {
         let record = record(|record| {
             fail(record, Failure::NotFound, 1_000);
@@ -206,7 +206,7 @@ fn ycsb(phase: YcsbPhase) -> StagePlan {
 fn a_load_phase_must_load_all_records() {
     let of = |phase, loaded: u64, failures: &[(Failure, u64)]| {
         let record = record(|record| {
-            // A stage before it is none of its own.
+            // The stages before it are not part of the plan.
             record.plan.stages = vec![ycsb(phase)];
             let operations = &mut crud(record).operations;
             operations.truncate(1);

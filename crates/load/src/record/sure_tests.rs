@@ -1,4 +1,4 @@
-//! Limits that are kept to, or missed, whatever springload itself has lost.
+//! Limits that are certainly met or missed, whatever springload itself has lost.
 
 use crate::account::{Account, Hindrance, Reading, Verdict};
 use crate::measure::{KindInterval, OperationSummary};
@@ -45,7 +45,7 @@ fn limits_are_met_for_certain_missed_for_certain_or_neither() {
     let cases: [(&[&str], _); 12] = [
         (&[], (5, NotTrustworthy)),
         (&["read.p99 > 70ms"], (0, Passed)),
-        // 20 ms without what springload added, and 2 ms that reading it may have taken.
+        // 20 ms without what springload added, minus 2 ms that reading may have taken.
         (&["read.p99 > 50ms"], (5, NotTrustworthy)),
         (&["read.p99 > 19ms"], (5, NotTrustworthy)),
         (&["read.p99 > 17ms"], (4, Failed)),
@@ -85,7 +85,7 @@ fn a_fill_voids_no_main_stage() {
     record.stages[main].verdict = Verdict::Closed;
     record.conclude();
     assert_eq!(record.result().kind, ResultKind::Passed);
-    // A run that is a fill is about it.
+    // A run that only fills is about its fill.
     record.stages.truncate(1);
     record.conclude();
     assert_eq!(record.result().exit_status, 5);

@@ -17,7 +17,7 @@ pub struct Judgement {
     pub value: Option<f64>,
     /// The unit of `value`.
     pub unit: Unit,
-    /// The run fails: the expression is true, or cannot be judged.
+    /// Whether the run fails: the expression is true, or cannot be judged.
     pub broken: bool,
     /// The limit in `unit`, where it follows from a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct Judgement {
     /// Why it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Without what springload itself may have added, the value would have kept to the limit.
+    /// Whether the value would have met the limit without what springload itself may have added.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by_client: bool,
 }
@@ -100,9 +100,9 @@ fn without_baseline(threshold: &Threshold) -> Judgement {
     }
 }
 
-/// Whether a threshold that is broken by its measured value may be so by springload alone.
+/// Whether a threshold that is broken by its measured value may be broken only by springload.
 fn by_client(record: &RunRecord, threshold: &Threshold, (value, limit): (f64, f64)) -> bool {
-    // Without a server springload itself is measured.
+    // Without a server, springload itself is what is measured.
     if !record.plan.target.card().server {
         return false;
     }
@@ -121,7 +121,7 @@ impl Judgement {
 }
 
 impl Unit {
-    /// The unit of a metric, where counts are taken as shares.
+    /// The unit of a metric, with counts taken as shares.
     pub const fn of(metric: Metric) -> Self {
         match metric {
             Metric::Time(..) => Self::Us,
@@ -143,8 +143,8 @@ impl RunRecord {
 }
 
 impl RunRecord {
-    /// The stages that a quantity is of: what the run is about, or for operations that do not occur
-    /// there, such as those of a fill, the other measured stages.
+    /// The stages that a quantity is taken from: those that the run is about or, for operations
+    /// that do not occur there, such as those of a fill, the other measured stages.
     pub(super) fn stages_of(&self, quantity: Quantity) -> Vec<&StageRecord> {
         let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main)
             || self.stages.iter().any(|it| it.purpose() == Purpose::Main);
@@ -169,7 +169,8 @@ impl RunRecord {
 }
 
 impl StageRecord {
-    /// The summaries that a quantity is of; without a kind those of all requests, each once.
+    /// The summaries that a quantity is taken from; without a kind, those of all requests, each
+    /// once.
     pub(super) fn operations_of(
         &self,
         quantity: Quantity,
@@ -182,7 +183,7 @@ impl StageRecord {
     }
 }
 
-/// The measured value, a count as a share if that is asked for, or why there is none.
+/// The measured value, or why there is none; with `as_share`, counts become shares.
 fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, String> {
     let stages = record.stages_of(quantity);
     let sum = |count: &dyn Fn(&OperationSummary) -> u64| -> u64 {

@@ -5,7 +5,7 @@ use crate::op::{Failure, OpKind};
 use crate::plan::{Purpose, StagePlan};
 use crate::record::fixture::{self, part, record};
 
-/// The value of an expression, and whether the run fails by it.
+/// The value of an expression, and whether the run fails because of it.
 fn judged(expression: &str) -> (Option<f64>, bool) {
     let judgement = record(&[expression]).thresholds.remove(0);
     assert_eq!(judgement.value.is_none(), judgement.problem.is_some());

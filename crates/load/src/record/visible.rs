@@ -4,7 +4,7 @@ use super::StageRecord;
 use super::warning::{Code, Warning};
 use crate::measure::VisibleBy;
 
-/// Adds what a reader must know of a stage's probes.
+/// Adds the warnings about a stage's probes.
 pub(super) fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let Some(found) = &stage.visibility else { return };
     let mut warn = |code, message| {

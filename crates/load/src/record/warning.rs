@@ -1,4 +1,4 @@
-//! Warnings: what a reader must know before trusting the numbers. Derived once from the record.
+//! Warnings: what to know before trusting the numbers. Derived once from the record.
 
 use super::begun::{LASTED, not_all_begun};
 use super::blame::{disturbed, of_verdict, outage_words, pause_words};
@@ -24,7 +24,7 @@ pub enum Code {
     ClientBound,
     /// The client has changed the numbers a little.
     Disturbed,
-    /// Many operations failed by the server's fault, or nothing succeeded for a while.
+    /// Many operations failed through the server's fault, or nothing succeeded for a while.
     Degraded,
     /// Nothing succeeded for a while.
     Outage,
@@ -66,15 +66,15 @@ pub enum Code {
     Insecure,
     /// The server checks a password in every request.
     BasicAuth,
-    /// Much of the time went by on the way to a process that hosts the database's client.
+    /// Much of the time was spent on the way to a process that hosts the database's client.
     Outside,
     /// Acknowledged probes were never seen.
     NotVisible,
-    /// Probes could not be written, or not be looked for.
+    /// Probes could not be written or looked for.
     ProbesFailed,
     /// An agent was lost.
     AgentLost,
-    /// An agent's clock is known too little.
+    /// An agent's clock is not known well enough.
     AgentClock,
     /// The agents did not begin together.
     AgentsLate,
@@ -94,7 +94,7 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The share of the time between requests and their answers that may go by outside the binding.
+/// The share of the time between requests and their answers that may be spent outside the binding.
 const MOST_OUTSIDE: f64 = 0.10;
 
 /// All warnings of a record.
@@ -167,7 +167,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     warnings
 }
 
-/// What is said of springload's own servers; `None`: it is none of them.
+/// The warning about springload's own servers; `None`: it is none of them.
 fn own_server(server: &ServerRecord) -> Option<String> {
     let own = server.own()?;
     let place = if server.stand_in { ", in this process" } else { "" };
@@ -176,7 +176,7 @@ fn own_server(server: &ServerRecord) -> Option<String> {
     ))
 }
 
-/// The first words of what tells how much is wrong.
+/// The first words of messages about how much is wrong.
 pub(super) const DATA_WRONG: &str = "data wrong: ";
 
 /// What was not as it was written, or could not be looked at.
@@ -216,7 +216,7 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     if let Some(words) = disturbed(stage).filter(|_| stage.purpose().is_measured()) {
         add(Code::Disturbed, words);
     }
-    // The times of an audit are nobody's concern.
+    // Nobody is concerned with the times of an audit.
     if let Some((code, message)) = of_verdict(stage).filter(|_| stage.purpose() != Purpose::Audit) {
         add(code, message);
     }
@@ -230,7 +230,7 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
         verified(stage, operation, &mut add);
     }
     if stage.purpose() == Purpose::Audit {
-        // What is not there is asked for, too, and what has no answer is asked for again.
+        // It also asks for what is not there, and asks again for what had no answer.
         return;
     }
     for operation in stage.requests() {
@@ -284,7 +284,7 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// The share of the time between requests and their answers that went by outside the binding;
+/// The share of the time between requests and their answers that was spent outside the binding;
 /// `None`: nothing was measured.
 fn outside(stage: &StageRecord) -> Option<f64> {
     let outside_ns: u64 = stage.requests().map(|operation| operation.wire.outside_ns).sum();
@@ -334,8 +334,8 @@ mod tests {
     use crate::measure::{KindInterval, Wire};
     use crate::record::fixture;
 
-    /// A stage of 1,000 updates, of which so many were lost, found to be written, and found not to
-    /// be; and so many bytes came that nobody had asked for.
+    /// A stage of 1,000 updates, of which this many were lost, found to be written, and found not
+    /// to be; and in which this many bytes came that nobody had asked for.
     fn stage([lost, done, not, unsolicited]: [u64; 4]) -> StageRecord {
         let (carried_out, not_carried_out) = (done, not);
         let wire = Wire { unsolicited, carried_out, not_carried_out, ..Wire::default() };
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_long_way_to_the_binding_is_told() {
-        // 1,000 ns in the binding, and so much on the way to it.
+        // 1,000 ns in the binding, and this much on the way to it.
         for (outside_ns, told) in
             [(0, None), (100, None), (125, Some("11 %")), (3_000, Some("75 %"))]
         {

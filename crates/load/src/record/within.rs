@@ -5,8 +5,8 @@ use crate::plan::{Metric, Quantity, Span, Statistic};
 use crate::statistics::{Bounds, sum_interval};
 
 impl RunRecord {
-    /// The 95 % interval of a quantity within the run, in its unit (`Unit::of`). It tells nothing
-    /// of how runs vary. `None`: there is none, or a stage is too short for it.
+    /// The 95 % interval of a quantity within the run, in its unit (`Unit::of`). It says nothing
+    /// about how runs vary. `None`: there is none, or a stage is too short for it.
     pub fn within(&self, quantity: Quantity) -> Option<Bounds> {
         match (quantity.metric, &self.stages_of(quantity)[..]) {
             (_, [stage]) => stage.interval(quantity),
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(within(&record, "read.p99"), None);
     }
 
-    /// What comes before the load is no part of it.
+    /// What comes before the load is not part of it.
     #[test]
     fn the_fill_has_intervals_of_its_own() {
         let mut record = fixture::record(&[]);
@@ -115,7 +115,7 @@ mod tests {
         record.stages.push(second);
         assert_eq!(within(&record, "throughput"), None, "the first has none");
         record.stages[2].estimates = Some(estimates((90.0, 110.0), p99));
-        // Both took as long.
+        // Both took equally long.
         assert_eq!(within(&record, "throughput"), Some((50.0, 60.0)));
         assert_eq!(within(&record, "p99"), None);
     }

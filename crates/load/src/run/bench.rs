@@ -32,7 +32,7 @@ pub(super) struct Bench<'a> {
     pub(super) began: Nanos,
     /// The same on the wall clock, in nanoseconds since 1970.
     pub(super) began_wall: Nanos,
-    /// The server is in this process: each thread is pinned to its processor.
+    /// Whether the server is in this process: then each thread is pinned to its processor.
     pub(super) pinned: bool,
     /// The part that this process carries out.
     pub(super) part: Part,
@@ -88,7 +88,8 @@ impl Bench<'_> {
         Some(at_once.max(fill.documents / 1_000))
     }
 
-    /// What is looked for beside the load of a stage: beside what the run is about, or else a fill.
+    /// The probes beside the load of a stage, if it is what the run is about, or a fill if there is
+    /// nothing else.
     pub(super) fn probes(&self, stage: &StagePlan) -> Option<ProbePlan> {
         let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main);
         let about = if main { Purpose::Main } else { Purpose::Fill };

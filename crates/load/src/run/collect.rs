@@ -18,7 +18,7 @@ use crate::workload::StageWork as _;
 
 /// The maximum number of client pauses listed.
 const MOST_LISTED: usize = crate::measure::Span::MOST_LISTED;
-/// A closed loop asks nothing of a server that is silent: one that is so for so long was away.
+/// A closed loop asks nothing of a silent server: one that is silent for this long was away.
 const SILENT_NS: Nanos = SECOND_NS;
 
 /// The results of all shards of a stage.
@@ -64,7 +64,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A stage of `plan` of which nothing else is known.
+    /// A stage of `plan` about which nothing else is known.
     pub(super) fn of(stage: &'a StagePlan, plan: &Plan) -> Self {
         Self {
             plan: stage,
@@ -110,7 +110,7 @@ impl Collected {
         }
     }
 
-    /// Adds what is known of a process that was lost: `issued` documents, per kind, in so many
+    /// Adds what is known about a process that was lost: `issued` documents, per kind, in this many
     /// requests.
     pub(super) fn add_lost(&mut self, issued: [u64; OpKind::COUNT], requests: u64) {
         for (sum, part) in self.totals.issued.iter_mut().zip(issued) {
@@ -163,7 +163,7 @@ impl Collected {
         self.lanes.sort_by_key(|lane| lane.connection);
     }
 
-    /// The length of the stage; if all processes were lost, of the seconds that they reported.
+    /// The length of the stage; if all processes were lost, that of the seconds they reported.
     fn elapsed_ns(&self) -> Nanos {
         if self.elapsed_ns > 0 {
             return self.elapsed_ns;
@@ -226,7 +226,7 @@ impl Collected {
         record
     }
 
-    /// What is known of a stage, from which it is judged.
+    /// The facts by which a stage is judged.
     fn facts(
         &self,
         record: &StageRecord,
@@ -251,7 +251,7 @@ impl Collected {
         Facts { without_server, start, away, cut_off, holding, threads, ..facts }
     }
 
-    /// What threads lost besides what `known` has.
+    /// What threads lost, in addition to what `known` has.
     fn thread_facts(&self, known: ThreadFacts, client: &ClientRecord, all: &Merged) -> ThreadFacts {
         let (mut late, mut unread) = (Histogram::default(), Histogram::default());
         let (mut lost_ns, mut watched_ns) = (0, 0);
@@ -261,8 +261,8 @@ impl Collected {
             lost_ns += thread.scheduled.waited_ns.unwrap_or(0).max(thread.paused_ns);
             watched_ns += thread.watched_ns;
         }
-        // Answers lie unread only while a thread cannot read, and all that are in flight at most: a
-        // server that is faster than the client has answered them soon, and then answers no more.
+        // Answers lie unread only while a thread cannot read, and no more than are in flight: a
+        // server that is faster than the client has soon answered those, and then answers no more.
         let most_us = all.service.mean_us * lost_ns as f64 / watched_ns.max(1) as f64;
         // What the kernel has timed did not wait to be read.
         let served = all.service.samples.max(1) as f64;

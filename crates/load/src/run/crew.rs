@@ -1,4 +1,4 @@
-//! The agents of a run: what each is told, and what all of them measured, as one stage.
+//! The agents of a run: what each is told to do, and what all of them measured, as one stage.
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
@@ -28,11 +28,11 @@ const LEAD_NS: Nanos = 3 * SECOND_NS / 10;
 const LEAD_EACH_NS: Nanos = 200_000;
 /// How long agents may take to open the target or to connect, besides the time of one operation.
 const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
-/// Why an agent is lost that alone got no answers.
+/// Why an agent is lost that was the only one without answers.
 const UNANSWERED: &str = "the server no longer answered it";
 /// The most pauses of an agent to list.
 const MOST_PAUSES: usize = 10;
-/// How often it is looked whether the user has stopped the run.
+/// How often to check whether the user has stopped the run.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The agents of one run.
@@ -42,7 +42,7 @@ pub(super) struct Crew<'a> {
     began: Nanos,
     /// The losses of this run, by agent.
     lost: Vec<Option<Lost>>,
-    /// Sentences that the user has not been told.
+    /// Sentences that the user has not seen yet.
     news: VecDeque<String>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Has the agents carry out the plan. `given` are the name of a scratch database and the
-    /// address of the stand-in, which are there already.
+    /// address of the stand-in, both of which exist already.
     pub(super) fn run(
         mut self,
         bench: &Bench<'_>,
@@ -203,8 +203,8 @@ impl<'a> Crew<'a> {
         Ok(record)
     }
 
-    /// Stops the run if the server answers no agent any more. If it still answers others, those
-    /// that it does not answer are lost; all that they measured is there.
+    /// Stops the run if the server no longer answers any agent. If it still answers some, the
+    /// others are lost; everything that they measured is kept.
     fn lose_unanswered(&mut self, parts: &mut [Share], bench: &Bench<'_>, stage: &StagePlan) {
         let ended = parts.iter().filter(|share| share.ended.is_some()).count();
         let unanswered: Vec<_> = parts.iter().filter_map(Share::unanswered).collect();
@@ -284,7 +284,7 @@ fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
     Ok(serde_json::value::RawValue::from_string(text).expect("it was just written"))
 }
 
-/// What two agents found out.
+/// Combines what two agents found out.
 fn both(one: &Opened, other: &Opened) -> Opened {
     let (a, b) = (one.calibration, other.calibration);
     Opened {
@@ -299,7 +299,7 @@ fn both(one: &Opened, other: &Opened) -> Opened {
     }
 }
 
-/// Adds what an agent said at the end of a stage.
+/// Adds what an agent reported at the end of a stage.
 fn describe(row: &mut AgentStage, end: &StageEnd, moment: Nanos) {
     let lanes = end.shards.iter().flat_map(|shard| &shard.lanes);
     let first = lanes.filter_map(|lane| lane.first_late_ns).min();
@@ -334,7 +334,7 @@ struct Share {
     row: AgentStage,
     /// Documents of the operations that it reported, per kind.
     issued: [u64; OpKind::COUNT],
-    /// It was there when the stage began.
+    /// Whether it was there when the stage began.
     expected: bool,
     /// When it said that it had ended, and what it measured.
     ended: Option<(Nanos, Box<StageEnd>)>,
@@ -348,9 +348,9 @@ struct Shares<'a, 'b, 'c> {
     moment: Nanos,
     parts: Vec<Share>,
     waiting: VecDeque<Interval>,
-    /// What agents were told of the user's wish to stop.
+    /// The reason to stop that agents were last told, if any.
     told: Option<StopReason>,
-    /// When it was last said that nothing came.
+    /// When `next` last reported that nothing came.
     paused: Nanos,
 }
 
@@ -436,7 +436,7 @@ impl Source for Shares<'_, '_, '_> {
     fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
         let now = Clock::system().now();
         if now.saturating_sub(self.paused) >= patience.as_nanos() as Nanos {
-            // However much comes, whoever asks has other things to do.
+            // However much comes, the caller has other things to do as well.
             self.paused = now;
             return Err(RecvTimeoutError::Timeout);
         }

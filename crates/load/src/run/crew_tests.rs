@@ -1,5 +1,5 @@
-//! Agents and their coordinator in one process, against the stand-in: what comes of clocks that
-//! differ, agents that fall silent, and messages that are none.
+//! Agents and their coordinator in one process, against the stand-in: what happens with clocks that
+//! differ, agents that fall silent, and bytes that are not messages.
 
 use super::super::{Observer, Progress, RunError, RunRecord, run_with, serve};
 use crate::clock::{Clock, SECOND_NS};
@@ -32,7 +32,7 @@ impl Outbox for Wires {
     }
 }
 
-/// What becomes of a message of the agent of that number; `None`: it gets lost.
+/// What becomes of a message from the agent with that number; `None`: it gets lost.
 type Alter = fn(usize, Vec<u8>) -> Option<Vec<u8>>;
 
 /// An agent's end.
@@ -56,7 +56,7 @@ fn fleet(ahead_ns: &[i64]) -> (Fleet, Arc<Vec<AtomicBool>>, SyncSender<Arrived>)
     fleet_of(ahead_ns.len(), ahead_ns, |_, message| Some(message))
 }
 
-/// The same for a run that expects so many agents, whose messages are altered.
+/// The same for a run that expects this many agents, whose messages are altered.
 fn fleet_of(
     expected: usize,
     ahead_ns: &[i64],
@@ -184,7 +184,7 @@ fn agents_do_what_one_process_does_and_start_together_whatever_their_clocks_say(
         assert_eq!(stage.agents.iter().map(|it| it.ok).sum::<u64>(), {
             stage.requests().map(|it| it.ok).sum::<u64>()
         });
-        // Not how late, which depends on the machine: but not by what the clocks are wrong.
+        // How late depends on the machine, but it is not by as much as the clocks are off.
         let late = stage.agents.iter().map(|it| it.start_us.unwrap()).fold(0.0, f64::max);
         assert!(late < 1.0e6, "{late} µs");
     }
@@ -209,7 +209,7 @@ fn an_agent_that_falls_silent_is_lost_and_the_others_go_on() {
     let row = &crud.agents[1];
     assert!(row.lost && row.ok > 0 && row.series.len() <= 4, "{row:?}");
     assert!(crud.agents[0].ok > row.ok && crud.agents[0].series.len() >= 7);
-    // What it reported is in the sums, and nothing else of it.
+    // What it reported is in the sums, and nothing else.
     let all: u64 = crud.requests().map(|it| it.requests).sum();
     assert_eq!(all, crud.agents.iter().map(|it| it.requests).sum::<u64>());
     assert_eq!(crud.load.offered, crud.load.begun + crud.load.dropped + crud.load.unsent);
@@ -240,7 +240,7 @@ fn a_run_without_agents_ends_with_what_was_measured() {
 fn an_agent_that_alone_gets_no_answers_is_lost() {
     let mut bed = Bed::with(fleet_of(3, &[0; 3], |index, message| {
         let text = String::from_utf8(message).unwrap();
-        // Which it says at the end of the fill.
+        // It says so at the end of the fill.
         let gone = index == 1 && text.contains(r#""ended":{"stage":0"#);
         let (stopped, why) = (r#""stopped":null"#, r#""stopped":"unreachable""#);
         Some(if gone { text.replace(stopped, why) } else { text }.into_bytes())
@@ -250,7 +250,7 @@ fn an_agent_that_alone_gets_no_answers_is_lost() {
     let why = "the server no longer answered it";
     assert_eq!((lost.stage.as_deref(), lost.why.as_str()), (Some("bulk_insert"), why));
     assert!(lost.at_s > 0.0 && lost.at_s < record.stages[1].began_s + 0.5, "{lost:?}");
-    // All that it measured is there, and the others go on.
+    // Everything that it measured is there, and the others go on.
     let fill = &record.stages[0];
     assert!(fill.agents[1].lost && fill.agents[1].ok > 0, "{:?}", fill.agents);
     assert_eq!(fill.operations[0].ok, 400);

@@ -1,4 +1,4 @@
-//! The load of one stage: distributes connections to threads, and waits for these to end.
+//! The load of one stage: distributes connections to threads, and waits for the threads to end.
 
 use super::RunError;
 use super::bench::Bench;

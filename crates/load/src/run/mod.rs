@@ -118,7 +118,7 @@ impl RunError {
 /// # Errors
 /// When nothing could be begun: the server or database cannot be used, or the operating system
 /// refuses something; or when the user asked twice to stop. If anything else ends a run, its record
-/// says so, with all that was measured until then.
+/// says so, with everything that was measured until then.
 pub fn run(
     plan: &Plan,
     stand_in: Option<String>,
@@ -132,7 +132,7 @@ pub fn run(
 /// and removes what it created.
 ///
 /// # Errors
-/// As [`run`]; and when an agent is missing or cannot carry out the plan.
+/// As for [`run`]; and when an agent is missing or cannot carry out the plan.
 pub fn run_with(
     plan: &Plan,
     stand_in: Option<String>,
@@ -185,7 +185,7 @@ pub fn run_with(
         record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);
     }
-    // Nobody knows of one among temporary files. What cannot be removed does no harm.
+    // Nobody knows about one among temporary files. If it cannot be removed, that does no harm.
     let _ = own.map(|journal| journal.remove());
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
 }
@@ -205,7 +205,7 @@ fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
     if record.stages.iter().rev().skip(1).any(unanswered) {
         return None;
     }
-    // Probes are removed again, but for those.
+    // Probes are removed again, except for those.
     let probed = |it: &Visibility| it.left + it.write_failures > 0;
     if record.stages.iter().filter_map(|it| it.visibility.as_ref()).any(probed) {
         return None;

@@ -1,4 +1,4 @@
-//! An agent's part of a run: the plan of all, the connections of one.
+//! An agent's part of a run: the whole plan, with the connections of one agent.
 
 use super::bench::{Bench, Part};
 use super::lanes::Connections;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often an agent looks whether its connections are there, and whether it is to stop.
+/// How often an agent checks whether its connections are there, and whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a second that a thread has sent waits for those of the others, in nanoseconds.
 const TOGETHER_NS: Nanos = 50_000_000;
@@ -37,7 +37,7 @@ enum Next {
     Orders,
 }
 
-/// Carries out what the coordinator says, until it says that this is all.
+/// Carries out what the coordinator says, until it says that there is no more.
 pub fn serve(agent: &Agent) -> Served {
     let mut next = Next::Orders;
     loop {
@@ -170,7 +170,7 @@ impl Serving<'_> {
         let mut waiting: BTreeMap<u32, Interval> = BTreeMap::new();
         loop {
             if start.is_deserted() {
-                // A thread has failed, and no stage is begun without it: the others end.
+                // A thread has failed, and no stage begins without it: the others end.
                 self.bench.stop.raise(StopReason::Interrupted);
                 start.open(clock.now());
             } else if !ready && start.is_reached() {
@@ -183,7 +183,7 @@ impl Serving<'_> {
                     let sum = waiting.entry(second).or_insert_with(|| Interval::new(second));
                     sum.merge(&interval);
                     sum.raw.append(&mut interval.raw);
-                    // The other threads' are about to come.
+                    // Those of the other threads are about to come.
                     next = next.min(clock.now() + TOGETHER_NS);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(waiting.into_values().collect()),

@@ -23,7 +23,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// Where the measurements of a stage come from.
 pub(super) trait Source {
-    /// The next second of a thread or an agent, waiting for it as long as `patience`.
+    /// The next second of a thread or an agent; waits for it up to `patience`.
     ///
     /// # Errors
     /// There is none yet, or there will be none.

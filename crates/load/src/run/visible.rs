@@ -1,5 +1,5 @@
 //! Visibility probes: stores documents beside the load, and looks for each in several ways until it
-//! is seen, on a thread and connections of its own.
+//! is seen, on its own thread and connections.
 
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Driver, Prober, Stored, Target, WithTarget, scratch_name};
@@ -28,7 +28,7 @@ const PAUSE_SHARE: u64 = 10;
 const PATIENCE_NS: Nanos = 10 * SECOND_NS;
 /// How long it is still looked for after the end of the stage.
 const LAST_LOOKS_NS: Nanos = SECOND_NS;
-/// How often it is checked whether the stage has begun or ended.
+/// How often to check whether the stage has begun or ended.
 const STEP: Duration = Duration::from_millis(10);
 
 /// A thread that probes until told to stop.
@@ -73,10 +73,10 @@ impl WithTarget for Probes {
 /// A document, and when it was acknowledged.
 type Sent = (Rc<Stored>, Nanos);
 
-/// Where documents that are to be looked for go.
+/// Where to send documents that are to be looked for.
 struct Eye {
     sender: Sender<Sent>,
-    /// It is ready, and not looking for another one.
+    /// Whether it is ready, and not looking for another one.
     idle: Rc<Cell<bool>>,
 }
 
@@ -169,7 +169,7 @@ impl Probes {
     }
 }
 
-/// Removes all that was made for probes.
+/// Removes everything that was made for probes.
 async fn clear(
     writer: &mut impl Prober,
     ways: &[Way],
@@ -188,7 +188,7 @@ async fn clear(
     }
 }
 
-/// Waits until the stage is over, and this long.
+/// Waits until the stage is over, and then this long.
 async fn ended(over: &AtomicBool, after_ns: Nanos) {
     while !over.load(Ordering::Relaxed) {
         tokio::time::sleep(STEP).await;

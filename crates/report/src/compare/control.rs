@@ -3,18 +3,18 @@
 use crate::statistics::{Slope, mean, median, successive_deviation};
 use serde::{Deserialize, Serialize};
 
-/// Changes of less than this share say nothing.
+/// Changes smaller than this share mean nothing.
 const MUCH: f64 = 0.05;
-/// What is this many times as far off as usual stands out.
+/// A point that is this many times as far off as usual stands out.
 const FAR: f64 = 3.5;
-/// An order that chance gives more often than that is no drift.
+/// If chance alone gives such an order more often than this, there is no drift.
 const CHANCE: f64 = 0.1;
 /// The median distance from the median, times this, is the standard deviation of the normal
 /// distribution (P. J. Rousseeuw and C. Croux, "Alternatives to the median absolute deviation",
 /// Journal of the American Statistical Association 88 (1993), 1273–1283).
 const MEDIAN_TO_DEVIATION: f64 = 1.4826;
 
-/// What the machine did meanwhile, by a server that does nothing.
+/// How the machine itself behaved meanwhile, measured with a server that does nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
     /// Answers of the null responder per second, before each pair and after the last; `null`: not
@@ -22,12 +22,12 @@ pub struct Control {
     pub rates_per_s: Vec<Option<f64>>,
     /// Their geometric mean.
     pub rate_per_s: f64,
-    /// How far a single one is off, in percent.
+    /// How far off a single rate typically is, in percent.
     pub variation_percent: Option<f64>,
     /// How much they drifted from the first to the last, in percent; `null`: no more than chance
-    /// has it.
+    /// explains.
     pub drift_percent: Option<f64>,
-    /// Why the machine may be the reason for what the sides show; empty: it was steady.
+    /// Why the machine may explain what the sides show; empty: it was steady.
     pub warnings: Vec<String>,
 }
 
@@ -40,8 +40,8 @@ impl Control {
             .map(|(at, rate)| (at as f64, rate.ln()))
             .collect();
         let (&(first, from), &(last, to)) = points.first().zip(points.last())?;
-        // Robust against a single one, if the order can hardly be chance; of few, what lies between
-        // the ends.
+        // Robust against a single outlier, if the order can hardly be chance; with few points, the
+        // difference between the first and the last.
         let slope = Slope::of(&points);
         let noise = slope.is_some_and(|it| it.chance > CHANCE);
         let slope = slope.map_or((to - from) / (last - first).max(1.0), |it| it.per_x);
@@ -81,7 +81,7 @@ fn drifted(percent: f64) -> String {
     )
 }
 
-/// The points that stand out from the line, of which there are `count` with those not measured.
+/// The points that stand out from the line; `count` includes those not measured.
 fn disturbed(points: &[(f64, f64)], slope: f64, count: usize) -> Option<String> {
     let level = median(points.iter().map(|(x, y)| y - slope * x))?;
     let off: Vec<f64> = points.iter().map(|(x, y)| y - slope * x - level).collect();
@@ -90,7 +90,7 @@ fn disturbed(points: &[(f64, f64)], slope: f64, count: usize) -> Option<String> 
     let out = || points.iter().zip(&off).filter(|(_, off)| off.abs() > most);
     let worst =
         out().map(|(_, off)| *off).max_by(|one, other| one.abs().total_cmp(&other.abs()))?;
-    // With two or three, nobody can tell which one stands out.
+    // With two or three points, there is no telling which one stands out.
     if points.len() < 4 {
         return None;
     }
@@ -146,12 +146,12 @@ mod tests {
         );
         let faster: Vec<f64> = slower.into_iter().rev().collect();
         assert!(of(&faster).warnings[0].contains("% more requests at the end"));
-        // Of two there is nothing but the difference.
+        // Two rates give only their difference.
         assert!(of(&[100.0, 93.0]).warnings[0].contains("7.0 % fewer"));
         assert!(of(&[100.0, 96.0]).warnings.is_empty());
-        // Of three, nobody can tell which one stands out.
+        // With three, there is no telling which one stands out.
         assert_eq!(of(&[100.0, 100.0, 60.0]).warnings.len(), 1);
-        // Half of them are another level: the machine changed once.
+        // Half of them are at another level: the machine changed once.
         let step = of(&[100.0, 100.0, 100.0, 100.0, 90.0, 90.0, 90.0, 90.0, 90.0]);
         assert!(step.warnings[0].contains("fewer requests at the end"), "{step:?}");
     }
@@ -172,11 +172,11 @@ mod tests {
 
     #[test]
     fn what_goes_up_and_down_is_no_drift() {
-        // The first is 98 and the last 86: nobody would call that a rise, as a line has it.
+        // The first is 98 and the last 86. A fitted line would call that a rise; nobody else would.
         let it = of(&[98.4, 101.6, 110.7, 119.4, 86.1]);
         assert_eq!((it.drift_percent, it.warnings.len()), (None, 1), "{it:?}");
         assert!(!it.warnings[0].contains("at the end than at first"), "{it:?}");
-        // Four in order are.
+        // Four in order are a drift.
         let it = of(&[100.0, 97.0, 94.0, 91.0]);
         assert!(it.warnings[0].contains("9.0 % fewer"), "{it:?}");
     }

@@ -1,4 +1,4 @@
-//! What is not the same on both sides, and what differs within one.
+//! What differs between the two sides, and within one of them.
 
 use super::{Differs, Run};
 use crate::plan::flags;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// More differences than this are counted, not listed.
 const MOST: usize = 8;
-/// Flags that change nothing of what is measured.
+/// Flags that do not affect what is measured.
 const IDLE: [&str; 11] = [
     "--seed",
     "--label",
@@ -22,7 +22,7 @@ const IDLE: [&str; 11] = [
     "--max-regression",
 ];
 
-/// What is not the same on both sides.
+/// What differs between the two sides.
 pub(super) fn differs(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let mut all = plans(a, b);
     let facts = |run: &Run| [run.server.clone(), run.machine.clone(), run.springload.clone()];
@@ -37,7 +37,8 @@ pub(super) fn differs(a: &[Run], b: &[Run]) -> Vec<Differs> {
     all
 }
 
-/// What differs in what was asked for: in the words of the command lines, or else in the plans.
+/// Differences in what was asked for: between the command lines or, failing that, between the
+/// plans.
 fn plans(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let words = |side: &[Run]| side.iter().flat_map(words).collect::<BTreeSet<_>>();
     let (of_a, of_b) = (words(a), words(b));
@@ -103,7 +104,7 @@ fn leaves_in(path: String, value: &Value, leaves: &mut BTreeSet<(String, String)
     }
 }
 
-/// What must be known before the figures: runs that are not alike or not trustworthy.
+/// What to know before reading the figures: runs that are not alike or not trustworthy.
 pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, side) in [("A", a), ("B", b)] {
@@ -125,7 +126,7 @@ pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
                 (bad, all) => format!("{bad} of the {all} runs of {name}, the first: {words}"),
             });
         }
-        // Where that is allowed, no result tells that there was only part of the load.
+        // If agents may be lost, the result does not say that there was only part of the load.
         let untold = |run: &&Run| {
             let (told, lost) = (run.result.words(), run.agents_lost.as_ref());
             lost.is_some_and(|lost| !told.contains(lost))

@@ -7,7 +7,7 @@ use crate::statistics::{
     Bounds, Difference, Layout, Sample, difference_interval, holm_levels, mean,
 };
 
-/// Shares that differ by less than this are the same, in percentage points.
+/// Shares that differ by less than this count as the same, in percentage points.
 const SAME_POINTS: f64 = 0.1;
 
 /// What an interval within the runs is worth.
@@ -17,7 +17,7 @@ const WITHIN: &str = "the intervals are within the two runs: how certain their r
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Changes of less than this share are the same, such as 0.03.
+    /// Changes smaller than this share count as the same, such as 0.03.
     pub delta: f64,
     /// How often noise may pass for a difference.
     pub alarms: f64,
@@ -88,7 +88,7 @@ fn of_number(a: &[Run], b: &[Run], layout: Layout) -> Option<String> {
     }
 }
 
-/// The largest drift of what is gated, if it matters.
+/// The largest drift among the gated figures, if it matters.
 fn of_drift(comparisons: &[Compared], delta: f64) -> Option<String> {
     let gated = comparisons.iter().filter(|it| it.gated && it.ratio.is_some());
     let drifts = gated.filter_map(|it| Some((it, it.drift_percent?)));
@@ -103,7 +103,7 @@ fn of_drift(comparisons: &[Compared], delta: f64) -> Option<String> {
     })
 }
 
-/// Whether each run, those of A first, is of B, and its place in the order of time.
+/// For each run, those of A first: whether it belongs to B, and its position in time.
 fn places(a: &[Run], b: &[Run]) -> Vec<(bool, f64)> {
     let all: Vec<(bool, &Run)> =
         a.iter().map(|run| (false, run)).chain(b.iter().map(|run| (true, run))).collect();
@@ -160,7 +160,7 @@ fn figure(
         Some(if is_share { middle } else { middle.exp() })
     };
     let (a_mean, b_mean) = (middle(false), middle(true));
-    // A figure that some runs do not have cannot be told from one that was left out for a reason.
+    // A figure that some runs lack may be missing for a reason, so there is no interval.
     let difference = match &problem {
         None => Difference::of(&samples(places, &values), layout),
         Some(_) => None,
@@ -211,7 +211,8 @@ fn within(quantity: Quantity, a: &[Run], b: &[Run]) -> Option<Bounds> {
     Some(difference_interval(of(a)?, of(b)?))
 }
 
-/// Marks what the verdict rests on. What no run has decides nothing, unless it is asked for.
+/// Marks the figures that the verdict rests on. One that no run has decides nothing, unless it was
+/// asked for.
 fn gate(figures: &mut [Figure], gated: &[Quantity]) {
     let all_kinds = figures.iter().any(|it| it.quantity.kind.is_none());
     for figure in figures {
@@ -223,8 +224,8 @@ fn gate(figures: &mut [Figure], gated: &[Quantity]) {
     }
 }
 
-/// Judges figures that belong together: noise passes for a difference in any of them with the
-/// probability that was asked for, not in each.
+/// Judges figures that belong together: noise passes for a difference in any one of them, rather
+/// than in each, with the probability that was asked for.
 fn judge(mut figures: Vec<&mut Figure>, asked: &Asked) {
     let p: Vec<f64> = figures.iter().filter_map(|it| it.compared.chance).collect();
     let mut levels = holm_levels(&p, asked.alarms).into_iter();
@@ -235,11 +236,11 @@ fn judge(mut figures: Vec<&mut Figure>, asked: &Asked) {
     }
 }
 
-/// The verdict on one figure, and the interval that it is read from. `level` is that of the test
-/// whether there is a difference, beside the other figures.
+/// The verdict on one figure, and the interval that it is read from. `level` is the level of the
+/// test for a difference, adjusted for the other figures.
 ///
-/// For the same, no figure has to be chosen among others, and the wider interval is not needed:
-/// noise passes for the same in none more often than it would in one alone.
+/// The verdict "same" needs no wider interval, because no figure is picked from among others: noise
+/// passes for "same" in all of them no more often than it would in one alone.
 fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &Asked) {
     let Figure { quantity, compared, .. } = figure;
     let is_share = compared.unit == Unit::Percent;
@@ -272,7 +273,7 @@ fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &Aske
     }
 }
 
-/// The verdict on all: worse if anything is.
+/// The overall verdict: worse if any figure is.
 fn overall(comparisons: &[Compared]) -> Standing {
     let any = |wanted: Standing| comparisons.iter().any(|it| it.gated && it.verdict == wanted);
     if any(Standing::Worse) {

@@ -29,7 +29,7 @@ fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> Run {
     }
 }
 
-/// Runs of A and B by turns, with these values of one quantity.
+/// Alternating runs of A and B, with these values of one quantity.
 fn by_turns(of: Quantity, a: &[f64], b: &[f64]) -> (Vec<Run>, Vec<Run>) {
     let place = |side: usize, at: usize| at * 2 + (side + at) % 2;
     let side = |side: usize, values: &[f64]| -> Vec<Run> {
@@ -89,7 +89,7 @@ fn nothing_is_decided_by_one_run_each() {
     let figure = &it.comparisons[0];
     assert!((figure.ratio.unwrap() - 0.5).abs() < 1e-9, "{figure:?}");
     assert_eq!((figure.low, figure.chance), (None, None));
-    // One against several is judged by how those vary.
+    // One run against several is judged by how much the several vary.
     let (a, b) = by_turns(THROUGHPUT, &[100.0, 101.0, 99.0, 100.0], &[50.0]);
     let it = compare(a, b, &Asked::default());
     assert_eq!(it.verdict, Standing::Worse);
@@ -103,7 +103,7 @@ fn one_run_each_has_intervals_within_the_runs() {
         let run = run(at, &[(THROUGHPUT, Ok(value)), (P99, Ok(5.0)), (ERRORS, Ok(1.0))]);
         vec![Run { within: vec![(THROUGHPUT, bounds), (ERRORS, bounds)], ..run }]
     };
-    // Logarithms of 3 and 4 join to one of 5.
+    // Half-widths of 3 and 4, as logarithms, combine to 5.
     let (a, b) = (side(0, 100.0, 1.03), side(1, 50.0, 1.04));
     let it = compare(a.clone(), b.clone(), &Asked::default());
     let figure = &it.comparisons[0];
@@ -118,7 +118,7 @@ fn one_run_each_has_intervals_within_the_runs() {
     for other in &it.comparisons[1..] {
         assert_eq!((other.within_low, other.within_high), (None, None), "{}", other.metric);
     }
-    // With another run there is a better one.
+    // With another run there is a better interval.
     let two = [side(2, 100.0, 1.03), a].concat();
     let it = compare(two, b, &Asked::default());
     assert!(!it.is_within() && it.comparisons[0].low.is_some());
@@ -158,7 +158,7 @@ fn an_interval_says_what_the_verdict_says() {
         ["throughput", "p50", "p99", "p99.9"].map(|it| it.parse().unwrap()).to_vec();
     let mut seen = BTreeMap::new();
     for trial in 0..120_u64 {
-        // Figures that vary by some percent, some of which differ by some.
+        // Figures that vary by a few percent; some of them also differ by a few.
         let noise = |side: u64, at: usize, nth: usize| {
             let seed = mix(trial, side * 100 + at as u64, nth as u64);
             1.0 + (unit(seed) - 0.5) * if nth == 3 { 0.005 } else { 0.1 }
@@ -194,7 +194,7 @@ fn an_interval_says_what_the_verdict_says() {
     assert!(seen.len() == 3 && seen.values().all(|count| *count > 20), "{seen:?}");
 }
 
-/// So many times as much, where chance alone gives such a difference once in 25 to 50 times.
+/// The values times a factor that chance alone gives once in 25 to 50 times.
 fn just_clear(a: &[f64]) -> Vec<f64> {
     let times = |factor: f64| a.iter().map(|value| value * factor).collect::<Vec<f64>>();
     let near = |factor: &f64| {
@@ -228,11 +228,11 @@ fn what_is_gated_shares_its_false_alarms_and_nothing_else_counts_with_it() {
     // Four times the chance of one is too much.
     assert_eq!(verdicts(&all), [Standing::CannotTell; 4]);
     assert_eq!(verdicts(&one)[..2], [Standing::Better, Standing::CannotTell]);
-    // Without --gate, it is all requests together alone.
+    // Without --gate, only all requests together count.
     let usual = compare(a.clone(), b.clone(), &Asked::default());
     let gated: Vec<bool> = usual.comparisons.iter().map(|it| it.gated).collect();
     assert_eq!((usual.verdict, gated), (Standing::Better, vec![true, false, false, false]));
-    // A look before the end asks for more, and its interval is wider.
+    // A look before the end demands more, and its interval is wider.
     let early = compare(a, b, &Asked { alarms: 0.01, ..one });
     assert_eq!(early.verdict, Standing::CannotTell);
     let width = |it: &Comparison| {
@@ -259,7 +259,7 @@ fn more_runs_are_those_that_are_missing() {
         let it = verdict(P99, &[100.0, 130.0, 80.0, 100.0], &b);
         let deviation = (it.variation_percent.unwrap() / 100.0).ln_1p();
         let seems = it.ratio.unwrap().ln().abs();
-        // To see what there seems to be, or that it is less than matters.
+        // Either to confirm the apparent difference, or to show that it is too small to matter.
         let size = seems.max(1.03f64.ln() - seems);
         let wanted = crate::statistics::values_for(deviation, size) - 4.0;
         assert!((it.more_runs.unwrap() as f64 - wanted).abs() < 1.5, "{wanted}: {it:?}");
@@ -305,7 +305,7 @@ fn what_differs_is_told() {
         words,
         [["command", "--batch 100", "--batch=1000"], ["server", "couchdb 3.5.0", "couchdb 3.4.0"]]
     );
-    // A value may have spaces; what makes a run fail is no difference.
+    // A value may have spaces; what makes a run fail does not count as a difference.
     for run in &mut b {
         run.command = "springload run --fail-if 'p99 > 5ms' --label='a b' --id 'a b'".to_owned();
     }
@@ -326,13 +326,13 @@ fn what_differs_is_told() {
     assert!(it.notes[0].contains("the runs of B are not alike"), "{:?}", it.notes);
     assert!(it.notes[1].starts_with("one of the 2 runs of B: "), "{:?}", it.notes);
     assert!(!it.trustworthy());
-    // A run that may lose agents passes without their load.
+    // A run that may lose agents passes even without their load.
     let mut b = a.clone();
     b[1].agents_lost = Some("agent 1 was killed".to_owned());
     let it = compare(a.clone(), b.clone(), &Asked::default());
     let told = "a run of B had less load than asked for: agent 1 was killed".to_owned();
     assert!(it.notes.contains(&told) && !it.trustworthy(), "{:?}", it.notes);
-    // So does one that fails for another reason, but not one whose reason it is.
+    // The note also appears for a run that fails for another reason, but not if that is the reason.
     for (reason, wanted) in [("client-bound", true), ("degraded: agent 1 was killed", false)] {
         let (kind, reason) = (ResultKind::NotTrustworthy, Some(reason.to_owned()));
         b[1].result = RunResult { kind, exit_status: 5, reason };

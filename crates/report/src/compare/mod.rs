@@ -24,49 +24,49 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Comparison {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// What became of B, by all that is gated.
+    /// The verdict on B, by all gated figures.
     pub verdict: Standing,
     /// The runs of A.
     pub a: Vec<Run>,
     /// The runs of B.
     pub b: Vec<Run>,
-    /// How the runs of both sides lie in time.
+    /// How the runs of the two sides are ordered in time.
     pub layout: Layout,
-    /// Changes of less than this count as the same, in percent.
+    /// Changes smaller than this count as the same, in percent.
     pub delta_percent: f64,
-    /// The probability with which intervals miss the truth, at most.
+    /// The highest probability with which an interval misses the true value.
     pub alarms: f64,
     /// What is not the same on both sides.
     pub differs: Vec<Differs>,
-    /// What a reader must know before the figures.
+    /// What to know before reading the figures.
     pub notes: Vec<String>,
-    /// What the machine did meanwhile, if that was measured.
+    /// How the machine itself behaved meanwhile, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
-    /// How far it is, if it is not complete; then nothing is decided yet.
+    /// How far the comparison is, if it is not complete; nothing is decided until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// The figures.
     pub comparisons: Vec<Compared>,
 }
 
-/// How far a comparison is that is measured pair by pair.
+/// The progress of a comparison that is measured pair by pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The pairs of runs that are complete.
     pub pairs: u64,
-    /// How many there are to be, at most.
+    /// The most pairs there will be.
     pub of: u64,
-    /// After how many pairs there may be a verdict.
+    /// The numbers of pairs after which there may be a verdict.
     pub looks: Vec<u64>,
-    /// It was ended: nothing is under way any more.
+    /// Whether it was ended: nothing is running any more.
     pub ended: bool,
 }
 
 /// Something that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differs {
-    /// What, such as the server.
+    /// What differs, such as the server.
     pub what: String,
     /// On side A; empty: nothing.
     pub a: String,
@@ -79,43 +79,44 @@ pub struct Differs {
 pub struct Compared {
     /// The kind of operations, or `all`.
     pub kind: String,
-    /// What of them, as thresholds call it, such as `p99`.
+    /// The metric, as thresholds call it, such as `p99`.
     pub metric: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// The verdict on all rests on it.
+    /// Whether the overall verdict rests on it.
     pub gated: bool,
     /// A's value in each run; `null` where there is none.
     pub a_values: Vec<Option<f64>>,
     /// B's.
     pub b_values: Vec<Option<f64>>,
-    /// A's mean: the geometric one, of shares the arithmetic.
+    /// A's mean: geometric, or arithmetic for shares.
     pub a: Option<f64>,
     /// B's.
     pub b: Option<f64>,
-    /// B over A; `null` where that says nothing, as of shares.
+    /// B over A; `null` where a ratio means nothing, as for shares.
     pub ratio: Option<f64>,
     /// The lower end of the ratio's interval.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// The probability with which that interval misses the truth: less than asked for where the
-    /// verdict on several figures takes a wider one.
+    /// The probability that this interval misses the true value: less than asked for where a
+    /// verdict on several figures needs a wider one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarms: Option<f64>,
-    /// The lower end of the ratio's interval within the runs, if there is one on each side: how
+    /// The lower end of the ratio's interval within the runs, if there is one run on each side: how
     /// certain the ratio of these two is, which says nothing about how runs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_low: Option<f64>,
     /// Its upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_high: Option<f64>,
-    /// B less A, of shares, in percentage points.
+    /// For shares, B minus A, in percentage points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<Points>,
-    /// How likely such a difference is without any.
+    /// The probability of such a difference by chance alone.
     pub chance: Option<f64>,
-    /// How far a single run is off, in percent of its value; of shares, in percentage points.
+    /// How far off a single run typically is, in percent of its value; for shares, in percentage
+    /// points.
     pub variation_percent: Option<f64>,
     /// How much the figure drifted from the first to the last run, in the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +134,7 @@ pub struct Compared {
 /// A difference of shares, in percentage points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Points {
-    /// B less A.
+    /// B minus A.
     pub difference: f64,
     /// The lower end of its interval.
     pub low: Option<f64>,
@@ -154,10 +155,10 @@ impl Comparison {
         self.comparisons.iter().filter(|it| it.gated)
     }
 
-    /// The same as an early reading. Whoever reads after every pair sees differences where there
-    /// are none far too often (P. Armitage, C. K. `McPherson` and B. C. Rowe, Journal of the Royal
-    /// Statistical Society A 132 (1969), 235–244: at a level of 5 %, 14 % after five readings), so
-    /// that nothing counts as decided.
+    /// This comparison as an interim reading. Reading after every pair finds differences where
+    /// there are none far too often (P. Armitage, C. K. `McPherson` and B. C. Rowe, Journal of the
+    /// Royal Statistical Society A 132 (1969), 235–244: at a level of 5 %, 14 % after five
+    /// readings), so nothing counts as decided.
     #[must_use]
     pub fn so_far(mut self, progress: Progress) -> Self {
         for figure in &mut self.comparisons {
@@ -168,7 +169,7 @@ impl Comparison {
         self
     }
 
-    /// The same with what the machine did meanwhile, and a note where that may be the reason.
+    /// Adds how the machine behaved meanwhile, and a note where that may be the reason.
     #[must_use]
     pub fn beside(mut self, control: Option<Control>) -> Self {
         self.notes.extend(control.iter().flat_map(|it| it.warnings.clone()));
@@ -176,12 +177,12 @@ impl Comparison {
         self
     }
 
-    /// Whether there is one run on each side, and no interval but those within the runs.
+    /// Whether there is one run on each side, and no interval except those within the runs.
     pub fn is_within(&self) -> bool {
         self.comparisons.iter().any(|it| it.within_low.is_some())
     }
 
-    /// About how many more runs of each side would decide all that is gated.
+    /// About how many more runs of each side would decide everything that is gated.
     pub fn more_runs(&self) -> Option<u64> {
         self.gated().filter_map(|it| it.more_runs).max()
     }
@@ -193,7 +194,7 @@ impl Comparison {
         !self.a.iter().chain(&self.b).any(is_bad)
     }
 
-    /// Whether a run of A, and one of B, found data to be wrong.
+    /// Whether any run of A, and any run of B, found wrong data.
     pub fn data_wrong(&self) -> [bool; 2] {
         let wrong = |run: &Run| run.result.exit_status == RunResult::DATA_WRONG;
         [&self.a, &self.b].map(|side| side.iter().any(wrong))

@@ -30,20 +30,20 @@ pub struct Run {
     pub springload: String,
     /// The command line, without passwords.
     pub command: String,
-    /// The plan without what changes nothing of what is measured.
+    /// The plan, without the parts that do not affect what is measured.
     #[serde(skip)]
     pub(super) plan: BTreeMap<String, serde_json::Value>,
     /// What was measured, in the order in which it is shown; those without a value say why.
     #[serde(skip)]
     pub(super) values: Vec<(Quantity, Result<f64, String>)>,
-    /// How certain that is within the run, where that is known.
+    /// How certain the values are within the run, where that is known.
     #[serde(skip)]
     pub(super) within: Vec<(Quantity, Bounds)>,
 }
 
 impl Run {
-    /// What a comparison keeps of `record`, called `name`: the quantities `wanted`, or if there are
-    /// none throughput, median, 99th percentile and failed share of all requests and of each kind.
+    /// What a comparison keeps of `record`, called `name`: the quantities `wanted` or, if there are
+    /// none, throughput, median, 99th percentile and failed share of all requests and of each kind.
     pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Self {
         let quantities = if wanted.is_empty() { usual(record) } else { wanted.to_vec() };
         let within = quantities.iter().filter_map(|it| Some((*it, record.within(*it)?))).collect();

@@ -1,4 +1,5 @@
-//! The agents of a stage: how they began, and what each did. Of many, those that stand out.
+//! The agents of a stage: how they began, and what each did. If there are many, only those that
+//! stand out.
 
 use super::number::{decimal, grouped, millis};
 use super::table::align;
@@ -9,22 +10,18 @@ use std::fmt::Write as _;
 
 /// The most agents to show one by one.
 const MOST_ROWS: usize = 16;
-/// Of more, so many of the slowest and of the fastest are shown.
+/// Beyond that, this many of the slowest and of the fastest are shown.
 const EXTREMES: usize = 3;
 
 /// A row of the table of agents, and what it is.
 pub(super) type Row = (Kind, Vec<String>);
 
-/// What a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The names of the columns.
     Head,
-    /// An agent.
     Agent,
-    /// An agent that was lost.
     Lost,
-    /// A summary of all agents.
     Summary,
 }
 
@@ -52,7 +49,7 @@ pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String)
     out.push_str(&align(&rows));
 }
 
-/// What is said of the agents of a stage that counts, and their table.
+/// The lines about the agents of a stage that counts, and their table.
 pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<String>, Vec<Row>)> {
     if stage.agents.is_empty() || stage.is_preparation() {
         return None;
@@ -86,13 +83,13 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<Stri
     Some((lines, rows))
 }
 
-/// Documents that succeeded per second: of a lost agent, while it reported.
+/// Successful documents per second; for a lost agent, over the time that it reported.
 fn ok_per_s(done: &AgentStage, stage: &StageRecord) -> f64 {
     let over_s = if done.lost { done.reported_s() } else { stage.rates_over_s() };
     if over_s > 0.0 { done.ok as f64 / over_s } else { 0.0 }
 }
 
-/// The numbers of the agents that have a row of their own.
+/// The numbers of the agents that have their own row.
 fn shown(agents: &[Both<'_>], stage: &StageRecord, lost: &[usize]) -> BTreeSet<usize> {
     if agents.len() <= MOST_ROWS {
         return agents.iter().map(|(agent, _)| agent.index).collect();

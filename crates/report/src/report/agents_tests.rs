@@ -1,4 +1,4 @@
-//! The table of agents: of few and of many, and of such as were lost.
+//! The table of agents: with few, with many, and with lost ones.
 
 use super::*;
 use crate::record::fixture::{fleet, lose, record};
@@ -38,7 +38,7 @@ fn a_lost_agent_shows_what_it_told_and_when_it_was_lost() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("busiest thread  lost after\n"), "{text}");
     assert!(text.contains("2 of 3 agents began within"), "{text}");
-    // Lost before the stage, which it has no part in.
+    // Lost before the stage, so it has no part in it.
     record.stages[2].agents.remove(1);
     let text = self::text(&record);
     let row = "1 on load-0, pid 101            1          -     -       -       -               -       9.8 s";

@@ -67,8 +67,8 @@ fn planned(record: &RunRecord, stage: &StageRecord) -> Vec<BurstSecond> {
     burst_seconds(stage, plan.and_then(|plan| plan.length_ns))
 }
 
-/// The files of `couchdb_benchmark`: `interval_sec,num_actions`, one row per second from 0; the
-/// number per worker or of all. The last row is a partial second.
+/// The files of `couchdb_benchmark`: `interval_sec,num_actions`, one row per second from 0, counted
+/// per worker or over all workers. The last row is a partial second.
 pub fn burst_csv(seconds: &[BurstSecond], per_worker: bool) -> String {
     let mut out = "interval_sec,num_actions\n".to_owned();
     for second in seconds {
@@ -120,7 +120,7 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(String, 
     Some((line, (seconds.len() <= MOST_SECONDS).then(|| table(&seconds))))
 }
 
-/// How the workers of a burst started; `None`: the stage is none.
+/// How the workers of a burst started; `None`: the stage is not a burst.
 pub(super) fn start_line(stage: &StageRecord) -> Option<String> {
     let start = stage.start?;
     let late = if start.late == 0 {

@@ -1,6 +1,6 @@
-//! The gate that every record passes before a format sees it: what a server, a file or another
-//! person's record says is made plain text in one line, so that it steers no terminal and forges
-//! no line. Formats therefore need not think of it, but for the markup that is their own.
+//! The gate that every record passes before a format sees it: text from a server, a file or
+//! somebody else's record becomes plain text on one line, so that it cannot steer a terminal or
+//! forge a line. Formats only have to take care of their own markup.
 
 use crate::op::{plain, steers};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde_json::Serializer;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use std::io::{self, Write};
 
-/// `value` with all of its texts made plain; `None`: they are already.
+/// `value` with all of its texts made plain; `None`: they already are.
 ///
 /// # Errors
 /// If the value has numbers that JSON has no form for.
@@ -28,7 +28,8 @@ where
     serde_json::from_slice(&json).map(Some)
 }
 
-/// JSON that may go to a terminal: what steers one is written as `\u009b`, which means the same.
+/// JSON that is safe for a terminal: what would steer one is escaped, as in `\u009b`, which means
+/// the same.
 pub fn terminal_json(json: String) -> String {
     use std::fmt::Write as _;
     let steers = |c: char| c != '\n' && steers(c);

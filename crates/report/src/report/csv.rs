@@ -49,7 +49,7 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// A cell that may say anything.
+/// A cell, quoted if it has to be.
 pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

@@ -8,7 +8,7 @@ use crate::measure::{Count, Counted, Latency, OperationSummary, Percentile, Show
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
-/// For each stage whether it can be trusted, and the result of the run.
+/// Whether each stage can be trusted, and the result of the run.
 pub(super) fn trust(record: &RunRecord, out: &mut String) {
     for line in trust_lines(record) {
         let _ = writeln!(out, "trust: {line}");
@@ -16,7 +16,6 @@ pub(super) fn trust(record: &RunRecord, out: &mut String) {
     let _ = writeln!(out, "{}", result_line(record));
 }
 
-/// The warnings.
 pub(super) fn warnings(record: &RunRecord, out: &mut String) {
     if record.warnings.is_empty() {
         return;
@@ -68,7 +67,7 @@ pub(super) fn stage(stage: &StageRecord, out: &mut String) {
     }
 }
 
-/// The requests that an operation took, unless it is one each.
+/// The requests that operations took, unless it is one each.
 fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     let sent = operation.wire.requests.filter(|&sent| sent != operation.requests);
     let Wire { retries, relocated, outside_ns, .. } = operation.wire;
@@ -130,7 +129,7 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
             rows.push(row(format!("{kind} failed, service"), &failed.service));
         }
     }
-    // Operations that were never started have no times, but the waits of their connections do.
+    // Operations that were never started have no times, but their connections' waits do.
     if let Some(waits) = &stage.outage.waits {
         rows.push(row(format!("{} waits for the server", grouped(waits.samples)), waits));
     }

@@ -30,7 +30,7 @@ pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     draw_charts(Head { title, warnings, ..Head::default() }, charts, picture)
 }
 
-/// The most changes that are told above a picture.
+/// The most changes listed above a picture.
 const MOST_CHANGES: usize = 12;
 
 /// A trend as a picture: a chart per quantity, with its levels.

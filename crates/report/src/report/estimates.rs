@@ -12,7 +12,7 @@ const NONE: &str = "-";
 /// How a figure is written.
 type Number = fn(f64) -> String;
 
-/// The intervals of all requests, in parts of one line; empty: there are none to tell of.
+/// The intervals of all requests, as the parts of one line; empty: there are none.
 pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
     let Some(Intervals { throughput_per_s, p50_us, p99_us }) =
         stage.estimates.as_ref().map(|it| it.all)
@@ -46,7 +46,7 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
     parts
 }
 
-/// Where the warm-up ends and what goes on changing, in parts of one line; empty: it is steady.
+/// Where the warm-up ends and what keeps changing, as the parts of one line; empty: it is steady.
 pub(super) fn steadiness(stage: &StageRecord) -> Vec<String> {
     let Some(Estimates { steady_from_s, unsettled, trends, .. }) = &stage.estimates else {
         return Vec::new();

@@ -46,7 +46,7 @@ pub(super) struct Writer {
     dialect: Exposition,
     out: String,
     family: Option<Family>,
-    /// The header of the family has been written, as it has a sample.
+    /// Whether the header of the family has been written; it is once there is a sample.
     begun: bool,
 }
 

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 /// The failures of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failed {
-    /// The class.
     pub(super) class: Failure,
-    /// Documents that failed so.
+    /// Documents that failed this way.
     pub(super) count: u64,
     /// The kinds of operations, those that failed most first.
     pub(super) kinds: Vec<OpKind>,
@@ -89,7 +88,7 @@ mod tests {
     use crate::measure::KindInterval;
     use crate::record::fixture;
 
-    /// Failures of a kind: the class, how many, and what was said.
+    /// Failures of a kind: the class, how many, and the reason given.
     type Part<'a> = (OpKind, Failure, u64, Option<(Option<u16>, &'a str)>);
 
     fn told(parts: &[Part<'_>]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The result of a run in one line: its mark, its name, and the most useful thing in few words.
+//! The result of a run in one line: its mark, its name, and the most useful thing in a few words.
 
 use super::failures::{Failed, failures};
 use super::number::{decimal, grouped, millis};
@@ -16,7 +16,7 @@ use crate::record::{
 pub struct Headline {
     /// The kind of result.
     pub kind: ResultKind,
-    /// The most useful thing in few words: for a run that passed its rate, times and errors, else
+    /// The most useful thing in a few words: the rate, times and errors of a run that passed, else
     /// what went wrong. One line, but of any length.
     pub words: String,
 }
@@ -24,7 +24,7 @@ pub struct Headline {
 /// The headline of a run.
 pub fn headline(record: &RunRecord) -> Headline {
     let result = record.result();
-    // A stored result may be that of another version's rules.
+    // A stored result may follow the rules of another version.
     let cause = record.cause();
     let words = match cause {
         None if result.kind == ResultKind::Passed => passed_words(record),
@@ -92,7 +92,7 @@ fn figures_words(record: &RunRecord) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Such as `1,234 ops/s`; of a fill, `docs/s`; or that there is no rate.
+/// Such as `1,234 ops/s`, or `docs/s` for a fill; or that there is no rate.
 pub(in crate::report) fn rate_words(stage: &StageRecord, all: &Merged) -> String {
     if stage.rate_problem().is_some() {
         return "too short for a rate".to_owned();
@@ -102,13 +102,13 @@ pub(in crate::report) fn rate_words(stage: &StageRecord, all: &Merged) -> String
     format!("{} {}/s", decimal(per_s, places), unit(stage))
 }
 
-/// What a stage's counts are of: `docs` or `ops`.
+/// The unit of a stage's counts: `docs` or `ops`.
 pub(in crate::report) fn unit(stage: &StageRecord) -> &'static str {
     let bulk = stage.requests().any(|operation| operation.kind == OpKind::BulkInsert);
     if bulk { "docs" } else { "ops" }
 }
 
-/// The highest percentile that was earned, or else the maximum; `None`: nothing succeeded.
+/// The highest percentile with enough samples, or else the maximum; `None`: nothing succeeded.
 pub(in crate::report) fn time_words(times: &Latency) -> Option<String> {
     let named = [("p99", times.p99_us), ("p90", times.p90_us), ("p50", times.p50_us)];
     let told = named.into_iter().find_map(|(name, us)| Some((name, us?)));
@@ -140,7 +140,7 @@ pub(in crate::report) fn share_words(share: f64) -> String {
     }
 }
 
-/// What went wrong in few words; `None`: its reason is short enough.
+/// What went wrong in a few words; `None`: its reason is short enough.
 fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
     Some(match cause {
         Cause::Ended(ended) => {

@@ -21,7 +21,7 @@ fn crud(record: &mut RunRecord) -> &mut StageRecord {
     record.stages.last_mut().expect("a stage")
 }
 
-/// Makes `share` of all operations fail so.
+/// Makes one in `every` operations fail.
 fn fail(record: &mut RunRecord, class: Failure, every: u64) {
     for operation in &mut crud(record).operations {
         let failed = operation.issued / every;
@@ -98,7 +98,7 @@ fn what_cannot_be_trusted_says_why() {
     ] {
         assert_eq!(told(verdict), format!("! NOT TRUSTWORTHY  {words}"));
     }
-    // What the client was kept by, and what helps.
+    // What held up the client, and what helps.
     let of = |by| {
         line(&[], |it| {
             let (busiest_thread, late_p99_us) = (0.3, 12_345.0);
@@ -168,7 +168,7 @@ fn few_failures_are_never_none_and_many_never_all() {
     assert_eq!(words, expected);
 }
 
-/// A stage in which so much failed, and nothing succeeded for a while.
+/// A stage in which this share failed, and nothing succeeded for a while.
 fn degraded(failed_share: f64, outage_s: f64) -> (String, String) {
     let record = record(&[], |it| {
         fail(it, Failure::Connect, 2);
@@ -195,7 +195,7 @@ fn what_failed_is_told_where_the_outage_was_a_moment() {
     assert!(reason.contains("degraded: nothing succeeded for 1.5 s"), "{reason}");
 }
 
-/// One operation in a millisecond is no rate.
+/// One operation in a millisecond is not a rate.
 #[test]
 fn a_rate_takes_time() {
     let short = |ok: u64, measured_s: f64| {
@@ -216,7 +216,7 @@ fn a_rate_takes_time() {
         (words.as_str(), status),
         ("throughput cannot be judged: too short for a rate: 1 success in 1 ms", 4,)
     );
-    // The time counts that was really measured.
+    // What counts is the time that was really measured.
     assert_eq!(short(9, 0.99).1.as_deref(), Some("too short for a rate: 9 successes in 990 ms"));
     assert_eq!(short(100, 0.009).1.as_deref(), Some("too short for a rate: 100 successes in 9 ms"));
     for (ok, measured_s) in [(9, 1.0), (1, 5.0), (10, 0.01), (100, 0.5)] {

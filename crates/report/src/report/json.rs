@@ -17,7 +17,7 @@ fn render(record: &RunRecord) -> String {
     terminal_json(text + "\n")
 }
 
-/// Audits come on top of the stages of a plan, of which it has at most 100,000.
+/// A plan has at most 100,000 stages; audits come on top.
 const MOST_STAGES: usize = 101_000;
 
 /// Why a stored record cannot be read.
@@ -35,7 +35,7 @@ pub enum RunFileError {
         /// The parser's message.
         message: String,
     },
-    /// Of a driver that this program was built without.
+    /// Made with a driver that this program was built without.
     #[error("not readable here: {0}")]
     Absent(String),
     /// More of something than a run can have.

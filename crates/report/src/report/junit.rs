@@ -123,7 +123,7 @@ fn threshold(asked: Requirement) -> Case {
     Case { name: asked.name, ended }
 }
 
-/// All that can be wrong with a run but its thresholds, which have their own cases.
+/// Everything that can be wrong with a run except its thresholds, which have their own cases.
 fn run(record: &RunRecord) -> Case {
     let result = record.result();
     let by_threshold = match result.exit_status {
@@ -140,7 +140,7 @@ fn run(record: &RunRecord) -> Case {
     Case { name: "the run passed".to_owned(), ended }
 }
 
-/// Without the characters that XML 1.0 (section 2.2) has no place for, escaped or not.
+/// `text` without the characters that XML 1.0 (section 2.2) does not allow, escaped or not.
 fn legal(text: &str) -> String {
     let known = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     text.chars().map(|c| if known(c) { c } else { '\u{fffd}' }).collect()

@@ -29,8 +29,8 @@ impl Default for Look {
     }
 }
 
-/// `text` as it can be shown: in one line, without characters that could move a terminal's cursor,
-/// colour it, or change the direction of writing; where `ascii`, without any beyond ASCII.
+/// `text` made fit to show: on one line, without characters that could move a terminal's cursor,
+/// colour it, or change the direction of writing; with `ascii`, without any beyond ASCII.
 pub fn shown(text: &str, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,7 +44,7 @@ pub fn shown(text: &str, ascii: bool) -> String {
     out
 }
 
-/// What stands for a character in ASCII.
+/// The ASCII stand-in for a character.
 const fn in_ascii(c: char) -> &'static str {
     match c {
         '✗' => "x",

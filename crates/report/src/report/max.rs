@@ -78,17 +78,17 @@ fn best(max: &MaxRecord) -> String {
     if best > 0.0 { format!("; until then {}{what} held", decimal(best, 0)) } else { String::new() }
 }
 
-/// What the server must keep to, and where it is.
+/// What the server must meet, and its address.
 pub(super) fn subject(max: &MaxRecord) -> String {
     let place = match max.step_command.strip_prefix("springload ") {
-        // Another verb than run says itself where.
+        // Verbs other than `run` name the server themselves.
         Some(words) if words.split(' ').next() != Some("run") => words,
         _ => max.target.as_deref().unwrap_or("embedded stand-ins, one per step"),
     };
     format!("{place} · {}", limits(&max.slo))
 }
 
-/// What must be kept to, in words.
+/// The limits, in words.
 pub(super) fn limits(slo: &[Threshold]) -> String {
     let slo: Vec<String> = slo.iter().map(ToString::to_string).collect();
     if slo.is_empty() { "no limit but to keep up".to_owned() } else { slo.join(", ") }
@@ -144,7 +144,7 @@ fn outcome(step: &StepRecord) -> String {
     word.to_owned()
 }
 
-/// A step in a line, as it ends.
+/// A step in one line, once it has ended.
 pub fn step_words(step: &StepRecord, searched: Searched) -> String {
     let unit = match searched {
         Searched::Rate => "/s",

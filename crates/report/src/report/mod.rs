@@ -85,7 +85,7 @@ pub enum Render {
     Text(fn(&RunRecord, Look) -> String),
     /// Text of one record.
     One(fn(&RunRecord) -> String),
-    /// The record itself, to the byte; whatever else shows a record sees it with plain texts only.
+    /// The record itself, to the byte; every other format sees it with plain texts only.
     Exact(fn(&RunRecord) -> String),
     /// Text of one record, or of several side by side.
     Several(fn(&[RunRecord]) -> String),
@@ -105,7 +105,7 @@ pub enum Unfit {
     /// One chart, but the format has none or always shows all.
     #[error("--chart goes with --format svg or png, not with {0}; leave it out")]
     NoPicture(&'static str),
-    /// Texts that could steer a terminal, beside numbers that cannot be stored.
+    /// Texts that could steer a terminal, along with numbers that cannot be stored.
     #[error("it has control characters and impossible numbers; name a run.json as it was written")]
     Damaged,
 }
@@ -123,10 +123,10 @@ impl Format {
         self.render_as(records, chart, Look::default())
     }
 
-    /// The same; the text for people in a look of its own.
+    /// Like [`Self::render`], with the text for people in this look.
     ///
     /// # Errors
-    /// As of [`Self::render`].
+    /// As for [`Self::render`].
     pub fn render_as(
         &self,
         records: &[RunRecord],

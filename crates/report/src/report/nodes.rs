@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// A row of the table of nodes, and whether something was wrong with that node.
 pub(super) type Row = (bool, Vec<String>);
 
-/// The nodes of a stage, after the names of the columns; `None`: there are not several.
+/// The nodes of a stage, after the names of the columns; `None`: there are not several nodes.
 pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Row>> {
     let nodes = &stage.nodes;
     if nodes.is_empty() || stage.operations.is_empty() {
@@ -47,7 +47,7 @@ fn gone(node: &NodeSummary, stage: &StageRecord) -> String {
     if node.unreachable.is_empty() { "-".to_owned() } else { length(gone_s(node, stage)) }
 }
 
-/// How long it lasted, in seconds: at most to the end of the stage.
+/// How long it lasted, in seconds: at most until the end of the stage.
 pub(super) fn lasted_s(it: &Unreachable, stage: &StageRecord) -> f64 {
     (it.to_s.unwrap_or(stage.elapsed_s) - it.from_s).max(0.0)
 }

@@ -25,7 +25,7 @@ pub(super) fn decimal(value: f64, places: usize) -> String {
     if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
 }
 
-/// A time, whatever a record claims: none below 0, none beyond three thousand years.
+/// A time, whatever a record claims: never below 0, never beyond three thousand years.
 pub(super) fn moment(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.clamp(0.0, 1e11)).unwrap_or_default()
 }

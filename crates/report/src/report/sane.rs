@@ -1,11 +1,11 @@
-//! Numbers that no run has, in stored records and sweeps: whoever adds or multiplies such counts
-//! would overflow, so they are refused before anything is read from them.
+//! Numbers that no run has, in stored records and sweeps: adding or multiplying such counts would
+//! overflow, so they are refused before anything else is read.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// More than is ever counted, and than any size in bytes.
+/// More than any count or size in bytes.
 const MOST: f64 = 1e15;
 /// More seconds than any run takes.
 const MOST_S: f64 = 1e12;
@@ -15,24 +15,24 @@ const MOST_NS: f64 = 4e18;
 /// Whether all numbers in the JSON `text` could be those of a run.
 ///
 /// # Errors
-/// If the text is not JSON, or a number is not.
+/// If the text is not JSON, or if a number could not be.
 pub fn sane(text: &str) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     Number { most: MOST }.deserialize(&mut deserializer)?;
     deserializer.end()
 }
 
-/// A value of which only the numbers are looked at, none of which is beyond `most`.
+/// A value in which only the numbers are checked: none may be beyond `most`.
 #[derive(Clone, Copy)]
 struct Number {
     most: f64,
 }
 
 impl Number {
-    /// Of a member called `name`; what is in a list has the name of the list.
+    /// For a member called `name`; the items of a list go by the name of the list.
     fn of(name: &str) -> Self {
         let most = match name {
-            // Seeds, and the time at which a series begins, in any unit: nobody adds to these.
+            // Seeds, and the time at which a series begins, in any unit: these are never added up.
             name if name.ends_with("seed") || name == "start" => f64::INFINITY,
             name if name.ends_with("_ns") => MOST_NS,
             name if name.ends_with("_s") => MOST_S,

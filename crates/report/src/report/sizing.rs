@@ -233,7 +233,7 @@ mod tests {
             "{far}"
         );
         assert!(far.contains("beyond twice the largest"), "{far}");
-        // By Amdahl's law of these two, no more than 1,000/s.
+        // By Amdahl's law through these two, no more than 1,000/s.
         let near = sizing(980.0, 0, &[(1, 284.0), (3, 542.0)]);
         assert!(near.contains(" nodes or more, or no number of them\n"), "{near}");
     }

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 /// Failures are an event if they fall into no more than this share of the seconds; else they are a
 /// rate.
 const SCATTERED: f64 = 0.5;
-/// Seconds without failures that do not part two of their seconds.
+/// Up to this many seconds without failures do not split an event in two.
 const APART_S: u32 = 2;
-/// Shorter pauses of springload, in seconds, are not told.
+/// Shorter pauses of springload, in seconds, are not mentioned.
 const LEAST_PAUSE_S: f64 = 0.1;
-/// A load is not kept up while so many seconds of it are left undone.
+/// A load is not kept up while this many seconds' worth of it are left undone.
 const BEHIND_S: f64 = 0.2;
 
 /// Something that happened in a stage.
@@ -27,9 +27,8 @@ pub(super) struct Event {
     pub(super) stage: usize,
     /// When it began, in seconds from the stage's start.
     pub(super) at_s: f64,
-    /// How long it lasted, in seconds; `None`: it is about a moment, or about all that followed.
+    /// How long it lasted, in seconds; `None`: it was a moment, or applies to everything after it.
     pub(super) length_s: Option<f64>,
-    /// What it is.
     pub(super) kind: EventKind,
     /// What happened, without its time: `no answer for 0.8 s`.
     pub(super) words: String,
@@ -38,7 +37,7 @@ pub(super) struct Event {
 /// What happened, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EventKind {
-    /// Operations failed by the server's fault, and none succeeded.
+    /// Operations failed through the server's fault, and none succeeded.
     Outage,
     /// The server answered nothing.
     Silence,
@@ -122,7 +121,7 @@ fn outages(stage: &StageRecord) -> Vec<Event> {
     spans.map(|span| of_span(span, EventKind::Outage, words(span))).collect()
 }
 
-/// Silences that stand out and are no outages.
+/// Silences that stand out and are not outages.
 fn silences(stage: &StageRecord) -> Vec<Event> {
     let connections = stage.connections.ended_s.len();
     let usual_s = silence_ns(&stage.merged().service.histogram, connections) as f64 / 1e9;
@@ -175,7 +174,7 @@ fn silent_nodes(stage: &StageRecord) -> Vec<Event> {
     events
 }
 
-/// Losses of agents, those of one second and for one reason together.
+/// Losses of agents; those in the same second and for the same reason are combined.
 fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let mut losses: BTreeMap<(u64, &str), (f64, Vec<usize>)> = BTreeMap::new();
     for agent in &record.agents {
@@ -195,7 +194,7 @@ fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     losses.into_iter().map(event).collect()
 }
 
-/// Seconds in which operations failed, unless most do, or an outage tells of them.
+/// Seconds in which operations failed, unless most are such seconds, or an outage covers them.
 fn failing(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let plan = record.plan_of(stage);
     let provoked = plan.is_some_and(|plan| plan.work.provokes_conflicts());
@@ -231,7 +230,7 @@ fn failing(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     bursts.into_iter().filter_map(event).collect()
 }
 
-/// Failures from one second to another; `None`: an outage tells of them.
+/// Failures from one second to another; `None`: an outage covers them.
 fn burst(
     stage: &StageRecord,
     (from, to): (u32, u32),
@@ -269,7 +268,7 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
         let due = plan.pace.due_by((end_s.min(stage.rates_over_s()) * 1e9) as u64)?.min(planned);
         let undone = due - ended as f64;
         let is_behind = undone > offered_per_s * BEHIND_S;
-        // What waits at the end is served after it.
+        // What is still waiting at the end is served after it.
         if end_s <= stage.rates_over_s() {
             since = if is_behind { since.or(Some(f64::from(row.second))) } else { None };
         }
@@ -280,7 +279,7 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
     since.map(|at_s| Event { stage: 0, at_s, length_s: None, kind, words })
 }
 
-/// The events of a stage as lines: of each kind the most important, and how many more there are.
+/// The events of a stage as lines: the most important of each kind, and how many more there are.
 pub(super) fn lines(record: &RunRecord, events: &[&Event], all: bool) -> Vec<String> {
     if all {
         let mut in_order = events.to_vec();

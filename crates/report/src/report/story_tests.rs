@@ -1,4 +1,4 @@
-//! What is told of a run, and what is not.
+//! What is reported about a run, and what is not.
 
 use super::*;
 use crate::measure::{
@@ -7,7 +7,7 @@ use crate::measure::{
 use crate::op::{OpKind, Reason};
 use crate::record::{Code, fixture};
 
-/// A run of ten seconds with 100 reads in each, of which so many failed.
+/// A run of ten seconds with 100 reads in each, of which this many failed.
 fn run(failed: &[u64]) -> RunRecord {
     let second = |(second, failed): (usize, u64)| {
         let mut part = KindInterval { requests: 100, ok: 100 - failed, ..KindInterval::default() };
@@ -40,7 +40,7 @@ fn a_silence_is_told_if_it_stands_out() {
     record.stages[0].silences = vec![span(2.01, 0.79), span(6.0, 0.12)];
     let lines = ["2.0 s: no answer for 0.79 s", "6.0 s: no answer for 0.12 s"];
     assert_eq!(told(&record), lines);
-    // A server that takes 100 ms as a rule is not silent for 0.12 s.
+    // A server that usually takes 100 ms is not silent after 0.12 s.
     let operation = &mut record.stages[0].operations[0];
     let mut slow = crate::measure::Histogram::default();
     slow.record_many(100_000_000, 1_000);
@@ -121,7 +121,7 @@ fn many_of_a_kind_take_one_line() {
     assert_eq!((all.len(), &all[2][..5]), (9, "1.0 s"), "all, in order of time");
 }
 
-/// A node that is frozen is silent, and from its timeout on it is gone: one time, told in two ways.
+/// A frozen node is silent, and gone once its timeout is over: the same time, reported in two ways.
 #[test]
 fn how_long_nodes_were_gone_and_how_long_they_were_silent_are_not_added_up() {
     let mut record = run(&[]);
@@ -164,7 +164,7 @@ fn the_total_of_outages_is_the_stored_one() {
     assert_eq!(told, [line]);
     let warned = record.warnings.iter().find(|it| it.code == Code::Outage).expect("a warning");
     assert!(warned.message.ends_with("; 100 times or more, 7.5 s in total"), "{warned:?}");
-    // Of silences no total is stored, only the longest.
+    // No total is stored for silences, only the longest ones.
     record.stages[0].outage = Outage::default();
     record.stages[0].silences = (0..100).map(|n| span(f64::from(n) * 0.1, 0.08)).collect();
     let events = story(&record);

@@ -1,4 +1,4 @@
-//! Thresholds as requirements: what the run must keep to, and whether it did. `--fail-if` states
+//! Thresholds as requirements: what the run must meet, and whether it did. `--fail-if` states
 //! the opposite: what makes a run fail.
 
 use super::number::{decimal, grouped, millis};
@@ -18,7 +18,7 @@ pub(super) struct Requirement {
     pub(super) limit: String,
     /// What was measured, such as `640 ms`; or why it cannot be judged.
     pub(super) found: Result<String, String>,
-    /// Whether the run keeps to it.
+    /// Whether the run meets it.
     pub(super) met: bool,
 }
 
@@ -122,7 +122,7 @@ fn change_words(it: &Regression) -> String {
     format!(", {} {unit}{interval}{doubt}", signed(change))
 }
 
-/// What a run must keep to if it fails where `comparison` holds.
+/// What a run must meet if it fails where `comparison` holds.
 const fn opposite(comparison: Comparison) -> &'static str {
     match comparison {
         Comparison::Above => "≤",
@@ -132,7 +132,7 @@ const fn opposite(comparison: Comparison) -> &'static str {
     }
 }
 
-/// What is judged; of all kinds together, the metric alone.
+/// What is judged; for all kinds together, only the metric.
 pub(super) fn subject(quantity: Quantity) -> String {
     let metric = match quantity.metric {
         Metric::Time(Span::Response | Span::Service | Span::Lag, _) => {

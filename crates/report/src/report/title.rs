@@ -1,4 +1,4 @@
-//! What runs are called: one by itself, and several apart from each other.
+//! Names for runs: for one by itself, and for several so that they can be told apart.
 
 use super::chart::label;
 use super::number::{decimal, grouped};
@@ -52,8 +52,8 @@ fn connections(record: &RunRecord) -> String {
     format!("{} connection{s}", grouped(count as u64))
 }
 
-/// The names of several runs, to be told apart: their labels, or else what differs between them.
-/// They are not the same, unless all that is known of the runs is.
+/// Distinct names for several runs: their labels, or else what differs between them. Two are the
+/// same only if everything that is known about the runs is.
 pub(super) fn names(runs: &[RunRecord]) -> Vec<String> {
     let traits: Vec<Vec<String>> = runs.iter().map(traits).collect();
     let differs = |at: &usize| {
@@ -80,7 +80,7 @@ pub(super) fn names(runs: &[RunRecord]) -> Vec<String> {
     runs.iter().zip(&names).map(named).collect()
 }
 
-/// What a reader would tell a run by, most telling first.
+/// What a reader would recognise a run by, most telling first.
 fn traits(record: &RunRecord) -> Vec<String> {
     let main = record.main_stage();
     let plan = main.and_then(|stage| record.plan_of(stage));

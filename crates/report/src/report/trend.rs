@@ -22,7 +22,7 @@ pub(super) fn value(series: &Series, value: f64) -> String {
     number(value, series.unit)
 }
 
-/// Such as `−15.8 %`; of a change from 0 the new value.
+/// Such as `−15.8 %`; for a change from 0, the new value.
 fn percent(series: &Series, change: &Change) -> String {
     match change.percent {
         Some(percent) => {
@@ -65,7 +65,7 @@ pub(super) fn mark(group: &Group, mark: &Mark) -> String {
     format!("{} {before} → {after} from {from} on", mark.what)
 }
 
-/// How many runs, when, and what of them is the same.
+/// How many runs there are, when they began, and what they have in common.
 pub(super) fn span(group: &Group) -> String {
     let s = if group.runs.len() == 1 { "" } else { "s" };
     let day = |started_at: &str| started_at.get(..10).unwrap_or(started_at).to_owned();
@@ -83,7 +83,7 @@ pub(super) fn span(group: &Group) -> String {
     text
 }
 
-/// Why no changes can be found, if so.
+/// Why no changes can be found, if that is so.
 pub(super) fn too_few(group: &Group) -> Option<String> {
     let few = group.runs.len() < LEAST_RUNS;
     few.then(|| format!("changes are looked for in {LEAST_RUNS} runs or more of the same plan"))
@@ -100,7 +100,7 @@ pub(super) fn headline(trend: &Trend) -> String {
     format!("{runs} run{} of {of} · {changes} change{}", s(runs), s(changes))
 }
 
-/// One group as CSV (RFC 4180), a row per run: the time, what is known of the run, and a column for
+/// One group as CSV (RFC 4180), a row per run: the time, what is known about it, and a column for
 /// each quantity. Apache Otava reads it.
 pub fn trend_csv(group: &Group) -> String {
     let mut out = "time,run,label,server,machine,springload".to_owned();

@@ -1,4 +1,4 @@
-//! Trends as text, as CSV and as pictures, with what records may say.
+//! Trends as text, as CSV and as pictures, whatever their records say.
 
 use super::*;
 use crate::report::{Look, Picture, cleaned, trend_page, trend_picture, trend_text};

@@ -122,7 +122,7 @@ fn thinks(record: &RunRecord, stage: &StageRecord) -> bool {
     plan.and_then(StagePlan::mean_pause_ns).is_some_and(|pause_ns| pause_ns > 0)
 }
 
-/// For each measured stage whether it can be trusted, and why. Every format but siege-json has it.
+/// Whether each measured stage can be trusted, and why. Every format but siege-json has it.
 pub(super) fn trust_lines(record: &RunRecord) -> impl Iterator<Item = String> {
     record.measured().map(|stage| trust_line(record, stage))
 }
@@ -158,14 +158,14 @@ mod tests {
         let record = fixture::record(&[]);
         let lines: Vec<_> = trust_lines(&record).collect();
         assert!(!lines.is_empty());
-        // Siege's JSON has siege's keys and no others, and there are no agents to tell of.
+        // Siege's JSON has siege's keys and no others, and there are no agents here.
         let silent = ["siege-json", "agents-csv"];
         for format in super::super::FORMATS.iter().filter(|it| !silent.contains(&it.name)) {
             let look = Look { verbose: true, ..Look::default() };
             let records = std::slice::from_ref(&record);
             let Ok(bytes) = format.render_as(records, None, look) else { continue };
             let Ok(rendered) = String::from_utf8(bytes) else { continue };
-            // Text breaks lines.
+            // The text format wraps its lines.
             let rendered = rendered.split_whitespace().collect::<Vec<_>>().join(" ");
             for (line, stage) in lines.iter().zip(record.measured()) {
                 let said = rendered.contains(line) || rendered.contains(stage.verdict.name());

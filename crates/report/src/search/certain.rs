@@ -1,4 +1,4 @@
-//! On which side of its limit a figure of a run surely lies.
+//! On which side of its limit a figure of a run certainly lies.
 
 use crate::measure::{Histogram, Kept, OperationSummary, SeriesKind, SeriesRow};
 use crate::op::OpKind;
@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 
 /// By how much a value must differ from its limit to count where the run has too few seconds.
 const CLEAR: f64 = 1.5;
-/// With fewer seconds, or batches of them, nothing is known of how they differ.
+/// With fewer seconds, or batches of them, there is no telling how much they differ.
 const FEWEST_BATCHES: usize = 3;
-/// What an answer that never came is taken for: an hour, in microseconds.
+/// What an answer that never came counts as: an hour, in microseconds.
 pub(super) const NEVER_US: f64 = 3.6e9;
 
 /// A figure of a stage.
@@ -20,25 +20,25 @@ pub(super) struct Figure<'a> {
     pub(super) quantity: Quantity,
 }
 
-/// The answers that a percentile is of.
+/// The answers that a percentile is taken from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Answers {
-    /// How many there are, with those that never came.
+    /// How many there are, including those that never came.
     pub(super) of: u64,
-    /// With fewer of them, even none that is late shows nothing.
+    /// With fewer answers, it proves nothing that none of them was late.
     pub(super) least: u64,
     /// The percentile, in microseconds, however few they are.
     pub(super) value: f64,
 }
 
 impl Answers {
-    /// How many times as many it takes to tell anything; 0: that is not known.
+    /// How many times as many answers it takes to tell anything; 0: not known.
     pub(super) fn takes(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.least as f64 / self.of as f64 }
     }
 }
 
-/// Times, and how many there are none of.
+/// Times, and the number of answers that never came.
 #[derive(Default)]
 struct Times {
     answered: Histogram,
@@ -63,13 +63,13 @@ fn side((low, high): (f64, f64), limit: f64) -> Option<Ordering> {
     if high < limit { Some(Ordering::Less) } else { (low > limit).then_some(Ordering::Greater) }
 }
 
-/// A value that may as well be so many times as large, or as small.
+/// The range of a value that may be off by this factor either way.
 fn around(value: f64, factor: f64) -> (f64, f64) {
     (value / factor, value * factor)
 }
 
-/// The reach of the 95 % interval of a mean (A. M. Law, "Simulation Modeling and Analysis", 5th ed.
-/// 2015, 9.5.3, batch means).
+/// The half-width of the 95 % interval of a mean (A. M. Law, "Simulation Modeling and Analysis",
+/// 5th ed. 2015, 9.5.3, batch means).
 fn reach(batches: &[f64]) -> Option<f64> {
     let count = batches.len() as f64;
     let error = (squares(batches) / (count - 1.0) / count).sqrt();
@@ -85,8 +85,8 @@ impl Figure<'_> {
     /// Whether a percentile is below (`Less`) or above its limit, in microseconds; `None`: that is
     /// not certain.
     ///
-    /// Both the number of late answers and the scatter from second to second must say so: the
-    /// first takes answers for independent, which they seldom are.
+    /// Both the number of late answers and the scatter from second to second must say so: the first
+    /// treats answers as independent, which they seldom are.
     pub(super) fn percentile(&self, (span, tenths): (Span, u16), limit: f64) -> Option<Ordering> {
         let times = self.times(span);
         let late = times.answered.beyond((limit * 1e3) as u64) + times.never;
@@ -108,7 +108,7 @@ impl Figure<'_> {
         side(interval, limit)
     }
 
-    /// The answers that a percentile is of.
+    /// The answers that a percentile is taken from.
     pub(super) fn answers(&self, (span, tenths): (Span, u16)) -> Answers {
         let times = self.times(span);
         let least = least_to_show(beyond(tenths), ALARMS) as u64;
@@ -156,7 +156,7 @@ impl Figure<'_> {
         row.kinds.iter().filter(|(kind, _)| self.concerns(**kind)).map(|(_, part)| part)
     }
 
-    /// The percentile of each second, or of several that have answers enough together.
+    /// The percentile of each second, or of several seconds that together have enough answers.
     fn batches(&self, (span, tenths): (Span, u16)) -> Vec<f64> {
         let (mut batches, mut open) = (Vec::new(), Times::default());
         for row in self.seconds() {

@@ -1,4 +1,4 @@
-//! What a run at one level came to: whether it was sustained, and kept to what it must.
+//! What a run at one level came to: whether the level was sustained, and within its limits.
 
 use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::Outcome;
@@ -10,7 +10,7 @@ use crate::record::{
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
 
-/// Why a step is missed that says nothing about the server.
+/// Why a step says nothing about the server.
 const CLIENT: &str = "the client, not the server, is the limit";
 
 /// What a step came to.
@@ -21,11 +21,11 @@ pub struct Judged {
     /// Why it does not; empty, if it does.
     pub reason: String,
     /// How many times as long the step has to be for the fewest answers that can tell; 0: nothing
-    /// that it is judged by depends on how many there are.
+    /// that it is judged by depends on the number of answers.
     pub takes: f64,
 }
 
-/// What makes a run fail if it must keep to `slo`: the opposite.
+/// What makes a run fail if it must meet `slo`: the opposite.
 pub const fn requirement(slo: Threshold) -> Threshold {
     let comparison = match slo.comparison {
         Comparison::Above => Comparison::AtMost,
@@ -36,8 +36,8 @@ pub const fn requirement(slo: Threshold) -> Threshold {
     Threshold { comparison, ..slo }
 }
 
-/// Judges what a run is about by its verdict and by what makes it fail. The fill before it does not
-/// count.
+/// Judges the main stage of a run by its verdict and by what makes it fail. The fill before it does
+/// not count.
 pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let of = |(outcome, reason): (Outcome, String)| Judged { outcome, reason, takes: 0.0 };
     let Some(stage) = record.main_stage() else {
@@ -47,12 +47,12 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     if result.exit_status == RunResult::DATA_WRONG {
         return of((Outcome::Missed, result.reason.unwrap_or_else(|| "data wrong".to_owned())));
     }
-    // Times count from when an operation was due: what is kept to though the client was late, is
-    // kept to. What is not may be the client's fault.
+    // Times count from when an operation was due: a limit that was met although the client was late
+    // was met. One that was missed may have been missed because of the client.
     let client = matches!(stage.verdict, Verdict::ClientBound { .. }) && stage.load.is_sustained();
     if !client && !stage.verdict.trustworthy() {
         return of(match stage.verdict {
-            // The next time it may not be: a longer step shows.
+            // It may not be the next time: a longer step will tell.
             Verdict::ClientBound { .. } => (Outcome::Undecided, CLIENT.to_owned()),
             Verdict::BoundByConnections { connections, needed } => {
                 (Outcome::Undecided, bound_words(connections, needed))
@@ -82,7 +82,7 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     Judged { takes, ..of(told) }
 }
 
-/// Why the audit of a run does not tell whether its data is right.
+/// Why the audit of a run cannot tell whether its data is right.
 fn unaudited(record: &RunRecord) -> Option<&str> {
     let found = record.warnings.iter().find(|it| it.code == Code::AuditIncomplete);
     found.map(|it| it.message.as_str())
@@ -213,14 +213,14 @@ mod tests {
         assert_eq!(outcome(22_000, held, Some((20_500.0, 23_000.0))), Outcome::Missed);
     }
 
-    /// A step whose seconds have so many reads each, and the times that they all took, in
-    /// microseconds; without a time none is answered.
+    /// A step whose seconds have this many reads each, and the time that all reads of a second
+    /// took, in microseconds; without a time, none was answered.
     fn seconds(reads: u64, us: &[Option<u64>]) -> Judged {
         let rows: Vec<_> = us.iter().map(|us| (reads, *us)).collect();
         judged("read.p99 < 20ms", us.len() as f64, &rows)
     }
 
-    /// A step of so many seconds, the last of which may be incomplete.
+    /// A step of this many seconds, the last of which may be incomplete.
     fn judged(slo: &str, measured_s: f64, rows: &[(u64, Option<u64>)]) -> Judged {
         let seconds = (0..).zip(rows).map(|(second, &(reads, us))| {
             let mut times = Histogram::default();
@@ -258,7 +258,7 @@ mod tests {
         let few = seconds(40, &[Some(1_000); 3]);
         assert_eq!((few.outcome, few.takes), (Outcome::Undecided, 368.0 / 120.0));
         assert_eq!(few.reason, "read.p99: 120 answers, and it takes 368 to tell");
-        // As many are enough, though a second alone has too few for a percentile.
+        // That many are enough, though a second alone has too few for a percentile.
         let enough = seconds(40, &[Some(1_000); 10]);
         assert_eq!((enough.outcome, enough.takes), (Outcome::Held, 0.92));
         assert_eq!(enough.reason, "");
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(rate("throughput > 480", &[400, 500, 600], 3.0), Outcome::Undecided);
         // The last second is incomplete, and no sign of a server that differs.
         assert_eq!(rate("throughput > 480", &[500, 505, 495, 10], 3.02), Outcome::Held);
-        // Two say nothing of how they differ.
+        // Two seconds say nothing about how much they differ.
         assert_eq!(rate("throughput > 480", &[500, 505], 2.0), Outcome::Undecided);
         let mean = |us: [u64; 3]| judged("mean < 20ms", 3.0, &us.map(|us| (500, Some(us)))).outcome;
         assert_eq!(mean([18_000, 18_200, 18_100]), Outcome::Held);
@@ -302,14 +302,14 @@ mod tests {
         let none = seconds(500, &[None; 3]);
         assert_eq!(none.outcome, Outcome::Missed);
         assert_eq!(none.reason, "read.p99: too many answers never came");
-        // A second without answers is more than a hundredth of 20, and less of 300.
+        // One second without answers is more than 1 % of 20 seconds, and less than 1 % of 300.
         let outage = |of: usize| {
             let mut all = vec![Some(1_000); of];
             all[7] = None;
             seconds(100, &all).outcome
         };
         assert_eq!([outage(20), outage(300)], [Outcome::Missed, Outcome::Held]);
-        // One of three may be the start of many: a longer step tells.
+        // One of three may be the start of many: a longer step will tell.
         assert_eq!(seconds(100, &[Some(1_000), Some(1_000), None]).outcome, Outcome::Undecided);
         assert_eq!(seconds(0, &[Some(1); 3]).reason, "read.p99: nothing was measured");
     }
@@ -342,7 +342,7 @@ mod tests {
         let Judged { outcome, reason, .. } = judge(&record, &[slo]);
         let why = "audit incomplete: not every write could be noted: disk full";
         assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, why));
-        // What is too slow is so with any data.
+        // Too slow is too slow, whatever the data.
         let (mut slow, slo) = run(50_000, Verdict::Sustained, None);
         slow.journal_broken = record.journal_broken;
         slow.refresh_warnings();
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(judge(&record, &[slo("err < 1%")]).outcome, Outcome::Held);
         let Judged { outcome, reason, .. } = judge(&record, &[slo("err < 0.01%")]);
         assert_eq!((outcome, reason.as_str()), (Outcome::Missed, "all.err 0.15 %"));
-        // Three of 2,000 may be 0.03 % in the long run, and 0.44 %, too.
+        // Three of 2,000 may be 0.03 % in the long run, or 0.44 %.
         assert_eq!(judge(&record, &[slo("err < 0.1%")]).outcome, Outcome::Undecided);
         assert_eq!(judge(&record, &[slo("update.p99 < 1s")]).outcome, Outcome::Undecided);
         record.stages.clear();

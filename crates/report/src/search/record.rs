@@ -6,11 +6,10 @@ use crate::plan::Threshold;
 use crate::record::{RunRecord, RunResult, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The ratio of the greatest to the least of the searches beyond which they disagree: each is good
-/// to 5 %.
+/// Searches disagree if the greatest is more than this many times the least: each is good to 5 %.
 const SCATTERED: f64 = 1.25;
 
-/// What is searched.
+/// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
@@ -43,7 +42,7 @@ pub struct StepRecord {
     pub level: f64,
     /// Its length, in seconds.
     pub length_s: f64,
-    /// It is the winner of its search, tried for longer.
+    /// Whether it is the winner of its search, tried for longer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
     /// What it came to.
@@ -51,13 +50,13 @@ pub struct StepRecord {
     /// Why it is not `held`; empty, if it is.
     pub reason: String,
     /// How many times as long it has to be for the fewest answers that can tell; 0: it does not
-    /// depend on how many there are.
+    /// depend on the number of answers.
     #[serde(default)]
     pub takes: f64,
-    /// The client, or the number of its connections, was the limit, not the server.
+    /// Whether the client, or its number of connections, was the limit, not the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client_bound: bool,
-    /// Data was found to be wrong or lost.
+    /// Whether data was found to be wrong or lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub data_wrong: bool,
     /// Documents that succeeded, per second.
@@ -88,14 +87,14 @@ pub struct MaxRecord {
     /// The command line, without any password.
     #[serde(default)]
     pub command: String,
-    /// That of each step, without level and length.
+    /// The command line of each step, without level and length.
     #[serde(default)]
     pub step_command: String,
-    /// What the server must keep to.
+    /// The limits that the server must meet.
     pub slo: Vec<Threshold>,
-    /// What is searched.
+    /// What is searched for.
     pub searched: Searched,
-    /// The seed of where repetitions begin.
+    /// The seed for where repetitions begin.
     pub seed: u64,
     /// The first level to try.
     #[serde(default)]
@@ -103,7 +102,7 @@ pub struct MaxRecord {
     /// The highest.
     #[serde(default)]
     pub to: f64,
-    /// How often it is searched.
+    /// How many searches there are.
     #[serde(default)]
     pub repeat: u32,
     /// The length of the shortest step, in seconds.
@@ -111,8 +110,8 @@ pub struct MaxRecord {
     pub length_s: f64,
     /// How it ended.
     pub ended: Ended,
-    /// The highest rate that holds, in documents per second: the median of all searches, of an even
-    /// number the lower middle one. Of connections: the rate that they got.
+    /// The highest rate that holds, in documents per second: the median of all searches, or the
+    /// lower middle one of an even number. For connections, the rate that they reached.
     pub sustained_per_s: Option<f64>,
     /// The least of all searches.
     pub low: Option<f64>,
@@ -121,32 +120,32 @@ pub struct MaxRecord {
     /// What each complete search has found, in documents per second.
     #[serde(default)]
     pub found_per_s: Vec<f64>,
-    /// The highest number of connections that holds: the median of all searches, as of rates.
+    /// The highest number of connections that holds: the median of all searches, as for rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<f64>,
     /// What was tried, in order.
     pub steps: Vec<StepRecord>,
 }
 
-/// The middle one of what searches have found, each a level and its rate; of an even number the
-/// lower one, because a rate between two has not held.
+/// The middle one of what the searches found, each a level and its rate; of an even number, the
+/// lower one, because no rate between the two has held.
 fn middle(mut found: Vec<(f64, f64)>) -> Option<(f64, f64)> {
     found.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
     found.get(found.len().checked_sub(1)? / 2).copied()
 }
 
-/// Of rates, the middle one of them in the same sense.
+/// The middle one of these rates, in the same sense.
 pub fn middle_rate(found_per_s: &[f64]) -> Option<f64> {
     middle(found_per_s.iter().map(|rate| (*rate, *rate)).collect()).map(|(_, rate)| rate)
 }
 
-/// Records of the first layout name no number of nodes.
+/// Records of the first layout do not have a number of nodes.
 const fn one() -> u64 {
     1
 }
 
 impl StepRecord {
-    /// Of a run that has ended.
+    /// The step of a run that has ended.
     pub fn of(
         record: &RunRecord,
         Ask { search, level, confirms, .. }: Ask,
@@ -155,7 +154,7 @@ impl StepRecord {
     ) -> Self {
         let stage = record.main_stage();
         let all = stage.map(crate::record::StageRecord::merged);
-        // Its connections are the client's, too.
+        // The connections are the client's, too.
         let client_bound = |verdict: Verdict| {
             matches!(verdict, Verdict::ClientBound { .. } | Verdict::BoundByConnections { .. })
         };
@@ -203,7 +202,7 @@ impl MaxRecord {
         self.connections = middle.map(|(level, _)| level).filter(|_| of_connections);
     }
 
-    /// Goes on with a search that was not complete and asked for the same: takes its steps.
+    /// Continues an incomplete search that asked for the same: takes over its steps.
     ///
     /// # Errors
     /// Why it is another search.
@@ -238,7 +237,7 @@ impl MaxRecord {
     /// Checks what a file may claim.
     ///
     /// # Errors
-    /// What cannot be.
+    /// What is impossible.
     pub fn check(&self) -> Result<(), &'static str> {
         let proper = |it: &f64| *it >= 0.0 && it.is_finite();
         let times = |step: &StepRecord| [step.p50_us, step.p99_us].into_iter().flatten();
@@ -259,8 +258,8 @@ impl MaxRecord {
         Ok(())
     }
 
-    /// Whether nothing above what was found was tried and did not hold: `--to` ended the searches,
-    /// and the server may handle more.
+    /// Whether no level above the one found was tried and missed: `--to` ended the searches, and
+    /// the server may handle more.
     pub fn open_ended(&self) -> bool {
         let most = match self.searched {
             Searched::Rate => self.sustained_per_s,
@@ -280,9 +279,9 @@ impl MaxRecord {
         self.low.zip(self.high).is_some_and(|(low, high)| high > low * SCATTERED)
     }
 
-    /// Whether the client was the limit in half of the searches or more, so that the median is no
-    /// better: the least level that did not hold did not for that. Of several steps of a search at
-    /// a level the longest tells.
+    /// Whether the client was the limit in half of the searches or more, so that it also limits the
+    /// median: the lowest level that did not hold failed because of the client. Of several steps at
+    /// one level of a search, the longest decides.
     pub fn client_bound(&self) -> bool {
         let bound = |search: u32| {
             let own = || self.steps.iter().filter(move |it| it.search == search);

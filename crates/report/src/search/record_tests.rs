@@ -75,11 +75,11 @@ fn the_client_is_the_limit_where_the_least_level_that_does_not_hold_says_so() {
     assert!(is_bound(vec![below.clone(), bound(step(200.0, 12.0, open))]));
     assert!(is_bound(vec![bound(step(200.0, 3.0, missed)), step(400.0, 3.0, missed)]));
     assert!(!is_bound(vec![step(200.0, 3.0, missed), bound(step(400.0, 12.0, open))]));
-    // It was so in a short step alone.
+    // Only a short step was bound.
     let short = bound(step(200.0, 3.0, open));
     assert!(!is_bound(vec![short.clone(), step(200.0, 6.0, held)]));
     assert!(!is_bound(vec![short.clone(), step(200.0, 6.0, held), step(210.0, 3.0, missed)]));
-    // In another search, that level says nothing of this one.
+    // In another search, that level says nothing about this one.
     let other = StepRecord { search: 2, ..step(200.0, 6.0, held) };
     assert!(is_bound(vec![short.clone(), other.clone()]));
     // Nor do two honest searches owe anything to the third.
@@ -154,7 +154,7 @@ fn connections_have_the_rate_of_the_run_that_confirmed_them() {
     let mut it = max(Searched::Connections, vec![short, failed, confirmed.clone()]);
     it.conclude(&walk, Ended::Found);
     assert_eq!((it.sustained_per_s, it.connections), (Some(900.0), Some(level)));
-    // Searches that find the same number have each a rate of their own.
+    // Searches that find the same number each have their own rate.
     let steps = [(1, 900.0), (2, 700.0), (3, 800.0)];
     let steps = steps.map(|(search, per_s)| StepRecord { search, per_s, ..confirmed.clone() });
     let mut it = max(Searched::Connections, steps.to_vec());

@@ -1,19 +1,19 @@
-//! The way of a search: doubling until a level is missed, then halving the bracket on a log scale,
-//! then a longer run of the winner; and that several times.
+//! The course of a search: doubling until a level is missed, then halving the bracket on a log
+//! scale, then a longer run of the winner; and all that several times.
 
 use crate::generate::{Stream, mix, unit};
 use serde::{Deserialize, Serialize};
 
-/// The ratio of two levels between which nothing is tried any more.
+/// Nothing is tried between two levels whose ratio is no more than this.
 const PRECISION: f64 = 1.05;
 /// How much longer an undecided step may become.
 const LONGER: u32 = 4;
-/// How many times as long the winner is tried for, at least.
+/// The winner is tried for at least this many times as long.
 const CONFIRMS: u32 = 3;
-/// How many lengths a step may have, unless it is that of a winner.
+/// The most lengths a step may have, unless it is a winner's.
 const MOST_LENGTHS: u32 = 40;
-/// A miss after which so many steps held and none was missed may have been that of a server that
-/// was not warm yet: it is tried again.
+/// A miss that was followed by this many steps that held, and by no other miss, may have been that
+/// of a server that was not warm yet: its level is tried again.
 const HELD_SINCE: u32 = 2;
 /// More steps than any search needs.
 const MOST_STEPS: u32 = 50;
@@ -39,7 +39,7 @@ pub struct Within {
     pub to: f64,
     /// How often the search is repeated.
     pub searches: u32,
-    /// The seed of where repetitions begin.
+    /// The seed for where repetitions begin.
     pub seed: u64,
 }
 
@@ -62,7 +62,7 @@ struct Miss {
     level: f64,
     /// How many steps of the search have held since.
     held_since: u32,
-    /// It is believed: it was tried for longer.
+    /// Whether it is believed, because the level was tried for longer.
     sure: bool,
 }
 
@@ -78,14 +78,14 @@ pub struct Walk {
     missed: Vec<Miss>,
     factor: f64,
     steps: u32,
-    /// How many lengths a step at level 1 takes to have answers enough to tell anything; higher
-    /// levels have as many sooner.
+    /// How many lengths a step at level 1 needs for enough answers to tell anything; higher levels
+    /// have them sooner.
     takes: f64,
     ask: Ask,
 }
 
 impl Walk {
-    /// Before the first step.
+    /// A walk before its first step.
     pub fn new(within: Within) -> Self {
         let ask = Ask { search: 1, level: 0.0, lengths: 1, confirms: false };
         let mut walk = Self {
@@ -114,8 +114,8 @@ impl Walk {
         &self.found
     }
 
-    /// Takes what the present step came to, and how many times as long it has to be for answers
-    /// enough to tell anything (0: it does not depend on that).
+    /// Takes the outcome of the current step, and how many times as long it has to be for enough
+    /// answers to tell anything (0: it does not depend on that).
     pub fn tell(&mut self, outcome: Outcome, takes: f64) {
         let Ask { level, lengths, confirms, .. } = self.ask;
         self.steps += 1;
@@ -133,7 +133,7 @@ impl Walk {
                 self.missed.iter_mut().for_each(|miss| miss.held_since += 1);
                 self.held.push((level, lengths));
             }
-            // What cannot be shown to hold in so long a time is not promised.
+            // A level that cannot be shown to hold in that time is not promised.
             Outcome::Missed | Outcome::Undecided => {
                 self.missed.retain(|miss| miss.level > level);
                 let sure = confirms || outcome == Outcome::Undecided;
@@ -290,7 +290,7 @@ mod tests {
         assert!(steps <= 60 && walk.found().is_empty(), "{steps}");
     }
 
-    /// What is asked for if each step comes to that, up to so many steps.
+    /// The steps that are asked for if each comes to this outcome, up to this many steps.
     fn asked(within: Within, outcomes: &[Outcome]) -> Vec<(u64, u32, bool)> {
         let mut walk = Walk::new(within);
         let mut asked = Vec::new();
@@ -309,7 +309,7 @@ mod tests {
         let open = asked(WITHIN, &[Undecided, Undecided, Undecided]);
         let steps = [(100, 1, false), (100, 2, false), (100, 4, false), (50, 1, false)];
         assert_eq!(open, steps);
-        // It takes half as long again as the step that it has won by, and three lengths at least.
+        // The winner takes half as long again as the step it won by, and at least three lengths.
         let close = Within { from: 100.0, to: 100.0, ..WITHIN };
         let short = asked(close, &[Held, Undecided, Undecided]);
         let steps = [(100, 1, false), (100, 3, true), (100, 6, true), (50, 1, false)];
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(cold.last(), Some(&(100, 1, false)), "{cold:?}");
         let again = asked(close, &[&outcomes[..], &[Missed]].concat());
         assert_eq!(again.last(), Some(&(96, 3, true)), "{again:?}");
-        // What stayed undecided was tried for long already.
+        // A level that stayed undecided was tried for long enough already.
         let open = [&[Undecided; 3][..], &outcomes[1..]].concat();
         assert_eq!(asked(close, &open).last(), Some(&(96, 3, true)));
         let held = asked(close, &[&outcomes[..], &[Held]].concat());
@@ -410,7 +410,7 @@ mod tests {
                 takes,
             );
         }
-        // After the first step it is known beforehand.
+        // After the first step, the length is known beforehand.
         assert_eq!(asked[..4], [(100, 1), (100, 3), (50, 5), (25, 10)]);
         assert!(asked[4..].iter().all(|(level, lengths)| lengths * level >= 246), "{asked:?}");
         assert_eq!(asked.last(), Some(&(30, 27)), "the winner, three times as long");

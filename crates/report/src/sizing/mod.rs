@@ -10,12 +10,12 @@ use crate::generate::{Stream, mix};
 use crate::plan::Threshold;
 use crate::statistics::Usl;
 
-/// A law that misses what was measured by more than this is none. A search itself is off by up to
-/// 5 %.
+/// If a law misses the measurements by more than this, it does not apply. A search itself is off by
+/// up to 5 %.
 const POOR: f64 = 0.10;
-/// An answer so many times as large as the largest size measured is a guess.
+/// An answer more than this many times as large as the largest size measured is a guess.
 const FAR: f64 = 2.0;
-/// How often the searches are drawn from, for the range of the answer.
+/// How many times the searches are drawn from, for the range of the answer.
 const DRAWS: u64 = 1_000;
 
 /// What is asked.
@@ -27,14 +27,14 @@ pub struct Asked {
     pub spare: u64,
     /// What the sizes count.
     pub unit: Unit,
-    /// What the server must keep to, as in the searches.
+    /// The limits that the server must meet, as in the searches.
     pub slo: Vec<Threshold>,
 }
 
-/// Works out how many of them `asked` takes; `measured` has a search or more.
+/// Works out how many nodes or shards `asked` takes; `measured` has at least one search.
 ///
 /// # Errors
-/// If what was measured is no rate at all.
+/// If what was measured is not a rate at all.
 pub fn size(asked: &Asked, mut measured: Vec<Measured>) -> Result<Sizing, &'static str> {
     measured.sort_by_key(|it| it.size);
     let medians: Vec<_> = measured.iter().map(|it| (it.size as f64, it.sustained_per_s)).collect();
@@ -49,14 +49,14 @@ pub fn size(asked: &Asked, mut measured: Vec<Measured>) -> Result<Sizing, &'stat
     let verdict = match carry {
         _ if poor => Verdict::PoorFit,
         Some(carry) if carries(&law, carry + asked.spare, asked.rate_per_s) => Verdict::Enough,
-        // With those to spare it may be beyond the peak, where more carry less.
+        // With the spare ones it may be beyond the peak, where more of them carry less.
         _ => Verdict::TooMuch,
     };
     let carry = carry.filter(|_| verdict == Verdict::Enough);
     let largest = measured.last().map_or(1, |it| it.size);
     let steps = carry.map_or_else(Vec::new, |carry| steps(&law, carry, asked.spare));
     let range = carry.and_then(|_| range(asked, &measured));
-    // The size that the answer is about: where there is none, it is the peak.
+    // The size that the answer is about: if there is none, the peak.
     let decides = match verdict {
         Verdict::Enough => carry.map(|carry| (carry + asked.spare) as f64),
         Verdict::TooMuch => law.peak(),
@@ -113,9 +113,9 @@ fn steps(law: &Usl, carry: u64, spare: u64) -> Vec<Step> {
     sizes.into_iter().map(step).collect()
 }
 
-/// Between which answers nineteen of twenty lie if each search of each size had been the only one:
-/// from the least to the greatest, `None` if some of them have no answer. None at all where there
-/// was but one search of each size.
+/// The range that holds nineteen of twenty answers if each search of each size had been the only
+/// one: from the least to the greatest, `None` if some draws have no answer. There is no range
+/// where each size has only one search.
 fn range(asked: &Asked, measured: &[Measured]) -> Option<(u64, Option<u64>)> {
     if measured.iter().all(|it| it.found_per_s.len() < 2) {
         return None;

@@ -22,15 +22,15 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// So many are enough.
+    /// There is a number that is enough.
     Enough,
-    /// However many there are, they do not carry the rate with some to spare.
+    /// However many there are, they do not carry the rate with the spare ones.
     TooMuch,
     /// What was measured follows no law.
     PoorFit,
 }
 
-/// By which law the rate grows.
+/// The law by which the rate grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LawName {
@@ -45,7 +45,7 @@ pub enum LawName {
 /// How the rate grows with the size N: λ N / (1 + σ (N − 1) + κ N (N − 1)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Law {
-    /// Which one.
+    /// Which law it is.
     pub name: LawName,
     /// λ: documents per second of size 1.
     pub single_per_s: f64,
@@ -57,7 +57,7 @@ pub struct Law {
     pub peak: Option<f64>,
     /// The rate at the better whole size next to it, in documents per second.
     pub most_per_s: Option<f64>,
-    /// Whether there are more sizes than the law has parts, so that it could have missed them.
+    /// Whether there are more sizes than the law has parameters, so that it could have missed them.
     pub checked: bool,
 }
 
@@ -66,8 +66,7 @@ pub struct Law {
 pub struct Measured {
     /// Nodes or shards.
     pub size: u64,
-    /// What was sustained, in documents per second: the median of all searches, as `max`
-    /// has it.
+    /// What was sustained, in documents per second: the median of all searches, as in `max`.
     pub sustained_per_s: f64,
     /// What each search found.
     pub found_per_s: Vec<f64>,
@@ -99,19 +98,19 @@ pub struct Sizing {
     pub command: String,
     /// What is asked for, in documents per second.
     pub rate_per_s: f64,
-    /// What the server must keep to meanwhile.
+    /// The limits that the server must meet meanwhile.
     pub slo: Vec<Threshold>,
     /// What the sizes count.
     pub unit: Unit,
-    /// How many of the needed may be lost.
+    /// How many of those needed may be lost.
     pub spare: u64,
     /// Whether there is an answer.
     pub verdict: Verdict,
     /// How many are needed, with the spare ones.
     pub needed: Option<u64>,
-    /// The least that nineteen of twenty draws from the searches ask for.
+    /// The lower end of the answers of nineteen of twenty draws from the searches.
     pub low: Option<u64>,
-    /// The most; `None` beside a `low`: some draws have no answer.
+    /// The upper end; `None` beside a `low`: some draws have no answer.
     pub high: Option<u64>,
     /// The answer, or the peak if there is none, is more than twice the largest size measured.
     pub extrapolated: bool,
@@ -134,7 +133,7 @@ impl Law {
 }
 
 impl LawName {
-    /// How many sizes determine it.
+    /// How many sizes it takes to determine it.
     pub(super) const fn parts(self) -> usize {
         match self {
             Self::Linear => 1,
@@ -157,7 +156,7 @@ impl Unit {
 }
 
 impl Measured {
-    /// Of a search over `size` nodes or shards.
+    /// A search over `size` nodes or shards.
     pub fn new(size: u64, found_per_s: Vec<f64>, from: String) -> Self {
         let sustained_per_s = middle_rate(&found_per_s).unwrap_or_default();
         Self { size, sustained_per_s, found_per_s, from, ..Self::default() }

@@ -63,7 +63,7 @@ impl Noise {
         (freedom > 0).then(|| Self { variance: sum / freedom as f64, freedom })
     }
 
-    /// Whether all pairs differ by no more than this; not if there are none.
+    /// Whether no pair differs by more than this explains; false if there are none.
     fn explains(&self, pairs: &[(&[f64], &[f64])]) -> bool {
         let most = t_quantile(ALARMS / pairs.len().max(1) as f64, self.freedom as f64);
         let near = |(one, other): &(&[f64], &[f64])| {
@@ -116,7 +116,7 @@ mod tests {
     fn a_setting_that_changes_nothing_is_told_from_one_that_does() {
         assert_eq!(without_effect(&sweep([100.0, 200.0], 0.02, 3)), ["auth"]);
         assert_eq!(without_effect(&sweep([100.0, 101.0], 0.02, 3)), ["batch", "auth"]);
-        // What is never measured twice has no noise to compare with.
+        // Nothing was measured twice, so there is no noise to compare with.
         assert!(without_effect(&sweep([100.0, 101.0], 0.02, 1)).is_empty());
     }
 

@@ -102,16 +102,16 @@ pub struct CurvePoint {
     pub documents: u64,
     /// When, in seconds from the stage's start.
     pub at_s: f64,
-    /// Documents per second since the point before.
+    /// Documents per second since the previous point.
     pub per_s: f64,
     /// The size of the database's files, if the server reports it: interpolated between readings.
     pub file_bytes: Option<f64>,
     /// The size of live data in them.
     pub active_bytes: Option<f64>,
-    /// The last, incomplete window.
+    /// Whether it is the last, incomplete window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// The server was away since the point before.
+    /// Whether the server was away since the previous point.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
 }
@@ -120,7 +120,7 @@ impl SweepRecord {
     /// The most cells of a sweep.
     pub const MOST_CELLS: usize = 10_000;
 
-    /// Refuses what no sweep has, as in a file that somebody changed.
+    /// Refuses what no sweep can have, as in a file that somebody changed.
     ///
     /// # Errors
     /// What that is.

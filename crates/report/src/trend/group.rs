@@ -38,7 +38,7 @@ fn group(mut points: Vec<Point>) -> Group {
 }
 
 fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[Run]) -> Series {
-    // Runs without a value are no part of the search.
+    // Runs without a value have no part in the search.
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
     let numbers: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -167,7 +167,7 @@ mod tests {
         assert!((stepped - steady).abs() < 0.003, "{stepped}");
         let unsteady = told(&group(&values(100.0, 1.2), 12, 99)).unwrap();
         assert!(unsteady > 3.0 * steady, "one run that is off is variation: {unsteady}");
-        // Five runs are too few to find a change in, but the server is another one.
+        // Five runs are too few to find a change in, but the server is a different one.
         let few = values(60.0, 1.0)[3..8].to_vec();
         assert!(told(&group(&few, 5, 99)).unwrap() > 0.1);
         assert!(told(&group(&few, 5, 3)).unwrap() < 0.03);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The fewest runs in which a change can be found.
 pub const LEAST_RUNS: usize = 2 * LEAST_AT_LEVEL;
 
-/// The fewest runs that tell how much they vary.
+/// The fewest runs that show how much runs vary.
 pub const LEAST_TO_VARY: usize = 4;
 
 /// Runs in the order of time, by plan.
@@ -24,19 +24,19 @@ pub const LEAST_TO_VARY: usize = 4;
 pub struct Trend {
     /// The runs of each plan; the one that ran last comes first.
     pub groups: Vec<Group>,
-    /// What is not part of any.
+    /// The runs that belong to no group.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
 }
 
-/// Runs of one plan: all that they may differ in is the seed, the label and what makes them fail.
+/// Runs of one plan: they may differ only in the seed, the label and what makes them fail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// The command line of the last run, without passwords.
     pub command: String,
     /// The runs, in the order of their start.
     pub runs: Vec<Run>,
-    /// Where something beside the plan changed.
+    /// Where something other than the plan changed.
     pub marks: Vec<Mark>,
     /// What was measured, by quantity.
     pub series: Vec<Series>,
@@ -60,7 +60,7 @@ pub struct Run {
     pub springload: String,
 }
 
-/// Something other than the plan that is not as in the run before.
+/// Something other than the plan that differs from the run before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The place of the first run with it, from 0.
@@ -139,9 +139,9 @@ impl Trend {
 }
 
 impl Group {
-    /// How much a run varies, as the standard deviation of the logarithms, for each quantity of
-    /// which that can be told. Where its level changed, or the server, the machine or springload,
-    /// is no part of it.
+    /// How much runs vary, as the standard deviation of the logarithms, for each quantity where
+    /// that can be told. Changes of its level, the server, the machine or springload do not count
+    /// as variation.
     pub fn variations(&self) -> Vec<(Quantity, f64)> {
         let one = |series: &Series| Some((series.metric, self.variation(series)?));
         self.series.iter().filter_map(one).collect()

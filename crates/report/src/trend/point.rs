@@ -7,11 +7,11 @@ use crate::record::RunRecord;
 /// One run in a trend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What is told of the run.
+    /// What is shown of the run.
     pub run: Run,
     /// Its command line.
     pub(super) command: String,
-    /// What is the same in all runs that it can be compared with.
+    /// What it has in common with all runs that it can be compared with.
     pub(super) key: String,
     /// What was measured, in the order in which it is shown.
     pub values: Vec<(Quantity, Option<f64>)>,
@@ -23,8 +23,8 @@ impl Point {
         self.key == key(plan)
     }
 
-    /// What a trend keeps of `record`, called `name`: the quantities `wanted`, or if there are none
-    /// throughput, median, 99th percentile and failed share of each kind of operation.
+    /// What a trend keeps of `record`, called `name`: the quantities `wanted` or, if there are
+    /// none, throughput, median, 99th percentile and failed share of each kind of operation.
     ///
     /// # Errors
     /// Why the run has no place in a trend.

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
-/// What to print of each exchange.
+/// How much of each exchange to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Detail {
     /// The request, and the head of the answer.
@@ -17,7 +17,7 @@ pub(super) struct Detail {
     pub(super) full_url: bool,
 }
 
-/// Prints exchanges on a thread of its own.
+/// Prints exchanges on its own thread.
 pub(super) struct Transcript {
     watcher: Option<Watcher>,
     printer: JoinHandle<()>,
@@ -36,7 +36,7 @@ impl Transcript {
         Ok(Self { watcher, printer })
     }
 
-    /// The sender for exchanges. There is one; later calls return `None`.
+    /// The sender for exchanges. There is only one; later calls return `None`.
     pub(super) const fn watcher(&mut self) -> Option<Watcher> {
         self.watcher.take()
     }
@@ -71,7 +71,7 @@ fn line(exchange: &Exchange, full_url: bool) -> String {
         Err(failure) => failure.to_string(),
     };
     let seconds = *response_ns as f64 / 1e9;
-    // As siege 4.0.7 does; why it treats methods differently is not known.
+    // As siege 4.0.7 does; it is not clear why it treats methods differently.
     let is_whole = full_url || !matches!(method.as_str(), "GET" | "HEAD");
     let origin = if is_whole { origin } else { "" };
     format!(

@@ -53,9 +53,9 @@ pub(super) struct Asked {
     pub(super) properties: Properties,
     /// Notes for the user that are not mistakes.
     pub(super) notes: Vec<String>,
-    /// What is shown of operations.
+    /// How operations are shown.
     pub(super) shown: Shown,
-    /// The workload has no load phase, and that is what is asked for.
+    /// Whether the load phase of a workload without one is asked for.
     pub(super) loads_nothing: bool,
 }
 
@@ -281,7 +281,8 @@ impl Asked {
         read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
     }
 
-    /// How many records of the load phase are sent together: as asked for, or as fit in a buffer.
+    /// How many records of the load phase are sent together: as many as were asked for, or as fit
+    /// in a buffer.
     fn batch(
         &mut self,
         asked: f64,
@@ -355,7 +356,7 @@ impl Asked {
         }
     }
 
-    /// Refuses a target below 0.
+    /// Whether the target is below 0, which means no target rate.
     fn unthrottled(&self) -> bool {
         let target = self.properties.get("target").and_then(|text| text.parse::<f64>().ok());
         target.is_some_and(|target| target < 0.0)
@@ -402,7 +403,7 @@ impl Asked {
         }
     }
 
-    /// Notes each property once that is unknown, or of another binding.
+    /// Notes each property, once, that is unknown or belongs to another binding.
     fn note_unknown(&mut self, binding: &Binding) {
         if binding.takes_any_class() {
             return;
@@ -419,7 +420,7 @@ impl Asked {
         let known = lists.concat();
         for (name, _) in self.properties.iter().filter(|(name, _)| !known.contains(name)) {
             let near = || known.iter().find(|it| strsim::damerau_levenshtein(it, name) <= 1);
-            // As in `thread`, which a guide has.
+            // As in `thread`, which appears in a guide.
             let begun = || known.iter().find(|it| name.len() > 3 && it.starts_with(name));
             let why = match (Binding::reading(name), near().or_else(begun)) {
                 (Some(other), _) => format!("a property of the binding {}", other.names[0]),
@@ -478,7 +479,7 @@ fn seed_of(class: &Class) -> u64 {
     if matches!(class, Class::Series(_)) { DEFAULT_SEED } else { drawn_seed() }
 }
 
-/// Refuses what is no whole number from 1 on.
+/// Refuses anything but a whole number from 1 up.
 fn not_whole(name: &str, value: f64, most: f64) -> Option<Invalid> {
     (value < 1.0 || value > most || value.fract() > 0.0).then(|| {
         let cure = format!("give a whole number from 1 to {most}");

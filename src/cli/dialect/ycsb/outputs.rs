@@ -21,7 +21,7 @@ pub(super) struct Outputs {
     stages: Vec<StagePlan>,
     connections: usize,
     status: Option<Status>,
-    /// Stages whose last status line was printed.
+    /// How many stages have had their last status line printed.
     ended: usize,
     /// The file for rows of `raw`; `None`: stdout.
     raw: Option<File>,

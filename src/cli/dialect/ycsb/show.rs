@@ -69,7 +69,7 @@ pub(super) fn echo(shown: Shown, uniques: Option<Arc<Uniques>>) -> Option<Echo> 
     }))
 }
 
-/// One operation, on a line of its own.
+/// One operation, on its own line.
 fn operation(line: &[u8]) {
     let mut out = std::io::stdout().lock();
     // A reader that goes away is not an error.

@@ -68,7 +68,7 @@ fn file_in(entry: &Path, site: &SiteFile) -> Option<PathBuf> {
     }
     let itself = entry.file_name() == Some(OsStr::new(site.name));
     let path = if itself { entry.to_owned() } else { entry.join(site.name) };
-    // Whatever it is: a file that cannot be read is a mistake, not a file that is missing.
+    // Any kind of file counts: one that cannot be read is a mistake, not a missing file.
     path.symlink_metadata().is_ok().then_some(path)
 }
 

@@ -47,7 +47,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     // Title, place, gauge, table, errors, keys, and the gaps between them.
     let rest = 3 + kinds + ERROR_LINES + 1 + 3 * gap;
     let curve = (area.height.saturating_sub(rest) / 3).clamp(1, CURVE_LINES_MAX);
-    // A tall curve has a gap of its own.
+    // A tall curve has its own gap.
     let above = if curve > 2 { 0 } else { gap };
     let [title, place, gauge, _, curves, _, table, _, errors, _, keys] =
         area.layout(&Layout::vertical([

@@ -1,5 +1,5 @@
-//! The keys of the live view, read on a thread of their own so that they always work: a raw
-//! terminal sends no signal for Ctrl-C.
+//! The keys of the live view, read on their own thread so that they always work: a raw terminal
+//! sends no signal for Ctrl-C.
 
 use super::open::is_open;
 use crate::cli::pipeline::ending::Ending;

@@ -21,7 +21,7 @@ use screen::Screen;
 use std::io;
 use std::sync::Arc;
 
-/// A run that is shorter is shown only as a report.
+/// Shorter runs are shown only as a report.
 const OPENS_AFTER_NS: Nanos = SECOND_NS;
 /// The least time between two pictures: five a second.
 const DRAWS_EVERY_NS: Nanos = SECOND_NS / 5;
@@ -44,7 +44,7 @@ impl Tui {
         Self { model: Model::default(), look, ending, began, drawn: 0, screen: None }
     }
 
-    /// What is measured, before any of it has been.
+    /// Takes what is going to be measured.
     pub(super) fn run_begins(&mut self, record: &RunRecord) {
         self.model = Model::new(record);
     }
@@ -77,7 +77,7 @@ impl Tui {
         result
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     pub(super) fn close(&mut self) {
         self.screen = None;
     }

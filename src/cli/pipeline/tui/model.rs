@@ -20,7 +20,7 @@ pub(super) struct Model {
     pub(super) progress: Progress,
     /// The stage second by second; `None`: nothing ended in that second.
     pub(super) seconds: Vec<Option<Second>>,
-    /// The run is being stopped early.
+    /// Whether the run is being stopped early.
     pub(super) stopping: bool,
 }
 

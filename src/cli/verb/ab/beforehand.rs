@@ -1,5 +1,5 @@
-//! What saved runs tell before the first pair: how much runs of side A vary, and so how many pairs
-//! it takes.
+//! What saved runs show before the first pair: how much runs of side A vary, and so how many pairs
+//! are needed.
 
 use super::kept;
 use crate::cli::pipeline::folder::RUNS;
@@ -11,13 +11,13 @@ use crate::trend::{LEAST_TO_VARY, Point, Trend};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// More runs say nothing new, and the oldest of them less.
+/// More runs would add nothing new, and the oldest of them least.
 const MOST_RUNS: usize = 20;
 /// More records than this are not read to find them.
 const MOST_READ: usize = 200;
 
-/// What the runs of `plan` that are saved here, and in the comparison's folder, tell of the number
-/// of `pairs`. `None`: they are too few.
+/// What the runs of `plan` that are saved here, and in the comparison's folder, say about the
+/// number of `pairs`. `None`: they are too few.
 pub(super) fn told(
     plan: &Plan,
     folder: Option<&Path>,

@@ -11,7 +11,7 @@ use crate::selftest::null_rate_per_s;
 const LENGTH_NS: Nanos = SECOND_NS;
 
 impl Ready {
-    /// Measures the machine after so many pairs, unless that is known.
+    /// Measures the machine after this many pairs, unless that was done already.
     pub(super) fn measure_machine(&mut self, pairs: usize, ending: &Ending) {
         let known = self.pairs.definition.control_per_s.get(pairs).is_some_and(Option::is_some);
         if known || ending.reason().is_some() {

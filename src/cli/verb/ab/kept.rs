@@ -1,4 +1,4 @@
-//! `ab.json`: what is compared, kept beside the runs, so that the same can go on.
+//! `ab.json`: what is compared, kept beside the runs, so that the same comparison can go on.
 
 use super::KIND;
 use super::side::Side;
@@ -33,13 +33,13 @@ pub(super) struct Definition {
     pub(super) before_b: Option<String>,
     pub(super) pairs: u64,
     pub(super) seed: u64,
-    /// What is compared of them; empty: the usual figures.
+    /// The figures that are compared; empty: the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) metric: Vec<Quantity>,
     /// What the verdict rests on; empty: the figures of all requests together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) gate: Vec<Quantity>,
-    /// Changes of less than this share are the same.
+    /// Changes smaller than this share count as the same.
     #[serde(default = "delta")]
     pub(super) delta: f64,
     /// The rate of the null responder on this machine before each pair, and after the last.
@@ -47,7 +47,7 @@ pub(super) struct Definition {
     pub(super) control_per_s: Vec<Option<f64>>,
 }
 
-/// That of comparisons which do not say.
+/// The delta of comparisons that do not say.
 fn delta() -> f64 {
     Asked::default().delta
 }
@@ -69,7 +69,7 @@ impl Definition {
         }
     }
 
-    /// Whether what `other` asks for goes on with this: it has the same runs.
+    /// Whether `other` continues this comparison: it has the same runs.
     pub(super) fn continues(&self, other: &Self) -> bool {
         let Self { label, metric, gate, delta, control_per_s, .. } = self.clone();
         *self == Self { label, metric, gate, delta, control_per_s, ..other.clone() }
@@ -88,7 +88,7 @@ impl Definition {
     }
 }
 
-/// What was compared in a folder; none: nothing yet.
+/// What was compared in a folder; `None`: nothing yet.
 ///
 /// # Errors
 /// If there is something else.
@@ -126,8 +126,8 @@ pub(super) fn save(folder: &Path, definition: &Definition) -> io::Result<()> {
     files::replace(&folder.join(FILE), text.as_bytes())
 }
 
-/// Whether a record is of side B of a comparison, which may have A's plan and yet another server:
-/// one that a command before its runs has changed.
+/// Whether a record is of side B of a comparison. It may have A's plan and yet a different server,
+/// one that the command before its runs has changed.
 pub(super) fn is_of_b(record: &Path) -> bool {
     let mut around = record.ancestors().skip(2);
     let is_b = around.next().is_some_and(|side| side.file_name().is_some_and(|name| name == "b"));

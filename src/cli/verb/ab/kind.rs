@@ -1,4 +1,4 @@
-//! Comparisons among what is saved: each is made again from the records of its pairs.
+//! Saved comparisons: each is made again from the records of its pairs.
 
 use super::kept::{Definition, SCHEMA_VERSION, parse};
 use super::pairs::Pairs;

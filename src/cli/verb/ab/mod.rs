@@ -1,4 +1,4 @@
-//! `springload ab`: two settings measured by turns, until it is clear which is better.
+//! `springload ab`: two settings measured alternately, until it is clear which is better.
 
 mod beforehand;
 mod control;
@@ -140,9 +140,9 @@ struct Ready {
     folder: PathBuf,
     sides: [Side; 2],
     pairs: Pairs,
-    /// The page could not be written after a pair, which was told.
+    /// Whether the page could not be written after a pair, which was reported.
     unwritten: bool,
-    /// The machine could not be measured, which was told.
+    /// Whether the machine could not be measured, which was reported.
     uncontrolled: bool,
 }
 
@@ -207,7 +207,7 @@ impl Ab {
 }
 
 impl Ab {
-    /// Tells how many pairs it takes, as far as saved runs say.
+    /// Says how many pairs are needed, as far as saved runs show.
     fn tell_beforehand(&self, side: &Side, asked: &Asked) {
         let folder = self.output.as_deref();
         match beforehand::told(&side.plan, folder, &asked.gated, self.pairs) {
@@ -303,8 +303,8 @@ impl Ready {
 }
 
 impl Definition {
-    /// Which side has run `number`, counted from 0: A B B A, or B A A B, again and again. Which is
-    /// first is drawn, so that no habit of the machine favours one.
+    /// Which side has run `number`, counted from 0: A B B A, or B A A B, again and again. Which
+    /// comes first is drawn, so that no habit of the machine favours one.
     fn side(&self, number: u64) -> usize {
         let first = mix(self.seed, 0xAB, 0) & 1;
         ((first + number / 2 + number % 2) % 2) as usize

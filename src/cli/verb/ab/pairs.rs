@@ -1,5 +1,5 @@
-//! The pairs of a comparison that are there, and what they say: while they are measured, and later
-//! from their records.
+//! The pairs of a comparison so far, and what they say: while they are measured, and later from
+//! their records.
 
 use super::kept::Definition;
 use crate::compare::{Asked, Comparison, Control, Progress, Run, compare};
@@ -7,7 +7,7 @@ use crate::record::{RunRecord, Standing};
 use crate::statistics::{ALARMS, levels};
 use std::cell::OnceCell;
 
-/// Fewer pairs are not looked at before the end.
+/// No interim look before this many pairs.
 const LEAST_LOOKED_AT: u64 = 4;
 
 /// What was measured so far.
@@ -22,7 +22,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Before the first run.
+    /// The pairs before the first run.
     pub(super) const fn new(definition: Definition) -> Self {
         let runs = [Vec::new(), Vec::new()];
         Self { definition, runs, drawn: [None, None], levels: OnceCell::new() }
@@ -47,7 +47,7 @@ impl Pairs {
         compare(a, b, &Asked { delta: *delta, alarms, gated: gate.clone() })
     }
 
-    /// The verdict, if there is one after so many pairs.
+    /// The verdict, if there is one after this many pairs.
     pub(super) fn verdict(&self) -> Option<Comparison> {
         let (done, pairs) = (self.count() as u64, self.definition.pairs);
         looks(pairs).contains(&done).then_some(())?;
@@ -55,7 +55,7 @@ impl Pairs {
         (is_clear(&verdict) || done == pairs).then_some(verdict)
     }
 
-    /// The pairs so far, of which none decides.
+    /// The pairs so far, as an interim reading that decides nothing.
     pub(super) fn reading(&self, ended: bool) -> Comparison {
         let of = self.definition.pairs;
         let progress = Progress { pairs: self.count() as u64, of, looks: looks(of), ended };
@@ -69,7 +69,7 @@ impl Pairs {
         self.levels.get_or_init(|| levels_at(&looks))[place]
     }
 
-    /// What the machine did so far.
+    /// How the machine has behaved so far.
     pub(super) fn control(&self) -> Option<Control> {
         Control::of(&self.definition.control_per_s)
     }
@@ -88,7 +88,7 @@ fn looks(pairs: u64) -> Vec<u64> {
     vec![pairs.div_ceil(2), (pairs * 3).div_ceil(4), pairs]
 }
 
-/// The level of each of these looks, of which the last is at the end.
+/// The level of each of these looks; the last one is at the end.
 fn levels_at(looks: &[u64]) -> Vec<f64> {
     let pairs = looks.last().copied().unwrap_or(1);
     let shares: Vec<f64> = looks.iter().map(|done| *done as f64 / pairs as f64).collect();

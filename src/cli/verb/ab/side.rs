@@ -1,5 +1,5 @@
-//! One side: its plan, which is the one `springload run` makes of what both sides share and what
-//! this one has of its own.
+//! One side: its plan, which `springload run` makes of what both sides share and what only this one
+//! has.
 
 use crate::cli::exit::Exit;
 use crate::cli::flags::credentials::{CredentialArgs, Named};
@@ -24,7 +24,7 @@ pub(super) struct Side {
     pub(super) plan: Plan,
     /// The command before each run.
     pub(super) before: Option<String>,
-    /// Who measures it, if not this program.
+    /// The program that measures it, if not this one.
     program: Option<PathBuf>,
     /// What `springload run` is given.
     words: Vec<String>,
@@ -103,7 +103,7 @@ impl Side {
     /// Has another springload measure it.
     ///
     /// # Errors
-    /// If that is not to be found, or would show a password to all who list processes.
+    /// If that cannot be found, or would show a password to everybody who lists processes.
     pub(super) fn measured_by(&mut self, program: &Path) -> Result<(), Invalid> {
         let wrong = |problem, cure| Err(Invalid::new("--against", problem, cure));
         if self.words.iter().any(|word| word.contains(":***@")) {
@@ -140,7 +140,7 @@ impl Side {
     pub(super) fn before(&self) -> Result<(), Exit> {
         let Some(command) = &self.before else { return Ok(()) };
         let flag = format!("--before-{}", self.flag.trim_start_matches('-'));
-        // What it says is no part of the report.
+        // Its output is not part of the report.
         let said = std::io::stderr().as_fd().try_clone_to_owned();
         let said = said.map_or_else(|_| Stdio::null(), Stdio::from);
         let mut shell = Command::new("sh");
@@ -152,8 +152,8 @@ impl Side {
         Err(Exit::Failed)
     }
 
-    /// The record in `file`, if it is a complete one of this side: of a run that says something of
-    /// the server.
+    /// The record in `file`, if it is a complete one of this side, and says something about the
+    /// server.
     pub(super) fn kept(&self, file: &Path) -> Option<RunRecord> {
         let text = files::read_text(file, files::RECORD).ok()?;
         let record = read_json(&text).ok()?;
@@ -164,7 +164,8 @@ impl Side {
     }
 }
 
-/// Whether a run that ended so failed as a whole, which says nothing about which side is better.
+/// Whether a run that ended like this failed as a whole, which says nothing about which side is
+/// better.
 pub(super) const fn says_nothing(exit: Exit) -> bool {
     matches!(exit, Exit::Target | Exit::Failed)
 }

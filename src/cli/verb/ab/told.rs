@@ -1,4 +1,4 @@
-//! What is told of a comparison: how it stands after each pair, and the report at its end.
+//! What the user sees of a comparison: how it stands after each pair, and the report at its end.
 
 use super::{Ab, Ready};
 use crate::cli::exit::Exit;
@@ -11,7 +11,7 @@ use crate::files;
 use crate::report::verdict_words;
 
 impl Ready {
-    /// Tells how it stands after a pair, and has the page say so.
+    /// Prints how it stands after a pair, and updates the page.
     pub(super) fn so_far(&mut self, quiet: bool) {
         let reading = self.pairs.reading(false);
         if !quiet {
@@ -25,7 +25,7 @@ impl Ready {
         }
     }
 
-    /// Tells what there is if it ends before there is a verdict, and how to go on.
+    /// Prints what there is if it ends before there is a verdict, and how to go on.
     pub(super) fn ended_early(&self, quiet: bool) {
         if self.pairs.count() > 0 {
             let reading = self.pairs.reading(true);

@@ -31,7 +31,7 @@ enum Part<'a> {
 
 impl<'a> Command<'a> {
     pub(super) fn new(words: &'a [String], agents: u64, run: &'a str) -> Self {
-        // Its own name may be there or not.
+        // The program's own name may be there or not.
         let words = match words {
             [first, rest @ ..] if first == "springload" => rest,
             all => all,
@@ -81,7 +81,7 @@ impl<'a> Command<'a> {
         Some(Invalid::new("COMMAND", problem, format!("{cure} (see springload {verb} --help)")))
     }
 
-    /// The arguments. Kubernetes replaces `$(NAME)` and makes `$` of `$$`: all other `$` are
+    /// The arguments. Kubernetes replaces `$(NAME)`, and turns `$$` into `$`, so all other `$` are
     /// doubled.
     pub(super) fn args(&self) -> Vec<String> {
         let escaped = |word: &String| {

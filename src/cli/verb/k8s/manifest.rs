@@ -11,7 +11,7 @@ const NOBODY: u32 = 65_532;
 
 /// What both Jobs have in common.
 pub(super) struct Fleet<'a> {
-    /// What the names of both begin with.
+    /// What both names begin with.
     pub(super) name: &'a str,
     pub(super) namespace: Option<&'a str>,
     pub(super) run: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct Fleet<'a> {
     pub(super) secret: &'a str,
     pub(super) cpu: &'a str,
     pub(super) memory: &'a str,
-    /// How long they may take, waiting for a node included.
+    /// How long they may take, including the wait for a node.
     pub(super) deadline_s: u64,
 }
 

@@ -125,7 +125,7 @@ impl Verb for K8s {
 impl K8s {
     fn mistakes(&self, run: &str, name: &str) -> Vec<Invalid> {
         let asked = if self.name.is_some() { "--name" } else { "--run-id" };
-        // The longest that is made of it: NAME-agents-INDEX, a host's name, or NAME-coordinator.
+        // The longest names made from it: NAME-agents-INDEX, a host's name, or NAME-coordinator.
         let index = self.agents.saturating_sub(1).to_string().len();
         let suffix = ("-agents-".len() + index).max("-coordinator".len());
         let least = (self.deadline < SECOND_NS)
@@ -153,7 +153,7 @@ impl K8s {
         all.into_iter().flatten().collect()
     }
 
-    /// Tells what to do with it.
+    /// Says what to do with the manifest.
     fn explain(&self, fleet: &Fleet<'_>, coordinator: bool) {
         let place = self.namespace.as_ref().map_or(String::new(), |it| format!(" -n {it}"));
         let (run, secret) = (fleet.run, fleet.secret);

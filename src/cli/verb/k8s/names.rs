@@ -8,8 +8,8 @@ pub(super) const LABEL: usize = 63;
 /// The longest name of other objects.
 pub(super) const SUBDOMAIN: usize = 253;
 
-/// A name after RFC 1123, of at most `most` characters; with points between its labels if those
-/// of its kind may have some.
+/// A name according to RFC 1123, of at most `most` characters; with dots between its labels, if
+/// names of its kind may have some.
 pub(super) fn name(flag: &str, text: &str, most: usize) -> Option<Invalid> {
     let labels = if most > LABEL { text.split('.').collect() } else { vec![text] };
     let label = |it: &str| {
@@ -37,7 +37,7 @@ pub(super) fn job(flag: &str, text: &str, most: usize) -> Option<Invalid> {
     })
 }
 
-/// The value of a label, which the identity of a run is.
+/// The value of a label, which the ID of a run has to be.
 pub(super) fn run_id(flag: &str, text: &str) -> Option<Invalid> {
     let ends = |c: char| c.is_ascii_alphanumeric();
     let fits = !text.is_empty()

@@ -1,5 +1,5 @@
-//! Manifests as YAML: a value of JSON in block style. Only what manifests need: text is written
-//! so that every reader, of YAML 1.1 or 1.2, takes it for the same text.
+//! Manifests as YAML: a value of JSON in block style. Only what manifests need: text is written so
+//! that every reader, of YAML 1.1 or 1.2, reads it as the same text.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ pub(super) fn documents(all: &[Value]) -> String {
 
 /// A comment of one line.
 pub(super) fn comment(text: &str) -> String {
-    // A line break in it, of which there are several, would end it.
+    // A line break in it, of which there are several kinds, would end it.
     let shown = |c: char| if c.is_alphanumeric() || matches!(c, ' '..='~') { c } else { '?' };
     format!("# {}\n", text.chars().map(shown).collect::<String>())
 }
@@ -56,21 +56,21 @@ fn block(out: &mut String, value: &Value, indent: usize) {
             out.push_str(&text(it));
             out.push('\n');
         }
-        // Numbers, and what is empty, are written as in JSON.
+        // Numbers and empty values are written as in JSON.
         other => {
             let _ = writeln!(out, "{other}");
         }
     }
 }
 
-/// Begins an entry; the first one of an entry of a list stands beside its dash.
+/// Begins an entry; the first one in a list item goes beside its dash.
 fn begin(out: &mut String, indent: usize) {
     if !out.ends_with("- ") {
         out.extend(std::iter::repeat_n(' ', indent));
     }
 }
 
-/// Text as it is if no reader can take it for anything else, and else in quotes.
+/// Text as it is if no reader can take it for anything else, otherwise in quotes.
 fn text(it: &str) -> String {
     // YAML 1.1 reads these as booleans or null, which Kubernetes' reader does, too.
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];

@@ -20,7 +20,7 @@ pub(super) enum MaxFormat {
 
 impl MaxFormat {
     pub(super) fn render(self, max: &MaxRecord) -> Vec<u8> {
-        // What cannot be stored was not read from a file, and is our own.
+        // A record that cannot be stored was not read from a file, and is our own.
         let cleaned = (self != Self::Json).then(|| cleaned(max).ok().flatten()).flatten();
         let max = cleaned.as_ref().unwrap_or(max);
         match self {

@@ -1,4 +1,4 @@
-//! Searches among what is saved.
+//! Saved searches, as lists and reports see them.
 
 use super::format::MaxFormat;
 use super::{SCHEMA_VERSION, parse, read};

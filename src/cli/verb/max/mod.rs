@@ -1,4 +1,4 @@
-//! `springload max`: the most that a server sustains while it keeps to what it must.
+//! `springload max`: the most that a server sustains within its limits.
 
 mod format;
 mod kind;
@@ -41,7 +41,7 @@ use words::{LESS, Words};
 /// The version of the layout of `max.json`.
 const SCHEMA_VERSION: u32 = 1;
 const FILE: &str = KIND.file;
-/// What `--duration` is here.
+/// The help of `--duration`, which means something else here.
 const LENGTH: &str = "Length of the shortest step [default: 3s]";
 /// The flags that are not those of a run.
 const OWN: [&str; 12] = [
@@ -189,7 +189,7 @@ struct Ready {
     steps: Steps,
 }
 
-/// Refuses what no search can be made of.
+/// Refuses settings that do not make a search.
 fn bounded(args: &Max) -> Result<(), Vec<Invalid>> {
     let wrong = |flag, problem: &str, cure: &str| Err(vec![Invalid::new(flag, problem, cure)]);
     if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
@@ -211,7 +211,7 @@ fn bounded(args: &Max) -> Result<(), Vec<Invalid>> {
     Ok(())
 }
 
-/// Checks what can be told before anything is started.
+/// Checks everything that can be checked before anything is started.
 fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     let searched = match args.search {
         What::Rate => Searched::Rate,
@@ -285,7 +285,7 @@ fn measures(plan: &Plan, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
-/// Refuses flags of `springload run` beside another command line, which has its own.
+/// Refuses flags of `springload run` along with another command line, which has its own.
 fn alone(matches: &ArgMatches) -> Result<(), Vec<Invalid>> {
     let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let all = Max::augment_args(Command::new("max"));
@@ -407,7 +407,7 @@ impl Ready {
         if ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted);
         }
-        // What the others did says nothing about this level.
+        // What the remaining agents did says nothing about this level.
         if let Some(lost) = record.lost_words() {
             eprintln!("error: {}", shown(&lost, look::ascii()));
             return Err(Exit::Untrustworthy);
@@ -426,7 +426,7 @@ impl Ready {
         self.walk.tell(outcome, takes);
         self.max.conclude(&self.walk, Ended::Stopped);
         self.save().map_err(failed)?;
-        // Where nothing ever succeeds, no other level would be better.
+        // If nothing ever succeeds, no other level would be better.
         let held = self.max.steps.iter().any(|it| it.outcome == Outcome::Held);
         if !held && Exit::of_record(&record) == Exit::Target {
             let reason = record.result().reason.clone().unwrap_or_default();

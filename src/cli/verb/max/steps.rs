@@ -1,5 +1,5 @@
 //! The steps of a search: plans that `springload run` makes of the same flags, with a level and a
-//! length, or another command line with these.
+//! length, or another command line with these added.
 
 use super::words::Words;
 use crate::cli::verb::sweep::{given, plan_of};
@@ -7,9 +7,9 @@ use crate::plan::{Invalid, Metric, Plan, Threshold, command_line};
 use crate::search::{Ask, Searched, requirement};
 use clap::ArgMatches;
 
-/// How long a step takes, unless the user says so.
+/// How long a step takes, unless the user says otherwise.
 const LENGTH_NS: u64 = 3_000_000_000;
-/// How many errors are too many, unless the user says so.
+/// How many errors are too many, unless the user says otherwise.
 const ERRORS: &str = "err > 1%";
 
 /// What all steps share.
@@ -24,7 +24,7 @@ pub(super) struct Steps {
 pub(super) enum Way {
     /// This program, as `springload run` does.
     Run(Plans),
-    /// A verb of its own.
+    /// Another verb.
     Other(Words),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Plans {
 }
 
 impl Steps {
-    /// Steps of such a length that must keep to `slo`.
+    /// Steps of this length that must meet `slo`.
     pub(super) fn new(
         way: Way,
         matches: &ArgMatches,
@@ -67,8 +67,8 @@ impl Steps {
     }
 }
 
-/// What makes a step miss: the opposite of `slo`, and too many errors, unless it says itself how
-/// many of all operations may fail.
+/// What makes a step miss: the opposite of `slo`, and too many errors, unless `slo` itself limits
+/// how many of all operations may fail.
 fn thresholds(slo: &[Threshold]) -> Vec<Threshold> {
     let mut thresholds: Vec<Threshold> = slo.iter().copied().map(requirement).collect();
     let errors = |it: &Threshold| it.kind.is_none() && matches!(it.metric, Metric::ERRORS);
@@ -116,7 +116,7 @@ impl Plans {
         command_line(["springload", "run"].into_iter().chain(words))
     }
 
-    /// The plan of a step of such a length.
+    /// The plan of a step of this length.
     pub(super) fn plan(&self, ask: Ask, length_s: f64) -> Result<Plan, Vec<Invalid>> {
         let level = match self.searched {
             Searched::Rate => format!("--rate={}", ask.level),
@@ -141,7 +141,7 @@ mod tests {
         };
         assert_eq!(of("p99 < 20ms"), ["all.p99 >= 20ms", "all.err > 1%"]);
         assert_eq!(of("err < 5%"), ["all.err >= 5%"]);
-        // Of some of them it says nothing about the others.
+        // A limit on some of them says nothing about the others.
         assert_eq!(of("timeout < 1%"), ["all.timeout >= 1%", "all.err > 1%"]);
         assert_eq!(of("read.err < 1%"), ["read.err >= 1%", "all.err > 1%"]);
     }

@@ -1,4 +1,4 @@
-//! Steps of which another verb is in charge: `-- http -f urls.txt`. Each is this program once more,
+//! Steps that another verb carries out: `-- http -f urls.txt`. Each runs this program once more,
 //! with these words, a level and a length.
 
 use crate::cli::exit::Exit;
@@ -21,7 +21,7 @@ struct Searchable {
     length: &'static [&'static str],
     /// What else does not go together with a search, and why.
     refused: &'static [(&'static [&'static str], &'static str)],
-    /// What makes it a step.
+    /// The words that make it a step.
     step: fn(Searched, f64, f64) -> Vec<String>,
 }
 
@@ -38,7 +38,7 @@ const RUN: Searchable = Searchable {
     step: native,
 };
 
-/// All that can be searched.
+/// All command lines that can be searched with.
 const SEARCHABLE: [Searchable; 4] = [
     RUN,
     Searchable { begins: &["http"], ..RUN },
@@ -59,10 +59,10 @@ const SEARCHABLE: [Searchable; 4] = [
     },
 ];
 
-/// Why no step goes on without an agent.
+/// Why a step cannot go on without an agent.
 pub(super) const LESS: &str = "would try less than the level";
 
-/// What belongs before the words, or to no step, in any verb.
+/// Flags of any verb that belong before the words, or to no step.
 const OUTSIDE: [(&[&str], &str, &str); 4] = [
     (&["--output", "-o"], "each step has a folder of its own", "give -o before --"),
     (&["--fail-if"], "does not end a search", "give --slo before --"),
@@ -130,7 +130,7 @@ impl Words {
         self.line.iter().cloned().chain(step).collect()
     }
 
-    /// Has a step checked, with all it must keep to.
+    /// Has a step checked, with all of its limits.
     pub(super) fn check(
         &self,
         (ask, length_s): (Ask, f64),
@@ -184,7 +184,7 @@ fn is_given(words: &[String], flag: &str) -> bool {
     })
 }
 
-/// Of springload's own verbs.
+/// The words for springload's own verbs.
 fn native(searched: Searched, level: f64, length_s: f64) -> Vec<String> {
     let flag = match searched {
         Searched::Rate => "--rate",
@@ -194,7 +194,7 @@ fn native(searched: Searched, level: f64, length_s: f64) -> Vec<String> {
     vec![format!("{flag}={level}"), format!("--duration={length}ms")]
 }
 
-/// Of ycsb: no number of operations ends a step, nor does a file's target pace one.
+/// The words for ycsb: no number of operations ends a step, nor does a file's target pace one.
 fn ycsb(searched: Searched, level: f64, length_s: f64) -> Vec<String> {
     let (rate, threads) = match searched {
         Searched::Rate => (level, None),

@@ -15,11 +15,11 @@ use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What the command line names a plan file for: the ids of its positional arguments.
+/// Where the command line may name a plan file: the IDs of positional arguments.
 const POSITIONS: [&str; 2] = ["plan", "target"];
 
-/// Flags of the command line that say what a key of the file said, though the two go together:
-/// stages have a length of their own.
+/// Flags of the command line that replace a key of the file, though the two go together: stages
+/// have their own length.
 const REPLACED: [(&str, &str); 1] = [("stages", "duration")];
 
 /// Whether a word that may be a target is the name of a plan file with this extension.
@@ -37,7 +37,7 @@ pub(in crate::cli) fn scenario(
     grammar: &Command,
     arguments: &[OsString],
 ) -> Result<Option<Scenario>, Vec<Invalid>> {
-    // What is missing may be in the file; all else is reported when both have been read.
+    // What is missing may be in the file; everything else is reported when both have been read.
     let lenient = grammar.clone().ignore_errors(true);
     let Ok(matches) = lenient.try_get_matches_from(arguments.iter().skip(1)) else {
         return Ok(None);
@@ -67,7 +67,8 @@ pub(in crate::cli) fn scenario(
     Ok(Some(scenario))
 }
 
-/// Refuses what the file and the command line lack together, if the file is needed for that.
+/// Refuses what the file and the command line together leave out, if only the file makes it
+/// necessary.
 fn combined(
     grammar: &Command,
     arguments: &[OsString],

@@ -16,9 +16,9 @@ use toml::de::{DeTable, DeValue};
 
 /// What is not part of a plan.
 pub(in crate::cli::verb) const NOT_HERE: [&str; 3] = ["help", "version", "dry-run"];
-/// No plan file is larger, in bytes.
+/// The largest plan file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// More slips than this are another word.
+/// With more slips than this, it is another word.
 const MOST_SLIPS: usize = 3;
 const NO_PASSWORD: &str =
     "files are copied and kept; put the password into SPRINGLOAD_PASSWORD or a --password-file";
@@ -235,7 +235,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// What the parser of the command line says of an error.
+/// What the parser of the command line says about an error.
 fn context(error: &clap::Error, kind: ContextKind) -> &str {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text,

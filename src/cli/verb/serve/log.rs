@@ -42,7 +42,7 @@ impl Kept {
         }
     }
 
-    /// Writes what is left; whether all was written.
+    /// Writes what is left; returns whether everything was written.
     pub(super) fn finish(&mut self) -> bool {
         if let Some(Err(error)) = self.log.take().map(|log| log.finish()) {
             let path = self.path.display();

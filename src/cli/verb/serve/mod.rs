@@ -112,7 +112,7 @@ impl Verb for Serve {
             Ok(listeners) => listeners,
             Err(error) => return unheard(error),
         };
-        // Not before: it may be that of the server which listens there.
+        // Not before: the file may belong to the server that is already listening there.
         let mut log = match log::Kept::open(self.log.as_deref()) {
             Ok(log) => log,
             Err(mistake) => return refuse(&[mistake]),

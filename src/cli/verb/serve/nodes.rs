@@ -9,7 +9,7 @@ use std::net::TcpListener;
 /// More nodes than any cluster that somebody tries at home.
 const MOST_NODES: u64 = 64;
 
-/// What one node does from when on, in nanoseconds after the start.
+/// When, in nanoseconds after the start, which node takes on which state.
 pub(super) type Turn = (Nanos, usize, NodeState);
 
 /// Several nodes.
@@ -38,7 +38,7 @@ pub(super) struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// What becomes of the nodes, in the order of time.
+    /// What happens to the nodes, in order of time.
     ///
     /// # Errors
     /// A line that names the flag and the cure.

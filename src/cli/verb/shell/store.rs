@@ -40,7 +40,7 @@ impl Store {
     pub(super) fn open(args: &Shell) -> Result<(Self, String), Trouble> {
         let address = args.target.as_deref().unwrap_or_default();
         let url = Url::parse(&with_scheme(address)).ok();
-        // Over HTTP it says how a database is made.
+        // Over HTTP, the query says how a database is made.
         let makes = |url: &Url| matches!(url.scheme(), "http" | "https") && url.query().is_some();
         if url.as_ref().is_some_and(makes) {
             let cure = "give http://[user:password@]host:port[/database], or basic";

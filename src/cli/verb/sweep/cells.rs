@@ -220,8 +220,8 @@ fn plan(
     })
 }
 
-/// The plan that `springload run` makes of `words`, which `flag` has, for these targets, which are
-/// shown as others. Each run creates a database of its own.
+/// The plan that `springload run` makes of `words`, the value of `flag`, for `targets`; its command
+/// line has `shown` in their place. Each run creates its own database.
 ///
 /// # Errors
 /// Every mistake that was found.

@@ -1,4 +1,4 @@
-//! Sweeps among what is saved.
+//! Saved sweeps, as lists and reports see them.
 
 use super::{SCHEMA_VERSION, SweepFormat, read};
 use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, pill, text_of};

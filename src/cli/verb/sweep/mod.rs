@@ -122,7 +122,7 @@ pub(in crate::cli) enum SweepFormat {
 impl SweepFormat {
     /// The sweep in this format.
     pub(in crate::cli) fn render(self, sweep: &SweepRecord) -> Vec<u8> {
-        // What cannot be stored was not read from a file, and is our own.
+        // A record that cannot be stored was not read from a file, and is our own.
         let cleaned = (self != Self::Json).then(|| cleaned(sweep).ok().flatten()).flatten();
         let sweep = cleaned.as_ref().unwrap_or(sweep);
         match self {

@@ -79,7 +79,7 @@ async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
 }
 
 fn uri(broker: &Broker) -> AMQPUri {
-    // What RabbitMQ has when it is new; good for connections from its own machine alone.
+    // What a new RabbitMQ has; it only works for connections from the same machine.
     let or_guest = |text: &Option<String>| text.clone().unwrap_or_else(|| "guest".to_owned());
     AMQPUri {
         scheme: if broker.secure { AMQPScheme::AMQPS } else { AMQPScheme::AMQP },
@@ -111,7 +111,7 @@ fn insecure(broker: &Broker, error: &io::Error) -> String {
     }
 }
 
-/// Why what was reached is no broker for us.
+/// Why the server that was reached cannot be used as a broker.
 fn unwelcome(broker: &Broker, error: &Error) -> String {
     let told = refusal(error);
     match told {
@@ -136,7 +136,7 @@ fn unwelcome(broker: &Broker, error: &Error) -> String {
     }
 }
 
-/// What the broker said, if it is what ended it: AMQP's number and the broker's text.
+/// The broker's refusal, if that is what ended it: AMQP's number and the broker's text.
 fn refusal(error: &Error) -> Option<(u16, &str)> {
     match error.kind() {
         ErrorKind::ProtocolError(told) => Some((told.get_id(), told.get_message().as_str())),
@@ -150,7 +150,7 @@ pub(super) fn reason(error: &Error) -> String {
         ErrorKind::ProtocolError(told) => told.get_message().to_string(),
         ErrorKind::MissingHeartbeatError => "it has not been heard of for too long".to_owned(),
         ErrorKind::IOError(error) => error.to_string(),
-        // Of malformed bytes the library prints all.
+        // The library prints all of the malformed bytes.
         ErrorKind::ParsingError(_) => "its answer makes no sense".to_owned(),
         _ => error.to_string(),
     }

@@ -19,13 +19,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-/// How often the other side is looked for.
+/// How often to check that the other side is there.
 const PROBE: Duration = Duration::from_secs(1);
-/// Agents that are looked for at once.
+/// How many agents are checked at once.
 const PROBED: usize = 256;
-/// Messages of a coordinator that the broker may have not confirmed.
+/// The most messages of a coordinator that may wait for the broker's confirmation.
 const UNCONFIRMED: usize = 512;
-/// When a message is sent again that the coordinator's queue had no room for.
+/// How soon a message is sent again for which the coordinator's queue had no room.
 const AGAIN: Duration = Duration::from_millis(50);
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -99,7 +99,7 @@ impl Link {
 
     /// Works until either side is gone.
     pub(super) async fn serve(mut self, posted: mpsc::Receiver<Posted>, inbox: Inbox) {
-        // The library closes the queue with its consumer: that must not be before the end.
+        // The library closes the queue with its consumer: that must not happen before the end.
         let mut consumer = self.seat.consumer.clone();
         let end = tokio::select! {
             end = self.send_all(posted, &inbox) => end,
@@ -116,7 +116,7 @@ impl Link {
     /// Tells the other side, and closes the connection.
     async fn leave(&mut self) {
         let bye = async { self.publish(To::All, Vec::new(), BYE).await?.confirm.await };
-        // Whoever does not hear of it will miss us.
+        // Whoever does not hear it will notice that we are gone.
         let _ = tokio::time::timeout(LEAVING, bye).await;
         self.close().await;
     }
@@ -143,7 +143,7 @@ impl Link {
         Ok(Sent { to, confirm: sent.await?, message })
     }
 
-    /// Sends what is posted, in its order, until that ends.
+    /// Sends what is posted, in order, until there is no more.
     async fn send_all(&self, mut posted: mpsc::Receiver<Posted>, inbox: &Inbox) -> End {
         // An agent's message may have to be sent again, before the next one.
         let most = if self.agent.is_some() { 1 } else { UNCONFIRMED };
@@ -183,7 +183,7 @@ impl Link {
         End::Left
     }
 
-    /// Sends nothing, to see whether it is taken.
+    /// Sends an empty message, to see whether it is accepted.
     async fn probe(
         &self,
         last: &mut Option<usize>,
@@ -198,7 +198,7 @@ impl Link {
             let after = last.map_or(Bound::Unbounded, Bound::Excluded);
             heard.range((after, Bound::Unbounded)).take(PROBED).copied().collect()
         };
-        // After the last one, the first one.
+        // After the last agent comes the first one.
         *last = next.last().copied().filter(|_| next.len() == PROBED);
         for agent in next {
             unconfirmed.push_back(self.publish(To::Agent(agent), Vec::new(), "").await?);
@@ -206,7 +206,7 @@ impl Link {
         Ok(())
     }
 
-    /// Deals with what the broker said of the oldest message.
+    /// Deals with what the broker said about the oldest message.
     async fn confirmed(
         &self,
         confirmed: Result<Confirmation, Error>,
@@ -219,7 +219,7 @@ impl Link {
             if self.agent.is_none() {
                 return Err(format!("the broker {} has lost a message", self.broker));
             }
-            // The coordinator is slow. Until it is not, nothing else is sent.
+            // The coordinator is slow. Nothing else is sent until it has caught up.
             tokio::time::sleep(AGAIN).await;
             let again = self.publish(sent.to, sent.message, "").await;
             unconfirmed.push_front(again.map_err(|error| self.lost(&error))?);
@@ -299,7 +299,7 @@ impl Link {
     }
 }
 
-/// What the broker says of the oldest message; never, if there is none.
+/// What the broker says about the oldest message; never, if there is none.
 async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, Error> {
     match unconfirmed.front_mut() {
         Some(sent) => (&mut sent.confirm).await,

@@ -1,4 +1,4 @@
-//! Channels over RabbitMQ, each with a thread and a connection of its own.
+//! Channels over RabbitMQ, each with its own thread and connection.
 //!
 //! A run has these names at the broker, all gone when it ends, however it ends:
 //!
@@ -33,7 +33,7 @@ use std::time::Duration;
 const HEARTBEAT_S: u16 = 2;
 /// Messages that the broker may send ahead of their acknowledgement.
 const AHEAD: u16 = 32;
-/// How often it looks.
+/// How often an agent checks whether the coordinator is there.
 const GLANCE: Duration = Duration::from_millis(250);
 /// The longest ID of a run: the broker's names have at most 255 bytes.
 const LONGEST_ID: usize = 128;
@@ -105,11 +105,11 @@ fn start(
                     let _ = begun_tx.send(Ok(()));
                     link.serve(posted, Inbox(inbox_tx)).await;
                 }
-                // Who waits for this may be gone.
+                // Whoever waits for this may be gone.
                 Err(why) => drop(begun_tx.send(Err(why))),
             }
         });
-        // A search for an address may still be under way.
+        // A name lookup may still be under way.
         runtime.shutdown_background();
     };
     let thread = std::thread::Builder::new().name("springload-broker".to_owned()).spawn(work);
@@ -140,8 +140,8 @@ async fn take_seat(broker: &Broker, names: &Names, agent: Option<usize>) -> Resu
     let connection = connect(broker, &queue).await?;
     let refused = |error: Error| refused(broker, &error, &taken);
     let channel = connection.create_channel().await.map_err(refused)?;
-    // From agents nothing may be dropped; they are told, and try again. What agents do not take is
-    // out of date: they have been stopped.
+    // Nothing from agents may be dropped; they are notified, and try again. What agents do not take
+    // is out of date: they have been stopped.
     let overflow = if agent.is_none() { "reject-publish" } else { "drop-head" };
     // A queue must have room for the largest message.
     let most = i64::try_from(2 * LARGEST).unwrap_or(i64::MAX);
@@ -168,7 +168,7 @@ async fn take_seat(broker: &Broker, names: &Names, agent: Option<usize>) -> Resu
     Ok(Seat { connection, channel, consumer })
 }
 
-/// Declares a queue that is gone with its connection, and that nobody else can use.
+/// Declares a queue that goes away with its connection, and that nobody else can use.
 async fn declare(
     channel: &lapin::Channel,
     name: &str,

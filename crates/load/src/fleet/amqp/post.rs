@@ -1,4 +1,4 @@
-//! What lies between a channel's thread and its users: bounded both ways.
+//! The queues between a channel's thread and its users: bounded both ways.
 
 use crate::fleet::{Arrived, LARGEST, Outbox, To, WAITING};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use tokio::sync::mpsc;
 
 /// How long messages may take to leave when the outbox is dropped.
 const LEAVING: Duration = Duration::from_secs(5);
-/// How often a full inbox is looked at.
+/// How often a full inbox is tried again.
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// What was given to an outbox.
 pub(super) enum Posted {
     /// A message.
     Message(To, Vec<u8>),
-    /// A message of so many bytes, which are too many.
+    /// A message that was too large, with its number of bytes.
     TooLarge(usize),
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Posted {
 pub(super) struct Weight(Arc<AtomicUsize>);
 
 impl Weight {
-    /// Adds a message, unless it would be too much. A message alone never is.
+    /// Adds a message, unless that would be too much. A single message never is.
     fn add(&self, bytes: usize) -> bool {
         let add = |weight: usize| Some(weight + bytes).filter(|sum| *sum <= LARGEST);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()

@@ -35,7 +35,7 @@ impl Reactor for Wires {
     type TcpStream = Wire;
     type Sleep = <Tokio as Reactor>::Sleep;
 
-    // The library is given its one stream, and makes none.
+    // The library is given its one stream, and opens none.
 
     fn register<H: Send + 'static>(
         &self,

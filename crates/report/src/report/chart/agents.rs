@@ -4,15 +4,15 @@ use super::timeline::{Cuts, WIDTHS_S};
 use super::view::{Part, View};
 use super::{Axis, Chart, ChartKind, Map, Scale, rounded};
 
-/// The most rows: of more agents, several share one.
+/// The most rows; beyond that, several agents share one.
 const MOST_ROWS: usize = 200;
-/// The most cells: more only make the page large.
+/// The most cells: more would only make the page large.
 const MOST_CELLS: usize = 30_000;
 /// The most and the fewest columns.
 const COLUMNS: (usize, usize) = (300, 20);
 
-/// One map per run that has agents, unless only one kind of operation is shown: agents do not tell
-/// them apart.
+/// One map per run that has agents, unless only one kind of operation is shown: agents do not
+/// report kinds separately.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let with_agents = view.parts.iter().filter(|part| !part.stage.agents.is_empty());
     with_agents.filter(|_| view.kind.is_none()).map(|part| chart(view, part)).collect()
@@ -50,7 +50,7 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
     }
 }
 
-/// As narrow columns as can be shown for so many rows.
+/// The narrowest columns that can be shown with this many rows.
 fn cuts(end_s: f64, rows: usize) -> Cuts {
     let most = (MOST_CELLS / rows.max(1)).clamp(COLUMNS.1, COLUMNS.0) as f64;
     let end_s = end_s.max(1e-3);

@@ -7,9 +7,8 @@ use crate::record::agent_numbers;
 use crate::report::story::EventKind;
 use std::collections::BTreeMap;
 
-/// The bands of a chart over time: those of the only run that it shows. Where the lines of several
-/// lie over each other, a band would be taken for all of them; what happened to each is told in
-/// words.
+/// The bands of a chart over time, if it shows a single run. Where the lines of several runs
+/// overlap, a band would seem to apply to all of them; what happened to each is said in words.
 pub(super) fn of(view: &View<'_>) -> Vec<Band> {
     match &view.parts[..] {
         [part] if !view.overlay => of_part(part),
@@ -17,7 +16,6 @@ pub(super) fn of(view: &View<'_>) -> Vec<Band> {
     }
 }
 
-/// The bands of one run.
 pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
     let mut bands = Vec::new();
     for event in &part.events {
@@ -42,7 +40,8 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
     bands
 }
 
-/// From when agents were last heard until they were known to be lost, those of one second together.
+/// From when agents were last heard from until they were known to be lost; losses in the same
+/// second are combined.
 fn losses(part: &Part<'_>) -> Vec<Band> {
     let mut losses: BTreeMap<u32, (f64, Vec<usize>)> = BTreeMap::new();
     for agent in part.agents {

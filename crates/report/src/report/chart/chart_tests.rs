@@ -55,7 +55,7 @@ fn what_is_not_a_request_counts_only_for_itself() {
 
 #[test]
 fn the_end_of_a_stage_is_no_second_of_its_own() {
-    // 30 requests in the last 0.2 s are no 150 per second: they count for 1.2 s with the others.
+    // 30 requests in the last 0.2 s are not 150 per second: with the others, they count over 1.2 s.
     let chart = crud(&[run(2.2, &[(0, 100, 0), (1, 90, 0), (2, 30, 0)])], ChartKind::Throughput);
     let found = rates(&chart.lines[0]);
     assert!(found.len() == 2 && found.iter().all(|rate| (rate - 100.0).abs() < 1e-6), "{found:?}");
@@ -110,7 +110,7 @@ fn the_curve_goes_through_the_percentiles_of_the_summary() {
         let at = chart.lines[0].x.iter().position(|it| (it / x - 1.0).abs() < 1e-9).unwrap();
         assert!((chart.lines[0].y[at].unwrap() * 1e3 - us.unwrap()).abs() < 0.02, "{x}");
     }
-    // 12,000 samples earn p99.9 and hardly more.
+    // 12,000 samples are enough for p99.9 and hardly more.
     assert!(*chart.lines[0].x.last().unwrap() <= 1_200.0);
 }
 
@@ -181,7 +181,7 @@ fn silences_are_bands_over_time() {
     }
 }
 
-/// Where lines of several runs lie over each other, a band would be taken for all of them.
+/// Where the lines of several runs overlap, a band would seem to apply to all of them.
 #[test]
 fn bands_are_drawn_only_over_their_own_run() {
     let mut first = run(3.0, &[(0, 100, 0), (2, 300, 0)]);
@@ -257,7 +257,7 @@ fn each_agent_has_a_row_that_ends_where_it_was_lost() {
     let bands: Vec<_> = chart.bands.iter().map(|it| (it.from_s, it.to_s, &*it.text)).collect();
     assert_eq!(bands, [(4.0, 7.0, "agent 1 lost")]);
     assert_eq!(map.rates[2], [[full; 8].as_slice(), &[Some(0.0), full]].concat());
-    // Of one kind of operation agents do not tell, and runs without them have no such chart.
+    // Agents do not report single kinds of operations, and runs without agents have no such chart.
     let stages = stages(&[run, record(&[])], true);
     let agents = |view: &OfKind| {
         view.charts

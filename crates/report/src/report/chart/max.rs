@@ -4,12 +4,12 @@ use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
 use crate::plan::{Comparison, Limit, Metric, Span, Threshold};
 use crate::search::{MaxRecord, Searched, StepRecord};
 
-/// The least ratio of values that are told apart better on a logarithmic scale.
+/// Values whose ratio is at least this are easier to tell apart on a logarithmic scale.
 const CLOSE: f64 = 5.0;
 
 /// All charts of a search; none, if nothing was tried.
 pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
-    // Their times are those of a client that was late.
+    // Steps where the client was the limit have the times of a client that was late.
     let (bound, steps): (Vec<_>, Vec<_>) = max.steps.iter().partition(|it| it.client_bound);
     let steps = longest(steps);
     if steps.is_empty() {
@@ -66,7 +66,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
     charts.filter(|chart| !chart.is_empty()).map(|chart| marked(chart, max).finished()).collect()
 }
 
-/// The longest step at each level, which says most of it, from the lowest on.
+/// The longest step at each level, which says the most about it, from the lowest level up.
 fn longest(mut steps: Vec<&StepRecord>) -> Vec<&StepRecord> {
     steps.sort_by(|one, other| {
         one.level.total_cmp(&other.level).then(one.length_s.total_cmp(&other.length_s))
@@ -81,7 +81,7 @@ fn longest(mut steps: Vec<&StepRecord>) -> Vec<&StepRecord> {
     levels
 }
 
-/// With a line for each limit of what the chart shows, and one where the level is that was found.
+/// Adds a line for each limit on what the chart shows, and one at the level that was found.
 fn marked(mut chart: Chart, max: &MaxRecord) -> Chart {
     let ends = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it), high.max(it)))
@@ -114,7 +114,7 @@ fn marked(mut chart: Chart, max: &MaxRecord) -> Chart {
     chart
 }
 
-/// The most that a figure of such a chart may be, in the chart's unit.
+/// The upper limit on what such a chart shows, in the chart's unit.
 fn limit(kind: ChartKind, slo: &Threshold) -> Option<f64> {
     let at_most = matches!(slo.comparison, Comparison::Below | Comparison::AtMost);
     let limit = match (kind, slo.metric, slo.limit) {
@@ -122,11 +122,11 @@ fn limit(kind: ChartKind, slo: &Threshold) -> Option<f64> {
         (ChartKind::Errors, Metric::ERRORS, Limit::Percent(percent)) => percent,
         _ => return None,
     };
-    // At 0 there is nothing to see on a logarithmic scale.
+    // A logarithmic scale has no 0.
     (at_most && limit > 0.0).then_some(limit)
 }
 
-/// Logarithmic, unless the values are so close together that hardly a mark would be among them.
+/// Logarithmic, unless the values are so close together that hardly a tick would fall among them.
 fn scale(values: impl Iterator<Item = f64> + Clone) -> Scale {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let greatest = values.fold(0.0, f64::max);

@@ -117,7 +117,7 @@ pub(super) struct Band {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
-    /// Nothing succeeded, by the server's fault.
+    /// Nothing succeeded, through the server's fault.
     Outage,
     /// The server answered nothing.
     Silence,
@@ -140,7 +140,6 @@ pub(super) struct Axis {
     pub(super) end: Option<f64>,
 }
 
-/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Scale {
@@ -154,7 +153,6 @@ pub(super) enum Scale {
     Nines,
 }
 
-/// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stroke {
@@ -163,7 +161,6 @@ pub(super) enum Stroke {
     Dot,
 }
 
-/// A line through points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
@@ -175,7 +172,7 @@ pub(super) struct Line {
     pub(super) hidden: bool,
     #[serde(serialize_with = "short")]
     pub(super) x: Vec<f64>,
-    /// A gap without data.
+    /// `None`: a gap in the data.
     #[serde(serialize_with = "short_or_null")]
     pub(super) y: Vec<Option<f64>>,
 }
@@ -193,10 +190,10 @@ pub(super) struct Cells {
     pub(super) counts: Vec<Vec<u64>>,
 }
 
-/// A rate at each pair of two settings' values, which the axes name; or of several rows over time.
+/// A rate for each pair of values of two settings, which the axes name; or several rows over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Map {
-    /// By the value on y, then by that on x; `None`: not measured.
+    /// By the value on y, then by the one on x; `None`: not measured.
     pub(super) rates: Vec<Vec<Option<f64>>>,
     /// The columns' edges, if x is time.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short")]
@@ -206,11 +203,10 @@ pub(super) struct Map {
     pub(super) rows: Vec<String>,
 }
 
-/// Names of lines that say nothing beside the title.
+/// Names of lines that add nothing to the title.
 const PLAIN: [&str; 2] = ["served", "docs/s"];
 
 impl Chart {
-    /// A chart of nothing yet.
     fn new(kind: ChartKind, title: impl Into<String>, (x, y): (Axis, Axis)) -> Self {
         Self {
             kind,
@@ -227,7 +223,7 @@ impl Chart {
         }
     }
 
-    /// The chart with all that follows from its content.
+    /// Fills in everything that follows from the chart's content.
     fn finished(mut self) -> Self {
         let shown = self.lines.iter().filter(|line| !line.hidden).count();
         let plain = |line: &Line| PLAIN.contains(&line.name.as_str());
@@ -250,8 +246,8 @@ impl Chart {
 }
 
 impl Line {
-    /// Whether another line could not be told from it: to within a line's width on a logarithmic
-    /// axis, everywhere.
+    /// Whether another line is indistinguishable from this one: everywhere within a line's width of
+    /// it on a logarithmic axis.
     fn covers(&self, other: &Self) -> bool {
         let near = |(one, other): (&Option<f64>, &Option<f64>)| match (one, other) {
             (Some(one), Some(other)) => (one - other).abs() <= one.abs().max(other.abs()) * SAME,
@@ -262,9 +258,9 @@ impl Line {
     }
 }
 
-/// Values this near are drawn as one, as a share of them.
+/// Values that differ by less than this share are drawn as one.
 const SAME: f64 = 0.03;
-/// What is said where service times were left out for that.
+/// The note where service times were left out for that reason.
 const SERVICE_LEFT_OUT: &str = " Service times are the same to within 3 %, and left out.";
 
 impl Axis {
@@ -291,7 +287,7 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     let end_s = ends.map(|stretch| stretch.span_s.1).fold(0.0, f64::max);
     for chart in charts.iter_mut().filter(|chart| chart.x.scale == Scale::Time) {
         chart.x.end = Some(rounded(end_s));
-        // A chart of one run among several has its own.
+        // The chart of one run among several has its own bands.
         if chart.bands.is_empty() {
             chart.bands.clone_from(&bands);
         }

@@ -16,8 +16,8 @@ pub(super) const ROWS_PER_DECADE: f64 = 12.0;
 /// The percentiles that are shown over time.
 pub(super) const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
-/// Whether operations of a kind belong to a view: of that kind, or of all requests, each counted
-/// once.
+/// Whether operations of a kind belong to a view: of that kind or, without one, of all requests,
+/// each counted once.
 pub(super) fn covers(view: Option<OpKind>, kind: OpKind) -> bool {
     view.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
 }
@@ -120,7 +120,8 @@ impl Timeline {
         Self { stretches, rungs: climbers.into_iter().map(|climber| climber.rung).collect() }
     }
 
-    /// The narrowest intervals of which at least half have the percentile; `None`: no width does.
+    /// The narrowest width at which at least half of the intervals have the percentile; `None`:
+    /// there is none.
     pub(super) fn rung(&self, percentile: usize, time: usize) -> Option<&Rung> {
         self.rungs.iter().find(|rung| {
             let told = rung.points.iter().filter(|(_, t)| t[time][percentile].is_some()).count();
@@ -155,8 +156,8 @@ impl Stretch {
     }
 }
 
-/// Merges the seconds of one interval after the other and keeps only percentiles: the histograms
-/// of all intervals would take too much memory.
+/// Merges seconds, interval by interval, and keeps only the percentiles: the histograms of all
+/// intervals would take too much memory.
 struct Climber {
     cuts: Cuts,
     now: usize,

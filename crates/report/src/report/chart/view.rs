@@ -87,7 +87,7 @@ pub(in crate::report) struct Stage {
     pub(in crate::report) name: String,
     /// The name that people read.
     pub(in crate::report) title: String,
-    /// Its numbers count.
+    /// Whether its numbers count.
     #[serde(skip)]
     pub(in crate::report) measured: bool,
     pub(in crate::report) views: Vec<OfKind>,
@@ -100,7 +100,7 @@ pub(in crate::report) struct OfKind {
     pub(in crate::report) charts: Vec<Chart>,
 }
 
-/// The charts of every stage of the runs; `every_kind`: also of each kind of operation.
+/// The charts of every stage of the runs; with `every_kind`, also those of each kind of operation.
 pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Stage> {
     let measured = |name: &str| {
         let stages = runs.iter().flat_map(|run| &run.stages).filter(|stage| stage.name == name);
@@ -128,7 +128,7 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
             names.push((found.purpose(), found.name.clone()));
         }
     }
-    // As in a run, whichever of several has a stage at all.
+    // In the order of a run, whichever runs have the stage.
     names.sort_by_key(|(purpose, _)| *purpose);
     names.into_iter().filter_map(stage).collect()
 }

@@ -1,11 +1,11 @@
-//! A chart in words, for those who do not see it: what stands out of it, and where.
+//! A chart in words, for those who cannot see it: what stands out, and where.
 
 use super::{Axis, Cells, Chart, Line, Map, Scale};
 use crate::report::number::{decimal, grouped};
 
-/// Lines that are told of; the rest are counted.
+/// The most lines to describe; the rest are counted.
 const MOST_LINES: usize = 4;
-/// Points that are told one by one.
+/// The most points to list one by one.
 const MOST_POINTS: usize = 8;
 
 /// What a chart shows, in one sentence without its full stop.
@@ -39,7 +39,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// What follows a value of an axis.
+/// The unit to write after a value on an axis.
 fn unit(axis: &Axis) -> &'static str {
     if axis.title.ends_with(", ms") {
         " ms"

@@ -1,17 +1,17 @@
-//! How many pairs a comparison takes, by how much earlier runs vary.
+//! How many pairs a comparison takes, judging by how much earlier runs varied.
 
 use crate::plan::Quantity;
 use crate::report::number::decimal;
 use crate::report::table::align;
 use crate::statistics::{size_for, values_for};
 
-/// The changes whose number of pairs is told.
+/// The changes for which the number of pairs is shown.
 const CHANGES_PERCENT: [f64; 2] = [5.0, 2.0];
-/// No number of pairs is told beyond.
+/// Higher numbers of pairs are not shown.
 const MOST: f64 = 999.0;
 
-/// What `pairs` of runs find, for each quantity with the standard deviation of its logarithm among
-/// `runs` earlier ones.
+/// What `pairs` pairs of runs can find, for each quantity, given the standard deviation of its
+/// logarithm over `runs` earlier runs.
 pub fn beforehand_text(runs: usize, pairs: u64, variations: &[(Quantity, f64)]) -> String {
     let of_pairs =
         if pairs == 1 { "1 pair finds".to_owned() } else { format!("{pairs} pairs find") };

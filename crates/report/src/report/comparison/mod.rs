@@ -15,7 +15,7 @@ use super::number::decimal;
 use super::threshold::number;
 use crate::compare::{Compared, Comparison, Progress, Run};
 
-/// What a side is called: the label that all of its runs have, or its letter alone.
+/// The name of a side: the label that all of its runs share, or only its letter.
 pub(super) fn called(letter: char, side: &[Run]) -> String {
     let label = side.first().and_then(|run| run.label.clone());
     match label.filter(|label| side.iter().all(|run| run.label.as_ref() == Some(label))) {
@@ -53,7 +53,8 @@ pub(super) fn change(of: &Compared) -> String {
     }
 }
 
-/// The interval of the change; of one run each that within the runs, as the report then says.
+/// The interval of the change; for one run each, the one within the runs, which the report points
+/// out.
 pub(super) fn interval(of: &Compared) -> String {
     let ratio = of.low.zip(of.high).or(of.within_low.zip(of.within_high));
     let ends = match of.points {
@@ -66,7 +67,7 @@ pub(super) fn interval(of: &Compared) -> String {
     )
 }
 
-/// What intervals there are, such as `95 % interval`.
+/// The heading of the intervals, such as `95 % interval`.
 pub(super) fn interval_head(it: &Comparison) -> String {
     if it.is_within() {
         return "within the runs".to_owned();
@@ -109,7 +110,7 @@ pub(super) fn verdict(of: &Compared) -> String {
     format!("{}{}", of.verdict.words(), more.unwrap_or_default())
 }
 
-/// What the machine did without either side, if that was measured.
+/// How the machine did without either side, if that was measured.
 pub(super) fn machine(it: &Comparison) -> Option<String> {
     let control = it.control.as_ref()?;
     let varied = control.variation_percent.map(|it| format!(" ± {} %", decimal(it, 1)));
@@ -122,7 +123,7 @@ pub(super) fn machine(it: &Comparison) -> Option<String> {
     ))
 }
 
-/// What must be known before the figures, and why some are missing.
+/// What to know before reading the figures, and why some are missing.
 pub(super) fn notes(it: &Comparison) -> Vec<String> {
     let missing = |known: bool| {
         let such = it.comparisons.iter().filter(move |of| of.is_known() == known);
@@ -138,7 +139,7 @@ pub(super) fn notes(it: &Comparison) -> Vec<String> {
     early.into_iter().chain(it.notes.iter().cloned()).chain(some).chain(none).collect()
 }
 
-/// What must be known of an early reading.
+/// What to know about an interim reading.
 fn early(progress: &Progress) -> String {
     let ended = if progress.ended {
         "the comparison was ended early; the same command with -o and this folder continues it"

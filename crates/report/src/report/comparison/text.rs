@@ -63,19 +63,19 @@ pub fn how_far(progress: &Progress) -> String {
     format!("after {} of {} pairs, no verdict yet", progress.pairs, progress.of)
 }
 
-/// The same, and how its figures stand.
+/// [`how_far`], and how the figures stand.
 fn reading_words(it: &Comparison, progress: &Progress) -> String {
     let figures: Vec<String> = it.gated().take(3).map(change_words).collect();
     let figures = if figures.is_empty() { "nothing yet".to_owned() } else { figures.join(", ") };
     format!("{}: {figures}", how_far(progress))
 }
 
-/// The verdict on all in one sentence, after why it may be worth nothing.
+/// The overall verdict in one sentence, after any reason why it may be worthless.
 pub fn verdict_words(it: &Comparison) -> String {
     format!("{}{}", doubt(it), figures_words(it))
 }
 
-/// Why figures may be worth nothing, to be followed by what they say.
+/// Why the figures may be worthless, as a prefix to what they say.
 pub fn doubt(it: &Comparison) -> &'static str {
     match it.data_wrong() {
         [true, true] => "data was wrong on both sides; ",

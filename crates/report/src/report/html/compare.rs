@@ -1,4 +1,4 @@
-//! Several runs beside each other: a column for each, with what differs from the first.
+//! Several runs side by side: a column for each, with what differs from the first.
 
 use super::escape::Html;
 use super::parts::letter;
@@ -11,7 +11,7 @@ use crate::report::headline::share_words;
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::title::names;
 
-/// What one run has in a row: the text, and the number that is compared.
+/// A run's entry in a row: the text, and the number that is compared.
 struct Figure {
     text: String,
     value: Option<f64>,
@@ -51,7 +51,7 @@ impl<'a> Figures<'a> {
 /// The rows of each group: a name, and how a run's figure is found.
 type Row = (&'static str, fn(&Figures<'_>) -> Figure);
 
-/// Those that a kind has, too, come first; service times, which may be left out, last.
+/// Rows that a kind has, too, come first; service times, which may be left out, come last.
 const ROWS: [Row; 6] = [
     ("ok/s", |it| Figure { text: decimal(it.per_s, 0), value: Some(it.per_s) }),
     ("p50, ms", |it| time(it.response.p50_us)),
@@ -165,7 +165,7 @@ fn group(name: &str, figures: &[Option<Figures<'_>>], wanted: &[Row]) -> Html {
     rows
 }
 
-/// What a value is to the first: in percent, or a ratio where that says more.
+/// How a value compares with the first: in percent, or as a ratio where that says more.
 fn difference(first: f64, value: f64) -> String {
     if first <= 0.0 || value <= 0.0 {
         return String::new();

@@ -36,7 +36,7 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
     page.filled(&Data::of(drawn))
 }
 
-/// The verdict, what must be known before it is believed, and the plot.
+/// The verdict, what to know before believing it, and the plot.
 fn result(it: &Comparison) -> Html {
     let (colour, mark) = match it.verdict {
         _ if it.data_wrong().contains(&true) => ("bad", '✗'),

@@ -111,7 +111,7 @@ fn line(svg: &mut String, figure: &Compared, y: f64, at: impl Fn(f64) -> f64) {
     svg.push_str("</g>");
 }
 
-/// Even changes in percent that lie on the scale, none too close to the next.
+/// Round changes in percent that lie on the scale, none too close to the next.
 fn ticks(far: f64) -> Vec<f64> {
     let least = far * 0.25;
     let mut ticks = vec![0.0f64];

@@ -40,7 +40,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const PAGE: &str = include_str!("../../../assets/report/page.html");
-/// Has the browser load the page again every ten seconds.
+/// Makes the browser reload the page every ten seconds.
 const AGAIN: &str = "<meta http-equiv=\"refresh\" content=\"10\">\n";
 const STYLE: &str = include_str!("../../../assets/report/page.css");
 const SCRIPT: &str = include_str!("../../../assets/report/page.js");
@@ -110,11 +110,10 @@ struct Page {
     title: Html,
     heading: Html,
     head: Html,
-    /// What comes first.
     result: Html,
     summary_note: Html,
     summary: Html,
-    /// What is folded up.
+    /// Collapsed at first.
     trust: Html,
     /// Sections that only some pages have.
     more: Html,
@@ -122,7 +121,7 @@ struct Page {
     reproduce: Html,
     /// The name of the file that the page was made from.
     source: &'static str,
-    /// It is replaced by a newer one while it is looked at.
+    /// Whether a newer page replaces it while it is being looked at.
     is_live: bool,
 }
 

@@ -6,7 +6,6 @@ use crate::report::chart::label;
 use crate::report::title::{names, subject, title};
 use crate::report::words::place;
 
-/// The title of the page.
 pub(super) fn page_title(runs: &[RunRecord]) -> Html {
     Html::text(format!("{} · springload", heading(runs)))
 }
@@ -25,7 +24,7 @@ pub(super) fn head(runs: &[RunRecord]) -> Html {
     let line = |(run, record): (usize, &RunRecord)| {
         let mut line = letter(runs, run);
         let time = record.started_at.get(..16).unwrap_or(&record.started_at).replace('T', " ");
-        // What a label does not say.
+        // With a label, the heading does not say what was measured.
         let what =
             if record.plan.label.is_some() { subject(record) } else { place(&record.server) };
         line.push(&Html::text(format!(
@@ -60,7 +59,6 @@ pub(super) fn headline((colour, mark, words): (&str, char, String)) -> Html {
     Html::element(&format!("p class=\"headline {colour}\""), &line)
 }
 
-/// A command line.
 pub(super) fn command(text: &str) -> Html {
     Html::element("pre", &Html::tag("code", text))
 }

@@ -134,7 +134,7 @@ pub(super) fn table(record: &RunRecord) -> Html {
     Html::element("table id=\"figures-table\"", &table)
 }
 
-/// Whether service times are others than response times, by more than a line of a chart shows.
+/// Whether service times differ from response times by more than the width of a line in a chart.
 pub(super) fn differs(response: &Latency, service: &Latency) -> bool {
     let pairs = [(response.p50_us, service.p50_us), (response.p99_us, service.p99_us)];
     pairs.into_iter().any(|pair| match pair {

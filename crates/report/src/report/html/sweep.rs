@@ -50,7 +50,6 @@ fn place(sweep: &SweepRecord) -> &str {
     sweep.definition.target.as_deref().unwrap_or("embedded stand-ins, one per run")
 }
 
-/// What is varied.
 fn varied(sweep: &SweepRecord) -> String {
     let names: Vec<&str> = sweep.definition.axes.iter().map(|axis| axis.name.as_str()).collect();
     format!("Sweep over {}", names.join(" and "))
@@ -73,7 +72,7 @@ fn name(sweep: &SweepRecord, cell: &CellRecord) -> String {
     settings.chain(round).collect::<Vec<_>>().join(" ")
 }
 
-/// What a reader must know before trusting a run.
+/// What to know before trusting a run.
 fn doubts(cell: &CellRecord) -> Vec<String> {
     let Some(result) = &cell.result else {
         return vec!["not measured: the run failed, or the sweep ended first".to_owned()];
@@ -98,7 +97,7 @@ fn verdict(result: &Headline) -> String {
     known.unwrap_or_else(|| trust.to_owned())
 }
 
-/// What must be read before any number.
+/// What to read before any number.
 fn result(sweep: &SweepRecord) -> Html {
     let mut inside = headline(sweep_pill(sweep));
     if let Some(words) = extremes(sweep) {

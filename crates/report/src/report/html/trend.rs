@@ -8,7 +8,7 @@ use crate::report::chart::{OfKind, Stage, of_trend};
 use crate::report::trend::{change, date, headline, mark, name, span, too_few, value};
 use crate::trend::{Direction, Group, Trend};
 
-/// The name of the charts, which are not of a stage.
+/// The name of the charts, which do not belong to a stage.
 const ALL: &str = "trend";
 
 /// The page of a trend.
@@ -37,7 +37,7 @@ pub fn trend_page(trend: &Trend) -> String {
     page.filled(&data)
 }
 
-/// The changes of each group, and what must be known of it.
+/// The changes of each group, and what to know about it.
 fn result(trend: &Trend) -> Html {
     let mut inside = Html::default();
     for group in &trend.groups {

@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) const LETTERS: f64 = 13.0;
 /// The least room between two names, in pixels.
 const APART: f64 = 14.0;
-/// As many values as this were chosen, so each is named.
+/// Up to this many values were chosen by somebody, so each is labelled.
 const MOST_CHOSEN: usize = 12;
 /// Steps of a time axis, in seconds, that are easy to count in.
 const STEPS_S: [f64; 17] = [
@@ -25,7 +25,7 @@ pub(super) struct Places {
     range: Range<f64>,
     /// Their pixels.
     pixels: (f64, f64),
-    /// Positions in pixels, and what stands there.
+    /// Positions in pixels, with their labels.
     pub(super) ticks: Vec<(f64, String)>,
 }
 
@@ -66,12 +66,12 @@ impl Places {
         (self.pixels.1 - self.pixels.0).abs()
     }
 
-    /// Whether names stand beside each other, and not one above the other.
+    /// Whether labels stand side by side, and not one above the other.
     fn across(&self) -> bool {
         self.pixels.1 > self.pixels.0
     }
 
-    /// The values that are named, and their names.
+    /// The values to label, with their labels.
     fn wanted(&self, values: &[f64]) -> Vec<(f64, String)> {
         let numbers = |values: &[f64]| values.iter().map(|&it| (it, label(it))).collect();
         match self.scale {
@@ -117,7 +117,7 @@ impl Places {
         values.map(|value| (value, decimal(value, places))).collect()
     }
 
-    /// Those with room between them, at their pixels.
+    /// Those with enough room between them, by their pixels.
     fn apart(&self, wanted: Vec<(f64, String)>) -> Vec<(f64, String)> {
         let mut ticks: Vec<(f64, String)> = Vec::new();
         let room = |text: &str| {

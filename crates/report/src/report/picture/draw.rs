@@ -30,10 +30,10 @@ const TONES: [Colour; 10] = [
 /// Colours of cells, from few requests to many.
 const SHADES: [[f64; 3]; 4] =
     [[219.0, 231.0, 245.0], [111.0, 168.0, 220.0], [42.0, 95.0, 165.0], [42.0, 15.0, 74.0]];
-/// How many of them are told apart.
+/// How many shades are told apart.
 const SHADE_COUNT: u8 = 24;
 
-/// The edges of everything, and of what is drawn by a scale.
+/// The left and right edges of everything, and of what is drawn to a scale.
 const EDGES: (f64, f64) = (24.0, 1_176.0);
 const PLOT: (f64, f64) = (88.0, 1_176.0);
 /// The height of a chart with one row of names.
@@ -84,7 +84,7 @@ pub(super) fn sheet(sheet: &Sheet) -> Drawing {
     out
 }
 
-/// Cuts a text into lines that fit, between words; a word that is too long is cut, too.
+/// Breaks a text into lines that fit, between words; a word that is too long is broken, too.
 fn wrap(text: &str, size: f64) -> Vec<String> {
     let most = EDGES.1 - EDGES.0 - 20.0;
     let fits = |text: &str| font::width(text, size) <= most;
@@ -170,7 +170,7 @@ fn grid(chart: &Chart, (x, y): (&Places, &Places), (bottom, top): (f64, f64), ou
     out.text(middle, (LETTERS, DIM, Anchor::Middle), chart.x.title.clone());
 }
 
-/// What the lines or the shades are; returns where the rows of it end.
+/// Draws what the lines or the shades are; returns where the legend's rows end.
 fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
     if let Some((few, many)) = scale(chart) {
         let mut at = out.text((PLOT.0, top), LABEL, few) + 8.0;
@@ -196,7 +196,7 @@ fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
     y + LEGEND_HEIGHT
 }
 
-/// What the brightest and the darkest shade are.
+/// What the lightest and the darkest shade mean.
 fn scale(chart: &Chart) -> Option<(String, String)> {
     if let Some(map) = &chart.map {
         return Some(("0".to_owned(), format!("{} documents/s", decimal(most(map), 0))));
@@ -254,7 +254,7 @@ fn stroke(line: &Line, lines: Vec<Vec<(f64, f64)>>) -> Shape {
     Shape::Lines { colour: colour(line), width, dash, lines }
 }
 
-/// One line, in pieces between its gaps, with marks at its points where these are few.
+/// One line, in pieces between its gaps, with marks at its points if these are few.
 fn line(line: &Line, scale: Scale, (x, y): (&Places, &Places), out: &mut Drawing) {
     let points = line.x.iter().zip(&line.y);
     let points: Vec<_> = points.map(|(&a, b)| b.map(|b| (x.pixel(a), y.pixel(b)))).collect();
@@ -307,7 +307,7 @@ fn cells(cells: &Cells, (x, y): (&Places, &Places), out: &mut Drawing) {
     shaded.draw(out);
 }
 
-/// Rates of rows over time, or at each pair of two settings' values, which are written there.
+/// Rates of rows over time, or for each pair of values of two settings, with the rates written in.
 fn map(map: &Map, (x, y): (&Places, &Places), out: &mut Drawing) {
     let most = most(map);
     let (mut shaded, mut texts) = (Shaded::default(), Vec::new());

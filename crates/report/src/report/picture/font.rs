@@ -12,13 +12,13 @@ const FILE: &[u8] = include_bytes!("../../../assets/dejavu/DejaVuSans-subset.ttf
 static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(FILE, 0).expect("the font is one of our own files"));
 
-/// Whether there is a letter for it.
+/// Whether the font has a glyph for it.
 #[cfg(test)]
 pub(super) fn has(sign: char) -> bool {
     FACE.glyph_index(sign).is_some()
 }
 
-/// The letters of a text; a box for each that is missing.
+/// The glyphs of a text; a box for each one that is missing.
 fn letters(text: &str) -> impl Iterator<Item = GlyphId> {
     text.chars().map(|sign| FACE.glyph_index(sign).unwrap_or(GlyphId(0)))
 }

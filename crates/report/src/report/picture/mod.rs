@@ -1,6 +1,6 @@
 //! The charts as pictures, SVG and PNG, one below the other, after what must be read first. Both
 //! are made of the same shapes. A picture is not interactive, so it shows the last measured stage,
-//! all kinds together.
+//! with all kinds together.
 
 mod axis;
 mod draw;
@@ -51,7 +51,7 @@ impl Sheet {
         let foremost = foremost(&stages);
         let charts =
             foremost.and_then(|stage| stage.views.first()).map_or(&[][..], |it| &it.charts);
-        // One that was asked for is shown, even if it is that nothing failed.
+        // A chart that was asked for is shown, even if all it shows is that nothing failed.
         let is_wanted =
             |it: &&Chart| wanted.map_or_else(|| !it.is_empty(), |wanted| wanted == it.kind);
         let names = names(runs);
@@ -70,7 +70,7 @@ impl Sheet {
     }
 }
 
-/// What must be read first of a run.
+/// What to read first about a run.
 fn head(runs: &[RunRecord], (run, record): (usize, &RunRecord)) -> Vec<(Tone, String)> {
     let name = match mark(runs, run) {
         letter if letter.is_empty() => letter,
@@ -109,7 +109,7 @@ pub enum Picture {
     Png,
 }
 
-/// What is read before charts that are of no single run.
+/// The text above charts that do not belong to a single run.
 #[derive(Default)]
 pub(super) struct Head {
     pub(super) title: String,

@@ -1,4 +1,4 @@
-//! Pictures, read back by what others have written.
+//! Pictures, read back by other people's libraries.
 
 use super::*;
 use crate::record::fixture::{fleet, record};

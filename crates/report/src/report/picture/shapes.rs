@@ -1,5 +1,5 @@
-//! A picture as a list of shapes in pixels, from the left and from the top. What is made of it, SVG
-//! or PNG, is another matter: both are one picture.
+//! A picture as a list of shapes in pixels, from the left and from the top. It makes no difference
+//! whether they become SVG or PNG: both are one picture.
 
 use super::font;
 
@@ -7,7 +7,7 @@ use super::font;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Colour(pub(super) u8, pub(super) u8, pub(super) u8);
 
-/// Where a text stands on its point.
+/// How a text is aligned with its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -45,13 +45,13 @@ pub(super) type Box4 = [f64; 4];
 /// One shape.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
-    /// Boxes of one colour; the share of what is behind them that they hide, 0 to 1.
+    /// Boxes of one colour, and their opacity, 0 to 1.
     Boxes(Colour, f64, Vec<Box4>),
     /// Lines from point to point, each without gaps.
     Lines {
         colour: Colour,
         width: f64,
-        /// Drawn and left out in turn; empty: drawn throughout.
+        /// Lengths of dashes and gaps in turn; empty: a solid line.
         dash: &'static [f64],
         lines: Vec<Vec<(f64, f64)>>,
     },
@@ -65,7 +65,7 @@ pub(super) enum Shape {
 pub(super) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// What it shows, for those who do not see it.
+    /// What it shows, for those who cannot see it.
     pub(super) words: String,
     pub(super) shapes: Vec<Shape>,
 }

@@ -80,12 +80,12 @@ fn hex(Colour(red, green, blue): Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// A tenth of a pixel is more than anyone sees.
+/// A tenth of a pixel is finer than anyone can see.
 fn number(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Text that is no markup. XML has no place for control characters, however they are written.
+/// `text` with its markup escaped. XML does not allow control characters, however they are written.
 fn escaped(text: &str) -> String {
     let plain: String = text.chars().filter(|sign| !sign.is_control()).collect();
     quick_xml::escape::escape(plain).into_owned()

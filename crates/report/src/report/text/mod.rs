@@ -130,7 +130,7 @@ fn head(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// What happened and when, most important first; what is about another stage has its title.
+/// What happened and when, most important first; events of another stage have its title.
 fn happened(record: &RunRecord, sheet: &mut Sheet) {
     let events = story(record);
     let main = record.main_stage().map(|stage| stage.name.as_str());
@@ -176,7 +176,7 @@ fn failed(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// What the run must keep to, and whether it did.
+/// The requirements of the run, and whether it met them.
 fn judged(record: &RunRecord, sheet: &mut Sheet) {
     for requirement in requirements(record) {
         let lead = format!("  {} ", requirement.mark());
@@ -200,7 +200,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// Warnings, but for what is told already: all of them, where all is to be told.
+/// Warnings, except for what is covered elsewhere; a verbose report has all of them.
 fn warnings(record: &RunRecord, sheet: &mut Sheet) {
     if sheet.look.verbose {
         for line in warning_lines(record) {
@@ -219,20 +219,20 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
         };
         let stage = warning.stage.as_ref().map(|stage| stage_title(stage) + ": ");
         let line = stage.unwrap_or_default() + &words;
-        // What must be cleared away is told in full.
+        // What has to be cleaned up is shown in full.
         let most = if warning.code == Code::NotRemoved { usize::MAX } else { WARNING_LINES };
         sheet.paragraph(("! ", Tone::Doubtful), &line, most);
     }
 }
 
-/// Whether the rest of the report tells of it.
+/// Whether the rest of the report covers it.
 fn told(record: &RunRecord, warning: &Warning) -> bool {
     let result = record.result().reason.unwrap_or_default();
     let measured = |name: &String| record.measured().any(|stage| stage.name == *name);
     let pauses = || story(record).iter().any(|it| it.kind == super::story::EventKind::Pause);
     match warning.code {
         Code::Partial => true,
-        // What happened, failures and the trust line have it.
+        // Covered by what happened, the failures and the trust line.
         Code::Failures
         | Code::Outage
         | Code::Degraded
@@ -243,8 +243,8 @@ fn told(record: &RunRecord, warning: &Warning) -> bool {
     }
 }
 
-/// Whether the numbers can be believed: of what the run is about, and of other stages whose numbers
-/// cannot be.
+/// Whether the numbers can be trusted: those of the main stage, and those of other stages if they
+/// cannot.
 fn trust(record: &RunRecord, sheet: &mut Sheet) {
     if sheet.look.verbose {
         for line in trust_lines(record) {

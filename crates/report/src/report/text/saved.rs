@@ -6,7 +6,7 @@ use crate::record::ResultKind;
 use crate::report::look::Look;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The columns of the longest name that springload gives, that of a sweep: it is not cut.
+/// The width of the longest name that springload gives, a sweep's: it is not cut.
 const LONGEST_NAME: usize = 22;
 
 /// One saved run or sweep.
@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 22;
 pub struct SavedRow {
     /// What to call it in other commands. If it has to be cut, its end is kept.
     pub name: String,
-    /// How long ago it began, in few words.
+    /// How long ago it began, in a few words.
     pub ago: String,
     /// Its label, or else what was measured.
     pub what: String,
@@ -22,7 +22,7 @@ pub struct SavedRow {
     pub kind: ResultKind,
     /// The mark and the name of the result, such as `✓ PASSED`.
     pub lead: String,
-    /// The result in few words.
+    /// The result in a few words.
     pub words: String,
 }
 

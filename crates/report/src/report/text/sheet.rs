@@ -4,7 +4,7 @@ use crate::report::look::{Look, shown};
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// What a text is set in, if there are colours.
+/// How a text is styled, if there are colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -54,7 +54,7 @@ impl Sheet {
         }
     }
 
-    /// One line: a beginning in its tone, and a rest that is cut to the width.
+    /// One line: a lead in its tone, and the rest, which is cut to the width.
     pub(super) fn line(&mut self, (lead, tone): (&str, Tone), text: &str) {
         let lead = self.shown(lead);
         let lead = self.cut(&lead, self.look.width);
@@ -64,7 +64,7 @@ impl Sheet {
         self.push(&format!("{lead}{text}"));
     }
 
-    /// One line with something in its tone in the middle, cut to the width.
+    /// One line with a toned part in the middle, cut to the width.
     pub(super) fn toned_inside(&mut self, before: &str, (mid, tone): (&str, Tone), after: &str) {
         let mut room = self.look.width;
         let parts = [before, mid, after].map(|text| {
@@ -76,15 +76,16 @@ impl Sheet {
         self.push(&format!("{}{middle}{}", parts[0], parts[2]));
     }
 
-    /// A text of several lines, broken between words; those after the first are indented as far as
-    /// the beginning reaches.
+    /// A text of several lines, broken between words; those after the first are indented by the
+    /// width of the lead.
     pub(super) fn paragraph(&mut self, (lead, tone): (&str, Tone), text: &str, most: usize) {
         let words = self.shown(text);
         let pieces = words.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
         self.flow((lead, tone), pieces, " ", most);
     }
 
-    /// Parts with a dot between them, broken there; within a part only if it is longer than a line.
+    /// Parts with a dot between them. Lines break there, and within a part only if it is too long
+    /// for one.
     pub(super) fn parts(&mut self, lead: (&str, Tone), parts: &[String]) {
         let parts: Vec<String> = parts.iter().map(|part| self.shown(part)).collect();
         let between = self.shown(" · ");

@@ -79,8 +79,8 @@ fn parts(stage: &StageRecord, most: usize) -> Option<(u32, Vec<Part>)> {
     Some((width_s, parts.into_iter().enumerate().map(part).collect()))
 }
 
-/// The highest percentile that at least half of the stretches have enough samples for, of those
-/// that have; else the greatest time of each. In microseconds.
+/// The highest percentile that at least half of the stretches with samples have enough of them for;
+/// else the greatest time of each. In microseconds.
 fn times(parts: &[Part]) -> (&'static str, Vec<Option<f64>>) {
     let busy = parts.iter().filter(|part| !part.response.is_empty()).count();
     for (name, percentile) in [("p99", 99.0), ("p90", 90.0), ("p50", 50.0)] {

@@ -121,7 +121,7 @@ fn loop_words(record: &RunRecord, stage: &StageRecord) -> String {
     words
 }
 
-/// Connections that were opened while the load was on, and what that took.
+/// Connections that were opened while the load was on, and how long that took.
 fn opened_words(all: u64, opened: &OpenedRecord) -> String {
     let OpenedRecord { connections, refused, mean_ms, max_ms, last_s } = *opened;
     let mut words = format!("{} to {} connections", grouped(all - connections), grouped(all));
@@ -235,7 +235,7 @@ pub(super) fn visible(stage: &StageRecord, sheet: &mut Sheet) {
 
 /// One row per node, if there are several.
 pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
-    // With all figures, they have a table of their own.
+    // In a verbose report, they have their own table.
     let Some(rows) = nodes::rows(stage).filter(|_| !sheet.look.verbose) else { return };
     let cells = |(number, (bad, row)): (usize, (bool, Vec<String>))| {
         let tone = match (number, bad) {
@@ -252,7 +252,7 @@ pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
 
 /// How the workers of a burst started, and the agents.
 pub(super) fn start(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
-    // With all figures, they stand beside their tables.
+    // In a verbose report, they stand beside their tables.
     if sheet.look.verbose {
         return;
     }

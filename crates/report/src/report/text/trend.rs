@@ -13,7 +13,7 @@ const MOST_NAME: usize = 26;
 const VALUE: usize = 10;
 /// A curve spans at least this share of its highest value, so that noise looks like noise.
 const LEAST_SPAN: f64 = 0.1;
-/// What is left out is told one by one up to so many.
+/// Up to this many of the runs left out are listed one by one.
 const MOST_LEFT_OUT: usize = 10;
 
 /// A trend for people.
@@ -94,7 +94,7 @@ fn zeros(group: &Group, sheet: &mut Sheet) {
 fn curve(series: &Series, room: usize) -> String {
     let known = || series.values.iter().flatten().copied();
     let (low, high) = known().fold((f64::INFINITY, 0.0f64), |(l, h), it| (l.min(it), h.max(it)));
-    // The lowest value is still seen.
+    // Even the lowest value must be visible.
     let low = low.min(high * (1.0 - LEAST_SPAN));
     let low = low - (high - low) / BLOCKS.len() as f64;
     let room = room.saturating_sub(series.changes.len()).max(1);

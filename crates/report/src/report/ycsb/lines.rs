@@ -121,8 +121,8 @@ impl Lines<'_> {
         }
     }
 
-    /// Milliseconds with their counts; the last one counts all that took longer. The lines that
-    /// follow the first ones in YCSB are left to the caller.
+    /// Milliseconds with their counts; the last one counts everything slower. The lines that follow
+    /// the first ones in YCSB are left to the caller.
     fn buckets(&mut self) -> Vec<u64> {
         let last = self.plan.buckets as usize;
         let mut buckets = vec![0; last + 1];

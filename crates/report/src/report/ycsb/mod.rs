@@ -54,7 +54,7 @@ impl Line {
 }
 
 /// `[SECTION], measure, value`; what YCSB does not report follows as comments, which begin with
-/// `#` while all else begins with a bracket.
+/// `#` while everything else begins with a bracket.
 fn text(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
@@ -77,7 +77,7 @@ fn text(record: &RunRecord) -> String {
 }
 
 /// The same as objects, in YCSB's terms. The first of each stage also has its trust line; the very
-/// first what else YCSB does not report.
+/// first also has everything else that YCSB does not report.
 fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
     let mut objects: Vec<serde_json::Value> = Vec::new();
     for stage in record.measured() {

@@ -71,7 +71,7 @@ pub(super) const fn tells_failures(kind: OpKind) -> bool {
 }
 
 /// Completed operations of a workload: a read-modify-write is one, each document of a bulk request
-/// is one, a check of the data is none.
+/// is one, a check of the data does not count.
 pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     let of = |wanted: fn(OpKind) -> bool| -> u64 {
         operations.iter().filter(|it| wanted(it.kind)).map(|it| it.ok + it.failed()).sum()
@@ -79,8 +79,8 @@ pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     of(OpKind::is_request).saturating_sub(of(|kind| kind.class() == Class::Composite))
 }
 
-/// Those that succeeded. A read-modify-write of which both parts failed is subtracted twice, so
-/// the result may be too low if some failed, but never too high.
+/// Those that succeeded. A read-modify-write whose parts both failed is subtracted twice, so the
+/// result may be too low if some failed, but never too high.
 pub(super) fn succeeded(operations: &[OperationSummary]) -> u64 {
     let failed = |it: &&OperationSummary| it.kind.is_request();
     let failed: u64 = operations.iter().filter(failed).map(OperationSummary::failed).sum();

@@ -14,7 +14,7 @@ use time::macros::format_description;
 #[derive(Debug)]
 pub struct Status {
     plan: MeasurementPlan,
-    /// Operations that the stage is to do, if there is a number.
+    /// The number of operations that the stage is to do, if there is one.
     planned: Option<u64>,
     next_s: f64,
     last: Running,

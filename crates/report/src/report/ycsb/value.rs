@@ -68,7 +68,7 @@ pub(super) fn brief(value: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Told by `jshell`, Java 17.
+    /// As printed by `jshell`, Java 17.
     #[test]
     fn decimals_are_those_of_java() {
         for (value, text) in [
