@@ -20,7 +20,8 @@ if [ "${1:-}" = --slowest ]; then
     exit
 fi
 
-# Runs the test program "$1" called "$2"; the other words are for it.
+# Runs the test program "$1" called "$2"; the other words are for it. Prints how long that took, and
+# the processor time of the program and all that it started and waited for.
 run_one() {
     local program=$1 name=$2 log=$logs/$2.log status=0 begun=$SECONDS
     shift 2
@@ -32,7 +33,12 @@ run_one() {
             -Z unstable-options --report-time --show-output "$@"
     fi </dev/null >"$log" 2>&1 || status=$?
     echo "status $status" >>"$log"
-    printf '%-10s %4d s  %s\n' "$name" $((SECONDS - begun)) "$(grep '^test result' "$log" | tail -1)"
+    times >"$logs/$name.times"
+    # `12m3.456s 0m7.890s`: user and system.
+    local cpu
+    cpu=$(tail -1 "$logs/$name.times" | sed 's/m/ /g; s/s//g' | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }')
+    printf '%-12s %4d s, %4.0f s of processor  %s\n' "$name" $((SECONDS - begun)) "$cpu" \
+        "$(grep '^test result' "$log" | tail -1 | cut -d';' -f1,2)"
 }
 export -f run_one
 export logs LIMIT_S

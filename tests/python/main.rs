@@ -1,6 +1,4 @@
 //! The Python package: its launcher with stand-ins, its wheel and its sources.
-//!
-//! A binary of its own, because building the wheel takes both cores for more than a minute.
 
 mod launcher;
 #[path = "../servers/mod.rs"]

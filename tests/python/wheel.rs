@@ -1,23 +1,20 @@
 //! The wheel, built and installed into an empty environment, and what a source distribution holds.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::{Value, json};
 
 use crate::servers::python::{program, python};
 use crate::{output_of, root};
 
 /// maturin with these words, and the one file that it made.
-fn made_by_maturin(words: &[&str], folder: &Path) -> Option<PathBuf> {
+fn made_by_maturin(words: &[&str], cargo: Option<&Path>, folder: &Path) -> Option<PathBuf> {
     let mut maturin = Command::new(program("maturin")?);
-    // What cargo tells the test of its package: build scripts would see a change, and ring and all
-    // that is built on it would be compiled again, here and then by the next `cargo test`.
-    let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
-    for (name, _) in std::env::vars_os() {
-        if told.iter().any(|start| name.to_string_lossy().starts_with(start)) {
-            maturin.env_remove(name);
-        }
-    }
+    maturin.envs(cargo.map(|cargo| ("CARGO", cargo)));
     maturin.current_dir(root("")).args(words).arg("--out").arg(folder);
     output_of(&mut maturin);
     let mut files =
@@ -25,6 +22,63 @@ fn made_by_maturin(words: &[&str], folder: &Path) -> Option<PathBuf> {
     let file = files.next().expect("a file");
     assert_eq!(files.next(), None);
     Some(file)
+}
+
+/// What cargo knows of this package.
+fn package() -> Value {
+    let words = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let metadata = output_of(Command::new(env!("CARGO")).current_dir(root("")).args(words));
+    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+    named(&metadata["packages"], |_| true)
+}
+
+/// The one called springload for which `wanted` holds.
+fn named(all: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
+    let mut own = all.as_array().expect("a list").iter().filter(|it| it["name"] == "springload");
+    own.find(|it| wanted(it)).expect("springload").clone()
+}
+
+/// A cargo that hands over the program of the tests where it is to build one, and notes what it was
+/// asked for: built by itself, all dependencies would be compiled once more, because those of the
+/// tests switch on other features of them.
+fn cargo_of_the_tests(package: &Value, folder: &Path) -> PathBuf {
+    std::fs::create_dir(folder).expect("a new folder");
+    let program = env!("CARGO_BIN_EXE_springload");
+    let profile = json!({"opt_level": "0", "debuginfo": 1, "debug_assertions": true,
+        "overflow_checks": true, "test": false});
+    let artifact = json!({"reason": "compiler-artifact", "package_id": package["id"],
+        "manifest_path": package["manifest_path"],
+        "target": named(&package["targets"], |it| it["kind"][0] == "bin"),
+        "profile": profile, "features": [], "filenames": [program], "executable": program,
+        "fresh": true});
+    std::fs::write(folder.join("artifact"), artifact.to_string()).expect("it can be written");
+    let place = folder.display();
+    let script = format!(
+        "#!/bin/sh\ncase $1 in\nrustc) echo \"$@\" >'{place}/asked'; cat '{place}/artifact' ;;\n\
+         *) exec '{}' \"$@\" ;;\nesac\n",
+        env!("CARGO")
+    );
+    let cargo = folder.join("cargo");
+    std::fs::write(&cargo, script).expect("it can be written");
+    std::fs::set_permissions(&cargo, Permissions::from_mode(0o755)).expect("it is ours");
+    cargo
+}
+
+/// Checks what maturin asks cargo for: the program with everything that it can do, as it is locked.
+fn is_asked_for(package: &Value, asked: &str) {
+    let features = package["features"].as_object().expect("a table");
+    let all = features["databases"].as_array().expect("a list");
+    // Other features are for the tests alone.
+    let opens_up = |name: &&str| {
+        !features[*name].as_array().is_none_or(Vec::is_empty) && !all.contains(&json!(name))
+    };
+    let wanted: BTreeSet<&str> = features.keys().map(String::as_str).filter(opens_up).collect();
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    let pairs = words.windows(2).filter(|pair| pair[0] == "--features");
+    assert_eq!(pairs.map(|pair| pair[1]).collect::<BTreeSet<_>>(), wanted, "{asked}");
+    for word in ["--locked", "--bin springload", "--profile dev"] {
+        assert!(asked.contains(word), "{word}: {asked}");
+    }
 }
 
 /// A program in the environment, which must not find anything of this one.
@@ -38,9 +92,13 @@ fn clean(folder: &Path, program: &str) -> Command {
 fn the_wheel_brings_the_programs() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    // The profile of the tests: what they have compiled is not compiled again.
     let words = ["build", "--profile", "dev", "--offline"];
-    let wheel = made_by_maturin(&words, &folder.path().join("made")).expect("maturin is there");
+    let package = package();
+    let cargo = cargo_of_the_tests(&package, &folder.path().join("cargo"));
+    let wheel = made_by_maturin(&words, Some(&cargo), &folder.path().join("made"));
+    let wheel = wheel.expect("maturin is there");
+    let asked = std::fs::read_to_string(cargo.with_file_name("asked"));
+    is_asked_for(&package, &asked.expect("cargo was asked for the program"));
     let held = output_of(Command::new(&python).args(["-m", "zipfile", "-l"]).arg(&wheel));
     for name in [
         "/licenses/LICENSE-MIT",
@@ -89,7 +147,7 @@ fn the_wheel_brings_the_programs() {
 fn a_source_distribution_holds_what_builds_it() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let archive = made_by_maturin(&["sdist"], folder.path()).expect("maturin is there");
+    let archive = made_by_maturin(&["sdist"], None, folder.path()).expect("maturin is there");
     let held = output_of(Command::new(python).args(["-m", "tarfile", "-l"]).arg(archive));
     let held: BTreeSet<&str> =
         held.lines().filter_map(|line| Some(line.trim().split_once('/')?.1)).collect();
