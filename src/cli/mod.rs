@@ -143,22 +143,30 @@ pub mod read {
     use super::dialect::siege;
     use super::verb::{max, size, sweep};
     use super::{VERBS, grammar, refusal};
+    use crate::report::{Look, Study};
     use std::ffi::OsString;
 
     /// The reports of a `sweep.json`; none if it is refused.
     pub fn sweep(text: &str) -> Vec<Vec<u8>> {
-        sweep::parse(text).map_or_else(|_| Vec::new(), |sweep| sweep::reports(&sweep))
+        sweep::parse(text).map_or_else(|_| Vec::new(), |sweep| reports(&sweep))
     }
 
     /// The reports of a `max.json`, and of what it means for a number of nodes; none if it is
     /// refused.
     pub fn max(text: &str) -> Vec<Vec<u8>> {
         let Ok(search) = max::parse(text) else { return Vec::new() };
-        let mut reports = max::reports(&search);
+        let mut all = reports(&search);
         if !search.found_per_s.is_empty() {
-            reports.extend([1.0, 20e3].into_iter().flat_map(|rate| size::reports(&search, rate)));
+            let sized = [1.0, 20e3].into_iter().filter_map(|rate| size::sized(&search, rate));
+            all.extend(sized.flat_map(|sizing| reports(&sizing)));
         }
-        reports
+        all
+    }
+
+    /// A study in every format that is text.
+    fn reports<S: Study>(study: &S) -> Vec<Vec<u8>> {
+        let formats = S::FORMATS.iter().filter(|it| it.name != "png");
+        formats.filter_map(|it| it.render(study, Look::default()).ok()).collect()
     }
 
     /// What is wrong with a siegerc.

@@ -218,7 +218,7 @@ fn mistakes_are_named_with_their_cure() {
         (vec![a, b, "--gate", "read.p98"], "--gate"),
         (vec![a, b, "--gate", "scan.p99"], "no run has scan.p99"),
         (vec![a, b, "--delta", "300%"], "is not a share"),
-        (vec![a, b, "-o", "it.docx"], "has no known ending"),
+        (vec![a, b, "-o", "it.docx"], "no format has the ending .docx"),
         (vec![a, "--", "no/such/run"], "no/such/run"),
     ] {
         springload([vec!["compare"], words].concat()).refused(2, &[told]);

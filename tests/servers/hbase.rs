@@ -106,7 +106,7 @@ impl Database {
     #[track_caller]
     pub(crate) fn hbase_client(&self, words: &[&str]) -> String {
         let mut command = java(self.folder(), &OPENED, &classpath("hbase"));
-        command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dlevel=OFF"]);
+        command.args(["-Xmx256m", "-Dlevel=OFF"]);
         command.arg("Client").arg(self.port(2).to_string()).args(words);
         output_of(command)
     }

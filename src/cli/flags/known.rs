@@ -1,6 +1,6 @@
 //! Values that are known by name, each with what it is: help and completions list them.
 
-use crate::report::{self, ChartKind, Format};
+use crate::report::{self, ChartKind, Format, Study, StudyFormat};
 use crate::schema::Ids;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::Error;
@@ -16,6 +16,17 @@ pub(in crate::cli) fn formats() -> impl TypedValueParser<Value = Format> {
     let values = report::FORMATS.iter().map(|it| named((it.name, it.summary)));
     let parser: PossibleValuesParser = values.collect::<Vec<_>>().into();
     parser.map(|name| report::format(&name).expect("one of the names"))
+}
+
+/// The formats of a study by name.
+pub(in crate::cli) fn study_formats<S>() -> impl TypedValueParser<Value = &'static StudyFormat<S>>
+where
+    S: Study,
+    StudyFormat<S>: Send + Sync,
+{
+    let values = S::FORMATS.iter().map(|it| named((it.name, it.summary)));
+    let parser: PossibleValuesParser = values.collect::<Vec<_>>().into();
+    parser.map(|name| S::format(&name).expect("one of the names"))
 }
 
 /// Charts by name.

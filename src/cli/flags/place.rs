@@ -3,13 +3,12 @@
 use crate::cli::print::print;
 use crate::files;
 use crate::plan::Invalid;
-use crate::report::{self, Format};
-use clap::ValueEnum;
+use crate::report::{self, Format, Study, StudyFormat};
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 /// Endings of files, each with its format. Formats that are missing share the ending of another.
-const ENDINGS: [(&str, &str); 9] = [
+const ENDINGS: [(&str, &str); 10] = [
     ("html", "html"),
     ("htm", "html"),
     ("svg", "svg"),
@@ -18,14 +17,25 @@ const ENDINGS: [(&str, &str); 9] = [
     ("csv", "csv"),
     ("hlog", "hlog"),
     ("xml", "junit"),
+    ("md", "markdown"),
     ("txt", "text"),
 ];
 
-/// The format of a file with this name; `None`: it may be anything.
-fn by_name(path: &Path) -> Option<Format> {
+/// The name of the format that the name of a file tells.
+fn format_by(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?;
-    let (_, format) = ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending))?;
-    report::format(format)
+    ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, name)| *name)
+}
+
+/// The endings of files in formats for which `known` holds, for a message.
+fn endings(known: impl Fn(&str) -> bool) -> String {
+    let known = ENDINGS.iter().filter(|(_, name)| known(name));
+    known.map(|(ending, _)| format!(".{ending}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The format of a run in a file with this name; `None`: it may be anything.
+fn by_name(path: &Path) -> Option<Format> {
+    report::format(format_by(path)?)
 }
 
 /// The ending of files in this format, if it has its own.
@@ -40,9 +50,9 @@ fn ending(format: Format) -> Option<&'static str> {
 /// When the name has such an ending.
 pub(in crate::cli) fn refuse_unknown_ending(path: &Path) -> Result<(), Invalid> {
     let Some(own) = path.extension().filter(|_| by_name(path).is_none()) else { return Ok(()) };
-    let known: Vec<_> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
+    let known = endings(|name| report::format(name).is_some());
     let problem = format!("no format has the ending .{}", own.to_string_lossy());
-    let cure = format!("give --format, or a name that ends in one of {}", known.join(", "));
+    let cure = format!("give --format, or a name that ends in one of {known}");
     Err(Invalid::new("--output", problem, cure))
 }
 
@@ -66,36 +76,34 @@ pub(in crate::cli) fn format_of_file(
     Err(Invalid::new("--output", problem, cure))
 }
 
-/// The same for a verb with its own formats, for `what`, such as a trend.
+/// The format in which a study is written to the file `path`: the one that is asked for, that of the
+/// file's name, or the usual one.
 ///
 /// # Errors
-/// When the file's name is for another format, or for one that does not exist.
-pub(in crate::cli) fn own_format<F: ValueEnum + PartialEq>(
+/// When the file's name is for another format, or for one that the study does not have.
+pub(in crate::cli) fn study_format<S: Study>(
     path: &Path,
-    asked: Option<F>,
-    what: &str,
-) -> Result<Option<F>, Invalid> {
-    let Some(named) = format_of_file(path, None)?.map(|format| format.name) else {
-        if asked.is_none() {
-            refuse_unknown_ending(path)?;
-        }
-        return Ok(asked);
+    asked: Option<&'static StudyFormat<S>>,
+) -> Result<&'static StudyFormat<S>, Invalid> {
+    let cure = || format!("end the name in one of {}", endings(|name| S::format(name).is_some()));
+    let Some(name) = format_by(path).filter(|_| !path.is_dir()) else {
+        return match (asked, path.extension()) {
+            (Some(asked), _) => Ok(asked),
+            (None, None) => Ok(&S::FORMATS[0]),
+            (None, Some(other)) => {
+                let problem = format!("no format has the ending .{}", other.display());
+                Err(Invalid::new("--output", problem, cure()))
+            }
+        };
     };
-    let named = F::from_str(named, false).map_err(|_| {
-        let own = |format: &F| Some(format.to_possible_value()?.get_name().to_owned());
-        let known: Vec<String> = F::value_variants().iter().filter_map(own).collect();
-        let endings = ENDINGS.iter().filter(|(_, name)| known.iter().any(|it| it == name));
-        let endings: Vec<String> = endings.map(|(ending, _)| format!(".{ending}")).collect();
-        let cure = format!("end the name in one of {}", endings.join(", "));
-        Invalid::new("--output", format!("{what} has no format {named}"), cure)
+    let named = S::format(name).ok_or_else(|| {
+        Invalid::new("--output", format!("{} has no format {name}", S::NAME), cure())
     })?;
-    match asked {
-        Some(asked) if asked != named => {
-            let problem = format!("{} is not a name for this format", path.display());
-            Err(Invalid::new("--format", problem, "leave it out, or give another name"))
-        }
-        _ => Ok(Some(named)),
+    if asked.is_some_and(|asked| asked.name != named.name) {
+        let problem = format!("{} is not a name for this format", path.display());
+        return Err(Invalid::new("--format", problem, "leave it out, or give another name"));
     }
+    Ok(named)
 }
 
 /// Writes a report to the file `path`, or to stdout if that is `-`.
@@ -120,6 +128,7 @@ pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::ComparisonReport;
 
     #[test]
     fn the_end_of_a_name_decides() {
@@ -151,7 +160,8 @@ mod tests {
     #[test]
     fn every_ending_has_a_format() {
         for (ending, name) in ENDINGS {
-            assert!(report::format(name).is_some(), "{ending}");
+            let study = ComparisonReport::format(name).is_some();
+            assert!(report::format(name).is_some() || study, "{ending}");
         }
         for path in ["report.pdf", "a/b.md", "a.xml.gz"] {
             let told = refuse_unknown_ending(path.as_ref()).unwrap_err().to_string();

@@ -2,19 +2,15 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::known;
+use crate::cli::flags::place::{study_format, write_to};
 use crate::cli::look;
-use crate::cli::print::print;
 use crate::cli::verb::found::{Found, find, record};
 use crate::compare::{Asked, Comparison, Run, compare};
-use crate::files;
 use crate::plan::{Invalid, Quantity, ThresholdError};
 use crate::record::{RunRecord, Standing};
-use crate::report::{
-    cleaned, comparison_junit, comparison_markdown, comparison_page, comparison_text, shown,
-    terminal_json,
-};
-use clap::ValueEnum;
-use std::path::{Path, PathBuf};
+use crate::report::{ComparisonReport, Look, StudyFormat, shown};
+use std::path::PathBuf;
 
 /// `springload compare`.
 #[derive(Debug, clap::Args)]
@@ -58,25 +54,15 @@ pub(in crate::cli) struct CompareArgs {
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ComparisonOutput {
     /// The format [default: that of the file's name, or text]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<ComparisonFormat>,
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_parser = known::study_formats::<ComparisonReport>()
+    )]
+    format: Option<&'static StudyFormat<ComparisonReport>>,
     /// The file to write to; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum ComparisonFormat {
-    /// Text for people
-    Text,
-    /// Figures, intervals and verdicts
-    Json,
-    /// For a comment on a pull request
-    Markdown,
-    /// A test case for each gated figure
-    Junit,
-    /// One page with intervals and charts
-    Html,
 }
 
 impl Verb for Compare {
@@ -91,10 +77,13 @@ impl Verb for Compare {
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         match self.compare() {
-            Ok((comparison, drawn)) => match self.out.deliver(&comparison, &drawn) {
-                Ok(()) => status(&comparison),
-                Err(mistake) => refuse(&[mistake]),
-            },
+            Ok((comparison, drawn)) => {
+                let report = ComparisonReport { comparison, drawn };
+                match self.out.deliver(&report) {
+                    Ok(()) => status(&report.comparison),
+                    Err(mistake) => refuse(&[mistake]),
+                }
+            }
             Err(mistake) => refuse(&[mistake]),
         }
     }
@@ -248,60 +237,8 @@ fn read(
 
 impl ComparisonOutput {
     /// Writes the comparison where it was asked for.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or its name is for another format.
-    pub(in crate::cli) fn deliver(
-        &self,
-        it: &Comparison,
-        drawn: &[RunRecord],
-    ) -> Result<(), Invalid> {
-        let bytes = self.format_asked()?.render(it, drawn);
-        if self.output == Path::new("-") {
-            print(bytes.as_bytes());
-            return Ok(());
-        }
-        files::replace(&self.output, bytes.as_bytes()).map_err(|error| {
-            let problem = format!("cannot write {}: {error}", self.output.display());
-            Invalid::new("--output", problem, "name a file in a folder that exists")
-        })
-    }
-
-    fn format_asked(&self) -> Result<ComparisonFormat, Invalid> {
-        let ending = self.output.extension().map(|it| it.to_string_lossy().to_lowercase());
-        let named = match ending.as_deref() {
-            _ if self.format.is_some() => self.format,
-            None | Some("txt") => Some(ComparisonFormat::Text),
-            Some("json") => Some(ComparisonFormat::Json),
-            Some("md") => Some(ComparisonFormat::Markdown),
-            Some("xml") => Some(ComparisonFormat::Junit),
-            Some("html") => Some(ComparisonFormat::Html),
-            Some(_) => None,
-        };
-        named.ok_or_else(|| {
-            let problem = format!("{} has no known ending", self.output.display());
-            Invalid::new("--output", problem, "end it in .html, .md, .json, .xml or .txt")
-        })
-    }
-}
-
-impl ComparisonFormat {
-    /// The comparison in this format, with a run of each side to draw.
-    pub(in crate::cli) fn render(self, it: &Comparison, drawn: &[RunRecord]) -> String {
-        let plain: Option<Comparison> = cleaned(it).ok().flatten();
-        let plain = plain.as_ref().unwrap_or(it);
-        match self {
-            Self::Text => comparison_text(plain),
-            Self::Markdown => comparison_markdown(plain),
-            Self::Junit => comparison_junit(plain),
-            Self::Html => {
-                let drawn_plain: Option<Vec<RunRecord>> = cleaned(drawn).ok().flatten();
-                comparison_page(plain, drawn_plain.as_deref().unwrap_or(drawn))
-            }
-            Self::Json => {
-                let text = serde_json::to_string_pretty(it).expect("plain data");
-                terminal_json(text + "\n")
-            }
-        }
+    fn deliver(&self, report: &ComparisonReport) -> Result<(), Invalid> {
+        let format = study_format(&self.output, self.format)?;
+        write_to(&self.output, &format.render(report, Look::default())?)
     }
 }

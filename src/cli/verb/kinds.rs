@@ -4,9 +4,11 @@
 
 use super::saved::{BROKEN, NEWER};
 use super::{ab, max, sweep};
+use crate::cli::pipeline::dialect::deliver;
+use crate::cli::pipeline::folder::PAGE;
+use crate::cli::pipeline::keep_in_mind;
 use crate::files;
-use crate::record::ResultKind;
-use clap::ValueEnum;
+use crate::report::{Look, Pill, Study, StudyFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -28,13 +30,10 @@ pub(in crate::cli) struct Kind {
     /// What it came to: a kind of result for colours, a mark, and words.
     pub(super) result: fn(&Path) -> Result<Pill, String>,
     /// The names of its formats.
-    pub(super) formats: fn() -> Vec<String>,
+    pub(super) formats: fn() -> Vec<&'static str>,
     /// The report in a format of that name.
     pub(super) render: fn(&Path, &str) -> Result<Vec<u8>, String>,
 }
-
-/// The kind of a result, a mark, and words.
-pub(super) type Pill = (ResultKind, char, String);
 
 /// What a list shows of a sweep, search or comparison.
 #[derive(Debug, Serialize)]
@@ -69,20 +68,56 @@ pub(super) fn in_folder(folder: &Path) -> Option<(&'static Kind, PathBuf)> {
     files.into_iter().find(|(_, file)| file.is_file())
 }
 
-/// The names of all formats of a verb.
-pub(super) fn formats<F: ValueEnum>() -> Vec<String> {
-    let values = F::value_variants().iter().filter_map(F::to_possible_value);
-    values.map(|it| it.get_name().to_owned()).collect()
+/// The names of the formats of a study.
+pub(super) fn formats<S: Study>() -> Vec<&'static str> {
+    S::FORMATS.iter().map(|it| it.name).collect()
 }
 
-/// The kind of result that the colour of a page stands for.
-pub(super) fn pill((colour, mark, words): (&str, char, String)) -> Pill {
-    let kind = match colour {
-        "good" => ResultKind::Passed,
-        "bad" => ResultKind::Failed,
-        _ => ResultKind::Stopped,
-    };
-    (kind, mark, words)
+/// A study in the format of that name.
+///
+/// # Errors
+/// If it has no such format, or that cannot show it.
+pub(super) fn rendered<S: Study>(study: &S, format: &str) -> Result<Vec<u8>, String> {
+    let format = S::format(format).ok_or_else(|| format!("{} has no format {format}", S::NAME))?;
+    format.render(study, Look::default()).map_err(|mistake| mistake.to_string())
+}
+
+/// A study that has ended, or was stopped: what is shown of it, and where.
+pub(super) struct Finished<'a, S: Study> {
+    pub(super) study: &'a S,
+    pub(super) format: &'static StudyFormat<S>,
+    pub(super) folder: &'a Path,
+    pub(super) label: Option<&'a str>,
+    pub(super) quiet: bool,
+}
+
+impl<S: Study> Finished<'_, S> {
+    /// Prints the report and writes the page; returns whether both could be written.
+    pub(super) fn report(&self) -> bool {
+        let printed = self.format.render(self.study, Look::default());
+        let printed = printed.map_err(|it| it.to_string()).and_then(|bytes| deliver(&bytes));
+        if let Err(unwritten) = &printed {
+            eprintln!("error: {unwritten}");
+        }
+        let page = write_page(self.folder, self.study);
+        match &page {
+            Ok(()) if !self.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
+            Ok(()) => {}
+            Err(problem) => eprintln!("error: {problem}"),
+        }
+        keep_in_mind(self.folder, "", self.label);
+        printed.is_ok() && page.is_ok()
+    }
+}
+
+/// Replaces the page of a study in one step.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn write_page<S: Study>(folder: &Path, study: &S) -> Result<(), String> {
+    let (page, bytes) = (folder.join(PAGE), rendered(study, "html")?);
+    files::replace(&page, &bytes)
+        .map_err(|error| format!("cannot write {}: {error}", page.display()))
 }
 
 /// The text of a file whose layout has a version, if that is no later than `known`.

@@ -11,7 +11,9 @@ use crate::cli::verb::saved::{BROKEN, Content, NEWER, Outline, Saved, everywhere
 use crate::clock::wall_ns;
 use crate::files;
 use crate::record::ResultKind;
-use crate::report::{Headline, SavedRow, headline, read_json, saved_text, shown, terminal_json};
+use crate::report::{
+    Headline, Mood, Pill, SavedRow, headline, read_json, saved_text, shown, terminal_json,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 use time::OffsetDateTime;
@@ -137,9 +139,15 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
         }
         Content::Several(outline) => {
             let Several { label, subject, runs, measured, .. } = outline;
-            let (kind, mark, words) = (outline.kind.result)(&saved.file).unwrap_or_else(|_| {
-                (ResultKind::Stopped, '?', format!("{measured} of {runs} runs measured"))
-            });
+            let Pill { mood, mark, words } =
+                (outline.kind.result)(&saved.file).unwrap_or_else(|_| {
+                    Mood::Unknown.pill(format!("{measured} of {runs} runs measured"))
+                });
+            let kind = match mood {
+                Mood::Good => ResultKind::Passed,
+                Mood::Bad => ResultKind::Failed,
+                Mood::Fair | Mood::Unknown => ResultKind::Stopped,
+            };
             (label.as_ref().unwrap_or(subject).clone(), kind, mark.to_string(), words)
         }
         Content::Unreadable { .. } => return None,

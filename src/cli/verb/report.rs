@@ -129,7 +129,7 @@ fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, String
     }
     let name = format_of(args)?.name;
     let known = (kind.formats)();
-    if !known.iter().any(|it| it == name) {
+    if !known.contains(&name) {
         let known = known.join(", ");
         return Err(format!("--format {name} shows runs, not {plural}; give one of {known}"));
     }

@@ -3,13 +3,12 @@
 use super::named;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
-use crate::cli::flags::place::{own_format, write_to};
+use crate::cli::flags::known;
+use crate::cli::flags::place::{study_format, write_to};
 use crate::cli::look;
 use crate::cli::verb::max;
 use crate::plan::{self, Invalid, Threshold, flags};
-use crate::report::{
-    Picture, cleaned, shown, sizing_notes, sizing_page, sizing_picture, sizing_text, terminal_json,
-};
+use crate::report::{Look, StudyFormat, shown};
 use crate::search::{Ended, MaxRecord};
 use crate::sizing::{Asked, Measured, Sizing, Unit, Verdict, size};
 use clap::ValueEnum;
@@ -42,8 +41,8 @@ pub(in crate::cli) struct Size {
     #[arg(long, value_enum, value_name = "WHAT", default_value = "nodes")]
     of: Of,
     /// The format [default: that of the file's name, or text]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<SizeFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = known::study_formats::<Sizing>())]
+    format: Option<&'static StudyFormat<Sizing>>,
     /// The file to write to; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -73,20 +72,6 @@ enum Of {
     Shards,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SizeFormat {
-    /// Text for people
-    Text,
-    /// The answer and its arithmetic
-    Json,
-    /// One page with a chart
-    Html,
-    /// The chart as SVG
-    Svg,
-    /// The chart as PNG
-    Png,
-}
-
 impl Verb for Size {
     const NAME: &'static str = "size";
     const ABOUT: &'static str = "Tell how many nodes a rate takes, from what max has found";
@@ -105,8 +90,8 @@ impl Verb for Size {
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let told = self.sizing(call.line).and_then(|sizing| {
-            let format = own_format(&self.output, self.format, "a sizing")?;
-            write_to(&self.output, &format.unwrap_or(SizeFormat::Text).render(&sizing))?;
+            let format = study_format(&self.output, self.format)?;
+            write_to(&self.output, &format.render(&sizing, Look::default())?)?;
             Ok(sizing.verdict)
         });
         match told {
@@ -197,14 +182,11 @@ fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
     }
 }
 
-/// The reports of what a search means for this many operations per second, as text.
+/// What a search means for this many operations per second.
 #[cfg(feature = "internals")]
-pub(in crate::cli) fn reports(max: &MaxRecord, rate_per_s: f64) -> Vec<Vec<u8>> {
+pub(in crate::cli) fn sized(max: &MaxRecord, rate_per_s: f64) -> Option<Sizing> {
     let asked = Asked { rate_per_s, spare: 1, unit: Unit::Nodes, slo: max.slo.clone() };
-    let measured = vec![measured(max, max.nodes, max.command.clone())];
-    let Ok(sizing) = size(&asked, measured) else { return Vec::new() };
-    let all = SizeFormat::value_variants().iter().filter(|&&it| it != SizeFormat::Png);
-    all.map(|format| format.render(&sizing)).collect()
+    size(&asked, vec![measured(max, max.nodes, max.command.clone())]).ok()
 }
 
 /// The search that `name` means, if it has found something.
@@ -248,22 +230,4 @@ fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
         )
     });
     told.collect()
-}
-
-impl SizeFormat {
-    fn render(self, sizing: &Sizing) -> Vec<u8> {
-        let plain: Option<Sizing> = cleaned(sizing).ok().flatten();
-        let plain = plain.as_ref().unwrap_or(sizing);
-        match self {
-            Self::Text => sizing_text(plain).into_bytes(),
-            Self::Html => sizing_page(plain).into_bytes(),
-            Self::Svg => sizing_picture(plain, Picture::Svg),
-            Self::Png => sizing_picture(plain, Picture::Png),
-            Self::Json => {
-                let sizing = Sizing { notes: sizing_notes(sizing), ..sizing.clone() };
-                let text = serde_json::to_string_pretty(&sizing).expect("plain data");
-                terminal_json(text + "\n").into_bytes()
-            }
-        }
-    }
 }

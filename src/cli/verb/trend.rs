@@ -2,16 +2,14 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
-use crate::cli::flags::place::{own_format, write_to};
+use crate::cli::flags::known;
+use crate::cli::flags::place::{study_format, write_to};
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::verb::found::{Found, find, record};
 use crate::plan::{Invalid, Quantity};
-use crate::report::{
-    Look, Picture, cleaned, shown, terminal_json, trend_csv, trend_page, trend_picture, trend_text,
-};
+use crate::report::{Look, StudyFormat, shown};
 use crate::trend::{LeftOut, Point, Trend};
-use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 /// `springload trend`.
@@ -33,27 +31,11 @@ pub(in crate::cli) struct TrendVerb {
     #[arg(long, value_name = "N")]
     group: Option<usize>,
     /// The format [default: that of the file's name, or text]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<TrendFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = known::study_formats::<Trend>())]
+    format: Option<&'static StudyFormat<Trend>>,
     /// The file to write to; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TrendFormat {
-    /// Text for people
-    Text,
-    /// One row per run, as Apache Otava reads it
-    Csv,
-    /// Runs, values and changes
-    Json,
-    /// One page with charts
-    Html,
-    /// The charts as SVG
-    Svg,
-    /// The charts as PNG
-    Png,
 }
 
 impl Verb for TrendVerb {
@@ -86,31 +68,9 @@ impl TrendVerb {
             text.parse::<Quantity>().map_err(wrong)
         });
         let wanted: Vec<Quantity> = wanted.collect::<Result<_, _>>()?;
-        let format = own_format(&self.output, self.format, "a trend")?;
-        let format = format.unwrap_or(TrendFormat::Text);
+        let format = study_format(&self.output, self.format)?;
         let trend = self.chosen(self.read(&wanted)?)?;
-        // A trend that cannot be stored was not read from a file.
-        let plain: Option<Trend> = cleaned(&trend).ok().flatten();
-        let trend =
-            if format == TrendFormat::Json { &trend } else { plain.as_ref().unwrap_or(&trend) };
-        Ok(match format {
-            TrendFormat::Text => trend_text(trend, self.look()).into_bytes(),
-            TrendFormat::Html => trend_page(trend).into_bytes(),
-            TrendFormat::Svg => trend_picture(trend, Picture::Svg),
-            TrendFormat::Png => trend_picture(trend, Picture::Png),
-            TrendFormat::Csv => match &trend.groups[..] {
-                [group] => trend_csv(group).into_bytes(),
-                groups => {
-                    let problem =
-                        format!("a table has the runs of one plan, these are of {}", groups.len());
-                    return Err(Invalid::new("--format csv", problem, "choose one with --group N"));
-                }
-            },
-            TrendFormat::Json => {
-                let text = serde_json::to_string_pretty(trend).expect("plain data");
-                terminal_json(text + "\n").into_bytes()
-            }
-        })
+        format.render(&trend, self.look())
     }
 
     fn look(&self) -> Look {

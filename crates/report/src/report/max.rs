@@ -1,21 +1,22 @@
 //! A search for the most that a server sustains: as text, as a page's words, and step by step.
 
 use super::number::{decimal, millis};
+use super::pill::{Mood, Pill};
 use super::table::{align, wrapped};
 use crate::plan::Threshold;
 use crate::search::{Ended, MaxRecord, Outcome, Searched, StepRecord};
 
-/// What the search came to: the name of a colour, a mark, and words.
-pub fn verdict(max: &MaxRecord) -> (&'static str, char, String) {
+/// What the search came to.
+pub fn verdict(max: &MaxRecord) -> Pill {
     let of_rates = verdict_on_rates(max);
     match max.data_wrong() {
         0 => of_rates,
-        1 => ("bad", '✗', format!("data was wrong in a step; {}", of_rates.2)),
-        steps => ("bad", '✗', format!("data was wrong in {steps} steps; {}", of_rates.2)),
+        1 => Mood::Bad.pill(format!("data was wrong in a step; {}", of_rates.words)),
+        steps => Mood::Bad.pill(format!("data was wrong in {steps} steps; {}", of_rates.words)),
     }
 }
 
-fn verdict_on_rates(max: &MaxRecord) -> (&'static str, char, String) {
+fn verdict_on_rates(max: &MaxRecord) -> Pill {
     let what = match max.searched {
         Searched::Rate => "rate",
         Searched::Connections => "number of connections",
@@ -25,19 +26,16 @@ fn verdict_on_rates(max: &MaxRecord) -> (&'static str, char, String) {
             let words = format!("sustained: {}", found(max));
             if max.client_bound() {
                 let why = "; the client, not the server, is the limit: the server may handle more";
-                ("fair", '!', words + why)
+                Mood::Fair.pill(words + why)
             } else if max.scattered() {
                 let why =
                     "; they disagree: longer steps (-d), or more of them (--repeat), tell more";
-                ("fair", '!', words + why)
+                Mood::Fair.pill(words + why)
             } else if max.open_ended() {
-                (
-                    "good",
-                    '✓',
-                    words + "; nothing above was tried (--to): the server may handle more",
-                )
+                let why = "; nothing above was tried (--to): the server may handle more";
+                Mood::Good.pill(words + why)
             } else {
-                ("good", '✓', words)
+                Mood::Good.pill(words)
             }
         }
         (Ended::Found | Ended::NothingHolds, _) => {
@@ -45,11 +43,13 @@ fn verdict_on_rates(max: &MaxRecord) -> (&'static str, char, String) {
             let lowest = max.steps.iter().find(|it| it.level <= least);
             let why = lowest.map_or(String::new(), |it| format!(": {}", it.reason));
             let least = if least.is_finite() { decimal(least, 0) } else { "0".to_owned() };
-            ("bad", '✗', format!("not even a {what} of {least} holds{why}"))
+            Mood::Bad.pill(format!("not even a {what} of {least} holds{why}"))
         }
-        (Ended::Stopped, Some(_)) => ("fair", '!', format!("stopped early: {}", found(max))),
-        (Ended::Stopped, None) => ("fair", '!', format!("stopped early{}", best(max))),
-        (Ended::Failed, _) => ("bad", '✗', format!("a run could not be carried out{}", best(max))),
+        (Ended::Stopped, Some(_)) => Mood::Fair.pill(format!("stopped early: {}", found(max))),
+        (Ended::Stopped, None) => Mood::Fair.pill(format!("stopped early{}", best(max))),
+        (Ended::Failed, _) => {
+            Mood::Bad.pill(format!("a run could not be carried out{}", best(max)))
+        }
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn limits(slo: &[Threshold]) -> String {
 
 /// The report for people.
 pub fn max_text(max: &MaxRecord) -> String {
-    let (_, mark, words) = verdict(max);
+    let Pill { mark, words, .. } = verdict(max);
     let mut out = String::new();
     wrapped(&mut out, &format!("{mark} {words}"));
     out.push('\n');
@@ -226,13 +226,13 @@ pub(super) mod tests {
         let line = "search 1: 3,200/s for 5 s: missed: not sustained";
         assert_eq!(step_words(&steps[1], Searched::Rate), line);
         let to_the_end = max(Ended::Found, vec![step(1_950.0, Outcome::Held, true)]);
-        let (_, mark, words) = verdict(&to_the_end);
+        let Pill { mark, words, .. } = verdict(&to_the_end);
         assert!(mark == '✓' && words.ends_with("(--to): the server may handle more"), "{words}");
         let apart = MaxRecord { high: Some(2_500.0), ..max(Ended::Found, steps.clone()) };
-        let (_, mark, words) = verdict(&apart);
+        let Pill { mark, words, .. } = verdict(&apart);
         assert!(mark == '!' && words.contains("; they disagree: longer steps"), "{words}");
         let bound = StepRecord { client_bound: true, ..steps[1].clone() };
-        let words = verdict(&max(Ended::Found, vec![steps[0].clone(), bound])).2;
+        let words = verdict(&max(Ended::Found, vec![steps[0].clone(), bound])).words;
         assert!(words.contains("the client, not the server"), "{words}");
     }
 
@@ -240,10 +240,10 @@ pub(super) mod tests {
     fn wrong_data_comes_before_all_else() {
         let wrong = StepRecord { data_wrong: true, ..step(3_200.0, Outcome::Missed, false) };
         let found = step(1_950.0, Outcome::Held, true);
-        let (colour, _, words) = verdict(&max(Ended::Found, vec![wrong.clone(), found]));
-        assert_eq!(colour, "bad");
+        let Pill { mood, words, .. } = verdict(&max(Ended::Found, vec![wrong.clone(), found]));
+        assert_eq!(mood, Mood::Bad);
         assert!(words.starts_with("data was wrong in a step; sustained: 1,950/s"), "{words}");
-        let (_, _, words) = verdict(&max(Ended::NothingHolds, vec![wrong.clone(), wrong]));
+        let Pill { words, .. } = verdict(&max(Ended::NothingHolds, vec![wrong.clone(), wrong]));
         assert!(words.starts_with("data was wrong in 2 steps; not even a rate of"), "{words}");
     }
 
@@ -253,11 +253,11 @@ pub(super) mod tests {
             Ended::NothingHolds,
             vec![step(100.0, Outcome::Missed, false), step(1.0, Outcome::Missed, false)],
         );
-        assert_eq!(verdict(&none).2, "not even a rate of 1 holds: not sustained");
+        assert_eq!(verdict(&none).words, "not even a rate of 1 holds: not sustained");
         let stopped = max(Ended::Stopped, vec![step(800.0, Outcome::Held, false)]);
-        assert_eq!(verdict(&stopped).2, "stopped early; until then 800/s held");
+        assert_eq!(verdict(&stopped).words, "stopped early; until then 800/s held");
         let failed = max(Ended::Failed, Vec::new());
-        assert_eq!(verdict(&failed).2, "a run could not be carried out");
+        assert_eq!(verdict(&failed).words, "a run could not be carried out");
         assert!(max_text(&failed).starts_with("✗ a run"));
     }
 }

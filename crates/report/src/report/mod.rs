@@ -25,10 +25,12 @@ mod nodes;
 mod number;
 mod openmetrics;
 mod picture;
+mod pill;
 mod sane;
 mod siege;
 mod sizing;
 mod story;
+mod study;
 mod sweep;
 mod table;
 mod text;
@@ -42,28 +44,24 @@ pub mod ycsb;
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
 pub use clean::{cleaned, terminal_json};
-pub use comparison::{
-    beforehand_text, comparison_junit, comparison_markdown, comparison_text, verdict_words,
-};
-pub use drawn::{
-    bulk_perf_picture, burst_picture, max_picture, sizing_picture, sweep_picture, trend_picture,
-};
+pub use comparison::{beforehand_text, verdict_words};
+pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
 pub use headline::{Headline, headline};
-pub use html::{comparison_page, max_page, sizing_page, sweep_page, sweep_pill, trend_page};
+pub use html::{sweep_page, sweep_pill};
 pub use json::{RunFileError, read as read_json};
 pub use look::{Look, shown};
-pub use max::{max_text, step_words, verdict as max_pill};
+pub use max::{step_words, verdict as max_pill};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
+pub use pill::{Mood, Pill};
 pub use sane::sane;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
-pub use sizing::{notes as sizing_notes, sizing_text};
+pub use study::{ComparisonReport, Study, StudyFormat};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
-pub use text::{SavedRow, one_line, saved_text, trend_text};
+pub use text::{SavedRow, one_line, saved_text};
 pub use threshold::threshold_lines;
-pub use trend::trend_csv;
 
 use crate::record::RunRecord;
 

@@ -3,13 +3,14 @@
 
 use super::max::limits;
 use super::number::{decimal, grouped};
+use super::pill::{Mood, Pill};
 use super::table::{align, wrapped};
 use crate::sizing::{LawName, Measured, Sizing, Unit, Verdict};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 /// The answer: the name of a colour, a mark, and words.
-pub(super) fn verdict(it: &Sizing) -> (&'static str, char, String) {
+pub(super) fn verdict(it: &Sizing) -> Pill {
     let rate = decimal(it.rate_per_s, 0);
     let many = it.unit.word(2);
     match (it.verdict, it.needed) {
@@ -21,12 +22,11 @@ pub(super) fn verdict(it: &Sizing) -> (&'static str, char, String) {
                 let one = format!(": {} still carry it if one is lost", grouped(left));
                 words += if it.spare == 1 { &one } else { &still };
             }
-            let colour = if it.extrapolated { "fair" } else { "good" };
-            (colour, if it.extrapolated { '!' } else { '✓' }, words)
+            if it.extrapolated { Mood::Fair.pill(words) } else { Mood::Good.pill(words) }
         }
         (Verdict::PoorFit, _) => {
             let words = format!("no answer: the rates of these {many} follow no law");
-            ("bad", '✗', words)
+            Mood::Bad.pill(words)
         }
         _ => {
             let most = it.law.most_per_s.map(|most| format!(": {}/s at most", decimal(most, 0)));
@@ -34,7 +34,7 @@ pub(super) fn verdict(it: &Sizing) -> (&'static str, char, String) {
                 if it.spare > 0 { format!(" with {} to spare", it.spare) } else { String::new() };
             let words =
                 format!("no number of {many} carries {rate}/s{spare}{}", most.unwrap_or_default());
-            ("bad", '✗', words)
+            Mood::Bad.pill(words)
         }
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn subject(it: &Sizing) -> String {
 
 /// The report for people.
 pub fn sizing_text(it: &Sizing) -> String {
-    let (_, mark, words) = verdict(it);
+    let Pill { mark, words, .. } = verdict(it);
     let mut out = String::new();
     wrapped(&mut out, &format!("{mark} {words}"));
     let _ = writeln!(out, "\n{}\n", subject(it));

@@ -3,6 +3,7 @@
 use super::csv::quoted;
 use super::number::decimal;
 use super::threshold::{number, subject};
+use crate::plan::Invalid;
 use crate::record::Unit;
 use crate::trend::{Change, Group, LEAST_RUNS, Mark, Series, Trend};
 use std::fmt::Write as _;
@@ -102,7 +103,18 @@ pub(super) fn headline(trend: &Trend) -> String {
 
 /// One group as CSV (RFC 4180), a row per run: the time, what is known about it, and a column for
 /// each quantity. Apache Otava reads it.
-pub fn trend_csv(group: &Group) -> String {
+pub(super) fn trend_csv_of(trend: &Trend) -> Result<String, Invalid> {
+    match &trend.groups[..] {
+        [group] => Ok(trend_csv(group)),
+        groups => {
+            let problem =
+                format!("a table has the runs of one plan, these are of {}", groups.len());
+            Err(Invalid::new("--format csv", problem, "choose one with --group N"))
+        }
+    }
+}
+
+fn trend_csv(group: &Group) -> String {
     let mut out = "time,run,label,server,machine,springload".to_owned();
     for series in &group.series {
         let unit = match series.unit {

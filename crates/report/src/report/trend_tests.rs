@@ -1,7 +1,10 @@
 //! Trends as text, as CSV and as pictures, whatever their records say.
 
 use super::*;
-use crate::report::{Look, Picture, cleaned, trend_page, trend_picture, trend_text};
+use crate::report::drawn::trend_picture;
+use crate::report::html::trend_page;
+use crate::report::text::trend_text;
+use crate::report::{Look, Picture, cleaned};
 use crate::trend::{Direction, LeftOut, Run};
 
 /// Eight runs; from the sixth on, reads are a fifth slower, on another server.

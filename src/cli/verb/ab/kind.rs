@@ -2,12 +2,10 @@
 
 use super::kept::{Definition, SCHEMA_VERSION, parse};
 use super::pairs::Pairs;
-use crate::cli::verb::compare::ComparisonFormat;
 use crate::cli::verb::found::record;
-use crate::cli::verb::kinds::{Kind, Pill, Several, began, broken, formats, host, text_of};
-use crate::record::{ResultKind, Standing};
-use crate::report::verdict_words;
-use clap::ValueEnum as _;
+use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
+use crate::record::Standing;
+use crate::report::{ComparisonReport, Mood, Pill, verdict_words};
 use serde_json::{Map, json};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +15,7 @@ pub(in crate::cli::verb) const KIND: Kind = Kind {
     plural: "comparisons",
     outline,
     result,
-    formats: formats::<ComparisonFormat>,
+    formats: formats::<ComparisonReport>,
     render,
 };
 
@@ -79,25 +77,24 @@ fn result(file: &Path) -> Result<Pill, String> {
     let pairs = pairs(file)?;
     let Some(verdict) = pairs.verdict() else {
         let words = format!("A/B: {} of {} pairs", pairs.count(), pairs.definition.pairs);
-        return Ok((ResultKind::Stopped, '!', words));
+        return Ok(Mood::Fair.pill(words));
     };
-    let (kind, mark) = match verdict.verdict {
-        _ if verdict.data_wrong().contains(&true) => (ResultKind::Failed, '✗'),
-        _ if !verdict.trustworthy() => (ResultKind::Stopped, '?'),
-        Standing::Better | Standing::Same => (ResultKind::Passed, '✓'),
-        Standing::Worse => (ResultKind::Failed, '✗'),
-        Standing::CannotTell => (ResultKind::Stopped, '?'),
+    let mood = match verdict.verdict {
+        _ if verdict.data_wrong().contains(&true) => Mood::Bad,
+        _ if !verdict.trustworthy() => Mood::Unknown,
+        Standing::Better | Standing::Same => Mood::Good,
+        Standing::Worse => Mood::Bad,
+        Standing::CannotTell => Mood::Unknown,
     };
-    Ok((kind, mark, verdict_words(&verdict)))
+    Ok(mood.pill(verdict_words(&verdict)))
 }
 
 fn render(file: &Path, format: &str) -> Result<Vec<u8>, String> {
-    let format = ComparisonFormat::from_str(format, false)?;
     let pairs = pairs(file)?;
     if pairs.count() == 0 {
         return Err("it has no pair of runs yet".to_owned());
     }
     let verdict = pairs.verdict().map(|it| it.beside(pairs.control()));
     let comparison = verdict.unwrap_or_else(|| pairs.reading(true));
-    Ok(format.render(&comparison, &pairs.drawn()).into_bytes())
+    rendered(&ComparisonReport { comparison, drawn: pairs.drawn() }, format)
 }

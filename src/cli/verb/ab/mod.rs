@@ -11,6 +11,7 @@ mod told;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
+use crate::cli::flags::known;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::bench::Bench;
 use crate::cli::pipeline::ending::Ending;
@@ -18,7 +19,7 @@ use crate::cli::pipeline::folder::{Folder, RUNS, now};
 use crate::cli::pipeline::measure;
 use crate::cli::pipeline::signals;
 use crate::cli::print::print;
-use crate::cli::verb::compare::{CompareArgs, ComparisonFormat};
+use crate::cli::verb::compare::CompareArgs;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::sweep::{Silent, given};
 use crate::compare::Asked;
@@ -26,6 +27,7 @@ use crate::engine::StopReason;
 use crate::generate::mix;
 use crate::plan::{self, Invalid};
 use crate::record::RunRecord;
+use crate::report::{ComparisonReport, StudyFormat};
 use crate::trend::LEAST_TO_VARY;
 use clap::ArgMatches;
 use kept::{Definition, load, save};
@@ -89,8 +91,13 @@ pub(in crate::cli) struct Ab {
     #[arg(long, value_name = "TEXT", value_parser = plan::label)]
     label: Option<String>,
     /// The report's format
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    format: ComparisonFormat,
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        value_parser = known::study_formats::<ComparisonReport>()
+    )]
+    format: &'static StudyFormat<ComparisonReport>,
     /// Show no progress, only the report
     #[arg(short, long)]
     quiet: bool,

@@ -2,13 +2,11 @@
 
 use super::{Ab, Ready};
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::dialect::deliver;
 use crate::cli::pipeline::folder::PAGE;
-use crate::cli::pipeline::keep_in_mind;
-use crate::cli::verb::compare::{ComparisonFormat, status};
+use crate::cli::verb::compare::status;
+use crate::cli::verb::kinds::{Finished, write_page};
 use crate::compare::Comparison;
-use crate::files;
-use crate::report::verdict_words;
+use crate::report::{ComparisonReport, verdict_words};
 
 impl Ready {
     /// Prints how it stands after a pair, and updates the page.
@@ -17,7 +15,7 @@ impl Ready {
         if !quiet {
             eprintln!("{}", verdict_words(&reading));
         }
-        if let Err(problem) = self.write_page(&reading)
+        if let Err(problem) = write_page(&self.folder, &self.shown(&reading))
             && !self.unwritten
         {
             eprintln!("warning: {problem}; the comparison goes on");
@@ -32,7 +30,7 @@ impl Ready {
             if !quiet {
                 eprintln!("{}", verdict_words(&reading));
             }
-            match self.write_page(&reading) {
+            match write_page(&self.folder, &self.shown(&reading)) {
                 Ok(()) if !quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
                 Ok(()) => {}
                 Err(problem) => eprintln!("error: {problem}"),
@@ -44,24 +42,15 @@ impl Ready {
 
     /// Prints the report and writes the page.
     pub(super) fn report(&self, verdict: &Comparison, args: &Ab) -> Exit {
-        let told = deliver(args.format.render(verdict, &self.pairs.drawn()).as_bytes());
-        if let Err(unwritten) = &told {
-            eprintln!("error: {unwritten}");
-        }
-        let written = self.write_page(verdict);
-        match &written {
-            Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
-            Ok(()) => {}
-            Err(problem) => eprintln!("error: {problem}"),
-        }
-        keep_in_mind(&self.folder, "", self.pairs.definition.label.as_deref());
-        status(verdict).if_written(told.is_ok() && written.is_ok())
+        let study = &self.shown(verdict);
+        let label = self.pairs.definition.label.as_deref();
+        let (format, quiet) = (args.format, args.quiet);
+        let finished = Finished { study, format, folder: &self.folder, label, quiet };
+        status(verdict).if_written(finished.report())
     }
 
-    /// Replaces the page in one step.
-    fn write_page(&self, it: &Comparison) -> Result<(), String> {
-        let (page, html) = (self.folder.join(PAGE), ComparisonFormat::Html);
-        files::replace(&page, html.render(it, &self.pairs.drawn()).as_bytes())
-            .map_err(|error| format!("cannot write {}: {error}", page.display()))
+    /// The comparison with the runs that are drawn.
+    fn shown(&self, it: &Comparison) -> ComparisonReport {
+        ComparisonReport { comparison: it.clone(), drawn: self.pairs.drawn() }
     }
 }

@@ -1,11 +1,9 @@
 //! Saved searches, as lists and reports see them.
 
-use super::format::MaxFormat;
 use super::{SCHEMA_VERSION, parse, read};
-use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, pill, text_of};
+use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
 use crate::report::max_pill;
 use crate::search::MaxRecord;
-use clap::ValueEnum as _;
 use serde_json::{Map, json};
 use std::path::Path;
 
@@ -14,9 +12,9 @@ pub(in crate::cli::verb) const KIND: Kind = Kind {
     name: "search",
     plural: "searches",
     outline,
-    result: |file| Ok(pill(max_pill(&read(file)?))),
-    formats: formats::<MaxFormat>,
-    render: |file, format| Ok(MaxFormat::from_str(format, false)?.render(&read(file)?)),
+    result: |file| Ok(max_pill(&read(file)?)),
+    formats: formats::<MaxRecord>,
+    render: |file, format| rendered(&read(file)?, format),
 };
 
 fn outline(file: &Path) -> Result<Several, String> {

@@ -1,6 +1,5 @@
 //! `springload max`: the most that a server sustains within its limits.
 
-mod format;
 mod kind;
 mod steps;
 mod words;
@@ -9,28 +8,26 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
+use crate::cli::flags::known;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::look;
 use crate::cli::pipeline::agents;
 use crate::cli::pipeline::bench::Bench;
-use crate::cli::pipeline::dialect::deliver;
 use crate::cli::pipeline::ending::Ending;
-use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
-use crate::cli::pipeline::{keep_in_mind, measure, signals};
+use crate::cli::pipeline::folder::{Folder, RUNS, now};
+use crate::cli::pipeline::{measure, signals};
 use crate::cli::secrets::strike_password;
+use crate::cli::verb::kinds::Finished;
 use crate::cli::verb::sweep::Silent;
 use crate::engine::StopReason;
 use crate::files;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
 use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, StageWork as _, Threshold};
-use crate::report::{sane, shown, step_words};
+use crate::report::{StudyFormat, sane, shown, step_words};
 use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command, ValueEnum};
-use format::MaxFormat;
-#[cfg(feature = "internals")]
-pub(in crate::cli) use format::reports;
 pub(in crate::cli::verb) use kind::KIND;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,8 +94,13 @@ pub(in crate::cli) struct Max {
     #[arg(long, value_name = "TEXT", value_parser = plan::label)]
     label: Option<String>,
     /// The report's format
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    format: MaxFormat,
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        value_parser = known::study_formats::<MaxRecord>()
+    )]
+    format: &'static StudyFormat<MaxRecord>,
     /// Show no progress, only the report
     #[arg(short, long)]
     quiet: bool,
@@ -438,18 +440,9 @@ impl Ready {
 
     /// Prints the report and writes the page; returns whether both could be written.
     fn report(&self, args: &Max) -> bool {
-        let told = deliver(&args.format.render(&self.max));
-        if let Err(unwritten) = &told {
-            eprintln!("error: {unwritten}");
-        }
-        let page = files::replace(&self.folder.join(PAGE), &MaxFormat::Html.render(&self.max));
-        match &page {
-            Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
-            Ok(()) => {}
-            Err(error) => eprintln!("error: cannot write {PAGE}: {error}"),
-        }
-        keep_in_mind(&self.folder, "", self.max.label.as_deref());
-        told.is_ok() && page.is_ok()
+        let (study, label) = (&self.max, self.max.label.as_deref());
+        let (format, quiet) = (args.format, args.quiet);
+        Finished { study, format, folder: &self.folder, label, quiet }.report()
     }
 
     /// Replaces `max.json` in one step.

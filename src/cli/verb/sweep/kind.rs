@@ -1,10 +1,9 @@
 //! Saved sweeps, as lists and reports see them.
 
-use super::{SCHEMA_VERSION, SweepFormat, read};
-use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, pill, text_of};
+use super::{SCHEMA_VERSION, read};
+use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
 use crate::report::sweep_pill;
-use crate::sweep::Axis;
-use clap::ValueEnum as _;
+use crate::sweep::{Axis, SweepRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::path::Path;
@@ -14,9 +13,9 @@ pub(in crate::cli::verb) const KIND: Kind = Kind {
     name: "sweep",
     plural: "sweeps",
     outline,
-    result: |file| Ok(pill(sweep_pill(&read(file)?))),
-    formats: formats::<SweepFormat>,
-    render: |file, format| Ok(SweepFormat::from_str(format, false)?.render(&read(file)?)),
+    result: |file| Ok(sweep_pill(&read(file)?)),
+    formats: formats::<SweepRecord>,
+    render: |file, format| rendered(&read(file)?, format),
 };
 
 /// A `sweep.json`, as far as a list shows it.

@@ -9,25 +9,24 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::{self, CredentialArgs, Named, named_nodes};
+use crate::cli::flags::known;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::agents;
 use crate::cli::pipeline::bench::Bench;
-use crate::cli::pipeline::dialect::{Dialect, deliver};
+use crate::cli::pipeline::dialect::Dialect;
 use crate::cli::pipeline::ending::Ending;
-use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
+use crate::cli::pipeline::folder::{Folder, RUNS, now};
+use crate::cli::pipeline::measure;
 use crate::cli::pipeline::signals;
-use crate::cli::pipeline::{keep_in_mind, measure};
 use crate::cli::print::print;
 use crate::cli::secrets::strike_password;
+use crate::cli::verb::kinds::Finished;
 use crate::engine::StopReason;
 use crate::files;
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
 use crate::record::RunRecord;
-use crate::report::{
-    Format, Picture, cleaned, read_json, sane, sweep_csv, sweep_page, sweep_picture, sweep_text,
-    terminal_json,
-};
+use crate::report::{Format, StudyFormat, read_json, sane};
 use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
 use cells::{Cells, Wanted, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
@@ -83,8 +82,13 @@ pub(in crate::cli) struct Sweep {
     #[arg(long, value_name = "TEXT", value_parser = plan::label)]
     label: Option<String>,
     /// The report's format
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    format: SweepFormat,
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        value_parser = known::study_formats::<SweepRecord>()
+    )]
+    format: &'static StudyFormat<SweepRecord>,
     /// Show no progress, only the report
     #[arg(short, long)]
     quiet: bool,
@@ -101,42 +105,6 @@ pub(in crate::cli) struct Sweep {
 enum Against {
     /// Documents in the database, and its size in bytes if the server reports it
     Docs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum SweepFormat {
-    /// Text for people
-    Text,
-    /// One row per run, or with --x docs one per point of its fill
-    Csv,
-    /// sweep.json as it is
-    Json,
-    /// One page with charts
-    Html,
-    /// The charts as SVG
-    Svg,
-    /// The charts as PNG
-    Png,
-}
-
-impl SweepFormat {
-    /// The sweep in this format.
-    pub(in crate::cli) fn render(self, sweep: &SweepRecord) -> Vec<u8> {
-        // A record that cannot be stored was not read from a file, and is our own.
-        let cleaned = (self != Self::Json).then(|| cleaned(sweep).ok().flatten()).flatten();
-        let sweep = cleaned.as_ref().unwrap_or(sweep);
-        match self {
-            Self::Text => sweep_text(sweep).into_bytes(),
-            Self::Csv => sweep_csv(sweep).into_bytes(),
-            Self::Html => sweep_page(sweep).into_bytes(),
-            Self::Svg => sweep_picture(sweep, Picture::Svg),
-            Self::Png => sweep_picture(sweep, Picture::Png),
-            Self::Json => {
-                let text = serde_json::to_string_pretty(sweep).expect("plain data");
-                terminal_json(text + "\n").into_bytes()
-            }
-        }
-    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -300,13 +268,6 @@ pub(in crate::cli) fn parse(text: &str) -> Result<SweepRecord, String> {
     Ok(sweep)
 }
 
-/// A sweep in every format that is text.
-#[cfg(feature = "internals")]
-pub(in crate::cli) fn reports(sweep: &SweepRecord) -> Vec<Vec<u8>> {
-    let all = SweepFormat::value_variants().iter().filter(|&&it| it != SweepFormat::Png);
-    all.map(|format| format.render(sweep)).collect()
-}
-
 /// Replaces `sweep.json` in one step.
 fn save(folder: &Path, sweep: &SweepRecord) -> io::Result<()> {
     fs::create_dir_all(folder)?;
@@ -367,21 +328,12 @@ impl Ready {
 
     /// Prints the report and writes the page; returns whether both could be written.
     fn report(&self, args: &Sweep) -> bool {
-        let told = deliver(&args.format.render(&self.sweep));
-        if let Err(unwritten) = &told {
-            eprintln!("error: {unwritten}");
-        }
         if !args.quiet {
             eprintln!("sweep: {}", self.folder.join(KIND.file).display());
         }
-        let page = files::replace(&self.folder.join(PAGE), &SweepFormat::Html.render(&self.sweep));
-        match &page {
-            Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
-            Ok(()) => {}
-            Err(error) => eprintln!("error: cannot write {PAGE}: {error}"),
-        }
-        keep_in_mind(&self.folder, "", self.sweep.definition.label.as_deref());
-        told.is_ok() && page.is_ok()
+        let (study, label) = (&self.sweep, self.sweep.definition.label.as_deref());
+        let (format, quiet) = (args.format, args.quiet);
+        Finished { study, format, folder: &self.folder, label, quiet }.report()
     }
 
     /// Measures one cell and saves the result. An error ends the sweep.

@@ -11,6 +11,7 @@ use crate::report::comparison::{
     called, change, doubt, how_far, interval, interval_head, machine, notes, settings, value,
     verdict, verdict_words, which,
 };
+use crate::report::pill::{Mood, Pill};
 
 /// The page of a comparison, with a run of each side to draw.
 pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
@@ -38,18 +39,18 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
 
 /// The verdict, what to know before believing it, and the plot.
 fn result(it: &Comparison) -> Html {
-    let (colour, mark) = match it.verdict {
-        _ if it.data_wrong().contains(&true) => ("bad", '✗'),
-        _ if it.progress.is_some() => ("none", '…'),
-        _ if !it.trustworthy() => ("fair", '?'),
-        Standing::Better => ("good", '✓'),
-        Standing::Worse => ("bad", '✗'),
-        Standing::Same => ("good", '='),
-        Standing::CannotTell => ("fair", '?'),
+    let (mood, mark) = match it.verdict {
+        _ if it.data_wrong().contains(&true) => (Mood::Bad, '✗'),
+        _ if it.progress.is_some() => (Mood::Unknown, '…'),
+        _ if !it.trustworthy() => (Mood::Fair, '?'),
+        Standing::Better => (Mood::Good, '✓'),
+        Standing::Worse => (Mood::Bad, '✗'),
+        Standing::Same => (Mood::Good, '='),
+        Standing::CannotTell => (Mood::Fair, '?'),
     };
     let early = it.progress.as_ref().map(|far| format!("{}{}", doubt(it), how_far(far)));
     let words = early.unwrap_or_else(|| verdict_words(it));
-    let mut inside = headline((colour, mark, words));
+    let mut inside = headline(Pill { mood, mark, words });
     inside.push(&list("warnings", notes(it).iter().map(|note| Html::tag("li", note)).collect()));
     if let Some(plot) = forest(&it.comparisons, it.delta_percent) {
         inside.push(&plot);

@@ -3,6 +3,7 @@
 use super::escape::Html;
 use crate::record::RunRecord;
 use crate::report::chart::label;
+use crate::report::pill::Pill;
 use crate::report::title::{names, subject, title};
 use crate::report::words::place;
 
@@ -53,10 +54,10 @@ pub(super) fn list(class: &str, items: Html) -> Html {
 }
 
 /// The result in a line.
-pub(super) fn headline((colour, mark, words): (&str, char, String)) -> Html {
+pub(super) fn headline(Pill { mood, mark, words }: Pill) -> Html {
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
     line.push(&Html::tag("strong", words));
-    Html::element(&format!("p class=\"headline {colour}\""), &line)
+    Html::element(&format!("p class=\"headline {}\"", mood.class()), &line)
 }
 
 pub(super) fn command(text: &str) -> Html {

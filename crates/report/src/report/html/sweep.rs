@@ -9,6 +9,7 @@ use super::{Data, Page};
 use crate::plan::{command_line, stage_title};
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
+use crate::report::pill::{Mood, Pill};
 use crate::report::sweep::{SLOPES, slopes};
 use crate::statistics::median;
 use crate::sweep::{CellRecord, Headline, SweepRecord, without_effect};
@@ -116,22 +117,21 @@ fn result(sweep: &SweepRecord) -> Html {
 
 /// How many runs there are, and how many of them can be trusted: the name of a colour, a mark, and
 /// words.
-pub fn sweep_pill(sweep: &SweepRecord) -> (&'static str, char, String) {
+pub fn sweep_pill(sweep: &SweepRecord) -> Pill {
     let (all, measured) = (sweep.cells.len(), results(sweep).count());
     let doubtful = results(sweep).filter(|result| !result.trustworthy).count();
     let s = if all == 1 { "" } else { "s" };
     match (measured, doubtful) {
-        (0, _) => ("none", '?', format!("none of {all} run{s} was measured")),
+        (0, _) => Mood::Unknown.pill(format!("none of {all} run{s} was measured")),
         (_, 0) if measured < all => {
-            ("fair", '!', format!("{} of {all} run{s} not measured", all - measured))
+            Mood::Fair.pill(format!("{} of {all} run{s} not measured", all - measured))
         }
-        (_, 0) => ("good", '✓', format!("{all} run{s}, all valid")),
-        (_, doubtful) if measured < all => {
-            let missing = all - measured;
-            let words = format!("{doubtful} of {all} runs not trustworthy, {missing} not measured");
-            ("bad", '✗', words)
-        }
-        (_, doubtful) => ("bad", '✗', format!("{doubtful} of {all} run{s} not trustworthy")),
+        (_, 0) => Mood::Good.pill(format!("{all} run{s}, all valid")),
+        (_, doubtful) if measured < all => Mood::Bad.pill(format!(
+            "{doubtful} of {all} runs not trustworthy, {} not measured",
+            all - measured
+        )),
+        (_, doubtful) => Mood::Bad.pill(format!("{doubtful} of {all} run{s} not trustworthy")),
     }
 }
 

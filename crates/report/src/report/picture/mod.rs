@@ -11,6 +11,7 @@ mod svg;
 
 use super::chart::{Chart, ChartKind, foremost, stages};
 use super::headline::headline;
+use super::pill::{Mood, Pill};
 use super::story::{Event, lines, story};
 use super::threshold::requirements;
 use super::title::{mark, names, title};
@@ -113,19 +114,18 @@ pub enum Picture {
 #[derive(Default)]
 pub(super) struct Head {
     pub(super) title: String,
-    /// The name of a colour, a mark, and words.
-    pub(super) verdict: Option<(&'static str, char, String)>,
+    pub(super) verdict: Option<Pill>,
     pub(super) warnings: Vec<String>,
 }
 
 /// Draws charts.
 pub(super) fn draw_charts(head: Head, charts: Vec<Chart>, picture: Picture) -> Vec<u8> {
     let Head { title, verdict, warnings } = head;
-    let verdict = verdict.map(|(colour, mark, words)| {
-        let tone = match colour {
-            "good" => Tone::Good,
-            "bad" => Tone::Worst,
-            _ => Tone::Fair,
+    let verdict = verdict.map(|Pill { mood, mark, words }| {
+        let tone = match mood {
+            Mood::Good => Tone::Good,
+            Mood::Bad => Tone::Worst,
+            Mood::Fair | Mood::Unknown => Tone::Fair,
         };
         (tone, format!("{mark} {words}"))
     });

@@ -1,0 +1,187 @@
+//! The formats of studies, that is of whatever is made of several runs: the one list of them all.
+
+use super::comparison::{comparison_junit, comparison_markdown, comparison_text};
+use super::drawn::{max_picture, sizing_picture, sweep_picture, trend_picture};
+use super::html::{comparison_page, max_page, sizing_page, sweep_page, trend_page};
+use super::look::Look;
+use super::max::max_text;
+use super::picture::Picture::{Png, Svg};
+use super::sizing::{notes, sizing_text};
+use super::sweep::{sweep_csv, sweep_text};
+use super::text::trend_text;
+use super::trend::trend_csv_of;
+use super::{cleaned, terminal_json};
+use crate::compare::Comparison;
+use crate::plan::Invalid;
+use crate::record::RunRecord;
+use crate::search::MaxRecord;
+use crate::sizing::Sizing;
+use crate::sweep::SweepRecord;
+use crate::trend::Trend;
+use serde::Serialize;
+use std::fmt::Debug;
+
+/// A format that a study can be rendered in.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyFormat<S: 'static> {
+    /// The name that `--format` takes.
+    pub name: &'static str,
+    /// One line for the help.
+    pub summary: &'static str,
+    render: Render<S>,
+}
+
+/// How a study is rendered.
+#[derive(Clone, Copy, Debug)]
+enum Render<S: 'static> {
+    Text(fn(&S) -> String),
+    /// Text in a look.
+    Look(fn(&S, Look) -> String),
+    /// Text, unless the format has no room for this study.
+    Fitting(fn(&S) -> Result<String, Invalid>),
+    Bytes(fn(&S) -> Vec<u8>),
+    /// The study itself, texts that could steer a terminal included, which are escaped.
+    Exact(fn(&S) -> String),
+}
+
+/// What is made of several runs, and shown in its own formats.
+pub trait Study: Sized + Debug + 'static {
+    /// What it is called, with its article.
+    const NAME: &'static str;
+    /// Its formats. The first is the usual one.
+    const FORMATS: &'static [StudyFormat<Self>];
+
+    /// The same with all texts plain; `None`: they already are.
+    fn plain(&self) -> Option<Self>;
+
+    /// The format of that name.
+    fn format(name: &str) -> Option<&'static StudyFormat<Self>> {
+        Self::FORMATS.iter().find(|it| it.name == name)
+    }
+}
+
+impl<S: Study> StudyFormat<S> {
+    /// Renders a study, in a look if it is text for people.
+    ///
+    /// # Errors
+    /// Why the format cannot show it.
+    pub fn render(&self, study: &S, look: Look) -> Result<Vec<u8>, Invalid> {
+        if let Render::Exact(render) = self.render {
+            return Ok(terminal_json(render(study)).into_bytes());
+        }
+        let plain = study.plain();
+        let study = plain.as_ref().unwrap_or(study);
+        Ok(match self.render {
+            Render::Text(render) | Render::Exact(render) => render(study).into_bytes(),
+            Render::Look(render) => render(study, look).into_bytes(),
+            Render::Fitting(render) => render(study)?.into_bytes(),
+            Render::Bytes(render) => render(study),
+        })
+    }
+}
+
+/// A comparison, with a run of each side to draw.
+#[derive(Clone, Debug)]
+pub struct ComparisonReport {
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The runs.
+    pub drawn: Vec<RunRecord>,
+}
+
+fn json<S: Serialize>(study: &S) -> String {
+    serde_json::to_string_pretty(study).expect("plain data") + "\n"
+}
+
+/// A row of a list of formats.
+macro_rules! formats {
+    ($($name:literal, $summary:literal, $Render:ident($render:expr);)*) => {
+        &[$(StudyFormat { name: $name, summary: $summary, render: Render::$Render($render) }),*]
+    };
+}
+
+// A format of a study is its line here.
+impl Study for SweepRecord {
+    const NAME: &'static str = "a sweep";
+    const FORMATS: &'static [StudyFormat<Self>] = formats! {
+        "text", "Text for people", Text(sweep_text);
+        "csv", "One row per run, or with --x docs one per point of its fill", Text(sweep_csv);
+        "json", "sweep.json as it is", Exact(json);
+        "html", "One page with charts", Text(sweep_page);
+        "svg", "The charts as SVG", Bytes(|it| sweep_picture(it, Svg));
+        "png", "The charts as PNG", Bytes(|it| sweep_picture(it, Png));
+    };
+
+    fn plain(&self) -> Option<Self> {
+        cleaned(self).ok().flatten()
+    }
+}
+
+impl Study for MaxRecord {
+    const NAME: &'static str = "a search";
+    const FORMATS: &'static [StudyFormat<Self>] = formats! {
+        "text", "Text for people", Text(max_text);
+        "json", "max.json as it is", Exact(json);
+        "html", "One page with charts", Text(max_page);
+        "svg", "The charts as SVG", Bytes(|it| max_picture(it, Svg));
+        "png", "The charts as PNG", Bytes(|it| max_picture(it, Png));
+    };
+
+    fn plain(&self) -> Option<Self> {
+        cleaned(self).ok().flatten()
+    }
+}
+
+impl Study for Trend {
+    const NAME: &'static str = "a trend";
+    const FORMATS: &'static [StudyFormat<Self>] = formats! {
+        "text", "Text for people", Look(trend_text);
+        "csv", "One row per run, as Apache Otava reads it", Fitting(trend_csv_of);
+        "json", "Runs, values and changes", Exact(json);
+        "html", "One page with charts", Text(trend_page);
+        "svg", "The charts as SVG", Bytes(|it| trend_picture(it, Svg));
+        "png", "The charts as PNG", Bytes(|it| trend_picture(it, Png));
+    };
+
+    fn plain(&self) -> Option<Self> {
+        cleaned(self).ok().flatten()
+    }
+}
+
+impl Study for Sizing {
+    const NAME: &'static str = "a sizing";
+    const FORMATS: &'static [StudyFormat<Self>] = formats! {
+        "text", "Text for people", Text(sizing_text);
+        "json", "The answer and its arithmetic",
+            Exact(|it| json(&Self { notes: notes(it), ..it.clone() }));
+        "html", "One page with a chart", Text(sizing_page);
+        "svg", "The chart as SVG", Bytes(|it| sizing_picture(it, Svg));
+        "png", "The chart as PNG", Bytes(|it| sizing_picture(it, Png));
+    };
+
+    fn plain(&self) -> Option<Self> {
+        cleaned(self).ok().flatten()
+    }
+}
+
+impl Study for ComparisonReport {
+    const NAME: &'static str = "a comparison";
+    const FORMATS: &'static [StudyFormat<Self>] = formats! {
+        "text", "Text for people", Text(|it| comparison_text(&it.comparison));
+        "json", "Figures, intervals and verdicts", Exact(|it| json(&it.comparison));
+        "markdown", "For a comment on a pull request",
+            Text(|it| comparison_markdown(&it.comparison));
+        "junit", "A test case for each gated figure", Text(|it| comparison_junit(&it.comparison));
+        "html", "One page with intervals and charts",
+            Text(|it| comparison_page(&it.comparison, &it.drawn));
+    };
+
+    fn plain(&self) -> Option<Self> {
+        let comparison = cleaned(&self.comparison).ok().flatten();
+        let drawn = cleaned(&self.drawn).ok().flatten();
+        (comparison.is_some() || drawn.is_some()).then(|| Self {
+            comparison: comparison.unwrap_or_else(|| self.comparison.clone()),
+            drawn: drawn.unwrap_or_else(|| self.drawn.clone()),
+        })
+    }
+}
