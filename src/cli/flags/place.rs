@@ -76,8 +76,8 @@ pub(in crate::cli) fn format_of_file(
     Err(Invalid::new("--output", problem, cure))
 }
 
-/// The format in which a study is written to the file `path`: the one that is asked for, that of the
-/// file's name, or the usual one.
+/// The format in which a study is written to the file `path`: the one that is asked for, that of
+/// the file's name, or the usual one.
 ///
 /// # Errors
 /// When the file's name is for another format, or for one that the study does not have.
