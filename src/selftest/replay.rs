@@ -10,7 +10,7 @@ use crate::plan::SchemaPlan;
 use crate::run::RunError;
 use crate::schema::Documents;
 use crate::workload::{Budget, Check, Crud, KeySequence, Live, Mix, Workload};
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -20,14 +20,14 @@ const CONNECTIONS: usize = 16;
 struct Digesting {
     inner: Crud,
     pen: DefaultPen,
-    digest: Sha256,
+    digest: Context,
 }
 
 impl Workload for Digesting {
     fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
         self.pen.clear();
         let op = self.inner.next(&mut self.pen)?;
-        self.digest.update([op.kind as u8]);
+        self.digest.update(&[op.kind as u8]);
         self.digest.update(self.pen.names());
         self.digest.update(self.pen.body());
         Some(op)
@@ -66,7 +66,8 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
         let of = (42, connection as u64);
         let inner = Crud::new(documents.clone(), of, budget, Live::default(), keys);
-        let workload = Digesting { inner, pen: DefaultPen::default(), digest: Sha256::new() };
+        let workload =
+            Digesting { inner, pen: DefaultPen::default(), digest: Context::new(&SHA256) };
         shards[connection % threads].push(Lane { connection, workload });
     }
     let (sink, _source) = channel();
@@ -86,13 +87,11 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         lanes.extend(shard.lanes);
     }
     lanes.sort_by_key(|lane| lane.connection);
-    let mut whole = Sha256::new();
+    let mut whole = Context::new(&SHA256);
     for lane in lanes {
         debug_assert!(lane.times.kinds[OpKind::Read.index()].ok > 0);
-        whole.update(lane.workload.digest.finalize());
+        whole.update(lane.workload.digest.finish().as_ref());
     }
-    let digest = whole.finalize();
-    let words =
-        digest.chunks_exact(8).filter_map(|word| Some(u64::from_be_bytes(word.try_into().ok()?)));
-    Ok(words.fold(String::new(), |text, word| text + &format!("{word:016x}")))
+    let digest = whole.finish();
+    Ok(digest.as_ref().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
 }

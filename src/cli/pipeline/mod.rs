@@ -2,6 +2,7 @@
 //! report. A [`Dialect`] holds what differs between verbs.
 
 pub(in crate::cli) mod agents;
+mod bar;
 pub(in crate::cli) mod bench;
 pub(in crate::cli) mod descriptors;
 pub(in crate::cli) mod dialect;

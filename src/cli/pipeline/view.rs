@@ -1,6 +1,7 @@
 //! Progress on stderr: the live view or a bar on a terminal, a line every few seconds elsewhere,
 //! nothing with --quiet.
 
+use super::bar::Bar;
 use super::bench::Bench;
 use super::dialect::Dialect;
 use super::tui::Tui;
@@ -15,15 +16,12 @@ use crate::plan::stage_title;
 use crate::record::{RunRecord, Running};
 use crate::report;
 use crate::run::{Observer, Progress};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 /// Seconds between two lines if stderr is not a terminal.
 const LINE_EVERY_S: f64 = 5.0;
-/// Steps of the bar: finer than any terminal is wide.
-const STEPS: u64 = 1000;
 
 /// Shows progress, saves the record, and passes everything on to the dialect.
 pub(super) struct View<'a> {
@@ -42,7 +40,7 @@ pub(super) struct View<'a> {
 enum Mode {
     Quiet,
     Lines { next_s: f64 },
-    Bar(ProgressBar),
+    Bar(Bar),
     Tui(Box<Tui>),
 }
 
@@ -75,7 +73,7 @@ impl<'a> View<'a> {
             _ if dialect.shows_progress() => Mode::Quiet,
             Choice::Nothing => Mode::Quiet,
             Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
-            Choice::Bar => Mode::Bar(bar()),
+            Choice::Bar => Mode::Bar(Bar::default()),
             Choice::Tui => {
                 // https://no-color.org: set, and not empty.
                 let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -96,20 +94,11 @@ impl<'a> View<'a> {
     pub(super) fn finish(mut self) -> Option<io::Error> {
         match &mut self.mode {
             Mode::Quiet | Mode::Lines { .. } => {}
-            Mode::Bar(bar) => bar.finish_and_clear(),
+            Mode::Bar(bar) => bar.clear(),
             Mode::Tui(tui) => tui.close(),
         }
         self.unsaved
     }
-}
-
-/// A bar on stderr, before its first stage.
-fn bar() -> ProgressBar {
-    let target = ProgressDrawTarget::stderr_with_hz(10);
-    let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-    let style = ProgressStyle::with_template("{prefix:12} [{bar:30}] {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-    bar
 }
 
 impl Observer for View<'_> {
@@ -121,12 +110,8 @@ impl Observer for View<'_> {
         self.stage = stage_title(stage);
         self.dialect.stage_begins(stage);
         match &mut self.mode {
-            Mode::Quiet => {}
+            Mode::Quiet | Mode::Bar(_) => {}
             Mode::Lines { next_s } => *next_s = LINE_EVERY_S,
-            Mode::Bar(bar) => {
-                bar.set_prefix(self.stage.clone());
-                bar.set_position(0);
-            }
             Mode::Tui(tui) => tui.stage_begins(stage),
         }
     }
@@ -141,16 +126,11 @@ impl Observer for View<'_> {
                     *next_s += LINE_EVERY_S;
                 }
             }
-            Mode::Bar(bar) => {
-                bar.set_position((share(progress) * STEPS as f64) as u64);
-                bar.set_message(text);
-            }
+            Mode::Bar(bar) => bar.progress(&self.stage, share(progress), &text),
             Mode::Tui(tui) => {
                 if tui.progress(progress).is_err() {
                     // The run goes on: a bar will do.
-                    let bar = bar();
-                    bar.set_prefix(self.stage.clone());
-                    self.mode = Mode::Bar(bar);
+                    self.mode = Mode::Bar(Bar::default());
                 }
             }
         }
@@ -159,7 +139,7 @@ impl Observer for View<'_> {
     fn news(&mut self, sentence: &str) {
         match &self.mode {
             Mode::Lines { .. } => eprintln!("{}: {sentence}", self.stage),
-            Mode::Bar(bar) => bar.println(format!("{}: {sentence}", self.stage)),
+            Mode::Bar(bar) => bar.tell(&format!("{}: {sentence}", self.stage)),
             // The live view shows it in its rates.
             Mode::Quiet | Mode::Tui(_) => {}
         }

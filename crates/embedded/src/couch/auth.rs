@@ -9,7 +9,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE};
-use md5::{Digest, Md5};
 
 use super::reply::Refusal;
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -172,11 +171,11 @@ impl Auth {
 
 /// 32 hexadecimal digits that cannot be guessed without the secret.
 pub(crate) fn random_hex(secret: &RandomState, number: u64) -> String {
-    let mut digest = Md5::new();
+    let mut digest = md5::Context::new();
     for round in 0..2_u64 {
-        digest.update(secret.hash_one((number, round)).to_le_bytes());
+        digest.consume(secret.hash_one((number, round)).to_le_bytes());
     }
-    format!("{:032x}", u128::from_be_bytes(digest.finalize().into()))
+    format!("{:032x}", u128::from_be_bytes(digest.finalize().0))
 }
 
 fn basic(header: &str) -> Option<(String, String)> {

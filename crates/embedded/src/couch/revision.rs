@@ -1,7 +1,5 @@
 //! Revisions as CouchDB writes them: `generation-hash`. Knows nothing about documents or storage.
 
-use md5::{Digest, Md5};
-
 /// One revision of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rev {
@@ -21,21 +19,21 @@ impl Rev {
             return None;
         }
         let generation = generation.parse().ok()?;
-        Some(Self { generation, hash: unhex(hash).unwrap_or_else(|| Md5::digest(hash).into()) })
+        Some(Self { generation, hash: unhex(hash).unwrap_or_else(|| md5::compute(hash).0) })
     }
 
     /// The revision after an edit of `parent`. Equal edits give equal revisions, as in CouchDB,
     /// where the hash is an MD5 of the parent, the deleted flag and the body.
     pub(crate) fn next(parent: Option<Self>, deleted: bool, body: &str) -> Self {
-        let mut digest = Md5::new();
-        digest.update([u8::from(deleted)]);
+        let mut digest = md5::Context::new();
+        digest.consume([u8::from(deleted)]);
         if let Some(parent) = parent {
-            digest.update(parent.generation.to_le_bytes());
-            digest.update(parent.hash);
+            digest.consume(parent.generation.to_le_bytes());
+            digest.consume(parent.hash);
         }
-        digest.update(body.as_bytes());
+        digest.consume(body.as_bytes());
         let generation = parent.map_or(0, |parent| parent.generation).saturating_add(1);
-        Self { generation, hash: digest.finalize().into() }
+        Self { generation, hash: digest.finalize().0 }
     }
 
     /// Appends `generation-hash`.

@@ -4,11 +4,11 @@ use super::model::{Model, Second};
 use crate::measure::earned;
 use crate::op::Failure;
 use crate::report::{grouped, millis, shown};
-use ratatui::Frame;
-use ratatui::layout::{Alignment, Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{LineGauge, Paragraph, Row, Sparkline, Table, Wrap};
+use ratatui_core::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::symbols::bar::NINE_LEVELS;
+use ratatui_core::terminal::Frame;
+use ratatui_core::text::{Line, Span, Text};
 
 /// The width at which everything fits.
 const WIDE: u16 = 72;
@@ -102,15 +102,15 @@ fn draw_place(frame: &mut Frame<'_>, place: Rect, gauge: Rect, model: &Model, lo
         place,
     );
     if let Some(share) = model.share() {
-        let label = format!("{:>3.0} %", (share * 100.0).floor());
-        let line = LineGauge::default()
-            .ratio(share)
-            .label(label)
-            .filled_symbol("━")
-            .unfilled_symbol("─")
-            .filled_style(look.fg(Color::Green))
-            .unfilled_style(DIM);
-        frame.render_widget(line, gauge);
+        let label = format!("{:>3.0} % ", (share * 100.0).floor());
+        let columns = usize::from(gauge.width).saturating_sub(label.len());
+        let done = (columns as f64 * share) as usize;
+        let line = vec![
+            Span::raw(label),
+            Span::styled("━".repeat(done), look.fg(Color::Green)),
+            Span::styled("─".repeat(columns - done), DIM),
+        ];
+        frame.render_widget(Line::from(line), gauge);
     }
 }
 
@@ -176,16 +176,35 @@ fn draw_curve(frame: &mut Frame<'_>, area: Rect, curve: &Curve, look: Look) {
     frame.render_widget(Line::from(vec![Span::raw(curve.name), now]), bottom(left));
     let shown = &curve.points[curve.points.len().saturating_sub(usize::from(middle.width))..];
     let most = shown.iter().flatten().copied().max().unwrap_or(0);
-    let line = Sparkline::default()
-        .data(shown.iter().copied())
-        .max(most.max(1))
-        .style(look.fg(curve.colour))
-        .absent_value_symbol(" ");
-    frame.render_widget(line, middle);
+    draw_bars(frame, middle, shown, most.max(1), look.fg(curve.colour));
     if !shown.is_empty() {
         let top = Line::styled(format!("max {}", (curve.text)(most)), DIM);
         let first = Rect { height: right.height.min(1), ..right };
         frame.render_widget(top.alignment(Alignment::Right), first);
+    }
+}
+
+/// A bar in each column; none for a second without a value.
+fn draw_bars(frame: &mut Frame<'_>, area: Rect, values: &[Option<u64>], most: u64, style: Style) {
+    let symbols = [
+        NINE_LEVELS.empty,
+        NINE_LEVELS.one_eighth,
+        NINE_LEVELS.one_quarter,
+        NINE_LEVELS.three_eighths,
+        NINE_LEVELS.half,
+        NINE_LEVELS.five_eighths,
+        NINE_LEVELS.three_quarters,
+        NINE_LEVELS.seven_eighths,
+        NINE_LEVELS.full,
+    ];
+    for (column, value) in area.columns().zip(values) {
+        let lines = u128::from(area.height);
+        let mut eighths = u128::from(value.unwrap_or(0)) * lines * 8 / u128::from(most);
+        for cell in column.rows().rev() {
+            let symbol = symbols[eighths.min(8) as usize];
+            frame.buffer_mut()[cell.as_position()].set_symbol(symbol).set_style(style);
+            eighths = eighths.saturating_sub(8);
+        }
     }
 }
 
@@ -229,15 +248,22 @@ fn draw_kinds(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
             cells.push(right(grouped(kind.ok)));
         }
         cells.push(failed);
-        Row::new(cells)
+        cells
     });
     let names = model.progress.kinds.iter().map(|kind| kind.kind.name().len() as u16).max();
     let name = names.unwrap_or(0).max(NAME_COLUMNS / 2);
     let width = if wide { 12 } else { 8 };
     let widths = std::iter::once(Constraint::Length(name))
         .chain(vec![Constraint::Length(width); head.len() - 1]);
-    let head = head.iter().map(|text| right((*text).to_owned())).collect::<Row<'_>>().style(DIM);
-    frame.render_widget(Table::new(rows, widths).header(head), area);
+    let columns = Layout::horizontal(widths).spacing(1);
+    let head = head.iter().map(|text| right((*text).to_owned()).style(DIM)).collect();
+    for (line, cells) in area.rows().zip(std::iter::once(head).chain(rows)) {
+        let places = columns.split(line);
+        cells
+            .into_iter()
+            .zip(places.iter())
+            .for_each(|(it, &place)| frame.render_widget(it, place));
+    }
 }
 
 /// Failures, most frequent first, with their share of all documents.
@@ -248,9 +274,8 @@ fn draw_errors(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
         Failure::ALL.into_iter().map(|it| (it, progress.failures[it.index()])).collect();
     counts.retain(|&(_, count)| count > 0);
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-    let line = if counts.is_empty() {
-        Line::styled("no errors", DIM)
-    } else {
+    let mut lines = vec![Line::styled("no errors", DIM)];
+    if !counts.is_empty() {
         let of = |(class, count): (Failure, u64)| {
             let share = match count as f64 / all * 100.0 {
                 share if share < 0.01 => "<0.01".to_owned(),
@@ -259,12 +284,18 @@ fn draw_errors(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
             format!("{} {} ({share} %)", class.name(), grouped(count))
         };
         let list: Vec<_> = counts.into_iter().map(of).collect();
-        Line::from(vec![
-            Span::styled("errors  ", look.fg(Color::Red).patch(BOLD)),
-            Span::raw(list.join(" · ")),
-        ])
-    };
-    frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: true }), area);
+        lines = vec![Span::styled("errors ", look.fg(Color::Red).patch(BOLD)).into()];
+        for word in list.join(" · ").split(' ') {
+            let more = Span::raw(format!(" {word}"));
+            match lines.last_mut() {
+                Some(line) if line.width() + more.width() <= area.width.into() => {
+                    line.push_span(more);
+                }
+                _ => lines.push(Line::raw(word.to_owned())),
+            }
+        }
+    }
+    frame.render_widget(Text::from(lines), area);
 }
 
 /// The keys.

@@ -5,10 +5,10 @@ use super::model::Model;
 use crate::op::{Failure, OpKind};
 use crate::record::fixture;
 use crate::run::{KindProgress, Progress};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::buffer::Buffer;
-use ratatui::style::Color;
+use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::style::Color;
+use ratatui_core::terminal::Terminal;
 
 fn kind(kind: OpKind, ok: u64, failed: u64, requests_per_s: u64) -> KindProgress {
     let timed_per_s = requests_per_s;
@@ -69,8 +69,8 @@ fn picture(model: &Model, (width, height): (u16, u16), colour: bool) -> Buffer {
 /// The picture's characters, without what is blank at the ends of lines.
 fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
-    let line = |cells: &[ratatui::buffer::Cell]| {
-        let line: String = cells.iter().map(ratatui::buffer::Cell::symbol).collect();
+    let line = |cells: &[Cell]| {
+        let line: String = cells.iter().map(Cell::symbol).collect();
         line.trim_end().to_owned() + "\n"
     };
     buffer.content.chunks(width).map(line).collect()

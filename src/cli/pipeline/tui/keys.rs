@@ -3,41 +3,83 @@
 
 use super::open::is_open;
 use crate::cli::pipeline::ending::Ending;
-use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
-use ratatui::crossterm::terminal::disable_raw_mode;
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, stdin};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How soon the thread notices that the view has closed.
-const LOOKS_EVERY: Duration = Duration::from_millis(200);
+const LOOKS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// What keys beyond letters, and letters with Alt, begin with.
+const ESCAPE: u8 = 0x1b;
+const CTRL_C: u8 = 0x03;
 
-/// Whether this key asks to stop, as Ctrl-C does elsewhere.
-const fn asks_to_stop(key: KeyEvent) -> bool {
-    if matches!(key.kind, KeyEventKind::Release) {
-        return false;
+/// Where keys come from, and how it was before the view.
+static BEFORE: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
+
+/// The terminal that is typed at.
+fn terminal() -> io::Result<OwnedFd> {
+    if stdin().is_terminal() { stdin().as_fd().try_clone_to_owned() } else { tty() }
+}
+
+fn tty() -> io::Result<OwnedFd> {
+    File::options().read(true).write(true).open("/dev/tty").map(OwnedFd::from)
+}
+
+/// Asks for keys as they are pressed, without Enter and without showing them.
+pub(super) fn raw() -> io::Result<()> {
+    let terminal = terminal()?;
+    let before = tcgetattr(&terminal)?;
+    let mut raw = before.clone();
+    raw.make_raw();
+    tcsetattr(&terminal, OptionalActions::Now, &raw)?;
+    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some((terminal, before));
+    Ok(())
+}
+
+/// Undoes that, once.
+pub(super) fn as_before() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some((terminal, before)) = before {
+        // If this fails, there is nothing left to try.
+        let _ = tcsetattr(terminal, OptionalActions::Now, &before);
     }
-    match key.code {
-        KeyCode::Char('q' | 'Q') => {
-            !key.modifiers.intersects(KeyModifiers::CONTROL.union(KeyModifiers::ALT))
-        }
-        KeyCode::Char('c' | 'C') => key.modifiers.contains(KeyModifiers::CONTROL),
-        _ => false,
+}
+
+/// Whether what was typed asks to stop, as Ctrl-C does elsewhere.
+fn asks_to_stop(typed: &[u8]) -> bool {
+    !typed.starts_with(&[ESCAPE]) && typed.iter().any(|key| matches!(*key, b'q' | b'Q' | CTRL_C))
+}
+
+/// Reads what is typed until the view is closed; `None`: nothing for a while.
+fn typed<'a>(terminal: &OwnedFd, keys: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+    let mut ready = [PollFd::new(terminal, PollFlags::IN)];
+    match poll(&mut ready, Some(&LOOKS_EVERY)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+        ready => ready?,
+    };
+    match rustix::io::read(terminal, &mut *keys)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        count => Ok(Some(&keys[..count])),
     }
 }
 
 /// Reads keys until the view is closed.
 pub(super) fn listen(ending: Arc<Ending>) -> io::Result<()> {
+    let terminal = terminal()?;
     std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
+        let mut keys = [0; 64];
         while is_open() {
-            match poll(LOOKS_EVERY).and_then(|any| any.then(read).transpose()) {
-                Ok(Some(Event::Key(key))) if asks_to_stop(key) => {
+            match typed(&terminal, &mut keys) {
+                Ok(Some(keys)) if asks_to_stop(keys) => {
                     ending.ask();
                 }
                 Ok(_) => {}
                 Err(_) => {
                     // Keys cannot be read: let the terminal turn Ctrl-C into a signal again.
-                    let _ = disable_raw_mode();
+                    as_before();
                     return;
                 }
             }
@@ -52,32 +94,15 @@ mod tests {
 
     #[test]
     fn q_and_ctrl_c_ask_to_stop_and_nothing_else_does() {
-        let stops = |code, modifiers| asks_to_stop(KeyEvent::new(code, modifiers));
-        for (key, modifiers) in [
-            ('q', KeyModifiers::NONE),
-            ('Q', KeyModifiers::SHIFT),
-            ('c', KeyModifiers::CONTROL),
-            ('C', KeyModifiers::CONTROL.union(KeyModifiers::SHIFT)),
-        ] {
-            assert!(stops(KeyCode::Char(key), modifiers), "{key:?} {modifiers:?}");
+        for keys in ["q", "Q", "\x03", "xq"] {
+            assert!(asks_to_stop(keys.as_bytes()), "{keys:?}");
         }
-        for (key, modifiers) in [
-            ('c', KeyModifiers::NONE),
-            ('C', KeyModifiers::SHIFT),
-            ('c', KeyModifiers::ALT),
-            ('q', KeyModifiers::CONTROL),
-            ('q', KeyModifiers::ALT),
-            ('z', KeyModifiers::CONTROL),
-            ('x', KeyModifiers::NONE),
-        ] {
-            assert!(!stops(KeyCode::Char(key), modifiers), "{key:?} {modifiers:?}");
+        // Letters; Ctrl with q and z; Alt with c, q and Q; Escape, Enter, Null, F1, F5, Up; "é".
+        for keys in ["c", "C", "x", "\x11", "\x1a", "\x1bc", "\x1bq", "\x1bQ", "\x1b", "\r", "\0"] {
+            assert!(!asks_to_stop(keys.as_bytes()), "{keys:?}");
         }
-        for code in [KeyCode::Esc, KeyCode::Enter, KeyCode::F(1), KeyCode::Null] {
-            assert!(!stops(code, KeyModifiers::CONTROL), "{code:?}");
+        for keys in ["\x1bOP", "\x1b[15~", "\x1b[A", "é"] {
+            assert!(!asks_to_stop(keys.as_bytes()), "{keys:?}");
         }
-        // A key that is held repeats; one that is let go says nothing new.
-        let mut key = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE);
-        key.kind = KeyEventKind::Release;
-        assert!(!asks_to_stop(key));
     }
 }

@@ -1,6 +1,7 @@
 //! The live view of a run on the terminal's alternate screen, drawn from what the observer
 //! reports. It opens once a run has lasted a second. It does not know how load is generated.
 
+mod ansi;
 mod draw;
 #[cfg(test)]
 mod draw_tests;

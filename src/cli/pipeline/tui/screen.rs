@@ -3,26 +3,24 @@
 //!
 //! The view uses the alternate screen, so that nothing of it stays in the scrollback.
 
+use super::ansi::{Ansi, ENTER, LEAVE};
 use super::keys;
 use super::open::{is_open, set_open};
 use crate::cli::pipeline::ending::Ending;
-use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-};
-use ratatui::layout::Rect;
-use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+use ratatui_core::backend::Backend as _;
+use ratatui_core::layout::Rect;
+use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
-use std::io::{self, BufWriter, Stderr, stderr};
+use std::io::{self, BufWriter, Stderr, Write as _, stderr};
 use std::sync::{Arc, Once};
 
 static HOOK: Once = Once::new();
 
 /// The terminal behind stderr, owned by the view until this is dropped.
-pub(super) struct Screen(Terminal<CrosstermBackend<BufWriter<Stderr>>>);
+pub(super) struct Screen(Picture);
+
+type Picture = Terminal<Ansi<BufWriter<Stderr>>>;
 
 impl Screen {
     /// Takes over the terminal and starts reading keys.
@@ -35,10 +33,7 @@ impl Screen {
             return Err(io::Error::other("in the background"));
         }
         let area = area()?;
-        // Buffered: a frame is one write, not one per cell.
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stderr()));
-        let viewport = Viewport::Fixed(area);
-        let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
+        let picture = blank(area)?;
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -46,10 +41,10 @@ impl Screen {
                 before(panic);
             }));
         });
-        enable_raw_mode()?;
+        keys::raw()?;
         set_open(true);
-        let screen = Self(terminal);
-        execute!(stderr(), EnterAlternateScreen, Hide)?;
+        let screen = Self(picture);
+        stderr().write_all(ENTER.as_bytes())?;
         keys::listen(ending)?;
         Ok(screen)
     }
@@ -61,7 +56,8 @@ impl Screen {
         }
         let area = area()?;
         if area != self.0.get_frame().area() {
-            self.0.resize(area)?;
+            self.0 = blank(area)?;
+            self.0.backend_mut().clear()?;
         }
         self.0.draw(picture).map(|_| ())
     }
@@ -77,13 +73,20 @@ impl Drop for Screen {
 fn restore() {
     if set_open(false) {
         // If this fails, there is nothing left to try.
-        let _ = execute!(stderr(), LeaveAlternateScreen, Show);
-        let _ = disable_raw_mode();
+        let _ = stderr().write_all(LEAVE.as_bytes());
+        keys::as_before();
     }
 }
 
-/// The terminal's size, asked of stderr itself: without a controlling terminal, crossterm would
-/// start another program to find it.
+/// An empty picture of a terminal of that size.
+fn blank(area: Rect) -> io::Result<Picture> {
+    // Buffered: a frame is one write, not one per cell.
+    let backend = Ansi(BufWriter::with_capacity(1 << 14, stderr()));
+    let viewport = Viewport::Fixed(area);
+    Terminal::with_options(backend, TerminalOptions { viewport })
+}
+
+/// The terminal's size.
 fn area() -> io::Result<Rect> {
     let size = tcgetwinsize(stderr())?;
     if size.ws_col == 0 || size.ws_row == 0 {

@@ -1,8 +1,8 @@
 //! The letters of pictures: widths, for what is laid out, and outlines, for what is drawn.
 
 use std::sync::LazyLock;
-use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
+use zeno::{Command, PathBuilder as _};
 
 /// The families for SVG, where the reader's machine has the letters: the one of PNG, and one of
 /// nearly the same widths.
@@ -36,52 +36,47 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     letters(text).map(advance).sum::<f64>() * scale(size)
 }
 
-/// The outlines of a text whose base line begins at `at`; `None`: there is nothing to see.
-pub(super) fn outlines(text: &str, size: f64, at: (f64, f64)) -> Option<Path> {
-    let mut pen = Pen { path: PathBuilder::new(), at, scale: scale(size) };
+/// The outlines of a text whose base line begins at `at`.
+pub(super) fn outlines(text: &str, size: f64, at: (f64, f64)) -> Vec<Command> {
+    let mut pen = Pen { path: Vec::new(), at, scale: scale(size) };
     for letter in letters(text) {
         FACE.outline_glyph(letter, &mut pen);
         pen.at.0 += advance(letter) * pen.scale;
     }
-    pen.path.finish()
+    pen.path
 }
 
 /// Draws letters, one after the other.
 struct Pen {
-    path: PathBuilder,
+    path: Vec<Command>,
     at: (f64, f64),
     scale: f64,
 }
 
 impl Pen {
     /// Fonts count from below.
-    fn place(&self, x: f32, y: f32) -> (f32, f32) {
+    fn place(&self, x: f32, y: f32) -> [f32; 2] {
         let x = self.at.0 + f64::from(x) * self.scale;
         let y = self.at.1 - f64::from(y) * self.scale;
-        (x as f32, y as f32)
+        [x as f32, y as f32]
     }
 }
 
 impl OutlineBuilder for Pen {
     fn move_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.path.move_to(x, y);
+        self.path.move_to(self.place(x, y));
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.path.line_to(x, y);
+        self.path.line_to(self.place(x, y));
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
-        self.path.quad_to(x1, y1, x, y);
+        self.path.quad_to(self.place(x1, y1), self.place(x, y));
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let ((x1, y1), (x2, y2)) = (self.place(x1, y1), self.place(x2, y2));
-        let (x, y) = self.place(x, y);
-        self.path.cubic_to(x1, y1, x2, y2, x, y);
+        self.path.curve_to(self.place(x1, y1), self.place(x2, y2), self.place(x, y));
     }
 
     fn close(&mut self) {

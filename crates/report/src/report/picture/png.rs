@@ -2,71 +2,118 @@
 
 use super::font;
 use super::shapes::{Colour, Drawing, Shape, Text};
-use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform};
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
+use std::io::{self, Write as _};
+use zeno::{Cap, Command, Fill, Join, Mask, PathBuilder as _, Stroke, Style};
 
 /// The drawing as a PNG file.
 pub(super) fn write(drawing: &Drawing) -> Vec<u8> {
-    let (width, height) = (drawing.width.ceil() as u32, drawing.height.ceil() as u32);
-    let mut pixels = Pixmap::new(width.max(1), height.max(1)).expect("a picture fits into memory");
-    pixels.fill(Color::WHITE);
+    let [width, height] =
+        [drawing.width, drawing.height].map(|length| length.ceil().max(1.0) as usize);
+    let mut pixels = Pixels { width, all: vec![[u8::MAX; 3]; width * height] };
     for shape in &drawing.shapes {
         self::shape(shape, &mut pixels);
     }
-    pixels.encode_png().expect("writing to memory does not fail")
+    pixels.file().expect("writing to memory does not fail")
 }
 
-fn paint(Colour(red, green, blue): Colour, hides: f64) -> Paint<'static> {
-    let mut paint = Paint::default();
-    paint.set_color_rgba8(red, green, blue, (hides * 255.0).round() as u8);
-    paint
+/// Rows of pixels, from the top: red, green, blue.
+struct Pixels {
+    width: usize,
+    all: Vec<[u8; 3]>,
 }
 
-fn shape(shape: &Shape, pixels: &mut Pixmap) {
-    let still = Transform::identity();
+impl Pixels {
+    /// Paints what is inside a path, or the path itself.
+    fn paint<'a>(&mut self, path: &[Command], style: impl Into<Style<'a>>, colour: Colour) {
+        self.glaze(path, style, colour, 1.0);
+    }
+
+    /// The same, hiding only a share of what is behind.
+    fn glaze<'a>(
+        &mut self,
+        path: &[Command],
+        style: impl Into<Style<'a>>,
+        Colour(red, green, blue): Colour,
+        hides: f64,
+    ) {
+        let (mask, place) = Mask::new(path).style(style).render();
+        for (at, share) in mask.into_iter().enumerate().filter(|(_, share)| *share > 0) {
+            let (x, y) = (at % place.width as usize, at / place.width as usize);
+            let x = x.checked_add_signed(place.left as isize);
+            let y = y.checked_add_signed(place.top as isize);
+            let (Some(x), Some(y)) = (x, y) else { continue };
+            let pixel = self.all.get_mut(y * self.width + x).filter(|_| x < self.width);
+            for (old, new) in pixel.into_iter().flatten().zip([red, green, blue]) {
+                let share = f64::from(share) / 255.0 * hides;
+                *old = (f64::from(*old) * (1.0 - share) + f64::from(new) * share).round() as u8;
+            }
+        }
+    }
+
+    /// The chunks of a PNG file: head, pixels, end (ISO/IEC 15948, 11.2).
+    fn file(&self) -> io::Result<Vec<u8>> {
+        let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
+        for row in self.all.chunks_exact(self.width) {
+            // No filter.
+            rows.write_all(&[0])?;
+            rows.write_all(row.as_flattened())?;
+        }
+        let size =
+            [self.width, self.all.len() / self.width].map(|side| (side as u32).to_be_bytes());
+        // Eight bits, in red, green and blue.
+        let head = [size.as_flattened(), &[8, 2, 0, 0, 0]].concat();
+        let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+        for (name, data) in [(b"IHDR", head), (b"IDAT", rows.finish()?), (b"IEND", Vec::new())] {
+            let mut sum = Crc::new();
+            sum.update(name);
+            sum.update(&data);
+            let parts = [(data.len() as u32).to_be_bytes(), *name, sum.sum().to_be_bytes()];
+            file.write_all(parts[..2].as_flattened())?;
+            file.write_all(&data)?;
+            file.write_all(&parts[2])?;
+        }
+        Ok(file)
+    }
+}
+
+fn shape(shape: &Shape, pixels: &mut Pixels) {
+    let mut path = Vec::new();
+    let point = |(x, y): (f64, f64)| [x as f32, y as f32];
     match shape {
         Shape::Boxes(colour, hides, boxes) => {
-            let paint = paint(*colour, *hides);
             for &[left, top, width, height] in boxes {
-                let [left, top, width, height] =
-                    [left, top, width, height].map(|value| value as f32);
-                if let Some(rect) = Rect::from_xywh(left, top, width, height) {
-                    pixels.fill_rect(rect, &paint, still, None);
-                }
+                path.clear();
+                path.add_rect(point((left, top)), width as f32, height as f32);
+                pixels.glaze(&path, Fill::NonZero, *colour, *hides);
             }
         }
         Shape::Lines { colour, width, dash, lines } => {
-            let mut path = PathBuilder::new();
             for line in lines {
-                for (at, &(x, y)) in line.iter().enumerate() {
-                    let (x, y) = (x as f32, y as f32);
-                    if at == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
+                for (at, &to) in line.iter().enumerate() {
+                    if at == 0 {
+                        path.move_to(point(to))
+                    } else {
+                        path.line_to(point(to))
+                    };
                 }
             }
-            let dash = dash.iter().map(|&length| length as f32).collect();
-            let stroke = Stroke {
-                width: *width as f32,
-                line_join: tiny_skia::LineJoin::Round,
-                dash: StrokeDash::new(dash, 0.0),
-                ..Stroke::default()
-            };
-            if let Some(path) = path.finish() {
-                pixels.stroke_path(&path, &paint(*colour, 1.0), &stroke, still, None);
-            }
+            let dash: Vec<_> = dash.iter().map(|&length| length as f32).collect();
+            let mut stroke = Stroke::new(*width as f32);
+            stroke.join(Join::Round).cap(Cap::Butt).dash(&dash, 0.0);
+            pixels.paint(&path, stroke, *colour);
         }
         Shape::Dots(colour, radius, dots) => {
-            let mut path = PathBuilder::new();
-            for &(x, y) in dots {
-                path.push_circle(x as f32, y as f32, *radius as f32);
+            for &dot in dots {
+                path.add_circle(point(dot), *radius as f32);
             }
-            if let Some(path) = path.finish() {
-                pixels.fill_path(&path, &paint(*colour, 1.0), FillRule::Winding, still, None);
-            }
+            pixels.paint(&path, Fill::NonZero, *colour);
         }
         Shape::Text(text) => {
             let Text { at, size, colour, .. } = text;
-            if let Some(path) = font::outlines(&text.words, *size, (text.left(), at.1)) {
-                pixels.fill_path(&path, &paint(*colour, 1.0), FillRule::Winding, still, None);
-            }
+            let letters = font::outlines(&text.words, *size, (text.left(), at.1));
+            pixels.paint(&letters, Fill::NonZero, *colour);
         }
     }
 }
