@@ -147,8 +147,6 @@ pub(crate) fn java(folder: &Path, opened: &[&str], classpath: &str) -> Command {
     let mut command = Command::new("java");
     command
         .args(["-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true"])
-        // None runs long enough for the second compiler to pay.
-        .args(["-Xshare:auto"])
         .arg(format!("-Djava.io.tmpdir={}", folder.display()))
         .args(opened.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED")))
         .args(["-cp", classpath]);

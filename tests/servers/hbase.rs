@@ -47,7 +47,8 @@ fn command(folder: &Path, ports: &[u16], region_servers: u16) -> Command {
     let classpath = format!("{}:{}", folder.display(), classpath("hbase"));
     let mut command = java(folder, &OPENED, &classpath);
     command
-        .args(["-Xmx512m", "-Dlevel=INFO"])
+        // It does not run long enough for the second compiler to pay.
+        .args(["-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dlevel=INFO"])
         .arg("org.apache.hadoop.hbase.master.HMaster")
         .arg(format!("--localRegionServers={region_servers}"))
         .arg("start");
@@ -106,7 +107,7 @@ impl Database {
     #[track_caller]
     pub(crate) fn hbase_client(&self, words: &[&str]) -> String {
         let mut command = java(self.folder(), &OPENED, &classpath("hbase"));
-        command.args(["-Xmx256m", "-Dlevel=OFF"]);
+        command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF"]);
         command.arg("Client").arg(self.port(2).to_string()).args(words);
         output_of(command)
     }
