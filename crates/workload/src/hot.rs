@@ -27,7 +27,7 @@ const READS: f64 = 0.9;
 pub struct HotPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Total number of operations; `None` means until time is up.
+    /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
 }
 

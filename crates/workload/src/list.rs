@@ -10,7 +10,7 @@ macro_rules! workloads {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "workload")]
         pub enum WorkloadPlan {
-            $(#[serde(rename = $stored)] #[doc = concat!("Stored as `", $stored, "`.")]
+            $(#[serde(rename = $stored)] #[doc = concat!("The workload `", $stored, "`.")]
             $Plan(Box<$module::$Plan>),)*
         }
 

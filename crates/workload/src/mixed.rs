@@ -22,7 +22,7 @@ type Lane = Either<Crud, CurrentDocument>;
 pub struct MixedPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Total number of operations; `None` means until time is up.
+    /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
     /// Which documents operations go to.
     pub order: CrudOrder,

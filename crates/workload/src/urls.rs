@@ -48,7 +48,7 @@ impl UrlOrder {
 /// Requests of the list, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UrlsPlan {
-    /// Total number of requests; `None` means until time is up.
+    /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
@@ -57,7 +57,7 @@ pub struct UrlsPlan {
 /// A request for a list of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct UrlsDemand {
-    /// Total number of requests; `None` means until time is up.
+    /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,

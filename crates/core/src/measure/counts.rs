@@ -58,10 +58,10 @@ impl AddAssign for Wire {
 /// Bytes of bodies, without headers; of whole requests and answers where there are no headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyBytes {
-    /// Sent in requests.
+    /// Bytes of bodies sent in requests.
     #[serde(rename = "bytes_sent")]
     pub sent: u64,
-    /// Received in answers.
+    /// Bytes of bodies received in answers.
     #[serde(rename = "bytes_received")]
     pub received: u64,
 }

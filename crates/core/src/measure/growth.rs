@@ -60,11 +60,11 @@ pub struct GrowthPoint {
 pub struct SizePoint {
     /// When, in seconds from the stage's start.
     pub at_s: f64,
-    /// The number of documents.
+    /// The number of documents; `None`: not reported.
     pub documents: Option<u64>,
-    /// The size of the files in bytes (`sizes.file`).
+    /// The size of the files in bytes (`sizes.file`); `None`: not reported.
     pub file_bytes: Option<u64>,
-    /// The size of live data in bytes (`sizes.active`).
+    /// The size of live data in bytes (`sizes.active`); `None`: not reported.
     pub active_bytes: Option<u64>,
 }
 

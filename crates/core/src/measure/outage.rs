@@ -241,7 +241,7 @@ pub struct Outage {
     /// Whether the server answered at times, if only with errors.
     pub answered: bool,
     /// How long each failing connection waited until one of its operations succeeded or the stage
-    /// ended. `null` if none failed because of the server.
+    /// ended. `None` if none failed because of the server.
     pub waits: Option<Latency>,
 }
 

@@ -20,12 +20,12 @@ pub(super) const TABLE: &str = "usertable";
 /// More copies, or more connections to a server, than this are a mistake.
 const MOST: u32 = 1_000;
 
-/// The cluster and table of a run. Serialises without its password.
+/// The cluster and table of a run. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CassandraPlan {
     /// The servers' address without path, user or password.
     pub server: String,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]

@@ -44,13 +44,13 @@ pub struct HBasePlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HBaseOptions {
-    /// The column family; `None` stands for the table's, if it has only one.
+    /// The column family; `None`: that of the table, if it has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column_family: Option<String>,
-    /// When a write is acknowledged; `None` leaves it to the table.
+    /// When a write is acknowledged; `None`: as the table has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// Connections per thread and server; `None` stands for 1, as in HBase's own client.
+    /// Connections per thread and server; `None`: 1, as in HBase's own client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
     /// Split points of a table to be created, between user1000 and user9999.

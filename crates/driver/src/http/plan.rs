@@ -45,8 +45,7 @@ pub struct HttpPlan {
     pub retry: Retry,
 }
 
-/// One entry of the list. Stored without its password, and with the text of its body only in
-/// [`with_bodies`](crate::with_bodies).
+/// One entry of the list. Records have neither its password nor the text of its body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPlan {
     /// `GET`, `POST` and so on.
@@ -80,7 +79,7 @@ pub struct BodyPlan {
     /// The index of its schema in the plan, if it is generated from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
-    /// Its text, if it was stored.
+    /// Its text, stored only in [`with_bodies`](crate::with_bodies).
     #[serde(rename = "text", default, skip_serializing_if = "is_left_out")]
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub pattern: Pattern,

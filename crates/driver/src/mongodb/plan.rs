@@ -21,12 +21,12 @@ const YCSB: &str = "ycsb";
 /// YCSB's default table.
 const TABLE: &str = "usertable";
 
-/// The servers and collection of a run. Serialises without its password.
+/// The servers and collection of a run. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MongoPlan {
     /// The servers' address without path, options, user or password.
     pub server: String,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]

@@ -24,7 +24,7 @@ pub(super) const MOST_THREADS: u64 = 256;
 /// How long a server may be silent, unless the timeout is longer.
 const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 
-/// A run that has been checked. Serialises without any password.
+/// A run that has been checked. Stored without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The verb and arguments to run the same again, without any password.
@@ -43,7 +43,7 @@ pub struct Plan {
     pub threads: usize,
     /// The seed of documents, operations and gaps.
     pub seed: u64,
-    /// How documents are named, unless the workload decides.
+    /// How documents are named, if not `sequential`, and unless the workload decides.
     #[serde(default, skip_serializing_if = "Ids::is_sequential")]
     pub ids: Ids,
     /// The timeout of one operation, in nanoseconds.
@@ -52,7 +52,7 @@ pub struct Plan {
     /// or the timeout if that is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_ns: Option<Nanos>,
-    /// The largest answer that is read, in bytes as received.
+    /// The largest answer that is read, in bytes as received, unless it is 64,000,000.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
     pub max_answer: u64,
     /// The schemas of documents, mixed by weight.
@@ -71,10 +71,10 @@ pub struct Plan {
     /// Documents that are written beside the load and looked for, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
-    /// What makes the run fail.
+    /// What makes the run fail, in the grammar of `docs/thresholds.md`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// What happens to the run if this machine is too busy.
+    /// What happens to the run if this machine is too busy, unless it then fails.
     #[serde(default, skip_serializing_if = "Noise::is_fail")]
     pub noise: Noise,
     /// Earlier runs that the run is judged by, if there are any.

@@ -17,7 +17,8 @@ fn metrics() -> String {
     )
 }
 
-/// A metric of the operations of one kind, or of all.
+/// A metric of the operations of one kind, or of all, in the grammar of `docs/thresholds.md`, such
+/// as `read.p99`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {

@@ -13,7 +13,7 @@ pub struct MeasurementPlan {
     pub measurement: MeasurementType,
     /// The percentiles of histograms, in the requested order.
     pub percentiles: Vec<f64>,
-    /// The prefix of the names of `HdrHistogram` logs, if they are to be written.
+    /// The prefix of the names of `HdrHistogram` logs; `None`: none are written.
     pub hdr_prefix: Option<String>,
     /// The buckets of `histogram`, a millisecond each.
     pub buckets: u64,
@@ -34,7 +34,7 @@ pub struct MeasurementPlan {
     pub exporter: Exporter,
     /// The file for the report; empty for stdout.
     pub export_file: String,
-    /// The seconds between two status lines, if there are to be any.
+    /// The seconds between two status lines; `None`: there are none.
     pub status_s: Option<f64>,
     /// The label at the beginning of status lines.
     pub label: String,
@@ -44,7 +44,7 @@ pub struct MeasurementPlan {
     pub gc: bool,
 }
 
-/// `measurementtype`.
+/// What an operation's section consists of: YCSB's property `measurementtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are the values of the property")]
@@ -73,7 +73,7 @@ impl MeasurementType {
     }
 }
 
-/// `measurement.interval`.
+/// Which latency is reported: YCSB's property `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasuredInterval {
@@ -85,7 +85,7 @@ pub enum MeasuredInterval {
     Both,
 }
 
-/// `exporter`.
+/// The form of a report: YCSB's property `exporter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exporter {
@@ -108,7 +108,8 @@ impl Exporter {
     }
 }
 
-/// `reportlatencyforeacherror` and `latencytrackederrors`.
+/// Which sections the latencies of failures go to: YCSB's properties `reportlatencyforeacherror`
+/// and `latencytrackederrors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorLatency {

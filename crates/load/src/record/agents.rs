@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One agent of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
-    /// Its number, from 0.
+    /// Its number, from 0. Connection `c` of all belongs to agent `c` modulo the number of agents.
     pub index: usize,
     /// The name of its machine.
     pub host: String,

@@ -29,11 +29,12 @@ pub struct Regression {
     pub baseline: Option<f64>,
     /// How many of the baseline's runs have the figure.
     pub runs: usize,
-    /// The change in percent of the baseline; for shares, in percentage points.
+    /// The change in percent of the baseline; for shares, in percentage points; `null`: it cannot
+    /// be judged.
     pub change: Option<f64>,
-    /// The lower end of the change's interval, if there are several runs to tell it from.
+    /// The lower end of the change's interval; `null`: too few runs to tell.
     pub low: Option<f64>,
-    /// Its upper end.
+    /// Its upper end, likewise.
     pub high: Option<f64>,
     /// How the run compares.
     pub verdict: Standing,

@@ -13,11 +13,11 @@ pub struct Environment {
     pub system: String,
     /// The processor's architecture.
     pub architecture: String,
-    /// The processor's name, if the system provides it.
+    /// The processor's name; empty if the system does not provide it.
     pub processor: String,
     /// The number of usable processors.
     pub cores: usize,
-    /// Memory in bytes, if the system provides it.
+    /// Memory in bytes; 0 if the system does not provide it.
     pub memory_bytes: u64,
     /// The limits of the machine and the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]

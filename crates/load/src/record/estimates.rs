@@ -1,5 +1,5 @@
 //! How far the figures of a stage can be relied on: intervals, the end of the warm-up, and what
-//! rises or falls. From the series alone.
+//! rises or falls. From the series alone, by the methods of [`crate::statistics`].
 
 use crate::measure::{Growth, Histogram, Series, SeriesRow, is_default};
 use crate::op::OpKind;
@@ -14,7 +14,7 @@ const LEAST_CHANGE: f64 = 0.01;
 /// The least growth of a database that slopes refer to, in bytes.
 const LEAST_GROWTH: f64 = 1e8;
 
-/// Estimates of a stage from its complete seconds; [`crate::statistics`] has the methods.
+/// Estimates of a stage from its complete seconds; `docs/load-shapes.md` explains them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimates {
     /// The seconds that they are computed from: the last one, if incomplete, is left out.

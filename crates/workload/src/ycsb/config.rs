@@ -33,7 +33,7 @@ pub struct CoreConfig {
     pub scan_length: LengthSpec,
     /// How failed inserts of the load phase are retried.
     pub retry: RetrySpec,
-    /// The seed, if given.
+    /// The seed, if a property gives one; `None`: the plan's.
     pub seed: Option<u64>,
 }
 

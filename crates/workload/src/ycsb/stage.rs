@@ -33,7 +33,7 @@ pub struct YcsbStage {
     pub phase: YcsbPhase,
     /// Records in one request of the load phase.
     pub batch: u32,
-    /// Operations of the run phase; `None` means until time is up.
+    /// Operations of the run phase; `None`: until time is up.
     pub operations: Option<u64>,
     /// The workload.
     pub config: CoreConfig,

@@ -40,7 +40,7 @@ pub struct SeriesKind {
 pub struct SeriesRow {
     /// The second, or the first of them, counted from the stage's start.
     pub second: u32,
-    /// How many seconds it covers.
+    /// How many seconds it covers, if not one.
     #[serde(default = "one_second", skip_serializing_if = "is_one_second")]
     pub seconds: u32,
     /// How long load threads waited for a processor, in seconds over all threads.

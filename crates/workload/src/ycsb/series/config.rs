@@ -59,9 +59,9 @@ pub struct SeriesConfig {
     pub random_span: bool,
     /// The separator between the two ends of a span.
     pub span_delimiter: String,
-    /// The function applied to the series of all values of some tags.
+    /// The function applied to the series of all values of some tags; `None`: none is.
     pub group_by: Option<GroupBy>,
-    /// The function applied to neighbouring points.
+    /// The function applied to neighbouring points; `None`: none is.
     pub downsampling: Option<Downsampling>,
     /// Whether values are computed from the rest of the point, and verified when read.
     pub integrity: bool,
