@@ -19,6 +19,7 @@ type Lane = Either<Crud, CurrentDocument>;
 
 /// A mix of single-document operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixedPlan {
     /// The relative weights.
     pub mix: Mix,
@@ -30,6 +31,7 @@ pub struct MixedPlan {
 
 /// Which documents single-document operations go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CrudOrder {
     /// Any of the connection's documents, all equally likely.

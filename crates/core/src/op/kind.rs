@@ -48,6 +48,7 @@ macro_rules! kinds {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize
         )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[repr(u8)]
         pub enum OpKind {
             $($(#[$doc])* #[serde(rename = $name)] $Kind,)*

@@ -16,6 +16,7 @@ use url::Url;
 
 /// The server and database of a run. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CouchPlan {
     /// The server's address without path, user or password; `None` for the stand-in.
     pub server: Option<String>,
@@ -23,6 +24,7 @@ pub struct CouchPlan {
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
     /// How the credentials are sent.
     pub auth: Auth,
@@ -58,6 +60,7 @@ pub struct CouchPlan {
 
 /// A further node of a cluster. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePlan {
     /// Its address without path, user or password.
     pub server: String,
@@ -65,6 +68,7 @@ pub struct NodePlan {
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
 }
 

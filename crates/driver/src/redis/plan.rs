@@ -65,6 +65,8 @@ const WITHOUT_INDEX: &[OpKind] =
 
 /// A server that speaks RESP. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(bound = ""))]
 #[serde(bound = "")]
 pub struct RespPlan<F> {
     /// The server's address without database number, user or password.
@@ -73,6 +75,7 @@ pub struct RespPlan<F> {
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,

@@ -26,11 +26,13 @@ const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 
 /// A run that has been checked. Stored without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The verb and arguments to run the same again, without any password.
     pub command: String,
     /// What the user calls the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = super::units::MOST_LABEL)))]
     pub label: Option<String>,
     /// The server and database.
     pub target: TargetPlan,
@@ -38,6 +40,7 @@ pub struct Plan {
     pub connections: usize,
     /// How many connections an open loop may have in the end, if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub most_connections: Option<usize>,
     /// How many threads share them.
     pub threads: usize,
@@ -51,6 +54,7 @@ pub struct Plan {
     /// How long the server may be silent before the run is given up, in nanoseconds; `None`: 30 s,
     /// or the timeout if that is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub give_up_ns: Option<Nanos>,
     /// The largest answer that is read, in bytes as received, unless it is 64,000,000.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
@@ -58,6 +62,7 @@ pub struct Plan {
     /// The schemas of documents, mixed by weight.
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub stages: Vec<StagePlan>,
     /// Extra measures around a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
@@ -117,6 +122,7 @@ const fn is_max_answer(bytes: &u64) -> bool {
 
 /// Extra measures around a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FillPlan {
     /// How long to wait for a server that has gone away, in nanoseconds; batches without an answer
     /// are resent. `None`: until it is given up, and nothing is resent.

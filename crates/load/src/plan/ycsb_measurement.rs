@@ -8,21 +8,26 @@ const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
 
 /// How reports and status lines in YCSB's dialect show what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasurementPlan {
     /// The content of each operation's section.
     pub measurement: MeasurementType,
     /// The percentiles of histograms, in the requested order.
+    #[cfg_attr(feature = "schema", schemars(inner(range(min = 0, max = 100))))]
     pub percentiles: Vec<f64>,
     /// The prefix of the names of `HdrHistogram` logs; `None`: none are written.
     pub hdr_prefix: Option<String>,
     /// The buckets of `histogram`, a millisecond each.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub buckets: u64,
     /// Print every bucket.
     pub verbose: bool,
     /// The length of one row of `timeseries`, in seconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub granularity_s: u32,
     /// The same in milliseconds, if it is not a whole number of seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub granularity_ms: Option<u32>,
     /// Which latency is reported.
     pub interval: MeasuredInterval,
@@ -35,6 +40,7 @@ pub struct MeasurementPlan {
     /// The file for the report; empty for stdout.
     pub export_file: String,
     /// The seconds between two status lines; `None`: there are none.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null, "exclusiveMinimum" = 0)))]
     pub status_s: Option<f64>,
     /// The label at the beginning of status lines.
     pub label: String,
@@ -46,6 +52,7 @@ pub struct MeasurementPlan {
 
 /// What an operation's section consists of: YCSB's property `measurementtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are the values of the property")]
 pub enum MeasurementType {
@@ -75,6 +82,7 @@ impl MeasurementType {
 
 /// Which latency is reported: YCSB's property `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MeasuredInterval {
     /// From the actual start: service times.
@@ -87,6 +95,7 @@ pub enum MeasuredInterval {
 
 /// The form of a report: YCSB's property `exporter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exporter {
     /// `[SECTION], measure, value`.
@@ -111,6 +120,7 @@ impl Exporter {
 /// Which sections the latencies of failures go to: YCSB's properties `reportlatencyforeacherror`
 /// and `latencytrackederrors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorLatency {
     /// All failures of an operation in one section.

@@ -17,6 +17,7 @@ const NOT_IN_BASELINE: &str = "the baseline's runs have none";
 
 /// A figure of a run beside that of its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Regression {
     /// What was measured.
     pub metric: Quantity,
@@ -31,10 +32,13 @@ pub struct Regression {
     pub runs: usize,
     /// The change in percent of the baseline; for shares, in percentage points; `null`: it cannot
     /// be judged.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub change: Option<f64>,
     /// The lower end of the change's interval; `null`: too few runs to tell.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub low: Option<f64>,
     /// Its upper end, likewise.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub high: Option<f64>,
     /// How the run compares.
     pub verdict: Standing,
@@ -47,6 +51,7 @@ pub struct Regression {
 
 /// How runs compare with their baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Better than runs like those of the baseline are by chance.

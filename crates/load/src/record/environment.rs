@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine and the program that measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// springload's version.
     pub springload: String,
@@ -26,6 +27,7 @@ pub struct Environment {
 
 /// The limits of this machine and this program, measured just before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// The cost of reading the clock, in nanoseconds.
     pub clock_ns: f64,

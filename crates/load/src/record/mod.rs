@@ -54,11 +54,14 @@ pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// The version of the layout of `run.json` that this was written in. It grows when a reader of
     /// the last one would misread.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA_VERSION)))]
     pub schema_version: u32,
     /// When the run began, in UTC, as RFC 3339.
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub started_at: String,
     /// Whether the run was stopped or is still running: not all of the plan was measured.
     pub partial: bool,
@@ -97,6 +100,7 @@ pub struct RunRecord {
 
 /// The server and database of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
 pub struct ServerRecord {
     /// The address, without credentials.
@@ -150,8 +154,10 @@ impl ServerRecord {
 
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageRecord {
     /// Its name, as in its plan.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = crate::plan::STAGE_NAME)))]
     pub name: String,
     /// Its plan; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,6 +187,7 @@ pub struct StageRecord {
     /// When the server gave no answer for a tenth of a second or more though operations were due
     /// or in flight: the hundred longest times, in order. Absent in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub silences: Vec<Span>,
     /// The measurements of each kind of operation.
     pub operations: Vec<OperationSummary>,
@@ -205,6 +212,7 @@ pub struct StageRecord {
     pub start: Option<StartRecord>,
     /// Each node by itself, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub nodes: Vec<NodeSummary>,
     /// What each agent did, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -213,6 +221,7 @@ pub struct StageRecord {
 
 /// When the workers of a burst sent their first requests, in microseconds from the common start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartRecord {
     /// Workers that sent a request.
     pub workers: u64,
@@ -250,6 +259,7 @@ pub struct Running {
 
 /// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRecord {
     /// Whether it was an open loop: operations were due at given times, whether or not the server
     /// kept up.
@@ -282,6 +292,7 @@ pub struct LoadRecord {
 
 /// The cost of springload itself in a stage, and the time that it lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientRecord {
     /// CPU time of all load threads, in seconds.
     pub cpu_s: f64,
@@ -309,6 +320,7 @@ pub struct ClientRecord {
     pub paused_thread: f64,
     /// When threads were paused: the hundred longest times, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub pauses: Vec<Span>,
     /// How late a thread that only sleeps woke up, in microseconds: the 99th percentile.
     #[serde(default, skip_serializing_if = "is_default")]
