@@ -13,6 +13,8 @@ mod estimates;
 mod facts;
 mod fill;
 mod fleet;
+#[cfg(feature = "schema")]
+mod json_schema;
 mod pool;
 mod rate;
 mod result;
@@ -28,6 +30,8 @@ pub use blame::bound_words;
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
+#[cfg(feature = "schema")]
+pub use json_schema::json_schema;
 pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
 pub use rate::too_short_for_a_rate;
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
