@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which database is used, and whether it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DatabasePlan {
     /// One that springload creates and names.

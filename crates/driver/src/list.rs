@@ -108,6 +108,22 @@ pub(super) struct Tagged<'a, P> {
     pub(super) plan: &'a P,
 }
 
+/// The schema of a driver's plan with the driver's name; plans of the first need not tell it.
+#[cfg(feature = "schema")]
+pub(super) fn tagged(mut plan: schemars::Schema, driver: &str, needed: bool) -> schemars::Schema {
+    use serde_json::{Value, json};
+    let (empty, none) = (|| json!({}), || json!([]));
+    let members = plan.ensure_object();
+    if let Value::Object(properties) = members.entry("properties").or_insert_with(empty) {
+        let tag = json!({ "description": "The driver that speaks to it.", "const": driver });
+        properties.shift_insert(0, "driver".to_owned(), tag);
+    }
+    if needed && let Value::Array(required) = members.entry("required").or_insert_with(none) {
+        required.insert(0, "driver".into());
+    }
+    plan
+}
+
 /// The modules of the drivers, the enums over them, and everything that differs between drivers. A
 /// driver with a feature is only present if the program is built with it.
 macro_rules! drivers {
@@ -282,6 +298,27 @@ macro_rules! drivers {
                         Self::$name(plan) => list::Tagged { driver: $tag, plan }.serialize(to),
                     )*
                 }
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for TargetPlan {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "TargetPlan".into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let plans = [$(
+                    $(#[cfg(feature = $feature)])?
+                    list::tagged(
+                        <$module::$plan>::json_schema(generator), $tag, $tag != CARDS[0].name,
+                    ),
+                )*];
+                schemars::json_schema!({
+                    "description": "The server and database, as the driver plans them. Without \
+                        the name of a driver it is CouchDB's.",
+                    "oneOf": plans,
+                })
             }
         }
 

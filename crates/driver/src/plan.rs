@@ -171,6 +171,7 @@ pub(super) fn locked_out(
 
 /// How credentials are sent to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Auth {
     /// A session cookie, which is cheap for the server to check.

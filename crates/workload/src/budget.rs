@@ -28,6 +28,30 @@ const KINDS_MIXED: usize = {
 #[serde(into = "BTreeMap<OpKind, u64>", try_from = "BTreeMap<OpKind, u64>")]
 pub struct Mix([u64; KINDS_MIXED]);
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Mix {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Mix".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut number = |kind: OpKind| {
+            let mut number = generator.subschema_for::<u64>();
+            number
+                .insert("description".to_owned(), format!("Operations of the kind {kind}.").into());
+            (kind.name().to_owned(), number.to_value())
+        };
+        let numbers: serde_json::Map<_, _> = Self::KINDS.into_iter().map(&mut number).collect();
+        let usual = Self::KINDS.into_iter().filter(|kind| kind.weight() > Some(0));
+        schemars::json_schema!({
+            "description": "How many operations there are of each kind, relative to the others.",
+            "type": "object",
+            "properties": numbers,
+            "required": usual.map(OpKind::name).collect::<Vec<_>>(),
+        })
+    }
+}
+
 /// A mix with a kind that cannot be in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} cannot be in a mix")]

@@ -21,6 +21,7 @@ const MOST_AHEAD: u64 = 10_000_000;
 
 /// A fill as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkInsertPlan {
     /// Total number of documents.
     pub documents: u64,

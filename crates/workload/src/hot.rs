@@ -24,10 +24,11 @@ const READS: f64 = 0.9;
 
 /// A mix of single-document operations with hot documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HotPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Total number of operations; `None` means until time is up.
+    /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
 }
 

@@ -8,9 +8,10 @@ macro_rules! workloads {
 
         /// What a stage does, with the settings of its workload.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "workload")]
         pub enum WorkloadPlan {
-            $(#[serde(rename = $stored)] #[doc = concat!("Stored as `", $stored, "`.")]
+            $(#[serde(rename = $stored)] #[doc = concat!("The workload `", $stored, "`.")]
             $Plan(Box<$module::$Plan>),)*
         }
 

@@ -19,10 +19,11 @@ type Lane = Either<Crud, CurrentDocument>;
 
 /// A mix of single-document operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixedPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Total number of operations; `None` means until time is up.
+    /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
     /// Which documents operations go to.
     pub order: CrudOrder,
@@ -30,6 +31,7 @@ pub struct MixedPlan {
 
 /// Which documents single-document operations go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CrudOrder {
     /// Any of the connection's documents, all equally likely.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The purpose of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// Fills the database, and is measured.

@@ -22,6 +22,7 @@ const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
 
 /// The order in which a user makes the requests of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UrlOrder {
     /// In order, repeatedly; each user begins at a different entry.
@@ -47,8 +48,9 @@ impl UrlOrder {
 
 /// Requests of the list, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UrlsPlan {
-    /// Total number of requests; `None` means until time is up.
+    /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
@@ -57,7 +59,7 @@ pub struct UrlsPlan {
 /// A request for a list of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct UrlsDemand {
-    /// Total number of requests; `None` means until time is up.
+    /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,

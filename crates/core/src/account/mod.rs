@@ -17,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 /// Who was at fault for what in one stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// The time of the stage.
     pub time: TimeShares,
     /// The requests that were due.
     pub requests: RequestShares,
     /// The client's share of all response times, 0 to 1.
+    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     pub client_share: f64,
     /// The median response time of all requests, in microseconds: without what the client may have
     /// added, and as measured. The true value lies in between.
@@ -41,6 +43,7 @@ pub struct Account {
 
 /// How long answers waited to be read because springload had no processor, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// On average.
     pub mean: f64,
@@ -58,6 +61,7 @@ impl Reading {
 
 /// The time of a stage, in seconds, by whose fault it was lost. It adds up to the stage's length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_field_names, reason = "units come last in names")]
 pub struct TimeShares {
     /// A load thread stood still while operations were due or answers lay unread.
@@ -72,6 +76,7 @@ pub struct TimeShares {
 
 /// The requests that were due, by what became of them: `due` is the sum of all others but `late`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestShares {
     /// Requests that were due.
     pub due: u64,

@@ -22,6 +22,7 @@ const LEAST_US: f64 = 1_000.0;
 
 /// How far a figure can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sureness {
     /// It reflects the server.
@@ -36,6 +37,7 @@ pub enum Sureness {
 /// How far the numbers of a stage can be relied on. Data and counts always can: they do not depend
 /// on when something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trust {
     /// How much was served in the time.
     pub throughput: Sureness,
@@ -45,6 +47,7 @@ pub struct Trust {
 
 /// The bounds between which a figure lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Range {
     /// Without what the client may have added.
     pub low: f64,

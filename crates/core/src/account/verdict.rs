@@ -19,6 +19,7 @@ const SHORT_S: f64 = 0.1;
 
 /// A stage's verdict: the first that applies, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing was measured.
@@ -37,6 +38,7 @@ pub enum Verdict {
     /// none for a while.
     Degraded {
         /// The share of the operations that failed because of the server, 0 to 1.
+        #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
         failed_share: f64,
         /// The total length of outages, in seconds.
         #[serde(default)]
@@ -45,8 +47,10 @@ pub enum Verdict {
     /// Agents were lost, so part of the load was missing.
     AgentsLost {
         /// Agents lost in this stage or before it.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         lost: usize,
         /// All agents of the run.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         agents: usize,
     },
     /// Less was served than was offered.
@@ -61,8 +65,10 @@ pub enum Verdict {
     /// Less was served than was offered, for want of connections: it says nothing about the server.
     BoundByConnections {
         /// The connections in use.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         connections: u64,
         /// About how many are needed.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         needed: u64,
     },
     /// Everything offered was served.
@@ -75,6 +81,7 @@ pub enum Verdict {
 
 /// What made the client the limit of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "what", content = "how_much", rename_all = "snake_case")]
 pub enum Hindrance {
     /// Unknown, as in older records.

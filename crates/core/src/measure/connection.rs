@@ -66,8 +66,13 @@ impl ConnectionTimes {
 
 /// Time per connection and phase, in seconds; each array has one entry per connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTable {
     /// Spread over the connections of each phase, in seconds.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("propertyNames" = { "enum": ["local", "send", "remote", "receive"] }))
+    )]
     pub spread: BTreeMap<String, Spread>,
     /// Local time of each connection.
     pub local_s: Vec<f64>,
@@ -76,14 +81,17 @@ pub struct PhaseTable {
     /// Receive time of each connection.
     pub receive_s: Vec<f64>,
     /// Remote time of each connection, per kind.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, Vec<f64>>"))]
     pub remote_s: BTreeMap<OpKind, Vec<f64>>,
     /// Time of each connection from the end of sending to the last byte of answers, per kind.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, Vec<f64>>"))]
     pub answer_s: BTreeMap<OpKind, Vec<f64>>,
     /// Outages of each connection; absent if nothing failed because of the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub down_s: Vec<f64>,
     /// Documents that succeeded on each connection, per kind.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, Vec<u64>>"))]
     pub ok: BTreeMap<OpKind, Vec<u64>>,
     /// When each connection was done, from the stage's start.
     pub ended_s: Vec<f64>,

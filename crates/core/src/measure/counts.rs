@@ -7,6 +7,7 @@ use std::ops::AddAssign;
 
 /// What went over the wire, and what was found out about lost answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Wire {
     /// Operations with a request that was resent on a new connection because the old one was
     /// closed: 0 or 1 for one operation.
@@ -57,11 +58,12 @@ impl AddAssign for Wire {
 
 /// Bytes of bodies, without headers; of whole requests and answers where there are no headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodyBytes {
-    /// Sent in requests.
+    /// Bytes of bodies sent in requests.
     #[serde(rename = "bytes_sent")]
     pub sent: u64,
-    /// Received in answers.
+    /// Bytes of bodies received in answers.
     #[serde(rename = "bytes_received")]
     pub received: u64,
 }

@@ -31,6 +31,7 @@ impl FillLog {
 
 /// How a database grew during a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Growth {
     /// Documents per window: a point is recorded for each window.
     pub window: u64,
@@ -43,6 +44,7 @@ pub struct Growth {
 
 /// A window of a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrowthPoint {
     /// Documents inserted by its end.
     pub documents: u64,
@@ -57,14 +59,15 @@ pub struct GrowthPoint {
 
 /// A size reported by the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SizePoint {
     /// When, in seconds from the stage's start.
     pub at_s: f64,
-    /// The number of documents.
+    /// The number of documents; `None`: not reported.
     pub documents: Option<u64>,
-    /// The size of the files in bytes (`sizes.file`).
+    /// The size of the files in bytes (`sizes.file`); `None`: not reported.
     pub file_bytes: Option<u64>,
-    /// The size of live data in bytes (`sizes.active`).
+    /// The size of live data in bytes (`sizes.active`); `None`: not reported.
     pub active_bytes: Option<u64>,
 }
 

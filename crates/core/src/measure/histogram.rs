@@ -264,6 +264,22 @@ impl Serialize for Kept {
     }
 }
 
+/// The same as that of a histogram, which it is stored as.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Kept {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Histogram::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        Histogram::schema_id()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Histogram::json_schema(generator)
+    }
+}
+
 impl<'de> Deserialize<'de> for Kept {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -275,6 +291,27 @@ impl<'de> Deserialize<'de> for Kept {
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.encode())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        concat!(module_path!(), "::Histogram").into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A distribution of times: an HdrHistogram in its V2 encoding, deflated, \
+                in base64. Values are nanoseconds, to 3 significant digits, at best to 64 ns.",
+            "type": "string",
+            "contentEncoding": "base64",
+            "pattern": "^HIST[A-Za-z0-9+/]+=*$",
+        })
     }
 }
 

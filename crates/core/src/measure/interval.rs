@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 /// Service and response times of requests of one failure class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedTimes<H> {
     /// From send to the end.
     pub service: H,

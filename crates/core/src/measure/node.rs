@@ -184,6 +184,7 @@ impl NodeLog {
 
 /// A time in which a node was considered gone, as recorded: in seconds from the stage's start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unreachable {
     /// When a connection first found it gone.
     pub from_s: f64,
@@ -197,6 +198,7 @@ pub struct Unreachable {
 
 /// One node over one stage. Counts are documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeSummary {
     /// Its address, without credentials.
     pub url: String,
@@ -209,6 +211,7 @@ pub struct NodeSummary {
     /// Of these, documents answered with 202, which have not yet reached a quorum of nodes.
     pub accepted: u64,
     /// Documents that failed, per class.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
     /// Documents that succeeded during the time of the stage, per second.
     pub throughput_per_s: f64,
@@ -221,6 +224,7 @@ pub struct NodeSummary {
     /// When operations were in flight to it and it answered nothing on any of its connections, for
     /// 0.1 s or more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub silences: Vec<Span>,
     /// From send to the last byte of the answer, for requests that succeeded at least in part.
     pub service: Latency,

@@ -233,15 +233,17 @@ impl OutageLog {
 
 /// The outages of a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outage {
     /// The total, in seconds.
     pub total_s: f64,
     /// The hundred longest, in order.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_LISTED)))]
     pub spans: Vec<Span>,
     /// Whether the server answered at times, if only with errors.
     pub answered: bool,
     /// How long each failing connection waited until one of its operations succeeded or the stage
-    /// ended. `null` if none failed because of the server.
+    /// ended. `None` if none failed because of the server.
     pub waits: Option<Latency>,
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// One kind's requests with one outcome in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slot {
     /// The start of the step, in milliseconds from the stage's start.
     pub at_ms: u64,
@@ -17,6 +18,7 @@ pub struct Slot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// The number of requests.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub requests: u64,
     /// Their mean service time, in microseconds.
     pub service_us: f64,

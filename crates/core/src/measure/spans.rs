@@ -10,6 +10,7 @@ const CLOSE_NS: Nanos = 1_000_000;
 
 /// A span of a stage's time, in seconds from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// When it began.
     pub from_s: f64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The spread of a set of values, one per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The least value.
     pub min: f64,

@@ -14,6 +14,7 @@ macro_rules! percentiles {
         ///
         /// A percentile with fewer than ten samples beyond it is `null`.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct Latency {
             /// The number of samples: requests.
             pub samples: u64,
@@ -76,6 +77,7 @@ fn micros(ns: u64) -> f64 {
 /// One kind of operation over one stage. Counts are documents; except in bulk operations, a request
 /// is about one document. issued = ok + failures + unfinished, exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationSummary {
     /// The kind.
     pub kind: OpKind,
@@ -95,6 +97,7 @@ pub struct OperationSummary {
     /// 202, so not yet on a quorum, or only batched by a binding.
     pub accepted: u64,
     /// Documents that failed, per class.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
     /// Documents without an answer when the run ended.
     pub unfinished: u64,
@@ -111,9 +114,11 @@ pub struct OperationSummary {
     pub statuses: BTreeMap<u16, u64>,
     /// The reason of the first failure of each class, if there was one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, Reason>"))]
     pub reasons: BTreeMap<Failure, Reason>,
     /// The first documents that were not as written, at most ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Finding::MOST)))]
     pub findings: Vec<Finding>,
     /// From send to the last byte of the answer, for requests that succeeded at least in part.
     pub service: Latency,
@@ -133,6 +138,10 @@ pub struct OperationSummary {
     pub per_row: Option<Latency>,
     /// Times of requests that failed as a whole, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::op::keyed::<Failure, FailedTimes<Histogram>>")
+    )]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What visibility probes found in a stage. A probe is a document that springload adds for this
 /// purpose.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Visibility {
     /// Probes whose write was acknowledged.
     pub written: u64,
@@ -28,6 +29,7 @@ pub struct Visibility {
 
 /// What was found in one way. Of `probes`, `unseen` were never seen; all others have a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisibleBy {
     /// The way.
     pub way: Way,

@@ -53,6 +53,7 @@ pub struct TlsOptions {
 
 /// A client certificate: files in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
     /// The certificate, and the chain from it to the authority.
     pub certificate: PathBuf,

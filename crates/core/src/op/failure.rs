@@ -8,6 +8,7 @@ use std::io;
 
 /// Why an operation, or one document of a bulk operation, did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Failure {
@@ -228,11 +229,14 @@ impl fmt::Display for Failure {
 
 /// The reason of a failure, as given by the server or the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The status of the answer; `None` if there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 100, max = 999)))]
     pub status: Option<u16>,
     /// The text, cleaned.
+    #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub reason: String,
 }
 

@@ -5,14 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// A document that is not as written, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What is wrong.
     pub class: Failure,
     /// The document's identifier, cleaned.
+    #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub id: String,
     /// What should have been there.
+    #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub expected: String,
     /// What was there.
+    #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub found: String,
 }
 

@@ -44,10 +44,11 @@ macro_rules! kinds {
             name: $name:literal, class: $class:ident, ycsb: $ycsb:literal, mix: $mix:expr
         }
     )*) => {
-        /// The kind of an operation. Its number indexes every table by kind.
+        /// The kind of an operation.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize
         )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[repr(u8)]
         pub enum OpKind {
             $($(#[$doc])* #[serde(rename = $name)] $Kind,)*

@@ -6,6 +6,8 @@
 mod draft;
 mod failure;
 mod finding;
+#[cfg(feature = "schema")]
+mod keyed;
 mod kind;
 mod pen;
 mod plain;
@@ -16,6 +18,8 @@ mod way;
 pub use draft::Draft;
 pub use failure::{Failure, Reason};
 pub use finding::Finding;
+#[cfg(feature = "schema")]
+pub use keyed::keyed;
 pub use kind::{Class, OpKind};
 pub use pen::{Fields, Pen, each_member};
 pub use plain::{plain, steers};

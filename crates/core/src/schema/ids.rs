@@ -13,12 +13,16 @@ const HIGH: u64 = u64::from_be_bytes(*b"ids high");
 const LOW: u64 = u64::from_be_bytes(*b"ids low.");
 /// The longest prefix, in bytes.
 const MOST_PREFIX: usize = 200;
+/// The same for other programs, as a regular expression.
+#[cfg(feature = "schema")]
+const PATTERN: &str = "^(sequential|random(:[0-9]+)?|uuid(:[0-9]+)?|prefix:.+)$";
 /// The grammar, for messages.
 const FORMS: &str = "give sequential, random, uuid or prefix:TEXT";
 
 /// How documents are named, as requested and stored: `sequential`, `random`, `uuid` or
 /// `prefix:TEXT`. `random:SALT` and `uuid:SALT` give other names for the same seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("pattern" = PATTERN)))]
 #[serde(try_from = "String", into = "String")]
 pub enum Ids {
     /// The number itself.

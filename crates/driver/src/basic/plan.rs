@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The target without a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BasicPlan {
     /// Options from YCSB's dialect, if any.
@@ -18,6 +19,7 @@ pub struct BasicPlan {
 
 /// Options that YCSB's `BasicDB` also has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BasicOptions {
     /// How long an operation takes, in milliseconds.
     pub delay_ms: u32,

@@ -20,15 +20,17 @@ pub(super) const TABLE: &str = "usertable";
 /// More copies, or more connections to a server, than this are a mistake.
 const MOST: u32 = 1_000;
 
-/// The cluster and table of a run. Serialises without its password.
+/// The cluster and table of a run. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CassandraPlan {
     /// The servers' address without path, user or password.
     pub server: String,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
     /// The keyspace; empty for a scratch keyspace.
     pub parent: String,
@@ -46,6 +48,7 @@ pub struct CassandraPlan {
 
 /// How many servers must have answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Consistency {
     /// Any server, even one that only keeps a hint. Only for writes.

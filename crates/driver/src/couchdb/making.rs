@@ -5,12 +5,15 @@ use url::Url;
 
 /// How a database is created; whatever is not set is up to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Making {
     /// Shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub q: Option<u32>,
     /// Copies of each document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub n: Option<u32>,
     /// Whether identifiers begin with the name of a partition and a colon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

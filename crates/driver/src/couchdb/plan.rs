@@ -14,15 +14,17 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use url::Url;
 
-/// The server and database of a run. Serialises without its password.
+/// The server and database of a run. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CouchPlan {
     /// The server's address without path, user or password; `None` for the stand-in.
     pub server: Option<String>,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
     /// How the credentials are sent.
     pub auth: Auth,
@@ -34,7 +36,7 @@ pub struct CouchPlan {
     /// The client's proof of its identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_identity: Option<Identity>,
-    /// The roles that proxy authentication claims, separated by commas.
+    /// The roles that proxy authentication claims, separated by commas; `None`: `_admin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<String>,
     /// Headers of every request, `Name: value`; stored without the values.
@@ -56,15 +58,17 @@ pub struct CouchPlan {
     pub pin: bool,
 }
 
-/// A further node of a cluster. Serialises without its password.
+/// A further node of a cluster. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePlan {
     /// Its address without path, user or password.
     pub server: String,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
 }
 

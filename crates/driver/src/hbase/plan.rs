@@ -24,6 +24,7 @@ const MOST_CONNECTIONS: u32 = 1_000;
 
 /// The cluster and the table of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HBasePlan {
     /// Masters or region servers, each `host` or `host:port`, which are asked in this order where
     /// `hbase:meta` is.
@@ -42,24 +43,28 @@ pub struct HBasePlan {
 
 /// Settings other than the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct HBaseOptions {
-    /// The column family; `None` stands for the table's, if it has only one.
+    /// The column family; `None`: that of the table, if it has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column_family: Option<String>,
-    /// When a write is acknowledged; `None` leaves it to the table.
+    /// When a write is acknowledged; `None`: as the table has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<Durability>,
-    /// Connections per thread and server; `None` stands for 1, as in HBase's own client.
+    /// Connections per thread and server; `None`: 1, as in HBase's own client.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub connections: Option<u32>,
     /// Split points of a table to be created, between user1000 and user9999.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub splits: Option<u32>,
 }
 
 /// What happens to the write-ahead log before a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Durability {
     /// Whatever the table specifies.

@@ -23,9 +23,11 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
 /// The requests of a run, and how they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
 pub struct HttpPlan {
     /// The list.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub requests: Vec<RequestPlan>,
     /// What each user requests once, unmeasured, before it starts; users take these requests in
     /// turn.
@@ -45,9 +47,9 @@ pub struct HttpPlan {
     pub retry: Retry,
 }
 
-/// One entry of the list. Stored without its password, and with the text of its body only in
-/// [`with_bodies`](crate::with_bodies).
+/// One entry of the list. Records have neither its password nor the text of its body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestPlan {
     /// `GET`, `POST` and so on.
     pub method: String,
@@ -74,13 +76,15 @@ pub struct RequestPlan {
 
 /// The body of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodyPlan {
     /// `inline`, or the file it came from.
     pub source: String,
     /// The index of its schema in the plan, if it is generated from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
-    /// Its text, if it was stored.
+    /// Its text, stored only in [`with_bodies`](crate::with_bodies).
+    #[cfg_attr(feature = "schema", schemars(skip))]
     #[serde(rename = "text", default, skip_serializing_if = "is_left_out")]
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub pattern: Pattern,
@@ -129,6 +133,7 @@ pub fn strike_secret(header: &str) -> String {
 
 /// The servers of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HttpTarget {
     /// Their addresses without path, user or password, separated by commas.
     pub server: String,

@@ -43,6 +43,7 @@ pub struct Request {
 /// Which requests are resent if their kept-alive connection turns out to have been closed without
 /// an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
     /// Idempotent ones (RFC 9110, 9.2.2).

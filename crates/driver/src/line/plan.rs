@@ -11,6 +11,7 @@ use url::Url;
 
 /// Where the server is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinePlan {
     /// `line://host:port`; `None` for a server in this process, started for the run.
     pub server: Option<String>,

@@ -21,15 +21,17 @@ const YCSB: &str = "ycsb";
 /// YCSB's default table.
 const TABLE: &str = "usertable";
 
-/// The servers and collection of a run. Serialises without its password.
+/// The servers and collection of a run. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MongoPlan {
     /// The servers' address without path, options, user or password.
     pub server: String,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for those built in.
     pub tls_ca: Option<PathBuf>,

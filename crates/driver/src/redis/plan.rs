@@ -63,16 +63,19 @@ impl Flavor for Redis {
 const WITHOUT_INDEX: &[OpKind] =
     &[OpKind::BulkInsert, OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
 
-/// A server that speaks RESP. Serialises without its password.
+/// A server that speaks RESP. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(bound = ""))]
 #[serde(bound = "")]
 pub struct RespPlan<F> {
     /// The server's address without database number, user or password.
     pub server: String,
-    /// The user to log in as.
+    /// The user to log in as; `None`: nobody.
     pub user: Option<String>,
     /// The password. Never stored.
     #[serde(default, skip_serializing_if = "is_hidden")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,

@@ -21,6 +21,7 @@ const MOST_PROPERTIES: usize = 1_000_000;
 
 /// A binding of YCSB, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct YcsbJavaPlan {
     /// Its Java class.
     pub class: String,

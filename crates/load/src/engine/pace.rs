@@ -11,6 +11,7 @@ const PAUSES: u64 = u64::from_be_bytes(*b"thinking");
 
 /// When the operations of a stage are due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum Pace {
     /// Each connection begins its next operation when its last one is done.
@@ -86,6 +87,7 @@ impl Pace {
 
 /// The distribution of gaps between due operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// All gaps are equal.
@@ -97,6 +99,7 @@ pub enum Arrivals {
 
 /// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segment {
     /// Its length in nanoseconds.
     pub length_ns: Nanos,
@@ -138,8 +141,10 @@ impl Segment {
 
 /// The due times of all operations of a stage: segments one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Schedule {
     /// The rates over time.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub segments: Vec<Segment>,
     /// The gaps.
     pub arrivals: Arrivals,

@@ -16,8 +16,10 @@ const MOST_LISTED: usize = 5;
 
 /// Earlier runs that a run is judged by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// The runs, in the order of their start.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub runs: Vec<BaselineRun>,
     /// What they measured.
     pub figures: Vec<BaselineFigure>,
@@ -31,6 +33,7 @@ pub struct Baseline {
 
 /// One run of a baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineRun {
     /// Its name or path.
     pub name: String,
@@ -44,6 +47,7 @@ pub struct BaselineRun {
 
 /// A figure of all runs of a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineFigure {
     /// What was measured.
     pub metric: Quantity,

@@ -10,8 +10,10 @@ const MOST_AGENTS: usize = 10_000;
 
 /// The agents that share the load of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetPlan {
     /// How many there are.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub agents: usize,
     /// Whether the run may pass although agents were lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -36,6 +36,8 @@ pub use probe::{ProbePlan, probe};
 pub use quantity::{Metric, Quantity, Span, Statistic};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
+#[cfg(feature = "schema")]
+pub use stage::STAGE_NAME;
 pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Threshold, ThresholdError};
 pub use units::{count, duration_ns, label, mix, rate, size};

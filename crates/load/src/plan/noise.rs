@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// What happens to a run whose figures may be springload's own, not the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
     /// It is not trustworthy: exit status 5.

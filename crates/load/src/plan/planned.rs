@@ -24,13 +24,15 @@ pub(super) const MOST_THREADS: u64 = 256;
 /// How long a server may be silent, unless the timeout is longer.
 const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 
-/// A run that has been checked. Serialises without any password.
+/// A run that has been checked. Stored without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The verb and arguments to run the same again, without any password.
     pub command: String,
     /// What the user calls the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = super::units::MOST_LABEL)))]
     pub label: Option<String>,
     /// The server and database.
     pub target: TargetPlan,
@@ -38,12 +40,13 @@ pub struct Plan {
     pub connections: usize,
     /// How many connections an open loop may have in the end, if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub most_connections: Option<usize>,
     /// How many threads share them.
     pub threads: usize,
     /// The seed of documents, operations and gaps.
     pub seed: u64,
-    /// How documents are named, unless the workload decides.
+    /// How documents are named, if not `sequential`, and unless the workload decides.
     #[serde(default, skip_serializing_if = "Ids::is_sequential")]
     pub ids: Ids,
     /// The timeout of one operation, in nanoseconds.
@@ -51,13 +54,15 @@ pub struct Plan {
     /// How long the server may be silent before the run is given up, in nanoseconds; `None`: 30 s,
     /// or the timeout if that is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub give_up_ns: Option<Nanos>,
-    /// The largest answer that is read, in bytes as received.
+    /// The largest answer that is read, in bytes as received, unless it is 64,000,000.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
     pub max_answer: u64,
     /// The schemas of documents, mixed by weight.
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub stages: Vec<StagePlan>,
     /// Extra measures around a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
@@ -71,10 +76,10 @@ pub struct Plan {
     /// Documents that are written beside the load and looked for, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
-    /// What makes the run fail.
+    /// What makes the run fail, in the grammar of `docs/thresholds.md`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// What happens to the run if this machine is too busy.
+    /// What happens to the run if this machine is too busy, unless it then fails.
     #[serde(default, skip_serializing_if = "Noise::is_fail")]
     pub noise: Noise,
     /// Earlier runs that the run is judged by, if there are any.
@@ -117,6 +122,7 @@ const fn is_max_answer(bytes: &u64) -> bool {
 
 /// Extra measures around a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FillPlan {
     /// How long to wait for a server that has gone away, in nanoseconds; batches without an answer
     /// are resent. `None`: until it is given up, and nothing is resent.

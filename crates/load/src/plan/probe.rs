@@ -11,6 +11,7 @@ const LEAST_EVERY_NS: Nanos = SECOND_NS / 1_000;
 
 /// Documents that are written beside the load, and looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbePlan {
     /// The ways to look for them.
     pub visible: Vec<Way>,

@@ -17,8 +17,10 @@ fn metrics() -> String {
     )
 }
 
-/// A metric of the operations of one kind, or of all.
+/// A metric of the operations of one kind, or of all, in the grammar of `docs/thresholds.md`, such
+/// as `read.p99`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {
     /// The kind of operations; `None` for all kinds in the stages that the run is about.

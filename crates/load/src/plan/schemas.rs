@@ -23,6 +23,7 @@ pub enum SchemaSource {
 
 /// One kind of document, with the text of its schema, so that the plan can be run elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchemaPlan {
     /// Where the schema came from.
     pub source: String,

@@ -5,10 +5,17 @@ use crate::engine::Pace;
 use crate::workload::{Purpose, WorkloadPlan};
 use serde::{Deserialize, Serialize};
 
+/// The names that stages have, as a regular expression.
+#[cfg(feature = "schema")]
+pub const STAGE_NAME: &str = "^(bulk_insert|load|warm_up|crud|hot|run|urls|audit|\
+    burst_(prepare|write|read)(_[0-9]+)?)$";
+
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StagePlan {
     /// Its name in reports.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = STAGE_NAME)))]
     pub name: String,
     /// Its purpose; `None` in older records, where it follows from the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,8 +22,9 @@ const MOST: f64 = 9e15;
 /// Longer than any run.
 const MOST_TIME_S: f64 = 366.0 * 86_400.0;
 
-/// What makes a run fail.
+/// What makes a run fail, in the grammar of `docs/thresholds.md`, such as `read.p99 > 20ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Threshold {
     /// The kind of operations judged; `None` for all kinds together.

@@ -131,7 +131,7 @@ pub fn mix(text: &str) -> Result<Mix, String> {
 }
 
 /// The longest label: one line on a phone, or nearly.
-const MOST_LABEL: usize = 60;
+pub(super) const MOST_LABEL: usize = 60;
 
 /// Reads a label: one line that is short enough for a title.
 ///

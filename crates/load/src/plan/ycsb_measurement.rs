@@ -8,21 +8,26 @@ const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
 
 /// How reports and status lines in YCSB's dialect show what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasurementPlan {
     /// The content of each operation's section.
     pub measurement: MeasurementType,
     /// The percentiles of histograms, in the requested order.
+    #[cfg_attr(feature = "schema", schemars(inner(range(min = 0, max = 100))))]
     pub percentiles: Vec<f64>,
-    /// The prefix of the names of `HdrHistogram` logs, if they are to be written.
+    /// The prefix of the names of `HdrHistogram` logs; `None`: none are written.
     pub hdr_prefix: Option<String>,
     /// The buckets of `histogram`, a millisecond each.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub buckets: u64,
     /// Print every bucket.
     pub verbose: bool,
     /// The length of one row of `timeseries`, in seconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub granularity_s: u32,
     /// The same in milliseconds, if it is not a whole number of seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub granularity_ms: Option<u32>,
     /// Which latency is reported.
     pub interval: MeasuredInterval,
@@ -34,7 +39,8 @@ pub struct MeasurementPlan {
     pub exporter: Exporter,
     /// The file for the report; empty for stdout.
     pub export_file: String,
-    /// The seconds between two status lines, if there are to be any.
+    /// The seconds between two status lines; `None`: there are none.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null, "exclusiveMinimum" = 0)))]
     pub status_s: Option<f64>,
     /// The label at the beginning of status lines.
     pub label: String,
@@ -44,8 +50,9 @@ pub struct MeasurementPlan {
     pub gc: bool,
 }
 
-/// `measurementtype`.
+/// What an operation's section consists of: YCSB's property `measurementtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are the values of the property")]
 pub enum MeasurementType {
@@ -73,8 +80,9 @@ impl MeasurementType {
     }
 }
 
-/// `measurement.interval`.
+/// Which latency is reported: YCSB's property `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MeasuredInterval {
     /// From the actual start: service times.
@@ -85,8 +93,9 @@ pub enum MeasuredInterval {
     Both,
 }
 
-/// `exporter`.
+/// The form of a report: YCSB's property `exporter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exporter {
     /// `[SECTION], measure, value`.
@@ -108,8 +117,10 @@ impl Exporter {
     }
 }
 
-/// `reportlatencyforeacherror` and `latencytrackederrors`.
+/// Which sections the latencies of failures go to: YCSB's properties `reportlatencyforeacherror`
+/// and `latencytrackederrors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorLatency {
     /// All failures of an operation in one section.

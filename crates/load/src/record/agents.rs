@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// One agent of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentRecord {
-    /// Its number, from 0.
+    /// Its number, from 0. Connection `c` of all belongs to agent `c` modulo the number of agents.
     pub index: usize,
     /// The name of its machine.
     pub host: String,
@@ -21,6 +22,7 @@ pub struct AgentRecord {
     /// Its connections.
     pub connections: usize,
     /// Its clock minus the coordinator's, in microseconds.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub clock_offset_us: f64,
     /// The most by which that can be wrong, in microseconds: half of the least round trip.
     pub clock_error_us: f64,
@@ -31,6 +33,7 @@ pub struct AgentRecord {
 
 /// The loss of an agent. What it had reported until then is part of the results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     /// When, in seconds from the run's start.
     pub at_s: f64,
@@ -43,11 +46,13 @@ pub struct Lost {
 
 /// What one agent did in a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentStage {
     /// Its number.
     pub index: usize,
     /// When its first request was sent, in microseconds on the coordinator's clock after the time
     /// at which it should have been; `None`: it sent none, or was lost before it could say.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub start_us: Option<f64>,
     /// Requests that ended.
     pub requests: u64,
@@ -73,6 +78,7 @@ pub struct AgentStage {
 /// What one agent lost of its own time in a stage. Shares are those of the thread that lost most, 0
 /// to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentClient {
     /// The share of the time that a thread was ready to run but had no processor.
     pub waited_thread: f64,
@@ -92,10 +98,12 @@ pub struct AgentClient {
 
 /// One second of one agent, or several of a long stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSecond {
     /// The second, or the first of them, counted from the stage's start.
     pub second: u32,
     /// How many seconds it covers.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub seconds: u32,
     /// Requests that ended.
     pub requests: u64,

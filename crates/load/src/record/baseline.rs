@@ -17,6 +17,7 @@ const NOT_IN_BASELINE: &str = "the baseline's runs have none";
 
 /// A figure of a run beside that of its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Regression {
     /// What was measured.
     pub metric: Quantity,
@@ -29,11 +30,15 @@ pub struct Regression {
     pub baseline: Option<f64>,
     /// How many of the baseline's runs have the figure.
     pub runs: usize,
-    /// The change in percent of the baseline; for shares, in percentage points.
+    /// The change in percent of the baseline; for shares, in percentage points; `null`: it cannot
+    /// be judged.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub change: Option<f64>,
-    /// The lower end of the change's interval, if there are several runs to tell it from.
+    /// The lower end of the change's interval; `null`: too few runs to tell.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub low: Option<f64>,
-    /// Its upper end.
+    /// Its upper end, likewise.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub high: Option<f64>,
     /// How the run compares.
     pub verdict: Standing,
@@ -46,6 +51,7 @@ pub struct Regression {
 
 /// How runs compare with their baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Better than runs like those of the baseline are by chance.

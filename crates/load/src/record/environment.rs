@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine and the program that measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// springload's version.
     pub springload: String,
@@ -13,11 +14,11 @@ pub struct Environment {
     pub system: String,
     /// The processor's architecture.
     pub architecture: String,
-    /// The processor's name, if the system provides it.
+    /// The processor's name; empty if the system does not provide it.
     pub processor: String,
     /// The number of usable processors.
     pub cores: usize,
-    /// Memory in bytes, if the system provides it.
+    /// Memory in bytes; 0 if the system does not provide it.
     pub memory_bytes: u64,
     /// The limits of the machine and the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,6 +27,7 @@ pub struct Environment {
 
 /// The limits of this machine and this program, measured just before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// The cost of reading the clock, in nanoseconds.
     pub clock_ns: f64,

@@ -1,5 +1,5 @@
 //! How far the figures of a stage can be relied on: intervals, the end of the warm-up, and what
-//! rises or falls. From the series alone.
+//! rises or falls. From the series alone, by the methods of [`crate::statistics`].
 
 use crate::measure::{Growth, Histogram, Series, SeriesRow, is_default};
 use crate::op::OpKind;
@@ -14,16 +14,23 @@ const LEAST_CHANGE: f64 = 0.01;
 /// The least growth of a database that slopes refer to, in bytes.
 const LEAST_GROWTH: f64 = 1e8;
 
-/// Estimates of a stage from its complete seconds; [`crate::statistics`] has the methods.
+/// Estimates of a stage from its complete seconds; `docs/load-shapes.md` explains them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimates {
     /// The seconds that they are computed from: the last one, if incomplete, is left out.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub over_s: u32,
     /// The length of the steps that those are taken in; more than 1 s only in long stages.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub step_s: u32,
     /// The intervals of all requests together.
     pub all: Intervals,
     /// The intervals of each kind.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::op::keyed::<OpKind, Intervals>")
+    )]
     pub operations: BTreeMap<OpKind, Intervals>,
     /// How long throughput and p50 took to settle, in seconds; 0: they were settled from the start.
     /// `None`: too short to tell, or they never did.
@@ -39,6 +46,7 @@ pub struct Estimates {
 
 /// The intervals of one kind, or of all. Absent: nothing succeeded, or too little to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervals {
     /// Documents that succeeded, per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +61,7 @@ pub struct Intervals {
 
 /// A 95 % interval, or how long the stage would have to be for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Estimate {
     /// The interval, in the unit of what is estimated.
@@ -65,12 +74,14 @@ pub enum Estimate {
     /// The stage is too short.
     TooShort {
         /// How many seconds are needed.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         needed_s: u32,
     },
 }
 
 /// What a trend is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Trending {
     /// Documents that succeeded, per second.
@@ -81,6 +92,7 @@ pub enum Trending {
 
 /// What a trend refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
     /// 10⁹ bytes by which the database's files grew.
@@ -91,10 +103,12 @@ pub enum Per {
 
 /// A change that continues.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trend {
     /// What changes.
     pub of: Trending,
     /// The change, in percent of the mean.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub percent: f64,
     /// Per gigabyte, or per minute.
     pub per: Per,

@@ -13,6 +13,8 @@ mod estimates;
 mod facts;
 mod fill;
 mod fleet;
+#[cfg(feature = "schema")]
+mod json_schema;
 mod pool;
 mod rate;
 mod result;
@@ -28,6 +30,8 @@ pub use blame::bound_words;
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
+#[cfg(feature = "schema")]
+pub use json_schema::json_schema;
 pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
 pub use rate::too_short_for_a_rate;
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
@@ -54,30 +58,34 @@ pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
-    /// The version of the layout of `run.json` that this was written in.
+    /// The version of the layout of `run.json` that this was written in. It grows when a reader of
+    /// the last one would misread.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA_VERSION)))]
     pub schema_version: u32,
     /// When the run began, in UTC, as RFC 3339.
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub started_at: String,
     /// Whether the run was stopped or is still running: not all of the plan was measured.
     pub partial: bool,
-    /// The plan.
+    /// What was to be done. Holds no password.
     pub plan: Plan,
-    /// The server.
+    /// The server and database that were measured.
     pub server: ServerRecord,
-    /// The machine.
+    /// The machine and the program that measured.
     pub environment: Environment,
-    /// The agents that generated the load; empty: this process did.
+    /// The agents that generated the load, unless this process did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentRecord>,
-    /// The stages.
+    /// The stages that were measured, in order.
     pub stages: Vec<StageRecord>,
     /// What to know before trusting the numbers.
     pub warnings: Vec<Warning>,
-    /// The judgements of the plan's thresholds; empty until the run has ended.
+    /// The judgements of the plan's thresholds, once the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Judgement>,
-    /// The run beside its baseline; empty if there is none, or until the run has ended.
+    /// The run beside its baseline, if there is one, once the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regressions: Vec<Regression>,
     /// Why not every write could be noted for the audit, if that is so.
@@ -96,6 +104,7 @@ pub struct RunRecord {
 
 /// The server and database of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
 pub struct ServerRecord {
     /// The address, without credentials.
@@ -149,19 +158,21 @@ impl ServerRecord {
 
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageRecord {
     /// Its name, as in its plan.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = crate::plan::STAGE_NAME)))]
     pub name: String,
     /// Its plan; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<StagePlan>,
-    /// From the run's start to the stage's, in seconds.
+    /// From the run's start to the stage's, in seconds. Absent in older records.
     #[serde(default)]
     pub began_s: f64,
     /// From the common start to the last answer, in seconds.
     pub elapsed_s: f64,
     /// The time that rates refer to, in seconds: without the wait for the last operations, if the
-    /// plan says how long operations are begun.
+    /// plan says how long operations are begun. Absent in older records.
     #[serde(default, skip_serializing_if = "is_default")]
     pub measured_s: f64,
     /// What happened to the operations that were due.
@@ -174,12 +185,13 @@ pub struct StageRecord {
     /// records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// When nothing succeeded.
+    /// When nothing succeeded, if there were such times.
     #[serde(default, skip_serializing_if = "Outage::is_none")]
     pub outage: Outage,
     /// When the server gave no answer for a tenth of a second or more though operations were due
     /// or in flight: the hundred longest times, in order. Absent in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub silences: Vec<Span>,
     /// The measurements of each kind of operation.
     pub operations: Vec<OperationSummary>,
@@ -204,6 +216,7 @@ pub struct StageRecord {
     pub start: Option<StartRecord>,
     /// Each node by itself, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub nodes: Vec<NodeSummary>,
     /// What each agent did, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -212,6 +225,7 @@ pub struct StageRecord {
 
 /// When the workers of a burst sent their first requests, in microseconds from the common start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartRecord {
     /// Workers that sent a request.
     pub workers: u64,
@@ -249,11 +263,12 @@ pub struct Running {
 
 /// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRecord {
     /// Whether it was an open loop: operations were due at given times, whether or not the server
     /// kept up.
     pub open: bool,
-    /// Requests that the plan asks for, if it gives a number.
+    /// Requests that the plan asks for; `None` if it gives no number.
     pub planned: Option<u64>,
     /// Requests that were due.
     pub offered: u64,
@@ -271,16 +286,17 @@ pub struct LoadRecord {
     /// Requests completed per second of the schedule.
     pub served_per_s: f64,
     /// The growth per second of what was waiting or in flight, from the middle of the schedule to
-    /// its end; 0 if it could be chance.
+    /// its end; 0 or absent if it could be chance.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backlog_growth_per_s: f64,
-    /// How the connections of an open loop were used; absent in older records.
+    /// How the connections of an open loop were used; absent in closed loops and older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolRecord>,
 }
 
 /// The cost of springload itself in a stage, and the time that it lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientRecord {
     /// CPU time of all load threads, in seconds.
     pub cpu_s: f64,
@@ -296,7 +312,7 @@ pub struct ClientRecord {
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_thread: f64,
     /// How long threads were ready to run but had no processor, in seconds over all threads;
-    /// `null`: the system does not provide it.
+    /// `None`: the system does not provide it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_s: Option<f64>,
     /// How often threads were preempted.
@@ -308,6 +324,7 @@ pub struct ClientRecord {
     pub paused_thread: f64,
     /// When threads were paused: the hundred longest times, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub pauses: Vec<Span>,
     /// How late a thread that only sleeps woke up, in microseconds: the 99th percentile.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -315,13 +332,14 @@ pub struct ClientRecord {
     /// The same, the maximum.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hiccup_max_us: Option<f64>,
-    /// How late operations were begun, in microseconds: the 99th percentile.
+    /// How late operations were begun, in microseconds: the 99th percentile; `None`: too few
+    /// samples.
     pub lag_p99_us: Option<f64>,
     /// The same, where the client itself is at fault: a connection was free, or the thread was
-    /// paused.
+    /// paused. `None`: too few samples, as in a closed loop.
     #[serde(default)]
     pub late_p99_us: Option<f64>,
-    /// The same, the 99.9th percentile.
+    /// The same, the 99.9th percentile; `None`: too few samples.
     #[serde(default)]
     pub late_p99_9_us: Option<f64>,
     /// Answers timed by the kernel's note of their arrival; all others are timed when read.

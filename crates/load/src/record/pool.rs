@@ -16,6 +16,7 @@ const FEW: u64 = 5;
 
 /// How the connections of an open loop were used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolRecord {
     /// Connections that were open at the end, over all threads.
     pub connections: u64,
@@ -38,6 +39,7 @@ pub struct PoolRecord {
 
 /// Connections that were opened while the load was on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenedRecord {
     /// How many there are.
     pub connections: u64,
@@ -66,6 +68,7 @@ impl OpenedRecord {
 
 /// For how long operations held a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldRecord {
     /// How many operations there were.
     pub operations: u64,

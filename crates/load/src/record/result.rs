@@ -14,6 +14,7 @@ const FAILED: f64 = 0.01;
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// The kind of result.
     pub kind: ResultKind,
@@ -26,6 +27,7 @@ pub struct RunResult {
 
 /// The kind of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
     /// Everything was done, little failed, and the numbers can be trusted.
@@ -40,6 +42,7 @@ pub enum ResultKind {
 
 /// Why a run ended before its plan was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
     /// What ended it.
     pub by: EndedBy,
@@ -76,6 +79,7 @@ pub enum Cause<'a> {
 
 /// What ended a run early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
     /// The user.

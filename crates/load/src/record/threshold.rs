@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The judgement of one threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The threshold: what makes the run fail.
     pub expression: Threshold,
@@ -32,6 +33,7 @@ pub struct Judgement {
 
 /// The unit of a judged value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Microseconds.

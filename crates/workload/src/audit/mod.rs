@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 /// The audit as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditPlan {
     /// What wrote the documents; `None` if they are made from the run's schemas.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 /// What the workers of a burst do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Creates the document if it does not exist yet, and ends.
@@ -30,6 +31,7 @@ pub enum Role {
 
 /// What the body of a burst's document consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Filling {
     /// Random letters from a set of 64, new in each write.
@@ -40,6 +42,7 @@ pub enum Filling {
 
 /// How large the documents of a burst are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodySize {
     /// The number of bytes.
     pub bytes: u64,
@@ -147,6 +150,7 @@ impl Offer for BurstPlan {
 
 /// One burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BurstPlan {
     /// What the workers do.
     pub role: Role,

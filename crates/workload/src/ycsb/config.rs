@@ -10,6 +10,7 @@ const RECORDS_UNSAID: u64 = 2_147_483_647;
 
 /// A core workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreConfig {
     /// The table; here, a database.
     pub table: String,
@@ -33,12 +34,13 @@ pub struct CoreConfig {
     pub scan_length: LengthSpec,
     /// How failed inserts of the load phase are retried.
     pub retry: RetrySpec,
-    /// The seed, if given.
+    /// The seed, if a property gives one; `None`: the plan's.
     pub seed: Option<u64>,
 }
 
 /// The fields of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldsSpec {
     /// The prefix of names; a number from 0 on follows.
     pub prefix: String,
@@ -56,6 +58,7 @@ pub struct FieldsSpec {
 
 /// The fields that a read requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReadFields {
     /// All fields.
@@ -68,6 +71,7 @@ pub enum ReadFields {
 
 /// The relative frequency of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Proportions {
     pub read: f64,
@@ -80,6 +84,7 @@ pub struct Proportions {
 
 /// The distribution of requests over records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum RequestSpec {
     /// Every record equally often.
@@ -113,6 +118,7 @@ pub enum RequestSpec {
 
 /// How failed inserts of the load phase are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RetrySpec {
     /// The number of retries.
     pub limit: u64,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// What follows the prefix in a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KeyOrder {
     /// YCSB's hash of the number: neighbours are far apart.
@@ -17,6 +18,7 @@ pub enum KeyOrder {
 
 /// The form of keys: prefix, zeros, number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyNames {
     /// The prefix of keys.
     pub prefix: String,

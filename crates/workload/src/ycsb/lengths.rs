@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A distribution of lengths, as requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum LengthSpec {
     /// Always the same.

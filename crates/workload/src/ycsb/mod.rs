@@ -33,6 +33,7 @@ pub use stage::{YcsbPhase, YcsbStage};
 
 /// What a workload adds to the common properties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Class {
     /// Records with fields.

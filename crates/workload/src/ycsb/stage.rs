@@ -18,6 +18,7 @@ type Lane = Either<CoreLane, SeriesLane>;
 
 /// A phase of a YCSB workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum YcsbPhase {
     /// Inserts the records.
@@ -28,12 +29,14 @@ pub enum YcsbPhase {
 
 /// One phase of one of YCSB's workloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct YcsbStage {
     /// The phase.
     pub phase: YcsbPhase,
     /// Records in one request of the load phase.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub batch: u32,
-    /// Operations of the run phase; `None` means until time is up.
+    /// Operations of the run phase; `None`: until time is up.
     pub operations: Option<u64>,
     /// The workload.
     pub config: CoreConfig,

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 /// One kind's measurements in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesKind {
     /// Requests that ended in this second.
     pub requests: u64,
@@ -23,6 +24,7 @@ pub struct SeriesKind {
     pub accepted: u64,
     /// Documents that failed, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
     /// Service times of requests that succeeded at least in part.
     pub service: Kept,
@@ -32,21 +34,30 @@ pub struct SeriesKind {
     pub lag: Kept,
     /// Times of requests that failed as a whole, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::op::keyed::<Failure, FailedTimes<Kept>>")
+    )]
     pub failed_times: BTreeMap<Failure, FailedTimes<Kept>>,
 }
 
 /// One second of a stage, or several if the stage is long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesRow {
     /// The second, or the first of them, counted from the stage's start.
     pub second: u32,
-    /// How many seconds it covers.
+    /// How many seconds it covers, if not one.
     #[serde(default = "one_second", skip_serializing_if = "is_one_second")]
     pub seconds: u32,
     /// How long load threads waited for a processor, in seconds over all threads.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub waited_s: f64,
     /// The kinds that occurred.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::op::keyed::<OpKind, SeriesKind>")
+    )]
     pub kinds: BTreeMap<OpKind, SeriesKind>,
 }
 
@@ -61,6 +72,7 @@ const fn is_one_second(seconds: &u32) -> bool {
 
 /// All seconds of a stage in order. A second in which nothing ended has no row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Series {
     /// The rows, by second.

@@ -16,6 +16,7 @@ const HEADERS: &str = "Accept */* Content-Type application/xml user-agent Mozill
 
 /// Four traces, and the server on which they are replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RestConfig {
     /// The server's address, without path, user or password.
     pub server: String,
@@ -33,6 +34,7 @@ pub struct RestConfig {
 
 /// The URLs for one kind of operation. They are not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
     /// The file they came from.
     pub file: String,

@@ -17,13 +17,17 @@ const MOST_VALUES: u64 = 10_000_000;
 
 /// The time series of a workload, and the queries on them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct SeriesConfig {
     /// How many keys there are.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub keys: u64,
     /// Number of letters in a key, a tag's key and a tag's value.
+    #[cfg_attr(feature = "schema", schemars(inner(range(min = 1))))]
     pub lengths: [u64; 3],
     /// How many values each tag has.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), inner(range(min = 1))))]
     pub tags: Vec<u64>,
     /// The separator between the key and the value of a tag.
     pub pair_delimiter: String,
@@ -36,10 +40,12 @@ pub struct SeriesConfig {
     /// The first point in time, in seconds or milliseconds since 1970.
     pub start: i64,
     /// From one point in time to the next, in `unit`.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub interval: i64,
     /// The unit of intervals.
     pub unit: Unit,
     /// The number of points in time, plus one.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub offsets: u64,
     /// Whether points in time are written in random order.
     pub random_timestamps: bool,
@@ -52,16 +58,18 @@ pub struct SeriesConfig {
     /// The part of the series that lags behind.
     pub delayed: f64,
     /// By up to this many intervals, minus one.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub delayed_intervals: i64,
     /// The time span of a query; 0 means a single point.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub span: i64,
     /// Whether the span is any whole number of intervals below that.
     pub random_span: bool,
     /// The separator between the two ends of a span.
     pub span_delimiter: String,
-    /// The function applied to the series of all values of some tags.
+    /// The function applied to the series of all values of some tags; `None`: none is.
     pub group_by: Option<GroupBy>,
-    /// The function applied to neighbouring points.
+    /// The function applied to neighbouring points; `None`: none is.
     pub downsampling: Option<Downsampling>,
     /// Whether values are computed from the rest of the point, and verified when read.
     pub integrity: bool,
@@ -69,6 +77,7 @@ pub struct SeriesConfig {
 
 /// The unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TimeUnit"))]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Unit {
@@ -94,6 +103,7 @@ impl Unit {
 
 /// The type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ValueKind {
     /// Signed 32-bit integers.
@@ -106,6 +116,7 @@ pub enum ValueKind {
 
 /// Grouping, as written in queries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupBy {
     /// The name under which queries give the function.
     pub key: String,
@@ -117,6 +128,7 @@ pub struct GroupBy {
 
 /// Downsampling, as written in queries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Downsampling {
     /// The name under which queries give the function.
     pub key: String,
