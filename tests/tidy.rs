@@ -217,7 +217,7 @@ fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
 
 /// Who may import whom, from ARCHITECTURE.md.
 fn import_table(document: &str) -> Table {
-    let rows = rows(section(document, "Who may import whom"));
+    let rows = rows(section(document, "Layout"));
     let all: Vec<String> = rows.iter().map(|(room, _)| room.clone()).collect();
     let allowed = |list: &str| match list {
         "nothing" => Vec::new(),
@@ -324,7 +324,7 @@ fn rooms_import_only_what_the_table_allows() {
 
 #[test]
 fn a_wrong_import_is_found_in_every_form() {
-    let doc = "## Who may import whom\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n\
+    let doc = "## Layout\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n\
          | c | everything |\n";
     let table = import_table(doc);
     let found = |path: &str, code: &str| imports(&File::new(path, code), &table).len();
@@ -510,30 +510,15 @@ fn a_driver_that_is_named_is_found_in_every_form() {
 
 // --- rooms and documents ---------------------------------------------------------------------
 
-/// Compares the rooms of all crates with the layout, the import table and the planned rooms.
+/// Compares the rooms of all crates with the layout.
 fn rooms(paths: &[&str], document: &str) -> Vec<String> {
     let there: BTreeSet<&str> = paths.iter().map(|path| room_of(path)).collect();
-    let layout = rows(section(document, "Layout"));
-    let layout: BTreeSet<&str> = layout.iter().map(|(room, _)| room.as_str()).collect();
-    let table = import_table(document);
-    let table: BTreeSet<&str> = table.keys().map(String::as_str).collect();
-    let planned: String = section(document, "Layout")
-        .skip_while(|line| !line.starts_with("Planned:"))
-        .take_while(|line| !line.is_empty())
-        .collect();
-    let planned: BTreeSet<&str> = planned.split('`').skip(1).step_by(2).collect();
-    let mut out = Vec::new();
-    let mut say = |names: Vec<&&str>, what: &str| {
-        out.extend(names.iter().map(|name| format!("ARCHITECTURE.md:1: room `{name}` {what}")));
-    };
-    say(there.difference(&layout).collect(), "is not in the layout: describe it");
-    say(there.intersection(&planned).collect(), "exists: take it off the line `Planned:`");
-    say(layout.difference(&table).collect(), "is not in the import table: add it");
-    say(table.difference(&layout).collect(), "is not in the layout: add it");
-    let gone: Vec<&&str> =
-        layout.iter().filter(|name| !there.contains(*name) && !planned.contains(*name)).collect();
-    say(gone, "is not there: remove it from ARCHITECTURE.md");
-    out
+    let layout = import_table(document);
+    let layout: BTreeSet<&str> = layout.keys().map(String::as_str).collect();
+    let say = |name: &&str, what| format!("ARCHITECTURE.md:1: room `{name}` {what}");
+    let new = there.difference(&layout).map(|it| say(it, "is not in the layout: describe it"));
+    let gone = layout.difference(&there).map(|it| say(it, "is not there: take it out"));
+    new.chain(gone).collect()
 }
 
 #[test]
@@ -546,15 +531,11 @@ fn the_architecture_names_exactly_the_rooms() {
 
 #[test]
 fn a_room_out_of_step_is_found() {
-    let head = "| r | m |\n|---|---|\n";
-    let doc = format!(
-        "## Layout\n{head}| a | x |\n| b | x |\n\nPlanned: `b`,\n`z`.\n## Who may import whom\n\
-         {head}| a | nothing |\n| b | a |\n"
-    );
-    assert_eq!(rooms(&["src/a/mod.rs"], &doc).len(), 0);
-    assert_eq!(rooms(&["src/a.rs", "src/b.rs"], &doc).len(), 1, "b is planned and exists");
-    assert_eq!(rooms(&["src/a.rs", "src/c.rs"], &doc).len(), 1, "c is undescribed");
-    assert_eq!(rooms(&[], &doc).len(), 1, "a is gone");
+    let doc = "## Layout\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n";
+    let found = |paths: &[&str]| rooms(paths, doc).len();
+    assert_eq!(found(&["src/a/mod.rs", "src/b.rs"]), 0);
+    assert_eq!(found(&["src/a.rs", "src/b.rs", "src/c.rs"]), 1, "c is undescribed");
+    assert_eq!(found(&["src/a.rs"]), 1, "b is gone");
 }
 
 /// Keep a Changelog: one title, `[Unreleased]` first, dated versions, known kinds of change.

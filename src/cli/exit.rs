@@ -4,7 +4,7 @@ use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::run::RunError;
 
-/// The exit status of the process. ARCHITECTURE.md documents the numbers.
+/// The exit status of the process. docs/exit-codes.md has the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {

@@ -5,7 +5,7 @@ use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
-use crate::op::{OpKind, Way, plain};
+use crate::op::{Kinds, OpKind, Way, plain};
 use crate::{Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Card {
     /// What an address looks like, for messages.
     pub address: &'static str,
     /// The operations that it can do.
-    pub operations: &'static [OpKind],
+    pub operations: Kinds,
     /// Whether it returns the documents that are read, so that their content can be compared.
     pub documents: bool,
     /// Whether a server has named databases, one of which is the target.
@@ -54,9 +54,9 @@ impl Card {
 
     /// Refuses operations that the driver does not support; `done` selects those that are planned.
     pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
-        let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(kind);
+        let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(*kind);
         let kinds: Vec<_> =
-            OpKind::ALL.iter().filter(|kind| refused(kind) && done(**kind)).collect();
+            OpKind::ALL.into_iter().filter(|kind| refused(kind) && done(*kind)).collect();
         let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
         (!names.is_empty()).then(|| {
             let problem = format!("{} has no {}", self.summary, names.join(" and no "));
@@ -279,7 +279,7 @@ pub trait Planned: Debug {
     }
 
     /// The operations that it can do, if the plan leaves fewer than the driver has.
-    fn operations(&self) -> Option<&'static [OpKind]> {
+    fn operations(&self) -> Option<Kinds> {
         None
     }
 
@@ -480,7 +480,7 @@ mod tests {
             let row = row.unwrap_or_else(|| panic!("README.md has no row {starts:?}"));
             for (name, told) in cells(head).zip(cells(row)) {
                 let kind = OpKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap();
-                let can = if card.operations.contains(&kind) { "yes" } else { "no" };
+                let can = if card.operations.contains(kind) { "yes" } else { "no" };
                 assert_eq!(told, can, "{}: {kind}", card.name);
             }
         }

@@ -94,8 +94,14 @@ kinds! {
 
 impl OpKind {
     /// What every database should have: everything that is done to stored documents.
-    pub const ON_DOCUMENTS: [Self; 6] =
-        [Self::BulkInsert, Self::Create, Self::Read, Self::Update, Self::Delete, Self::Scan];
+    pub const ON_DOCUMENTS: Kinds = Kinds::of(&[
+        Self::BulkInsert,
+        Self::Create,
+        Self::Read,
+        Self::Update,
+        Self::Delete,
+        Self::Scan,
+    ]);
 
     const fn row(self) -> &'static Row {
         &Self::ROWS[self.index()]
@@ -144,6 +150,40 @@ impl OpKind {
     }
 }
 
+/// Some of the kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u32);
+
+impl Kinds {
+    /// Every kind.
+    pub const ALL: Self = Self::of(&OpKind::ALL);
+
+    /// These.
+    pub const fn of(kinds: &[OpKind]) -> Self {
+        let (mut all, mut place) = (Self(0), 0);
+        while place < kinds.len() {
+            all = all.with(kinds[place]);
+            place += 1;
+        }
+        all
+    }
+
+    /// These and another one.
+    pub const fn with(self, kind: OpKind) -> Self {
+        Self(self.0 | 1 << kind.index())
+    }
+
+    /// These but one.
+    pub const fn without(self, kind: OpKind) -> Self {
+        Self(self.0 & !(1 << kind.index()))
+    }
+
+    /// Whether a kind is among them.
+    pub const fn contains(self, kind: OpKind) -> bool {
+        self.0 & (1 << kind.index()) != 0
+    }
+}
+
 impl fmt::Display for OpKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -162,6 +202,17 @@ mod tests {
             assert_eq!(OpKind::named(kind.name()), Some(kind));
         }
         assert_eq!(OpKind::named("reed"), None);
+    }
+
+    #[test]
+    fn some_of_the_kinds_are_these_and_no_others() {
+        let some = Kinds::of(&[OpKind::Read, OpKind::Request]);
+        for kind in OpKind::ALL {
+            assert_eq!(some.contains(kind), matches!(kind, OpKind::Read | OpKind::Request));
+            assert!(some.with(kind).contains(kind) && !some.without(kind).contains(kind));
+            assert!(Kinds::ALL.contains(kind));
+        }
+        assert_eq!(some.with(OpKind::Scan).without(OpKind::Scan), some);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub use failure::{Failure, Reason};
 pub use finding::Finding;
 #[cfg(feature = "schema")]
 pub use keyed::keyed;
-pub use kind::{Class, OpKind};
+pub use kind::{Class, Kinds, OpKind};
 pub use pen::{Fields, Pen, each_member};
 pub use plain::{plain, steers};
 pub use token::Token;

@@ -3,7 +3,7 @@
 use super::binding::BINDING;
 use super::{Basic, Delay};
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::Kinds;
 use crate::{Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl DriverPlan for BasicPlan {
         schemes: &[],
         summary: "no server: everything is answered at once, and nothing is kept",
         address: "basic",
-        operations: &OpKind::ALL,
+        operations: Kinds::ALL,
         documents: false,
         databases: false,
         server: false,

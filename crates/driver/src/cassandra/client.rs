@@ -72,7 +72,7 @@ impl CassandraClient {
         let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
             found.requests = 0;
         })?;
-        let writes = !matches!(op.kind, OpKind::Read | OpKind::Scan);
+        let writes = !op.kind.only_reads();
         probe.mark_send();
         if op.kind == OpKind::BulkInsert {
             found.requests = bound.len() as u64;

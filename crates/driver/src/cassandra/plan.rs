@@ -164,7 +164,7 @@ impl DriverPlan for CassandraPlan {
         summary: "Cassandra and what speaks CQL's binary protocol",
         address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
                   [?consistency=LEVEL&replication=N]",
-        operations: &OpKind::ON_DOCUMENTS,
+        operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: true,
         server: true,

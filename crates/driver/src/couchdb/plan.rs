@@ -141,7 +141,7 @@ pub(super) const CARD: Card = Card {
     schemes: &["http", "https"],
     summary: "CouchDB and what speaks its protocol",
     address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
-    operations: &OpKind::ON_DOCUMENTS,
+    operations: OpKind::ON_DOCUMENTS,
     documents: true,
     databases: true,
     server: true,

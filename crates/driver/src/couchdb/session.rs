@@ -12,7 +12,7 @@ use crate::http1::reason;
 use crate::http1::{Answer, Connection, Request, failure_of};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
+use crate::op::{Answered, Class, Failure, Op, OpKind, Reason, Reply, Token};
 use crate::{Outcome, Session};
 use std::ops::Range;
 use std::rc::Rc;
@@ -199,9 +199,9 @@ impl CouchSession {
     /// What the connection's answer means for `op`.
     fn judge(&mut self, op: &Op, answer: Answer, names: &[u8]) -> Result<Reply, Failure> {
         let body = self.connection.body();
-        let expected = match op.kind {
-            OpKind::Read | OpKind::Scan => answer.status == 200,
-            OpKind::Delete => matches!(answer.status, 200 | 202),
+        let expected = match op.kind.class() {
+            Class::Read | Class::Query => answer.status == 200,
+            Class::Delete => matches!(answer.status, 200 | 202),
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
@@ -366,10 +366,8 @@ impl CouchSession {
 
 /// The request for `op` as written with `pen`. A write is never sent twice.
 fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
-    match op.kind {
-        OpKind::Read | OpKind::Scan => Request::reading(pen.payload.bytes()),
-        _ => Request::changing(pen.payload.bytes()),
-    }
+    let bytes = pen.payload.bytes();
+    if op.kind.only_reads() { Request::reading(bytes) } else { Request::changing(bytes) }
 }
 
 /// Whether `op` requests a range of documents.

@@ -121,7 +121,7 @@ impl DriverPlan for HBasePlan {
         summary: "HBase",
         address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
                   &durability=SYNC_WAL&connections=N]",
-        operations: &OpKind::ON_DOCUMENTS,
+        operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: true,
         server: true,

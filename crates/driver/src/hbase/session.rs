@@ -100,5 +100,5 @@ impl Session for HBaseSession {
 }
 
 const fn changes(op: &Op) -> bool {
-    !matches!(op.kind, OpKind::Read | OpKind::Scan)
+    !op.kind.only_reads()
 }

@@ -269,13 +269,10 @@ impl DriverPlan for HttpTarget {
         schemes: &[],
         summary: "any server that speaks HTTP",
         address: "URLs, with springload http",
-        operations: &[
-            OpKind::Create,
-            OpKind::Read,
-            OpKind::Update,
-            OpKind::Delete,
-            OpKind::Request,
-        ],
+        operations: OpKind::ON_DOCUMENTS
+            .without(OpKind::BulkInsert)
+            .without(OpKind::Scan)
+            .with(OpKind::Request),
         documents: false,
         databases: false,
         server: true,

@@ -20,13 +20,7 @@ impl Flavor for Infinispan {
         schemes: &["infinispan", "infinispans"],
         summary: "Infinispan's RESP endpoint",
         address: "infinispan[s]://[user:password@]host[:port][/number]",
-        operations: &[
-            OpKind::BulkInsert,
-            OpKind::Create,
-            OpKind::Read,
-            OpKind::Update,
-            OpKind::Delete,
-        ],
+        operations: OpKind::ON_DOCUMENTS.without(OpKind::Scan),
         documents: true,
         databases: false,
         server: true,
@@ -60,7 +54,7 @@ mod tests {
             |address: &str| TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) };
         let plan = InfinispanPlan::check(&asked("infinispan://h")).unwrap();
         assert_eq!((plan.server.as_str(), plan.index), ("infinispan://h:11222", false));
-        assert!(!plan.operations().unwrap().contains(&OpKind::Scan));
+        assert!(!plan.operations().unwrap().contains(OpKind::Scan));
         let told = InfinispanPlan::check(&asked("infinispan://h?index=true")).unwrap_err();
         assert!(told.to_string().contains("index, which is no parameter"), "{told}");
     }

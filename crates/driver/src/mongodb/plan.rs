@@ -101,7 +101,7 @@ impl DriverPlan for MongoPlan {
         schemes: &["mongodb", "mongodb+srv"],
         summary: "MongoDB and what speaks its protocol",
         address: "mongodb://[user:password@]host[:port][,host...][/database[/collection]][?options]",
-        operations: &OpKind::ON_DOCUMENTS,
+        operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: true,
         server: true,

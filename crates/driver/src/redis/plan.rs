@@ -5,7 +5,7 @@ use super::binding::BINDING;
 use crate::library::{Library, Trouble};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, Identity, TlsOptions};
-use crate::op::{Failure, OpKind, Reason};
+use crate::op::{Failure, Kinds, OpKind, Reason};
 use crate::plan::locked_out;
 use crate::secrets::is_hidden;
 use crate::{
@@ -47,7 +47,7 @@ impl Flavor for Redis {
         schemes: &["redis", "rediss"],
         summary: "Redis and what speaks its protocol",
         address: "redis[s]://[user:password@]host[:port][/number][?index=false]",
-        operations: &OpKind::ON_DOCUMENTS,
+        operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: false,
         server: true,
@@ -60,8 +60,7 @@ impl Flavor for Redis {
 }
 
 /// Without the index there is nothing to scan along.
-const WITHOUT_INDEX: &[OpKind] =
-    &[OpKind::BulkInsert, OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
+const WITHOUT_INDEX: Kinds = OpKind::ON_DOCUMENTS.without(OpKind::Scan);
 
 /// A server that speaks RESP. Stored without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +117,7 @@ impl<F: Flavor> Planned for RespPlan<F> {
         Some(self.server.clone())
     }
 
-    fn operations(&self) -> Option<&'static [OpKind]> {
+    fn operations(&self) -> Option<Kinds> {
         (!self.index).then_some(WITHOUT_INDEX)
     }
 

@@ -359,10 +359,10 @@ fn addresses_name_a_server_a_number_and_an_index() {
     assert_eq!((full.server.as_str(), full.number, full.index), ("rediss://[::1]:7", 3, false));
     assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
     assert_eq!(full.database, DatabasePlan::Existing { name: "3".to_owned() });
-    assert!(!full.operations().unwrap().contains(&OpKind::Scan));
+    assert!(!full.operations().unwrap().contains(OpKind::Scan));
     let short = plan("redis://h").unwrap();
     assert_eq!((short.server.as_str(), short.number, short.index), ("redis://h:6379", 0, true));
-    assert_eq!((short.operations(), Redis::CARD.operations.contains(&OpKind::Scan)), (None, true));
+    assert_eq!((short.operations(), Redis::CARD.operations.contains(OpKind::Scan)), (None, true));
     for wrong in [
         "redis://",
         "redis://u:pw@h:7/db",

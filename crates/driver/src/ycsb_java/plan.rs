@@ -97,7 +97,7 @@ impl DriverPlan for YcsbJavaPlan {
         schemes: &["ycsb-java"],
         summary: "a Java binding of YCSB",
         address: "ycsb-java:CLASS[?cp=PATH&table=NAME&jvm-args=ARGS&log=FILE&PROPERTY=VALUE...]",
-        operations: &OpKind::ON_DOCUMENTS,
+        operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: true,
         server: true,

@@ -216,7 +216,7 @@ impl Session for JavaSession {
             outside_ns = probe.mark_inside(self.answer.inside_ns).ok_or(Failure::Protocol)?;
             result
         });
-        let changes = !matches!(op.kind, OpKind::Read | OpKind::Scan);
+        let changes = !op.kind.only_reads();
         let result = result.map_err(|failure| match failure {
             // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => Failure::Unanswered,

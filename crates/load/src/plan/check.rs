@@ -46,10 +46,6 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         spec.work.check_shares(connections, &mut mistakes);
     }
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
-        if !spec.headers.is_empty() && !matches!(card.name, "couch_db" | "http") {
-            let problem = format!("{} is not sent any headers", card.summary);
-            mistakes.push(Invalid::new("--header", problem, "leave it out"));
-        }
         mistakes.extend(verify_mistake(spec, &stages, &card));
         mistakes.extend(audit_mistake(spec, &stages, &card));
         let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
@@ -91,7 +87,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         baseline: None,
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),
-        fleet: spec.fleet,
+        fleet: None,
     })
 }
 

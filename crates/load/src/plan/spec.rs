@@ -1,6 +1,5 @@
 //! A specification before it is checked.
 
-use super::fleet::FleetPlan;
 use super::planned::FillPlan;
 use super::probe::ProbePlan;
 use super::schemas::SchemaSource;
@@ -101,8 +100,6 @@ pub struct PlanSpec {
     pub probe: Option<ProbePlan>,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
-    /// The agents that share the load, if there are any.
-    pub fleet: Option<FleetPlan>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }
@@ -141,7 +138,6 @@ impl PlanSpec {
             audit: false,
             probe: None,
             measurement: None,
-            fleet: None,
             thresholds: Vec::new(),
         }
     }

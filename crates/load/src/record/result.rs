@@ -18,7 +18,7 @@ const FAILED: f64 = 0.01;
 pub struct RunResult {
     /// The kind of result.
     pub kind: ResultKind,
-    /// The exit status of springload; `ARCHITECTURE.md` has the list.
+    /// The exit status of springload; docs/exit-codes.md has the list.
     pub exit_status: u8,
     /// Why, in one sentence; `None` if the run passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

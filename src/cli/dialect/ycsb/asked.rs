@@ -326,7 +326,7 @@ impl Asked {
         ((card, binding), bound): (Named, &Bound),
         mistakes: &mut Vec<Invalid>,
     ) {
-        let requests = card.operations.contains(&OpKind::Request);
+        let requests = card.operations.contains(OpKind::Request);
         let series = match class {
             Class::Rest(_) if !requests => {
                 let cure = "give the binding rest, or basic";
@@ -343,7 +343,7 @@ impl Asked {
         for (name, asked) in
             [("querytimespan", series.span > 0), ("groupbyfunction", series.group_by.is_some())]
         {
-            if asked && config.proportions.read > 0.0 && !card.operations.contains(&OpKind::Scan) {
+            if asked && config.proportions.read > 0.0 && !card.operations.contains(OpKind::Scan) {
                 let cure = "leave it out, or give readproportion=0";
                 let problem = format!("{} has no ranges of keys", binding.names[0]);
                 mistakes.push(wrong(name, problem, cure));
