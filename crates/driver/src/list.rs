@@ -94,10 +94,10 @@ pub(super) fn check_nodes(
     Ok(())
 }
 
-/// How to get the driver of a stored plan, if this program was built without it.
-pub(super) fn absent(name: &str, absent: &[Absent]) -> Option<String> {
+/// That the driver of a stored plan is not built in, and how to get it.
+pub(super) fn absent(name: &str, absent: &[Absent]) -> Option<(String, String)> {
     let found = absent.iter().find(|it| it.name == name);
-    found.map(|it| format!("{}; {}", it.problem(), it.cure()))
+    found.map(|it| (it.problem(), it.cure()))
 }
 
 /// A plan together with its driver's name.
@@ -204,8 +204,9 @@ macro_rules! drivers {
                 }
             }
 
-            /// What to do about a stored plan of this driver, if this program was built without it.
-            pub fn absent(driver: &str) -> Option<String> {
+            /// The problem with a stored plan of this driver, and the cure, if this program was built
+            /// without it.
+            pub fn absent(driver: &str) -> Option<(String, String)> {
                 list::absent(driver, ABSENT)
             }
 
@@ -336,7 +337,10 @@ macro_rules! drivers {
                         $tag => serde_json::from_value(plan).map(Self::$name),
                     )*
                     other => return Err(D::Error::custom(
-                        Self::absent(other).unwrap_or_else(|| format!("no driver {other:?}")),
+                        Self::absent(other).map_or_else(
+                            || format!("no driver {other:?}"),
+                            |(problem, cure)| format!("{problem}; {cure}"),
+                        ),
                     )),
                 }
                 .map_err(D::Error::custom)

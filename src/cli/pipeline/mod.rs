@@ -203,8 +203,7 @@ impl Measured {
         let told = told.and_then(|()| file(record, output));
         // Whoever has just read the result does not need to read it again.
         if !(native && told.is_ok() && look::stderr_is_beside()) {
-            let lines = report::threshold_lines(record).into_iter().enumerate();
-            for (at, line) in lines.filter(|(_, line)| line.starts_with('✗')) {
+            for (at, line) in report::missed_lines(record) {
                 let limit = at < record.thresholds.len();
                 let flag = if limit { "--fail-if" } else { "--max-regression" };
                 eprintln!("{flag}: {}", report::shown(&line, look::ascii()));

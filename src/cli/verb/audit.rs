@@ -120,11 +120,7 @@ impl Audit {
         target: Option<&String>,
     ) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
         let one = |mistake| vec![mistake];
-        let (record, file) = read_with_file(&self.run).map_err(|mistake| {
-            let mistake = mistake.trim_start_matches("RUN: ");
-            let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, CURE));
-            one(Invalid::new("RUN", problem, cure))
-        })?;
+        let (record, file) = read_with_file(&self.run).map_err(one)?;
         let journal = Journal::open(&file.with_file_name(JOURNAL));
         // A record that was moved aside has no claim to the journal of the one that is there now.
         let is_there = file.file_name().is_some_and(|name| name == "run.json");

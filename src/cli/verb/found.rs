@@ -45,11 +45,7 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
             return Ok(Found::new());
         }
     }
-    let (_, file) = named::read_with_file(name).map_err(|mistake| {
-        let mistake = mistake.strip_prefix("RUN: ").unwrap_or(&mistake);
-        let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, "name a folder"));
-        Invalid::new(flag, problem, cure)
-    })?;
+    let (_, file) = named::read_with_file(name).map_err(|mistake| mistake.under(flag))?;
     Ok(vec![(name.display().to_string(), file)])
 }
 

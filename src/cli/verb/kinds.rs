@@ -2,7 +2,7 @@
 //! records of its runs and a file that says what they are. The verb that makes such a thing has its
 //! [`Kind`] beside it.
 
-use super::saved::{BROKEN, NEWER};
+use super::saved::Unreadable;
 use super::{ab, max, sweep};
 use crate::cli::pipeline::dialect::deliver;
 use crate::cli::pipeline::folder::PAGE;
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Kind {
     /// What several of them are called.
     pub(super) plural: &'static str,
     /// The outline, for a list.
-    pub(super) outline: fn(&Path) -> Result<Several, String>,
+    pub(super) outline: fn(&Path) -> Result<Several, Unreadable>,
     /// What it came to: a kind of result for colours, a mark, and words.
     pub(super) result: fn(&Path) -> Result<Pill, String>,
     /// The names of its formats.
@@ -124,24 +124,24 @@ pub(super) fn write_page<S: Study>(folder: &Path, study: &S) -> Result<(), Strin
 ///
 /// # Errors
 /// Why not, in the words that a list uses for runs, too.
-pub(super) fn text_of(file: &Path, known: u32) -> Result<String, String> {
+pub(super) fn text_of(file: &Path, known: u32) -> Result<String, Unreadable> {
     #[derive(Deserialize)]
     struct Version {
         schema_version: u64,
     }
     let text = files::read_text(file, files::RECORD);
-    let text = text.map_err(|error| format!("cannot be read: {error}"))?;
+    let text = text.map_err(|error| Unreadable::Other(format!("cannot be read: {error}")))?;
     let version: Version = serde_json::from_str(&text).map_err(|error| broken(file, error))?;
     if version.schema_version > u64::from(known) {
-        return Err(NEWER.to_owned());
+        return Err(Unreadable::Newer);
     }
     Ok(text)
 }
 
 /// Says that a file is not what its name says.
-pub(super) fn broken(file: &Path, error: impl std::fmt::Display) -> String {
+pub(super) fn broken(file: &Path, error: impl std::fmt::Display) -> Unreadable {
     let name = file.file_name().unwrap_or_default().display();
-    format!("{BROKEN}{name}: {error}")
+    Unreadable::Broken(format!("{name}: {error}"))
 }
 
 /// When the run in `file` began; empty, if that cannot be read.

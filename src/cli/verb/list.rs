@@ -7,7 +7,7 @@ use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
 use crate::cli::verb::kinds::{Several, host};
 use crate::cli::verb::named;
-use crate::cli::verb::saved::{BROKEN, Content, NEWER, Outline, Saved, everywhere, list};
+use crate::cli::verb::saved::{Content, Outline, Saved, Unreadable, everywhere, list};
 use crate::clock::wall_ns;
 use crate::files;
 use crate::record::ResultKind;
@@ -120,11 +120,11 @@ fn table(saved: &[Saved]) -> String {
 
 /// What to do about a file that cannot be read, in a few words: `show` and `--json` have the
 /// reason.
-fn words_on(unreadable: &str) -> &'static str {
+const fn words_on(unreadable: &Unreadable) -> &'static str {
     match unreadable {
-        it if it.starts_with(NEWER) => "of a newer version; update springload",
-        it if it.starts_with(BROKEN) => "broken; remove it, or restore a copy",
-        _ => "cannot be read; check its permissions",
+        Unreadable::Newer => "of a newer version; update springload",
+        Unreadable::Broken(_) => "broken; remove it, or restore a copy",
+        Unreadable::Other(_) => "cannot be read; check its permissions",
     }
 }
 

@@ -4,6 +4,7 @@ use super::kinds::{self, Kind};
 use super::saved::{Saved, everywhere};
 use crate::driver::strike_secrets;
 use crate::files;
+use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::{RunFileError, read_json};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ const SEE: &str = "see springload list";
 ///
 /// # Errors
 /// One line that names the mistake and the cure.
-pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
+pub(super) fn read(name: &Path) -> Result<RunRecord, Invalid> {
     read_with_file(name).map(|(record, _)| record)
 }
 
@@ -25,8 +26,8 @@ pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
 ///
 /// # Errors
 /// As for [`read`].
-pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String> {
-    let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
+pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invalid> {
+    let path = find(name, everywhere)?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
     // Somebody may have meant a target.
     let shown = strike_secrets(&file.display().to_string());
@@ -37,14 +38,19 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String
     if let Some(kind) = several {
         let folder = file.parent().unwrap_or(&file).display().to_string();
         let folder = strike_secrets(&folder);
-        return Err(format!("RUN: {folder} is a {}, not a run; name one of its runs", kind.name));
+        return Err(mistake(
+            format!("{folder} is a {}, not a run", kind.name),
+            "name one of its runs",
+        ));
     }
     let text = files::read_text(&file, files::RECORD).map_err(|error| {
-        format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
+        mistake(format!("cannot read {shown}: {error}"), "name a run.json or its folder")
     })?;
     let record = read_json(&text).map_err(|error| match error {
-        RunFileError::Absent(_) => format!("RUN: {shown} is {error}"),
-        _ => format!("RUN: {shown} is {error}; name a complete run.json"),
+        RunFileError::Absent { problem, cure } => {
+            mistake(format!("{shown} is not readable here: {problem}"), cure)
+        }
+        error => mistake(format!("{shown} is {error}"), "name a complete run.json"),
     })?;
     Ok((record, file))
 }
@@ -78,8 +84,12 @@ pub(super) fn names() -> Vec<(String, String)> {
     names
 }
 
+fn mistake(problem: impl Into<String>, cure: impl Into<String>) -> Invalid {
+    Invalid::new("RUN", problem, cure)
+}
+
 /// Finds the run with that name among `all` that are saved. An existing path takes precedence.
-fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String> {
+fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invalid> {
     let text = name.to_string_lossy();
     if name.exists() || text.is_empty() {
         return Ok(name.to_owned());
@@ -94,7 +104,7 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String
                 1 => "there is one saved run".to_owned(),
                 _ => format!("there are {count} saved runs"),
             };
-            format!("{} does not exist: {there}; {SEE}", strike_secrets(&text))
+            mistake(format!("{} does not exist: {there}", strike_secrets(&text)), SEE)
         });
     }
     let exact = saved.iter().find(|it| it.id == text);
@@ -114,7 +124,8 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String
             let (first, second) = (&first.id, &second.id);
             let (count, such) = (alike.len(), format!("such as {first:?} and {second:?}"));
             let text = strike_secrets(&text);
-            Err(format!("{count} runs begin with {text:?}, {such}; give more of the name"))
+            let problem = format!("{count} runs begin with {text:?}, {such}");
+            Err(mistake(problem, "give more of the name"))
         }
     }
 }
@@ -134,7 +145,7 @@ fn last_part(saved: &Saved) -> &str {
 }
 
 /// No run has that name.
-fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, String> {
+fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, Invalid> {
     let meant = nearest(text, saved);
     // Reading a path will report what is wrong.
     if meant.is_empty() && (text.contains(std::path::MAIN_SEPARATOR) || is_json(text)) {
@@ -146,7 +157,7 @@ fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, String> {
         format!("did you mean {}?", meant.join(" or "))
     };
     let text = strike_secrets(text);
-    Err(format!("no run is called {text:?}, nor does a name begin so; {cure}"))
+    Err(mistake(format!("no run is called {text:?}, nor does a name begin so"), cure))
 }
 
 /// The names closest to `text`, if they are close.

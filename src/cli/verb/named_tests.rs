@@ -20,7 +20,7 @@ fn folder(runs: &[(&str, &str, Option<&str>)]) -> tempfile::TempDir {
     folder
 }
 
-fn named(folder: &Path, name: &str) -> Result<PathBuf, String> {
+fn named(folder: &Path, name: &str) -> Result<PathBuf, Invalid> {
     find(Path::new(name), || list(folder).unwrap_or_default())
 }
 
@@ -65,8 +65,8 @@ fn a_run_has_many_names() {
         ("after the updat", "no run is called \"after the updat\", nor does a name begin so; did"),
         ("latest~5", "latest~5 does not exist: there are 5 saved runs; see springload list"),
     ] {
-        let mistake = named(name).expect_err(name);
-        assert!(mistake.starts_with(words), "{mistake}");
+        let mistake = named(name).expect_err(name).to_string();
+        assert!(mistake.starts_with(&format!("RUN: {words}")), "{mistake}");
     }
 }
 
@@ -84,7 +84,7 @@ fn names_that_are_nearly_right_are_suggested() {
         ("20260102T00000Z", "did you mean 20260102T000000Z?"),
         ("evil[31m label", "did you mean \"evil\\u{1b}[31m label\"?"),
     ] {
-        let mistake = named(folder.path(), name).expect_err(name);
+        let mistake = named(folder.path(), name).expect_err(name).to_string();
         assert!(mistake.ends_with(meant), "{mistake}");
         assert!(!mistake.contains('\u{1b}'), "{mistake:?}");
     }
@@ -102,8 +102,8 @@ fn runs_saved_elsewhere_are_called_by_their_folder() {
     let both = || vec![run("/a"), run("/b")];
     for name in ["one", "on"] {
         assert_eq!(find(Path::new(name), || vec![run("/a")]), Ok(PathBuf::from("/a")));
-        let mistake = find(Path::new(name), both).expect_err("there are two");
-        assert!(mistake.starts_with("2 runs begin with"), "{mistake}");
+        let mistake = find(Path::new(name), both).expect_err("there are two").to_string();
+        assert!(mistake.starts_with("RUN: 2 runs begin with"), "{mistake}");
         assert!(mistake.contains("\"/a/one\" and \"/b/one\""), "{mistake}");
     }
     assert_eq!(find(Path::new("/b/one"), both), Ok(PathBuf::from("/b")));

@@ -9,7 +9,7 @@ use crate::cli::look;
 use crate::cli::print::print;
 use crate::cli::verb::kinds::Kind;
 use crate::cli::verb::named;
-use crate::cli::verb::saved::NEWER;
+use crate::cli::verb::saved::Unreadable;
 use crate::plan::Invalid;
 use crate::record::{Code, RunRecord};
 use crate::report::{self, ChartKind, Format, Look, shown};
@@ -85,8 +85,9 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
     if let Some((kind, file)) = args.run.iter().find_map(|run| named::several(run)) {
         return of_several(args, kind, &file);
     }
-    let runs: Vec<RunRecord> =
-        args.run.iter().map(|run| named::read(run)).collect::<Result<_, _>>()?;
+    let runs: Result<Vec<RunRecord>, Invalid> =
+        args.run.iter().map(|run| named::read(run)).collect();
+    let runs = runs.map_err(|mistake| mistake.to_string())?;
     let to_file = args.output != Path::new("-");
     let look = look::of_stdout(args.show.verbose);
     let look = if to_file { Look { verbose: args.show.verbose, ..Look::default() } } else { look };
@@ -133,11 +134,15 @@ fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, String
         let known = known.join(", ");
         return Err(format!("--format {name} shows runs, not {plural}; give one of {known}"));
     }
-    (kind.outline)(file).and_then(|_| (kind.render)(file, name)).map_err(|problem| {
-        let cure = if problem == NEWER { "update springload" } else { "name a complete one" };
+    (kind.outline)(file).map_err(|unreadable| {
+        let newer = unreadable == Unreadable::Newer;
+        let cure = if newer { "update springload" } else { "name a complete one" };
+        format!("RUN: {shown}: {unreadable}; {cure}")
+    })?;
+    (kind.render)(file, name).map_err(|problem| {
         let own = file.display().to_string() + ": ";
         let problem = problem.strip_prefix(&own).unwrap_or(&problem);
-        format!("RUN: {shown}: {problem}; {cure}")
+        format!("RUN: {shown}: {problem}; name a complete one")
     })
 }
 

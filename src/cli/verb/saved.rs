@@ -9,14 +9,30 @@ use crate::cli::remembered::{self, Remembered};
 use crate::files;
 use crate::plan::Purpose;
 use crate::record::{RunResult, SCHEMA_VERSION, Verdict, too_short_for_a_rate};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How the reasons begin why a file cannot be read.
-pub(super) const NEWER: &str = "written by a newer springload";
-pub(super) const BROKEN: &str = "not a complete ";
+/// Why a file is not shown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::cli) enum Unreadable {
+    /// A newer springload has written it.
+    #[error("written by a newer springload")]
+    Newer,
+    /// It is not what its name says.
+    #[error("not a complete {0}")]
+    Broken(String),
+    /// Something else, such as a file that may not be read.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Serialize for Unreadable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 /// A run, sweep, search or comparison, as a list shows it.
 #[derive(Debug, Serialize)]
@@ -40,7 +56,7 @@ pub(in crate::cli) enum Content {
     /// The outline of a sweep, search or comparison.
     Several(Several),
     /// Why there is none.
-    Unreadable { unreadable: String },
+    Unreadable { unreadable: Unreadable },
 }
 
 /// The parts of a record that a list shows.
@@ -166,7 +182,12 @@ impl Saved {
 
     fn foreign(id: String, file: PathBuf, why: &str) -> Self {
         let size_bytes = fs::metadata(&file).map_or(0, |data| data.len());
-        Self { id, file, size_bytes, state: Content::Unreadable { unreadable: why.to_owned() } }
+        Self {
+            id,
+            file,
+            size_bytes,
+            state: Content::Unreadable { unreadable: Unreadable::Other(why.to_owned()) },
+        }
     }
 
     /// When it began, in UTC, as RFC 3339; empty if unknown.
@@ -209,12 +230,12 @@ fn read_text(file: &Path) -> Result<String, String> {
     files::read_text(file, files::RECORD).map_err(|error| format!("cannot be read: {error}"))
 }
 
-fn outline(file: &Path) -> Result<Outline, String> {
-    let text = read_text(file)?;
-    let outline: Outline =
-        serde_json::from_str(&text).map_err(|error| format!("{BROKEN}run.json: {error}"))?;
+fn outline(file: &Path) -> Result<Outline, Unreadable> {
+    let text = read_text(file).map_err(Unreadable::Other)?;
+    let outline: Outline = serde_json::from_str(&text)
+        .map_err(|error| Unreadable::Broken(format!("run.json: {error}")))?;
     if outline.schema_version > SCHEMA_VERSION {
-        return Err(NEWER.to_owned());
+        return Err(Unreadable::Newer);
     }
     Ok(outline)
 }

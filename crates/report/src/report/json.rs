@@ -36,8 +36,13 @@ pub enum RunFileError {
         message: String,
     },
     /// Made with a driver that this program was built without.
-    #[error("not readable here: {0}")]
-    Absent(String),
+    #[error("not readable here: {problem}; {cure}")]
+    Absent {
+        /// What is missing.
+        problem: String,
+        /// How to get it.
+        cure: String,
+    },
     /// More of something than a run can have.
     #[error("not of a run: it has too many {0}")]
     Beyond(&'static str),
@@ -73,8 +78,9 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     {
         return Err(RunFileError::Newer(version));
     }
-    if let Some(told) = version.plan["target"]["driver"].as_str().and_then(TargetPlan::absent) {
-        return Err(RunFileError::Absent(told));
+    let driver = version.plan["target"]["driver"].as_str();
+    if let Some((problem, cure)) = driver.and_then(TargetPlan::absent) {
+        return Err(RunFileError::Absent { problem, cure });
     }
     sane(text).map_err(|error| broken(&error))?;
     let mut record: RunRecord = serde_json::from_str(text).map_err(|error| broken(&error))?;

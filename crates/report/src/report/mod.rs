@@ -61,7 +61,7 @@ pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
 pub use study::{ComparisonReport, Study, StudyFormat};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use text::{SavedRow, one_line, saved_text};
-pub use threshold::threshold_lines;
+pub use threshold::{missed_lines, threshold_lines};
 
 use crate::record::RunRecord;
 

@@ -34,6 +34,12 @@ pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
     requirements(record).map(|it| format!("{} {}", it.mark(), it.words())).collect()
 }
 
+/// The lines of those that were missed, each with its number among all.
+pub fn missed_lines(record: &RunRecord) -> Vec<(usize, String)> {
+    let missed = requirements(record).enumerate().filter(|(_, it)| !it.met);
+    missed.map(|(at, it)| (at, format!("{} {}", it.mark(), it.words()))).collect()
+}
+
 impl Requirement {
     fn of(judgement: &Judgement) -> Self {
         let Threshold { metric, comparison, limit, .. } = judgement.expression;

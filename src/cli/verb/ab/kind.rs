@@ -4,6 +4,7 @@ use super::kept::{Definition, SCHEMA_VERSION, parse};
 use super::pairs::Pairs;
 use crate::cli::verb::found::record;
 use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
+use crate::cli::verb::saved::Unreadable;
 use crate::record::Standing;
 use crate::report::{ComparisonReport, Mood, Pill, verdict_words};
 use serde_json::{Map, json};
@@ -24,11 +25,11 @@ fn file_of(ab: &Path, at: usize, pair: u64) -> PathBuf {
     ab.with_file_name(super::name_of(at, pair)).join("run.json")
 }
 
-fn definition(file: &Path) -> Result<Definition, String> {
+fn definition(file: &Path) -> Result<Definition, Unreadable> {
     parse(&text_of(file, SCHEMA_VERSION)?).map_err(|error| broken(file, error))
 }
 
-fn outline(file: &Path) -> Result<Several, String> {
+fn outline(file: &Path) -> Result<Several, Unreadable> {
     let it = definition(file)?;
     let all = (1..=it.pairs).flat_map(|pair| [0, 1].map(|at| file_of(file, at, pair)));
     let first = [0, 1].map(|at| began(&file_of(file, at, 1)));
@@ -49,7 +50,7 @@ fn outline(file: &Path) -> Result<Several, String> {
 
 /// The pairs that are there, up to the first verdict.
 fn pairs(file: &Path) -> Result<Pairs, String> {
-    let mut pairs = Pairs::new(definition(file)?);
+    let mut pairs = Pairs::new(definition(file).map_err(|it| it.to_string())?);
     for pair in 1..=pairs.definition.pairs {
         let both = [0, 1].map(|at| file_of(file, at, pair));
         if !both.iter().all(|file| file.is_file()) {

@@ -2,6 +2,7 @@
 
 use super::{SCHEMA_VERSION, parse, read};
 use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
+use crate::cli::verb::saved::Unreadable;
 use crate::report::max_pill;
 use crate::search::MaxRecord;
 use serde_json::{Map, json};
@@ -17,7 +18,7 @@ pub(in crate::cli::verb) const KIND: Kind = Kind {
     render: |file, format| rendered(&read(file)?, format),
 };
 
-fn outline(file: &Path) -> Result<Several, String> {
+fn outline(file: &Path) -> Result<Several, Unreadable> {
     let max = parse(&text_of(file, SCHEMA_VERSION)?).map_err(|error| broken(file, error))?;
     let runs = max.steps.len();
     let first = max.steps.first().map(|step| began(&file.with_file_name(&step.run)));

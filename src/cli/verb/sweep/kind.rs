@@ -2,6 +2,7 @@
 
 use super::{SCHEMA_VERSION, read};
 use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
+use crate::cli::verb::saved::Unreadable;
 use crate::report::sweep_pill;
 use crate::sweep::{Axis, SweepRecord};
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ struct Cell {
     result: Option<serde::de::IgnoredAny>,
 }
 
-fn outline(file: &Path) -> Result<Several, String> {
+fn outline(file: &Path) -> Result<Several, Unreadable> {
     let text = text_of(file, SCHEMA_VERSION)?;
     let Outline { definition, cells } =
         serde_json::from_str(&text).map_err(|error| broken(file, error))?;
