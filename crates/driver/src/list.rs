@@ -204,8 +204,8 @@ macro_rules! drivers {
                 }
             }
 
-            /// The problem with a stored plan of this driver, and the cure, if this program was built
-            /// without it.
+            /// The problem with a stored plan of this driver, and the cure, if this program was
+            /// built without it.
             pub fn absent(driver: &str) -> Option<(String, String)> {
                 list::absent(driver, ABSENT)
             }

@@ -148,7 +148,8 @@ async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
 
 #[tokio::test]
 async fn nobody_there_is_told_before_a_run_and_counted_in_it() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // No server has this port; one that was just freed may be taken by another test.
+    let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let plan = LinePlan { server: Some(format!("line://{closed}")) };
     let opening = Opening { timeout_ns: 1_000_000_000, ..Opening::default() };
     let message = plan.open(&opening).await.unwrap_err().to_string();

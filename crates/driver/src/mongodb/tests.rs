@@ -418,7 +418,8 @@ async fn collections_are_made_found_and_dropped_as_asked() {
 
 #[tokio::test]
 async fn peers_that_cannot_be_used_are_told_before_a_run() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // No server has this port; one that was just freed may be taken by another test.
+    let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let stranger = other.local_addr().unwrap();
     std::thread::spawn(move || {

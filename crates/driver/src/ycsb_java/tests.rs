@@ -307,7 +307,8 @@ async fn a_peer_that_does_not_show_its_key_gets_no_request() {
 
 #[tokio::test]
 async fn nobody_there_is_no_connection() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // No server has this port; one that was just freed may be taken by another test.
+    let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let (mut session, _context) = session(closed, 300);
     let (outcome, _) = carry_out(&mut session, op(OpKind::Create), &[("a", "{}")]).await;
     assert_eq!(outcome.result.err(), Some(Failure::Connect));
