@@ -96,7 +96,7 @@ impl StageWork for YcsbStage {
             OpKind::Scan => p.scan > 0.0,
             OpKind::ReadModifyWrite => p.read_modify_write > 0.0,
             OpKind::Verify => self.config.fields.integrity,
-            OpKind::Request => false,
+            _ => false,
         }
     }
 
