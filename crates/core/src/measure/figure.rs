@@ -16,23 +16,13 @@ pub enum Shown {
     Always,
 }
 
-/// What a count counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Documents. A threshold may ask for their share in those for which an operation was begun.
-    Documents,
-    /// Requests. A threshold may ask for their share in those that were completed.
-    Requests,
-    /// Bytes.
-    Bytes,
-}
-
 /// What is known of a count.
 struct Row {
     name: &'static str,
     title: &'static str,
     meaning: &'static str,
-    counted: Counted,
+    whole: Option<Count>,
+    is_bytes: bool,
     is_better_high: bool,
     shown: Shown,
     is_rare: bool,
@@ -58,67 +48,67 @@ macro_rules! counts {
 }
 
 // A count is its row here. `name` is for thresholds, `title` stands above columns, `meaning` in
-// hints and metrics; `is_rare`: tables have it only where there is something to count; `metric`:
+// hints and metrics; `whole` is what a threshold's percentage is of; `is_rare`: tables have it only where there is something to count; `metric`:
 // the family in OpenMetrics, unless `springload_operations` has it by its result.
 counts! {
     /// Documents for which an operation was begun.
     Issued {
         name: "issued", title: "issued", meaning: "Documents for which an operation was begun.",
-        counted: Counted::Documents, is_better_high: true, shown: Shown::Detail, is_rare: false,
+        whole: None, is_bytes: false, is_better_high: true, shown: Shown::Detail, is_rare: false,
         metric: None, of: |it| it.issued
     }
     /// Documents that succeeded.
     Ok {
         name: "ok", title: "ok", meaning: "Documents whose operations succeeded.",
-        counted: Counted::Documents, is_better_high: true, shown: Shown::Detail, is_rare: false,
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: true, shown: Shown::Detail, is_rare: false,
         metric: None, of: |it| it.ok
     }
     /// Documents that failed, for any reason.
     Failed {
         name: "err", title: "failed", meaning: "Documents whose operations failed.",
-        counted: Counted::Documents, is_better_high: false, shown: Shown::Always, is_rare: false,
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: false, shown: Shown::Always, is_rare: false,
         metric: None, of: OperationSummary::failed
     }
     /// Documents begun but not answered when the run ended.
     Unfinished {
         name: "unfinished", title: "unfinished", meaning: "Documents without an answer at the end.",
-        counted: Counted::Documents, is_better_high: false, shown: Shown::Wide, is_rare: true,
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: false, shown: Shown::Wide, is_rare: true,
         metric: None, of: |it| it.unfinished
     }
     /// Documents that were accepted but are not yet stored as they should be.
     Accepted {
         name: "accepted", title: "accepted", meaning: "Documents accepted, but not by a quorum.",
-        counted: Counted::Documents, is_better_high: false, shown: Shown::Detail, is_rare: true,
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: false, shown: Shown::Detail, is_rare: true,
         metric: Some("springload_accepted"), of: |it| it.accepted
     }
     /// Completed requests.
     Requests {
         name: "requests", title: "requests", meaning: "Completed requests, successful or not.",
-        counted: Counted::Requests, is_better_high: true, shown: Shown::Wide, is_rare: false,
+        whole: None, is_bytes: false, is_better_high: true, shown: Shown::Wide, is_rare: false,
         metric: Some("springload_requests"), of: |it| it.requests
     }
     /// Operations whose request was sent again on another connection.
     Resent {
         name: "resent", title: "resent", meaning: "Requests sent again on a new connection.",
-        counted: Counted::Requests, is_better_high: false, shown: Shown::Detail, is_rare: true,
+        whole: Some(Count::Requests), is_bytes: false, is_better_high: false, shown: Shown::Detail, is_rare: true,
         metric: Some("springload_resent_requests"), of: |it| it.wire.resent
     }
     /// Documents that scans returned.
     Rows {
         name: "rows", title: "rows", meaning: "Documents returned by scans.",
-        counted: Counted::Documents, is_better_high: true, shown: Shown::Detail, is_rare: true,
+        whole: None, is_bytes: false, is_better_high: true, shown: Shown::Detail, is_rare: true,
         metric: Some("springload_rows"), of: |it| it.rows
     }
     /// Bytes of bodies that were sent.
     Sent {
         name: "sent_bytes", title: "body sent", meaning: "Bytes of bodies sent.",
-        counted: Counted::Bytes, is_better_high: false, shown: Shown::Detail, is_rare: false,
+        whole: None, is_bytes: true, is_better_high: false, shown: Shown::Detail, is_rare: false,
         metric: Some("springload_sent_bytes"), of: |it| it.bytes.sent
     }
     /// Bytes of bodies that were received.
     Received {
         name: "received_bytes", title: "body received", meaning: "Bytes of bodies received.",
-        counted: Counted::Bytes, is_better_high: false, shown: Shown::Detail, is_rare: false,
+        whole: None, is_bytes: true, is_better_high: false, shown: Shown::Detail, is_rare: false,
         metric: Some("springload_received_bytes"), of: |it| it.bytes.received
     }
 }
@@ -148,9 +138,14 @@ impl Count {
         self.row().meaning
     }
 
-    /// What it counts.
-    pub const fn counted(self) -> Counted {
-        self.row().counted
+    /// What a share of it is a share of; `None`: it has none.
+    pub const fn whole(self) -> Option<Self> {
+        self.row().whole
+    }
+
+    /// Whether it counts bytes.
+    pub const fn is_bytes(self) -> bool {
+        self.row().is_bytes
     }
 
     /// Whether more of it is better.

@@ -28,7 +28,7 @@ mod visibility;
 pub use backlog::Backlog;
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use counts::{BodyBytes, Wire};
-pub use figure::{Count, Counted, Percentile, Shown};
+pub use figure::{Count, Percentile, Shown};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use hiccup::{HiccupMeter, Hiccups};
 pub use histogram::{Histogram, HistogramError, Kept, earned};

@@ -160,6 +160,7 @@ impl Kinds {
 
     /// These.
     pub const fn of(kinds: &[OpKind]) -> Self {
+        const { assert!(OpKind::COUNT <= u32::BITS as usize, "a bit for each") };
         let (mut all, mut place) = (Self(0), 0);
         while place < kinds.len() {
             all = all.with(kinds[place]);

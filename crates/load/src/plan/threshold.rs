@@ -5,7 +5,6 @@
 
 use super::quantity::{Metric, Quantity};
 use crate::clock::{Nanos, SECOND_NS};
-use crate::measure::Counted;
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -110,10 +109,8 @@ impl Limit {
             | (Metric::Throughput, Self::Number(_)) => Ok(()),
             (Metric::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
             (Metric::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
-            (Metric::Count(count), Self::Percent(_) | Self::Time(_))
-                if count.counted() == Counted::Bytes =>
-            {
-                Err("give a number of bytes, such as 0 or 10M")
+            (Metric::Count(count), Self::Percent(_) | Self::Time(_)) if count.whole().is_none() => {
+                Err("give a number, such as 0, 10k or 10M")
             }
             (_, Self::Percent(_) | Self::Number(_)) => Ok(()),
             (_, Self::Time(_)) => Err("give a share or a count, such as 0.1%, 0 or 10k"),
@@ -326,8 +323,8 @@ mod tests {
                 let limit = match (metric, percent) {
                     _ if number > 9e11 => Limit::Baseline(number / 1e12),
                     (Metric::Time(..), _) => Limit::Time(ns),
-                    (Metric::Throughput | Metric::Count(Count::Sent | Count::Received), _)
-                    | (_, false) => Limit::Number(number),
+                    (Metric::Count(count), _) if count.whole().is_none() => Limit::Number(number),
+                    (Metric::Throughput, _) | (_, false) => Limit::Number(number),
                     (_, true) => Limit::Percent(number),
                 };
                 Threshold {

@@ -3,7 +3,7 @@
 
 use super::sure::other_bound;
 use super::{RunRecord, StageRecord, too_short_for_a_rate};
-use crate::measure::{Counted, Histogram, OperationSummary, is_default};
+use crate::measure::{Histogram, OperationSummary, is_default};
 use crate::op::OpKind;
 use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Unit {
         match metric {
             Metric::Time(..) => Self::Us,
             Metric::Throughput => Self::PerSecond,
-            Metric::Count(count) if matches!(count.counted(), Counted::Bytes) => Self::Count,
+            Metric::Count(count) if count.whole().is_none() => Self::Count,
             Metric::Count(_) | Metric::Class(_) | Metric::Dropped => Self::Percent,
         }
     }
@@ -196,10 +196,9 @@ fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, 
         Metric::Time(span, statistic) => time_us(&stages, quantity, (span, statistic)),
         Metric::Count(count) => {
             let number = sum(&|operation| count.of(operation));
-            match count.counted() {
-                Counted::Documents => share(number, issued, as_share),
-                Counted::Requests => share(number, sum(&|it| it.requests), as_share),
-                Counted::Bytes => share(number, issued, false),
+            match count.whole() {
+                Some(whole) => share(number, sum(&|operation| whole.of(operation)), as_share),
+                None => share(number, issued, false),
             }
         }
         Metric::Class(class) => {

@@ -40,6 +40,23 @@ fn values_are_those_of_the_measured_stages() {
     assert_eq!(whole("err < 40"), (35.0, true));
 }
 
+#[test]
+fn a_count_is_judged_as_it_is_or_as_a_share_of_its_whole() {
+    assert_eq!(whole("issued < 3100"), (3_100.0, false));
+    assert_eq!(whole("requests >= 3100"), (3_100.0, true));
+    assert_eq!(whole("read.ok < 2971"), (2_970.0, true));
+    // 98.9 % of those begun.
+    assert_eq!((whole("ok < 99%"), whole("ok < 98%")), ((99.0, true), (99.0, false)));
+    assert_eq!(whole("resent > 0%"), (0.0, false));
+    for metric in ["issued", "requests", "rows", "sent_bytes", "received_bytes"] {
+        let refused = format!("{metric} > 1%").parse::<Threshold>().unwrap_err().to_string();
+        assert!(refused.ends_with("give a number, such as 0, 10k or 10M"), "{refused}");
+        // Compared and drawn, it is the number as well.
+        let quantity = metric.parse::<Quantity>().expect("a metric").metric;
+        assert_eq!(Unit::of(quantity), Unit::Count, "{metric}");
+    }
+}
+
 /// The rate and the 99th percentile of a run's quantity, as whole numbers.
 fn rate_and_p99(record: &RunRecord, of: &str) -> (f64, f64) {
     let value = |metric: &str| {

@@ -4,7 +4,7 @@ use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{loop_words, result_line, trust_lines, warning_lines};
-use crate::measure::{Count, Counted, Latency, OperationSummary, Percentile, Shown, Wire};
+use crate::measure::{Count, Latency, OperationSummary, Percentile, Shown, Wire};
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -92,10 +92,7 @@ fn cells<'a>(cells: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 
 /// A count as people read it.
 pub(super) fn count(count: Count, number: u64) -> String {
-    match count.counted() {
-        Counted::Bytes => bytes(number),
-        Counted::Documents | Counted::Requests => grouped(number),
-    }
+    if count.is_bytes() { bytes(number) } else { grouped(number) }
 }
 
 fn counts(stage: &StageRecord) -> Vec<Vec<String>> {

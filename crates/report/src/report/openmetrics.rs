@@ -4,7 +4,7 @@
 use super::exposition::{Exposition, Family, Kind, Writer};
 use super::nodes::gone_s;
 use super::{Format, Render};
-use crate::measure::{Count, Counted, Latency, NodeSummary, OperationSummary};
+use crate::measure::{Count, Latency, NodeSummary, OperationSummary};
 use crate::record::{AgentStage, ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 use std::borrow::Cow;
 
@@ -101,7 +101,7 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
     }
     for count in Count::ALL {
         let Some(name) = count.metric() else { continue };
-        let unit = if count.counted() == Counted::Bytes { "bytes" } else { "" };
+        let unit = if count.is_bytes() { "bytes" } else { "" };
         out.family(counter(name, unit, count.meaning()));
         for stage in stages {
             for operation in stage.operations {

@@ -19,6 +19,7 @@ use crate::sizing::Sizing;
 use crate::sweep::SweepRecord;
 use crate::trend::Trend;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 /// A format that a study can be rendered in.
@@ -52,7 +53,7 @@ pub trait Study: Sized + Debug + 'static {
     const FORMATS: &'static [StudyFormat<Self>];
 
     /// The same with all texts plain; `None`: they already are.
-    fn plain(&self) -> Option<Self>;
+    const PLAIN: fn(&Self) -> Option<Self>;
 
     /// The format of that name.
     fn format(name: &str) -> Option<&'static StudyFormat<Self>> {
@@ -69,7 +70,7 @@ impl<S: Study> StudyFormat<S> {
         if let Render::Exact(render) = self.render {
             return Ok(terminal_json(render(study)).into_bytes());
         }
-        let plain = study.plain();
+        let plain = (S::PLAIN)(study);
         let study = plain.as_ref().unwrap_or(study);
         Ok(match self.render {
             Render::Text(render) | Render::Exact(render) => render(study).into_bytes(),
@@ -87,6 +88,10 @@ pub struct ComparisonReport {
     pub comparison: Comparison,
     /// The runs.
     pub drawn: Vec<RunRecord>,
+}
+
+fn plain<S: Serialize + DeserializeOwned>(study: &S) -> Option<S> {
+    cleaned(study).ok().flatten()
 }
 
 fn json<S: Serialize>(study: &S) -> String {
@@ -112,9 +117,7 @@ impl Study for SweepRecord {
         "png", "The charts as PNG", Bytes(|it| sweep_picture(it, Png));
     };
 
-    fn plain(&self) -> Option<Self> {
-        cleaned(self).ok().flatten()
-    }
+    const PLAIN: fn(&Self) -> Option<Self> = plain;
 }
 
 impl Study for MaxRecord {
@@ -127,9 +130,7 @@ impl Study for MaxRecord {
         "png", "The charts as PNG", Bytes(|it| max_picture(it, Png));
     };
 
-    fn plain(&self) -> Option<Self> {
-        cleaned(self).ok().flatten()
-    }
+    const PLAIN: fn(&Self) -> Option<Self> = plain;
 }
 
 impl Study for Trend {
@@ -143,9 +144,7 @@ impl Study for Trend {
         "png", "The charts as PNG", Bytes(|it| trend_picture(it, Png));
     };
 
-    fn plain(&self) -> Option<Self> {
-        cleaned(self).ok().flatten()
-    }
+    const PLAIN: fn(&Self) -> Option<Self> = plain;
 }
 
 impl Study for Sizing {
@@ -159,9 +158,7 @@ impl Study for Sizing {
         "png", "The chart as PNG", Bytes(|it| sizing_picture(it, Png));
     };
 
-    fn plain(&self) -> Option<Self> {
-        cleaned(self).ok().flatten()
-    }
+    const PLAIN: fn(&Self) -> Option<Self> = plain;
 }
 
 impl Study for ComparisonReport {
@@ -176,6 +173,10 @@ impl Study for ComparisonReport {
             Text(|it| comparison_page(&it.comparison, &it.drawn));
     };
 
+    const PLAIN: fn(&Self) -> Option<Self> = Self::plain;
+}
+
+impl ComparisonReport {
     fn plain(&self) -> Option<Self> {
         let comparison = cleaned(&self.comparison).ok().flatten();
         let drawn = cleaned(&self.drawn).ok().flatten();
