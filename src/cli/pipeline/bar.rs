@@ -38,7 +38,7 @@ impl Bar {
 
 /// Shows that instead of the bar.
 fn show(text: &str) {
-    // Nobody can be told that nothing can be told.
+    // If stderr cannot be written to, there is nowhere to say so.
     let _ = write!(stderr(), "{CLEAR}{text}");
 }
 

@@ -48,68 +48,69 @@ macro_rules! counts {
 }
 
 // A count is its row here. `name` is for thresholds, `title` stands above columns, `meaning` in
-// hints and metrics; `whole` is what a threshold's percentage is of; `is_rare`: tables have it only where there is something to count; `metric`:
-// the family in OpenMetrics, unless `springload_operations` has it by its result.
+// hints and metrics; `whole` is what a percentage of it is of; `is_rare`: tables have it only where
+// there is something to count; `metric`: the family in OpenMetrics, unless `springload_operations`
+// has it by its result.
 counts! {
     /// Documents for which an operation was begun.
     Issued {
         name: "issued", title: "issued", meaning: "Documents for which an operation was begun.",
-        whole: None, is_bytes: false, is_better_high: true, shown: Shown::Detail, is_rare: false,
-        metric: None, of: |it| it.issued
+        whole: None, is_bytes: false, is_better_high: true,
+        shown: Shown::Detail, is_rare: false, metric: None, of: |it| it.issued
     }
     /// Documents that succeeded.
     Ok {
         name: "ok", title: "ok", meaning: "Documents whose operations succeeded.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: true, shown: Shown::Detail, is_rare: false,
-        metric: None, of: |it| it.ok
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: true,
+        shown: Shown::Detail, is_rare: false, metric: None, of: |it| it.ok
     }
     /// Documents that failed, for any reason.
     Failed {
         name: "err", title: "failed", meaning: "Documents whose operations failed.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: false, shown: Shown::Always, is_rare: false,
-        metric: None, of: OperationSummary::failed
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: false,
+        shown: Shown::Always, is_rare: false, metric: None, of: OperationSummary::failed
     }
     /// Documents begun but not answered when the run ended.
     Unfinished {
         name: "unfinished", title: "unfinished", meaning: "Documents without an answer at the end.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: false, shown: Shown::Wide, is_rare: true,
-        metric: None, of: |it| it.unfinished
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: false,
+        shown: Shown::Wide, is_rare: true, metric: None, of: |it| it.unfinished
     }
     /// Documents that were accepted but are not yet stored as they should be.
     Accepted {
         name: "accepted", title: "accepted", meaning: "Documents accepted, but not by a quorum.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: false, shown: Shown::Detail, is_rare: true,
-        metric: Some("springload_accepted"), of: |it| it.accepted
+        whole: Some(Count::Issued), is_bytes: false, is_better_high: false,
+        shown: Shown::Detail, is_rare: true, metric: Some("springload_accepted"), of: |it| it.accepted
     }
     /// Completed requests.
     Requests {
         name: "requests", title: "requests", meaning: "Completed requests, successful or not.",
-        whole: None, is_bytes: false, is_better_high: true, shown: Shown::Wide, is_rare: false,
-        metric: Some("springload_requests"), of: |it| it.requests
+        whole: None, is_bytes: false, is_better_high: true,
+        shown: Shown::Wide, is_rare: false, metric: Some("springload_requests"), of: |it| it.requests
     }
     /// Operations whose request was sent again on another connection.
     Resent {
         name: "resent", title: "resent", meaning: "Requests sent again on a new connection.",
-        whole: Some(Count::Requests), is_bytes: false, is_better_high: false, shown: Shown::Detail, is_rare: true,
-        metric: Some("springload_resent_requests"), of: |it| it.wire.resent
+        whole: Some(Count::Requests), is_bytes: false, is_better_high: false,
+        shown: Shown::Detail, is_rare: true, metric: Some("springload_resent_requests"), of: |it| it.wire.resent
     }
     /// Documents that scans returned.
     Rows {
         name: "rows", title: "rows", meaning: "Documents returned by scans.",
-        whole: None, is_bytes: false, is_better_high: true, shown: Shown::Detail, is_rare: true,
-        metric: Some("springload_rows"), of: |it| it.rows
+        whole: None, is_bytes: false, is_better_high: true,
+        shown: Shown::Detail, is_rare: true, metric: Some("springload_rows"), of: |it| it.rows
     }
     /// Bytes of bodies that were sent.
     Sent {
         name: "sent_bytes", title: "body sent", meaning: "Bytes of bodies sent.",
-        whole: None, is_bytes: true, is_better_high: false, shown: Shown::Detail, is_rare: false,
-        metric: Some("springload_sent_bytes"), of: |it| it.bytes.sent
+        whole: None, is_bytes: true, is_better_high: false,
+        shown: Shown::Detail, is_rare: false, metric: Some("springload_sent_bytes"), of: |it| it.bytes.sent
     }
     /// Bytes of bodies that were received.
     Received {
         name: "received_bytes", title: "body received", meaning: "Bytes of bodies received.",
-        whole: None, is_bytes: true, is_better_high: false, shown: Shown::Detail, is_rare: false,
-        metric: Some("springload_received_bytes"), of: |it| it.bytes.received
+        whole: None, is_bytes: true, is_better_high: false,
+        shown: Shown::Detail, is_rare: false, metric: Some("springload_received_bytes"), of: |it| it.bytes.received
     }
 }
 

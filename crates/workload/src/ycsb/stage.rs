@@ -95,8 +95,7 @@ impl StageWork for YcsbStage {
             OpKind::Delete => p.delete > 0.0,
             OpKind::Scan => p.scan > 0.0,
             OpKind::ReadModifyWrite => p.read_modify_write > 0.0,
-            OpKind::Verify => self.config.fields.integrity,
-            _ => false,
+            _ => kind == OpKind::Verify && self.config.fields.integrity,
         }
     }
 
