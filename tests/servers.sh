@@ -24,7 +24,7 @@ from_npm() {
 # The jars stay in Maven's own cache; tests/servers/built has the class paths and our classes.
 from_maven() {
     local names=(hbase cassandra infinispan ycsb) name
-    local sources=(servers/pom.xml servers/{hbase,cassandra,infinispan,ycsb}/{pom.xml,*.java})
+    local sources=(servers/pom.xml servers/Console.java servers/{hbase,cassandra,infinispan,ycsb}/{pom.xml,*.java})
     of_today servers/built/.java "${sources[@]}" && return
     echo "Installing HBase, Cassandra, Infinispan and YCSB (tests/servers)" >&2
     rm -rf "${names[@]/#/servers/built/}" servers/built/.java
@@ -32,7 +32,7 @@ from_maven() {
     for name in "${names[@]}"; do
         javac -nowarn -proc:none -Xlint:none -XDsuppressNotes \
             -d "servers/built/$name/classes" -cp "$(cat "servers/built/$name/classpath")" \
-            servers/"$name"/*.java
+            servers/Console.java servers/"$name"/*.java
     done
     cat "${sources[@]}" >servers/built/.java
 }

@@ -65,6 +65,9 @@ const ADDRESSES: [&str; 50] = [
     "\thttp://user:PW\n@127.0.0.1:1",
 ];
 
+/// The verbs that read addresses with code of their own.
+const READERS: [&str; 4] = ["http", "siege", "ycsb", "cushion"];
+
 /// All that is below a folder, but for the files that a test has put there.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let own = ["urls.txt", "plan.toml", "netrc"];
@@ -98,18 +101,23 @@ fn the_password_of_a_malformed_address_is_not_shown() {
     let record = audited.output().display().to_string();
     let all: Vec<String> = ADDRESSES.iter().map(|it| it.replace("PW", SECRET)).collect();
     let found: Vec<String> = std::thread::scope(|threads| {
-        let quarters = all.chunks(all.len().div_ceil(4)).map(|quarter| {
-            let work = || quarter.iter().flat_map(|it| leaks_of(it, &record)).collect::<Vec<_>>();
+        let (all, record) = (&all, &record);
+        let quarters = [0, 1, 2, 3].map(|quarter| {
+            let work = move || {
+                let places = (quarter..all.len()).step_by(4);
+                places.flat_map(|at| leaks_of(&all[at], at, record)).collect::<Vec<_>>()
+            };
             threads.spawn(work)
         });
-        let quarters: Vec<_> = quarters.collect();
         quarters.into_iter().flat_map(|it| it.join().expect("no panic")).collect()
     });
     assert!(found.is_empty(), "{} leaks:\n{}", found.len(), found.join("\n"));
 }
 
-/// What each verb leaks of an address; `record` is that of a run with an audit.
-fn leaks_of(address: &str, record: &str) -> Vec<String> {
+/// What verbs leak of the address `at` this place of the list; `record` is that of a run with an
+/// audit. The verbs that read addresses on their own get each of them, the others, which share that
+/// code, every third.
+fn leaks_of(address: &str, at: usize, record: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut nowhere = |told: &str, ended: &Finished| found.extend(leaks(told, ended));
     let property = format!("couchdb.url={address}");
@@ -151,8 +159,13 @@ fn leaks_of(address: &str, record: &str) -> Vec<String> {
         &["cushion", address],
         &["show", address],
     ];
-    for words in verbs {
-        nowhere(&format!("{words:?}"), &Run::bare(words).finish());
+    for (place, words) in verbs.into_iter().enumerate() {
+        if READERS.contains(&words[0]) || (at + place) % 3 == 0 {
+            nowhere(&format!("{words:?}"), &Run::bare(words).finish());
+        }
+    }
+    if at % 3 != 0 {
+        return found;
     }
     for words in [&[&["run"][..], &small].concat()[..], &["clean", "--yes"], &["shell"]] {
         let run = Run::bare(words).envs([("SPRINGLOAD_URL", address)]);

@@ -7,7 +7,7 @@ use crate::binary::{Finished, Running, failures, measure, number};
 use crate::servers::process::free_ports;
 
 /// Records loaded, and operations of each run.
-pub(crate) const RECORDS: u64 = 20_000;
+pub(crate) const RECORDS: u64 = 5_000;
 
 /// YCSB's command line for one binding and one table.
 pub(crate) struct Ycsb {
@@ -97,6 +97,8 @@ impl Ycsb {
         let file = format!("workloads/workload{workload}");
         let mut arguments = self.arguments("run", &file);
         arguments.extend(["-s", "-p", "status.interval=1", "-p", "operationcount=100000000"]);
+        // Fast enough to be in the middle of something at any time.
+        arguments.extend(["-target", "2000"]);
         Running::start(arguments)
     }
 }

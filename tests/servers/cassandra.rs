@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::database::{Database, Lease, Recipe, classpath, java, java_missing, output_of};
+use super::database::{Database, Lease, Recipe, classpath, java, java_missing};
 use super::process::Process;
 
 /// The user and the password of `with_password`.
@@ -65,7 +65,8 @@ fn command(folder: &Path, ports: &[u16], password: bool) -> Command {
     let jamm = classpath.split(':').find(|jar| jar.contains("/jamm-")).expect("its jar");
     let mut command = java(folder, &OPENED, &classpath);
     command
-        .args(["-Xms400m", "-Xmx400m", "-Dlevel=INFO"])
+        // It does not run long enough for the second compiler to pay.
+        .args(["-XX:TieredStopAtLevel=1", "-Xms400m", "-Xmx400m", "-Dlevel=INFO"])
         .arg(format!("-javaagent:{jamm}"))
         .arg(format!("-Dcassandra.config=file://{}", settings.display()))
         .arg(format!("-Dcassandra.storagedir={}", folder.display()))
@@ -127,9 +128,11 @@ impl Database {
 
     #[track_caller]
     fn cassandra_client(&self, words: &[&str]) -> String {
-        let mut command = java(self.folder(), &[], &classpath("cassandra"));
-        command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dlevel=OFF"]);
-        command.arg("Client").arg(self.port(0).to_string()).args(words);
-        output_of(command)
+        self.client(words, || {
+            let mut command = java(self.folder(), &[], &classpath("cassandra"));
+            command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF", "Client"]);
+            command.arg(self.port(0).to_string());
+            command
+        })
     }
 }

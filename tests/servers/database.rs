@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::console::Console;
 use super::process::{Process, free_ports};
 use super::{absent, here};
 
@@ -35,6 +36,8 @@ pub(crate) struct Database {
     process: Process,
     up: fn(&Process, &[u16]) -> bool,
     ports: Vec<u16>,
+    /// Its own client, once a test has asked for it.
+    client: Mutex<Option<Console>>,
 }
 
 /// A database, for one test alone.
@@ -83,6 +86,7 @@ impl Recipe {
                 process: process.expect("it starts"),
                 up: self.up,
                 ports,
+                client: Mutex::new(None),
             };
             match database.until_up() {
                 Ok(()) => return database,
@@ -104,6 +108,7 @@ impl Database {
 
     /// Kills it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
+        *self.client.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         self.process.kill();
     }
 
@@ -111,6 +116,19 @@ impl Database {
     pub(crate) fn start_again(&mut self) {
         self.process.start_again().expect("it starts");
         self.until_up().unwrap_or_else(|error| panic!("{} again: {error}", self.name));
+    }
+
+    /// Has its own client run a command, and returns what that printed. `java` starts the client,
+    /// which then stays.
+    #[track_caller]
+    pub(crate) fn client(&self, words: &[&str], java: impl FnOnce() -> Command) -> String {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = client.get_or_insert_with(|| Console::start(java())).run(words);
+        if done.is_err() {
+            // Perhaps it has ended.
+            *client = None;
+        }
+        done.unwrap_or_else(|printed| panic!("{words:?}: {printed}"))
     }
 
     fn until_up(&mut self) -> std::io::Result<()> {
@@ -124,7 +142,7 @@ impl Database {
     }
 }
 
-/// Runs another client of a database, and hands back what it printed.
+/// Runs another client of a database, and returns what it printed.
 #[track_caller]
 pub(crate) fn output_of(mut command: Command) -> String {
     let output = command.output().expect("it runs");

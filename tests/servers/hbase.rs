@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::database::{Database, Lease, Recipe, classpath, java, java_missing, output_of};
+use super::database::{Database, Lease, Recipe, classpath, java, java_missing};
 use super::process::Process;
 
 /// What HBase asks of Java 17.
@@ -106,9 +106,11 @@ impl Database {
     /// Runs HBase's own client; `tests/servers/hbase/Client.java` has its commands.
     #[track_caller]
     pub(crate) fn hbase_client(&self, words: &[&str]) -> String {
-        let mut command = java(self.folder(), &OPENED, &classpath("hbase"));
-        command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF"]);
-        command.arg("Client").arg(self.port(2).to_string()).args(words);
-        output_of(command)
+        self.client(words, || {
+            let mut command = java(self.folder(), &OPENED, &classpath("hbase"));
+            command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF", "Client"]);
+            command.arg(self.port(2).to_string());
+            command
+        })
     }
 }

@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of the harness")]
 
 pub(crate) mod cassandra;
+pub(crate) mod console;
 pub(crate) mod database;
 pub(crate) mod ferretdb;
 pub(crate) mod hbase;

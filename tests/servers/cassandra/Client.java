@@ -13,8 +13,8 @@ import org.apache.cassandra.transport.messages.QueryMessage;
 import org.apache.cassandra.transport.messages.ResultMessage;
 
 /**
- * Cassandra's own client, for what a test does beside springload: {@code Client PORT cql STATEMENT}
- * or {@code Client PORT check TABLE}. Rows are those of YCSB with dataintegrity=true.
+ * Cassandra's own client, for what a test does beside springload: {@code Client PORT}, and on
+ * standard input {@code cql STATEMENT} or {@code check TABLE}. Rows are those of YCSB with dataintegrity=true.
  */
 public class Client {
     private static final int LENGTH = 100;
@@ -31,11 +31,13 @@ public class Client {
                 .protocolVersion(ProtocolVersion.V4).build();
         simple.connect(false);
         Client client = new Client(simple);
-        switch (args[1]) {
-            case "cql" -> client.page(args[2], null);
-            case "check" -> client.check(args[2]);
-            default -> throw new IllegalArgumentException("no command " + args[1]);
-        }
+        Console.serve(words -> {
+            switch (words[0]) {
+                case "cql" -> client.page(words[1], null);
+                case "check" -> client.check(words[1]);
+                default -> throw new IllegalArgumentException("no command " + words[0]);
+            }
+        });
         // Its threads would go on.
         System.exit(0);
     }

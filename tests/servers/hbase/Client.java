@@ -18,8 +18,8 @@ import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 
 /**
- * HBase's own client, for what a test does beside springload: {@code Client ZOOKEEPER_PORT COMMAND
- * TABLE ...}. Rows are those of YCSB with dataintegrity=true.
+ * HBase's own client, for what a test does beside springload: {@code Client ZOOKEEPER_PORT}, and
+ * {@code COMMAND TABLE ...} on standard input. Rows are those of YCSB with dataintegrity=true.
  */
 public class Client {
     private static final int FIELDS = 10;
@@ -29,9 +29,9 @@ public class Client {
     private final Admin admin;
     private final TableName name;
 
-    private Client(Connection connection, String table) throws Exception {
+    private Client(Connection connection, Admin admin, String table) {
         this.connection = connection;
-        this.admin = connection.getAdmin();
+        this.admin = admin;
         this.name = TableName.valueOf(table);
     }
 
@@ -39,8 +39,10 @@ public class Client {
         Configuration configuration = HBaseConfiguration.create();
         configuration.set("hbase.zookeeper.quorum", "127.0.0.1");
         configuration.set("hbase.zookeeper.property.clientPort", args[0]);
-        try (Connection connection = ConnectionFactory.createConnection(configuration)) {
-            new Client(connection, args[2]).run(args[1], Arrays.copyOfRange(args, 3, args.length));
+        try (Connection connection = ConnectionFactory.createConnection(configuration);
+                Admin admin = connection.getAdmin()) {
+            Console.serve(words -> new Client(connection, admin, words[1])
+                    .run(words[0], Arrays.copyOfRange(words, 2, words.length)));
         }
     }
 
