@@ -9,7 +9,7 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::plan::SchemaPlan;
 use crate::run::RunError;
 use crate::schema::Documents;
-use crate::workload::{Budget, Check, Crud, KeySequence, Live, Mix, Workload};
+use crate::workload::{Budget, Check, Crud, KeySequence, Live, Mix, Next, Workload};
 use ring::digest::{Context, SHA256};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -24,13 +24,13 @@ struct Digesting {
 }
 
 impl Workload for Digesting {
-    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, _: &mut P) -> Next {
         self.pen.clear();
-        let op = self.inner.next(&mut self.pen)?;
+        let Next::Op(op) = self.inner.next(&mut self.pen) else { return Next::End };
         self.digest.update(&[op.kind as u8]);
         self.digest.update(self.pen.names());
         self.digest.update(self.pen.body());
-        Some(op)
+        Next::Op(op)
     }
 
     fn observe(

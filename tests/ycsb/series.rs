@@ -28,7 +28,7 @@ fn ours(phase: &str, threads: u64, properties: &Properties) -> Vec<String> {
             series.run((k, threads), Some(share(core.operations)))
         };
         let mut pen = BasicPen::showing();
-        while lane.next(&mut pen).is_some() {
+        while lane.next(&mut pen).op().is_some() {
             lines.push(String::from_utf8(pen.shown().to_vec()).expect("text"));
             pen.clear();
         }

@@ -2,8 +2,8 @@
 
 use super::live::{Entry, Live};
 use super::{
-    Check, Demand, DocumentsAsked, Fill, LaneContext, Offer, Restored, RunAsked, Runner, StageWork,
-    Step, Stock, Workload,
+    Check, Demand, DocumentsAsked, Fill, LaneContext, Next, Offer, Restored, RunAsked, Runner,
+    StageWork, Step, Stock, Workload,
 };
 use crate::mistake::{Flagged, Invalid};
 use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
@@ -158,11 +158,11 @@ impl BulkInsert {
 }
 
 impl Workload for BulkInsert {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         let first = self.keys.start;
         let count = (self.keys.end - first).min(Key::from(self.batch));
         if count == 0 {
-            return None;
+            return Next::End;
         }
         self.keys.start += count;
         for key in first..first + count {
@@ -170,7 +170,8 @@ impl Workload for BulkInsert {
             pen.document(None, self.documents.document(key, 0));
         }
         let documents = count as u32;
-        Some(Op { documents, settle: self.persists, ..Op::single(OpKind::BulkInsert, first, None) })
+        let op = Op::single(OpKind::BulkInsert, first, None);
+        Next::Op(Op { documents, settle: self.persists, ..op })
     }
 
     fn observe(

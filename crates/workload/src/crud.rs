@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::live::{Entry, Live};
 use super::verify::{self, Verifier};
-use super::{Check, FromSchemas, Workload};
+use super::{Check, FromSchemas, Next, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Class, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
@@ -147,7 +147,7 @@ pub(super) fn draw_kind(
 }
 
 impl Workload for Crud {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         let mut shelf = self.shelf.as_ref().map(|shelf| shelf.open());
         let (live, keys) = match shelf.as_deref_mut() {
             Some((live, keys)) => {
@@ -157,12 +157,12 @@ impl Workload for Crud {
             None => (&self.live, &mut self.keys),
         };
         let (known, readable) = (live.known(), live.readable());
-        let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
+        let Some(kind) = draw_kind(&self.budget, &mut self.stream, known, readable) else {
+            return Next::End;
+        };
         self.budget.spend(kind);
         let choices = match kind.class() {
-            Class::Create => {
-                return Some(create(&self.documents, keys.take(), pen));
-            }
+            Class::Create => return Next::Op(create(&self.documents, keys.take(), pen)),
             Class::Read => readable,
             _ => known,
         };
@@ -172,7 +172,7 @@ impl Workload for Crud {
             self.place = 0;
         }
         let entry = *self.live.at(self.place);
-        Some(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
+        Next::Op(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
     }
 
     #[inline]

@@ -27,7 +27,7 @@ fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
     let mut done = Vec::new();
     while done.len() < limit {
         let mut draft = Draft::default();
-        let Some(op) = crud.next(&mut draft) else { break };
+        let Next::Op(op) = crud.next(&mut draft) else { break };
         done.push((op.kind, op.key));
         let generation = stored.get(&op.key).copied();
         let reply = match op.kind {
@@ -90,7 +90,7 @@ fn a_conflict_sets_the_document_aside_until_it_is_read() {
     let mut crud = workload(Budget::Counted(Mix::crud([0, 1, 2, 0])), 1);
     let mut draft = Draft::default();
     let mut conflicts = 0;
-    while let Some(op) = crud.next(&mut draft) {
+    while let Next::Op(op) = crud.next(&mut draft) {
         let result = if op.kind == OpKind::Update && conflicts == 0 {
             conflicts += 1;
             Err(Failure::Conflict)

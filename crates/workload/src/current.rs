@@ -3,7 +3,7 @@
 use super::budget::{Budget, Mix};
 use super::crud::{KeySequence, create, on_stored};
 use super::live::{Entry, Live};
-use super::{Check, Workload};
+use super::{Check, Next, Workload};
 use crate::generate::{Stream, mix};
 use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
@@ -83,10 +83,8 @@ impl CurrentDocument {
             .or_else(|| (self.next_bulk..self.bulk).find(there))
             .or_else(|| (0..self.entries.len()).find(there))
     }
-}
 
-impl Workload for CurrentDocument {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn make<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let kind = self.draw()?;
         self.left.take_one(kind);
         if kind == OpKind::Create {
@@ -103,6 +101,12 @@ impl Workload for CurrentDocument {
         }
         let entry = self.entries[place]?;
         Some(on_stored(&self.documents, (kind, &entry), false, pen))
+    }
+}
+
+impl Workload for CurrentDocument {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
+        self.make(pen).into()
     }
 
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {

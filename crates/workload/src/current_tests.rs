@@ -20,7 +20,7 @@ fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let documents = Arc::new(sample());
     let mut workload = CurrentDocument::new(documents, (3, 1), Mix::crud(left), &live, keys);
     let (mut done, mut draft) = (Vec::new(), Draft::default());
-    while let Some(op) = workload.next(&mut draft) {
+    while let Next::Op(op) = workload.next(&mut draft) {
         done.push((op.kind, op.key));
         let reply = Reply { token: Some(token(done.len() as u32)), ..Reply::default() };
         workload.observe(&op, Ok(reply), &Answered::default());

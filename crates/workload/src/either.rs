@@ -1,6 +1,6 @@
 //! Two workloads as one type, so that the loop is compiled for both at once.
 
-use super::{Check, Workload};
+use super::{Check, Next, Workload};
 use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
 
 /// One workload or the other, the same for all connections of a stage.
@@ -24,7 +24,7 @@ impl<A: Workload, B: Workload> Workload for Either<A, B> {
     const LISTED: bool = A::LISTED && B::LISTED;
 
     #[inline]
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         match self {
             Self::One(one) => one.next(pen),
             Self::Other(other) => other.next(pen),
@@ -48,14 +48,6 @@ impl<A: Workload, B: Workload> Workload for Either<A, B> {
         match self {
             Self::One(one) => one.finding(),
             Self::Other(other) => other.finding(),
-        }
-    }
-
-    #[inline]
-    fn pause_ns(&mut self) -> u64 {
-        match self {
-            Self::One(one) => one.pause_ns(),
-            Self::Other(other) => other.pause_ns(),
         }
     }
 }

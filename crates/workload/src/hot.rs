@@ -5,7 +5,7 @@ use super::live::{Entry, Live};
 use super::mixed::{asked_again, budgets, check_mix, too_few_documents};
 use super::verify::{self, Verifier};
 use super::{
-    Budget, Check, Demand, DocumentsAsked, FromSchemas, KeySequence, LaneContext, Mix, Offer,
+    Budget, Check, Demand, DocumentsAsked, FromSchemas, KeySequence, LaneContext, Mix, Next, Offer,
     Restored, RunAsked, Runner, StageWork, Step, Stock, Workload,
 };
 use crate::generate::{Stream, below, mix, unit};
@@ -220,18 +220,20 @@ impl HotLane {
 }
 
 impl Workload for HotLane {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         let known = self.hot.known() + self.cold.known();
         let readable = self.hot.readable() + self.cold.readable();
-        let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
+        let Some(kind) = draw_kind(&self.budget, &mut self.stream, known, readable) else {
+            return Next::End;
+        };
         self.budget.spend(kind);
         if kind.class() == Class::Create {
-            return Some(create(&self.documents, self.keys.take(), pen));
+            return Next::Op(create(&self.documents, self.keys.take(), pen));
         }
         self.place = self.choose(kind);
         let (is_hot, place) = self.place;
         let entry = *if is_hot { self.hot.at(place) } else { self.cold.at(place) };
-        Some(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
+        Next::Op(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
     }
 
     fn observe(
@@ -279,7 +281,7 @@ mod tests {
     }
 
     fn step(lane: &mut HotLane) -> Op {
-        let op = lane.next(&mut Draft::default()).expect("there is always something to do");
+        let op = lane.next(&mut Draft::default()).op().expect("there is always something to do");
         let reply = Reply { token: Some(Token::default()), ..Reply::default() };
         lane.observe(&op, Ok(reply), &Answered::default());
         op

@@ -55,8 +55,8 @@ pub trait Workload {
     /// Whether its operations are requests from the driver's list; all others are on documents.
     const LISTED: bool = false;
 
-    /// Makes the next operation, writing its names and documents with `pen`. `None` at the end.
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op>;
+    /// Makes the next operation, if there is one now, writing its names and documents with `pen`.
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next;
 
     /// Takes the result of the last operation from `next`, and returns its check of the data.
     fn observe(
@@ -76,10 +76,35 @@ pub trait Workload {
     fn compared(&mut self) -> Option<Result<(), Failure>> {
         None
     }
+}
 
-    /// How long to wait before the next operation, in nanoseconds; called once for each.
-    fn pause_ns(&mut self) -> u64 {
-        0
+/// What a connection does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This operation.
+    Op(Op),
+    /// Nothing for this many nanoseconds, or until the stage is over; then its workload is asked
+    /// again. Nothing was written, and the last operation was not the first part of another.
+    Wait(u64),
+    /// Nothing more.
+    End,
+}
+
+impl Next {
+    /// The operation, if it is one.
+    #[inline]
+    pub fn op(self) -> Option<Op> {
+        match self {
+            Self::Op(op) => Some(op),
+            Self::Wait(_) | Self::End => None,
+        }
+    }
+}
+
+impl From<Option<Op>> for Next {
+    #[inline]
+    fn from(op: Option<Op>) -> Self {
+        op.map_or(Self::End, Self::Op)
     }
 }
 

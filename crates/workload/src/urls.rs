@@ -5,8 +5,8 @@
 
 use super::budget::share;
 use super::{
-    Check, Demand, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step, Stock,
-    Timing, Workload,
+    Check, Demand, LaneContext, Next, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step,
+    Stock, Timing, Workload,
 };
 use crate::generate::{Stream, below, mix};
 use crate::mistake::Invalid;
@@ -256,9 +256,9 @@ impl Fields for Text<'_> {
 impl Workload for Urls {
     const LISTED: bool = true;
 
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         match &mut self.left {
-            Some(0) => return None,
+            Some(0) => return Next::End,
             Some(left) => *left -= 1,
             None => {}
         }
@@ -283,7 +283,7 @@ impl Workload for Urls {
             UrlBody::Pattern(body) => pen.document(None, Text(body, &values)),
             UrlBody::Documents(documents) => pen.document(None, documents.document(seq, 0)),
         }
-        Some(Op::single(OpKind::Request, index, None))
+        Next::Op(Op::single(OpKind::Request, index, None))
     }
 
     fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
@@ -308,7 +308,7 @@ mod tests {
         let mut made = Vec::new();
         loop {
             let mut draft = Draft::default();
-            let Some(op) = urls.next(&mut draft) else { return made };
+            let Next::Op(op) = urls.next(&mut draft) else { return made };
             assert_eq!(op.key, draft.entry as u64);
             made.push((op.key, draft.name, draft.body));
         }

@@ -8,7 +8,7 @@ use crate::engine::shard::run_lanes;
 use crate::engine::{Lane, Patience, ShardPlan, StopReason};
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
-use crate::workload::{Check, Workload};
+use crate::workload::{Check, Next, Workload};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl Target for Deaf {
 struct Reads;
 
 impl Workload for Reads {
-    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
-        Some(Op::single(OpKind::Read, 1, None))
+    fn next<P: Pen>(&mut self, _: &mut P) -> Next {
+        Next::Op(Op::single(OpKind::Read, 1, None))
     }
 
     fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {

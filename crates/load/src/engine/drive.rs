@@ -9,10 +9,13 @@ use crate::driver::{Outcome, Session};
 use crate::journal::{Act, Entry, Fate, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Spell, Timing};
 use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
-use crate::workload::{Check, Workload};
+use crate::workload::{Check, Next, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How an operation ended.
+type Answer = Result<Reply, Failure>;
 
 /// State shared by the connections of one shard.
 #[derive(Debug)]
@@ -53,6 +56,15 @@ impl Shared {
         if held_ns > 0 && ok {
             self.recorder.borrow_mut().hold(kind, timing, held_ns);
         }
+    }
+
+    /// The first request of a connection that had nothing to do since `free`. Where there is no
+    /// pace, it was due then.
+    fn first_sent(&self, timing: &Timing, free: Nanos) -> FirstSent {
+        let sent = timing.done - timing.service_ns;
+        let due = if self.tickets.has_pace() { timing.done - timing.response_ns } else { free };
+        let (at_ns, late_ns) = (sent.saturating_sub(self.start), sent.saturating_sub(due));
+        FirstSent { at_ns, late_ns }
     }
 
     /// A connection that has been there since `since` begins nothing more.
@@ -106,10 +118,10 @@ impl Shared {
     /// Notes a write that is about to be sent, with everything that was noted before: from then on
     /// it is known, even if this process is killed, that the write may have been carried out.
     #[inline]
-    fn announce(&self, next: Option<&Op>) {
+    fn announce(&self, next: &Next) {
         if let Some(journal) = &self.journal {
             let journal = &mut journal.borrow_mut();
-            if let Some(op) = next {
+            if let Next::Op(op) = next {
                 note(journal, op, None, &[]);
             }
             journal.flush();
@@ -125,8 +137,26 @@ impl Shared {
     }
 
     /// Records what is not a separate request.
-    fn note(&self, kind: OpKind, result: Result<Reply, Failure>, timing: &Timing) {
+    fn note(&self, kind: OpKind, result: Answer, timing: &Timing) {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
+    }
+
+    /// Counts a read-modify-write when its first part has ended, and records it after its last.
+    #[inline]
+    fn modify(&self, part: Part, ended: (Timing, Answer), first: &mut Option<(Timing, Answer)>) {
+        match part {
+            Part::Whole => {}
+            Part::First => {
+                self.issue(OpKind::ReadModifyWrite, 1);
+                *first = Some(ended);
+            }
+            Part::Last => {
+                if let Some((timing, result)) = first.take() {
+                    let result = result.and(ended.1);
+                    self.note(OpKind::ReadModifyWrite, result, &timing.until(&ended.0));
+                }
+            }
+        }
     }
 
     /// No connection, or no answer: asks for a check of the server if nothing has come for too
@@ -138,24 +168,27 @@ impl Shared {
     }
 }
 
-/// The next operation of a connection. The first is prepared before the start, so that it only
+/// What a connection does next. Its first operation is prepared before the start, so that it only
 /// needs to be sent then.
 pub(super) struct Prepared<P> {
     pen: P,
-    op: Option<Op>,
+    next: Next,
     /// When the connection was open, if that was after the start.
     pub(super) since: Option<Nanos>,
 }
 
 impl<P: Pen> Prepared<P> {
     pub(super) fn new(workload: &mut impl Workload, mut pen: P) -> Self {
-        let op = workload.next(&mut pen);
-        Self { pen, op, since: None }
+        let next = workload.next(&mut pen);
+        Self { pen, next, since: None }
     }
 }
 
-/// When a connection sent its first request, and when that was due.
-pub(super) type FirstSent = Option<(Nanos, Nanos)>;
+/// When a connection sent its first request, from the common start, and how much later than due.
+pub(super) struct FirstSent {
+    pub(super) at_ns: Nanos,
+    pub(super) late_ns: Nanos,
+}
 
 /// Carries out the operations of one connection until its workload or the stage ends. Also returns
 /// when its first request was sent.
@@ -165,14 +198,25 @@ pub(super) async fn drive<S: Session, W: Workload>(
     session: &mut S,
     workload: &mut W,
     first: &mut Prepared<S::Pen>,
-) -> (ConnectionTimes, FirstSent) {
+) -> (ConnectionTimes, Option<FirstSent>) {
     let mut times = ConnectionTimes::default();
-    let Prepared { pen, op: next, since } = first;
+    let Prepared { pen, next, since } = first;
     let since = since.unwrap_or(shared.start);
     let mut last_done = since;
-    let (mut whole, mut first_sent, mut spell) = (None, None, None);
-    shared.announce(next.as_ref());
-    while let Some(op) = next.take() {
+    let (mut first_part, mut first_sent, mut spell) = (None, None, None);
+    loop {
+        shared.announce(next);
+        let op = match std::mem::replace(next, Next::End) {
+            Next::Op(op) => op,
+            Next::Wait(wait_ns) if !shared.tickets.ended() => {
+                let waited_ns = wait(shared, wait_ns).await;
+                times.idle_ns += waited_ns;
+                last_done += waited_ns;
+                *next = workload.next(pen);
+                continue;
+            }
+            Next::Wait(_) | Next::End => break,
+        };
         // The time of a late worker's first connection is reported separately.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
         session.prepare(&op, pen);
@@ -197,8 +241,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let outcome = session.execute(&op, pen, &mut probe).await;
         let check = shared.observe(&op, &outcome, session, workload);
         let timing = probe.finish();
-        first_sent = first_sent
-            .or_else(|| Some((timing.done - timing.service_ns, timing.done - timing.response_ns)));
+        first_sent = first_sent.or_else(|| Some(shared.first_sent(&timing, last_done)));
         if !record(shared, &mut times, (&op, &outcome), session, &timing) {
             tell(shared, &op, &outcome, session);
         }
@@ -209,29 +252,14 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let ended = (op.part, outcome.result.err());
         shared.watch.ended(ended, (ticket.began, &timing), (&mut spell, &mut times));
         shared.checked(check, timing.done, workload);
-        match op.part {
-            Part::Whole => shared.tickets.done(connection, timing.done),
-            Part::First => {
-                shared.issue(OpKind::ReadModifyWrite, 1);
-                whole = Some((timing, outcome.result));
-            }
-            Part::Last => {
-                shared.tickets.done(connection, timing.done);
-                if let Some((first, result)) = whole.take() {
-                    let result = result.and(outcome.result);
-                    shared.note(OpKind::ReadModifyWrite, result, &first.until(&timing));
-                }
-            }
+        if op.part != Part::First {
+            shared.tickets.done(connection, timing.done);
         }
+        shared.modify(op.part, (timing, outcome.result), &mut first_part);
         shared.heed(&outcome);
         pen.clear();
-        let pause_ns = workload.pause_ns();
-        if pause_ns > 0 {
-            pause(shared, pause_ns).await;
-        }
         // Generate the document before the wait, so that a due operation is sent at once.
         *next = workload.next(pen);
-        shared.announce(next.as_ref());
     }
     shared.leave(since, &mut spell, &mut times);
     (times, first_sent)
@@ -240,7 +268,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
 /// The outcome of an operation. One that failed without an answer may have been carried out, which
 /// the driver can find out.
 #[inline]
-fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
+fn learnt(outcome: &Outcome, session: &impl Session) -> Answer {
     match outcome.result {
         Err(Failure::Unanswered) => session.settled().map_or(outcome.result, Ok),
         result => result,
@@ -249,12 +277,7 @@ fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
 
 /// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
 /// noted before: it may have been carried out.
-fn note(
-    journal: &mut Writer,
-    op: &Op,
-    result: Option<Result<Reply, Failure>>,
-    rows: &[Result<Token, Failure>],
-) {
+fn note(journal: &mut Writer, op: &Op, result: Option<Answer>, rows: &[Result<Token, Failure>]) {
     let act = match op.kind.class() {
         Class::Batch | Class::Create | Class::Update => Act::Write,
         Class::Delete => Act::Delete,
@@ -275,13 +298,14 @@ fn note(
     }
 }
 
-/// Waits as the workload asks, but not beyond the end.
+/// Waits as the workload asks, but not beyond the end. Returns for how long.
 #[cold]
-async fn pause(shared: &Shared, pause_ns: Nanos) {
-    let until = shared.clock.now().saturating_add(pause_ns);
-    while let Some(left) = shared.tickets.left(until) {
+async fn wait(shared: &Shared, wait_ns: Nanos) -> Nanos {
+    let from = shared.clock.now();
+    while let Some(left) = shared.tickets.left(from.saturating_add(wait_ns)) {
         tokio::time::sleep(Duration::from_nanos(left)).await;
     }
+    shared.clock.now() - from
 }
 
 /// Records a workload's check of the data, with the time that it took.

@@ -340,11 +340,8 @@ pub(super) fn run_lane<S: Session, W: Workload>(
     async move {
         let workload = &mut lane.workload;
         let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
-        let since = |moment: Nanos, sent: Nanos| sent.saturating_sub(moment);
-        let first_sent_ns = first_sent.map(|(sent, _)| since(shared.start, sent));
-        let paced = shared.tickets.has_pace();
-        let first_late_ns =
-            first_sent.map(|(sent, due)| since(if paced { due } else { shared.start }, sent));
+        let first_sent_ns = first_sent.as_ref().map(|first| first.at_ns);
+        let first_late_ns = first_sent.map(|first| first.late_ns);
         let Lane { connection, workload } = lane;
         let unopened = false;
         LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }

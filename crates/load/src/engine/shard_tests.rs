@@ -6,6 +6,8 @@ mod doubt;
 mod fake;
 #[path = "pool_tests.rs"]
 mod pool;
+#[path = "wait_tests.rs"]
+mod wait;
 
 use super::*;
 use crate::clock::SECOND_NS;
@@ -13,7 +15,7 @@ use crate::driver::Outcome;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
 use crate::measure::{Probe, Totals};
 use crate::op::{Answered, Draft, Failure, Op, Part, Pen, Reply};
-use crate::workload::Check;
+use crate::workload::{Check, Next};
 use fake::{FakeSession, Server, ShardOf};
 use std::sync::mpsc::channel;
 
@@ -23,9 +25,10 @@ const MS: Nanos = 1_000_000;
 struct Reads(u64);
 
 impl Workload for Reads {
-    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
-        self.0 = self.0.checked_sub(1)?;
-        Some(Op::single(OpKind::Read, self.0, None))
+    fn next<P: Pen>(&mut self, _: &mut P) -> Next {
+        let Some(left) = self.0.checked_sub(1) else { return Next::End };
+        self.0 = left;
+        Next::Op(Op::single(OpKind::Read, left, None))
     }
 
     fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
@@ -38,8 +41,12 @@ struct Run {
     load: LoadCounts,
     pool: Option<crate::measure::PoolLog>,
     elapsed_s: f64,
+    /// How long the connections had nothing to do.
+    idle_ns: Nanos,
     /// For each lane: whether it was late, and when its first request was sent.
     starts: Vec<(bool, Option<Nanos>)>,
+    /// How much later than due the first request of the first lane was sent.
+    first_late_ns: Option<Nanos>,
 }
 
 impl Run {
@@ -142,7 +149,17 @@ async fn run_from<T: Target, W: Workload + 'static>(
     );
     let starts = result.lanes.iter().map(|lane| (lane.late, lane.first_sent_ns)).collect();
     let elapsed_s = result.elapsed_ns as f64 / SECOND_NS as f64;
-    Run { totals, load: result.load, pool: result.watched.pool, elapsed_s, starts }
+    let first_late_ns = result.lanes[0].first_late_ns;
+    let idle_ns = result.lanes.iter().map(|lane| lane.times.idle_ns).sum();
+    Run {
+        totals,
+        load: result.load,
+        pool: result.watched.pool,
+        elapsed_s,
+        idle_ns,
+        starts,
+        first_late_ns,
+    }
 }
 
 fn within(value: Option<f64>, expected_us: f64, share: f64) {
@@ -407,13 +424,14 @@ async fn a_server_is_given_up_on_by_all_shards_together() {
 struct Modify(u64);
 
 impl Workload for Modify {
-    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
-        self.0 = self.0.checked_sub(1)?;
+    fn next<P: Pen>(&mut self, _: &mut P) -> Next {
+        let Some(left) = self.0.checked_sub(1) else { return Next::End };
+        self.0 = left;
         let (kind, part) = match self.0 % 2 {
             1 => (OpKind::Read, Part::First),
             _ => (OpKind::Update, Part::Last),
         };
-        Some(Op { part, ..Op::single(kind, 1, None) })
+        Next::Op(Op { part, ..Op::single(kind, 1, None) })
     }
 
     fn observe(&mut self, op: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
@@ -442,32 +460,6 @@ async fn a_read_modify_write_falls_due_once_and_is_timed_as_a_whole() {
         assert!((summary.service.mean_us / 1e3 - ms).abs() < 0.1, "{kind}: {:?}", summary.service);
     }
     assert_eq!((of(OpKind::Verify).ok, of(OpKind::Verify).failed()), (6, 3));
-}
-
-#[tokio::test(start_paused = true)]
-async fn connections_pause_each_by_itself_until_the_end() {
-    let at_once = Server(Some);
-    let pace = Pace::Closed { think_ns: 300 * MS };
-    let run = run(at_once, pace, (3, u64::MAX), Some(2), Arc::default()).await;
-    assert_eq!(run.load.begun, 3 * 6);
-    assert!((2.0..2.01).contains(&run.elapsed_s), "{} s", run.elapsed_s);
-}
-
-#[tokio::test]
-async fn a_pause_is_as_short_as_asked() {
-    // A timer in steps of a millisecond takes at least 50 ms, on any machine.
-    let mut shortest_s = f64::MAX;
-    for _ in 0..50 {
-        let lanes = vec![Lane { connection: 0, workload: Reads(50) }];
-        let load = (Server(Some), Pace::Closed { think_ns: 100_000 });
-        let run = run_on(Clock::system(), load, (lanes, 50), None, Arc::default()).await;
-        assert!(run.elapsed_s >= 0.005, "50 pauses of 100 µs in {} s", run.elapsed_s);
-        shortest_s = shortest_s.min(run.elapsed_s);
-        if shortest_s < 0.025 {
-            return;
-        }
-    }
-    panic!("50 pauses of 100 µs took {shortest_s} s");
 }
 
 #[tokio::test]

@@ -204,7 +204,7 @@ impl Tickets {
     /// passed, or the stage is over.
     pub(super) fn left(&self, until: Nanos) -> Option<Nanos> {
         let now = self.clock.now();
-        (now < until && !self.over(now)).then(|| (until - now).min(STOP_CHECK_NS))
+        (now < until && !self.over(now)).then(|| (until.min(self.end) - now).min(STOP_CHECK_NS))
     }
 
     /// Begins the last part of an operation whose first part has ended.

@@ -9,7 +9,7 @@ use crate::net::ShardContext;
 use crate::op::Failure;
 use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
 use crate::schema::Pattern;
-use crate::workload::{UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
+use crate::workload::{Next, UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -101,7 +101,7 @@ impl WithTarget for Once<'_> {
             let mut session = target.shard(context).await?.session();
             let mut pen = session.pen();
             // The list has at least one request.
-            let Some(op) = self.user.next(&mut pen) else { return Ok(Err(Failure::Rejected)) };
+            let Next::Op(op) = self.user.next(&mut pen) else { return Ok(Err(Failure::Rejected)) };
             session.ready().await;
             session.prepare(&op, &mut pen);
             let now = self.clock.now();

@@ -4,7 +4,7 @@ use super::ledger::Ledger;
 use super::owed::{Last, Owed};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
 use crate::verify::words;
-use crate::{Check, Original, Workload};
+use crate::{Check, Next, Original, Workload};
 use std::sync::Arc;
 
 /// How often a document is asked for until there is an answer.
@@ -24,7 +24,8 @@ pub(super) struct Audit {
     /// The documents of the current page, in reverse.
     keys: Vec<Key>,
     tries: u32,
-    pause_ns: u64,
+    /// Whether to wait before asking again.
+    pauses: bool,
     finding: Option<Finding>,
     /// Whether all documents of a page are asked for at once, as long as the server can do that ...
     several: bool,
@@ -47,7 +48,7 @@ impl Audit {
             pages,
             keys: Vec::new(),
             tries: 0,
-            pause_ns: 0,
+            pauses: false,
             finding: None,
             several: false,
             left: 0,
@@ -188,10 +189,9 @@ impl Audit {
         };
         self.finding = Some(Finding::new(class, &id, &expected, &found));
     }
-}
 
-impl Workload for Audit {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    /// Asks for the next document, or for those of the next page.
+    fn ask<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         while self.keys.is_empty() {
             self.keys.extend(self.ledger.keys(self.pages.pop()?));
             self.keys.reverse();
@@ -209,6 +209,15 @@ impl Workload for Audit {
         }
         Some(Op { documents: self.keys.len() as u32, ..read })
     }
+}
+
+impl Workload for Audit {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
+        if std::mem::take(&mut self.pauses) {
+            return Next::Wait(PAUSE_NS);
+        }
+        self.ask(pen).into()
+    }
 
     fn observe(
         &mut self,
@@ -224,7 +233,7 @@ impl Workload for Audit {
         let Some(judged) = self.judge(of, result, answered.document) else {
             self.tries += 1;
             if self.tries < TRIES {
-                self.pause_ns = PAUSE_NS;
+                self.pauses = true;
                 return Check::Unchecked;
             }
             self.tries = 0;
@@ -248,10 +257,6 @@ impl Workload for Audit {
         let (judged, finding) = self.compared.pop()?;
         self.finding = finding;
         Some(judged)
-    }
-
-    fn pause_ns(&mut self) -> u64 {
-        std::mem::take(&mut self.pause_ns)
     }
 }
 

@@ -51,7 +51,7 @@ fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
 }
 
 fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
-    let op = lane.next(&mut crate::op::Draft::default()).expect("a document to look for");
+    let op = lane.next(&mut crate::op::Draft::default()).op().expect("a document to look for");
     let document = found.map(|(_, version)| stored(version));
     let result = match found {
         Some((revision, _)) => Ok(Reply { token: Some(token(revision)), ..Reply::default() }),
@@ -60,7 +60,7 @@ fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
     let answered = Answered { document: document.as_deref(), ..Answered::default() };
     let Check::Checked(judged) = lane.observe(&op, result, &answered) else { panic!("unchecked") };
     assert_eq!(judged.err(), lane.finding().map(|it| it.class));
-    assert_eq!(lane.next(&mut crate::op::Draft::default()), None);
+    assert_eq!(lane.next(&mut crate::op::Draft::default()), Next::End);
     judged
 }
 
@@ -175,13 +175,16 @@ fn without_revisions_only_what_must_be_there_is_owed() {
 fn what_has_no_answer_is_asked_for_again() {
     let mut lane = lane(&[write(Acknowledged, 0)], false);
     for tried in 1..=TRIES {
-        let op = lane.next(&mut crate::op::Draft::default()).expect("it is asked for again");
+        let op = lane.next(&mut crate::op::Draft::default()).op().expect("it is asked for again");
         let check = lane.observe(&op, Err(Failure::Timeout), &Answered::default());
         let last = tried == TRIES;
         let expected = if last { Check::Checked(Err(Failure::Timeout)) } else { Check::Unchecked };
-        assert_eq!((check, lane.pause_ns()), (expected, if last { 0 } else { PAUSE_NS }));
+        assert_eq!(check, expected);
+        if !last {
+            assert_eq!(lane.next(&mut crate::op::Draft::default()), Next::Wait(PAUSE_NS));
+        }
     }
-    assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (None, None));
+    assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (Next::End, None));
 }
 
 /// The document with this key in its first version, as `written`.
@@ -205,14 +208,14 @@ fn several() -> Audit {
 }
 
 fn next(lane: &mut Audit) -> Option<(Key, u32)> {
-    let op = lane.next(&mut crate::op::Draft::default())?;
+    let op = lane.next(&mut crate::op::Draft::default()).op()?;
     Some((op.key, op.documents))
 }
 
 #[test]
 fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
     let mut lane = several();
-    let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
+    let op = lane.next(&mut crate::op::Draft::default()).op().expect("a page");
     assert_eq!((op.key, op.documents), (3, 4));
     // As written; somebody else's; no answer; missing.
     let (text, right) = ([stored_as(3), stored_as(9)].concat(), stored_as(3).len());
@@ -234,11 +237,11 @@ fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
 fn where_a_server_cannot_answer_for_several_each_is_asked_for() {
     for (failure, later) in [(Failure::NotFound, false), (Failure::Timeout, true)] {
         let mut lane = several();
-        let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
+        let op = lane.next(&mut crate::op::Draft::default()).op().expect("a page");
         assert_eq!(lane.observe(&op, Err(failure), &Answered::default()), Check::Several);
         assert_eq!((lane.compared(), lane.several), (None, later));
         for key in 3..7 {
-            let one = lane.next(&mut crate::op::Draft::default()).expect("a document");
+            let one = lane.next(&mut crate::op::Draft::default()).op().expect("a document");
             assert_eq!((one.key, one.documents), (key, 1));
             let text = stored_as(key);
             let answered = Answered { document: Some(&text), ..Answered::default() };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::op::{Answered, Draft, Failure, Fields as _, Reply, Token};
-use crate::{Check, Workload as _};
+use crate::{Check, Next, Workload as _};
 use proptest::prelude::*;
 
 fn token(number: u32) -> Token {
@@ -19,7 +19,7 @@ fn burst(bytes: u64, wire: bool, filling: Filling) -> Burst {
 
 fn step(burst: &mut Burst, result: Result<u32, Failure>) -> (OpKind, Vec<u8>) {
     let mut draft = Draft::default();
-    let op = burst.next(&mut draft).unwrap();
+    let op = burst.next(&mut draft).op().unwrap();
     let reply = result.map(|it| Reply { token: Some(token(it)), ..Reply::default() });
     burst.observe(&op, reply, &Answered::default());
     (op.kind, draft.body)
@@ -43,7 +43,7 @@ fn a_writer_creates_and_then_updates_and_finds_back_after_a_loss() {
 fn a_conditional_reader_names_what_it_has_read() {
     let mut reader = burst(10, false, Filling::Zeros).with_role(Role::Read).conditional(true);
     let mut read = |result: Result<u32, Failure>| {
-        let op = reader.next(&mut Draft::default()).unwrap();
+        let op = reader.next(&mut Draft::default()).op().unwrap();
         let reply = result.map(|it| Reply { token: Some(token(it)), ..Reply::default() });
         reader.observe(&op, reply, &Answered::default());
         (op.conditional, op.token.map(|it| it.number))
@@ -73,12 +73,12 @@ fn a_wire_size_is_that_of_the_whole_body_and_a_random_one_never_repeats() {
 fn preparing_writes_once_and_reading_never() {
     let mut worker = burst(10, false, Filling::Random).with_role(Role::Prepare);
     assert_eq!(step(&mut worker, Ok(1)).0, OpKind::Create);
-    assert_eq!(worker.next(&mut Draft::default()), None);
+    assert_eq!(worker.next(&mut Draft::default()), Next::End);
     let mut worker = worker.with_role(Role::Read);
     for _ in 0..3 {
         assert_eq!(step(&mut worker, Ok(1)), (OpKind::Read, Vec::new()));
     }
-    assert_eq!(worker.with_role(Role::Prepare).next(&mut Draft::default()), None);
+    assert_eq!(worker.with_role(Role::Prepare).next(&mut Draft::default()), Next::End);
 }
 
 /// What a server would return for this version, spelled as CouchDB does; written with `first`.
@@ -114,7 +114,7 @@ proptest! {
 
 /// One step of a verifying worker: the operation, and the outcome.
 fn look(worker: &mut Burst, result: Result<(u32, &[u8]), Failure>) -> (OpKind, Check) {
-    let op = worker.next(&mut Draft::default()).unwrap();
+    let op = worker.next(&mut Draft::default()).op().unwrap();
     let document = result.ok().map(|(_, document)| document);
     let answered = Answered { document, ..Answered::default() };
     let reply = result.map(|(it, _)| Reply { token: Some(token(it)), ..Reply::default() });

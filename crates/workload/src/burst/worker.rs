@@ -4,7 +4,7 @@ use super::Role;
 use super::body::{Bodies, BodyOriginal};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
 use crate::verify::Verifier;
-use crate::{Check, Doubt, Entry, Workload};
+use crate::{Check, Doubt, Entry, Next, Workload};
 
 /// One worker of a burst.
 #[derive(Debug)]
@@ -104,9 +104,9 @@ impl Burst {
 }
 
 impl Workload for Burst {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         if self.role == Role::Prepare && std::mem::replace(&mut self.prepared, true) {
-            return None;
+            return Next::End;
         }
         if self.role == Role::Read || self.lost.is_some() {
             self.bodies.write_id(self.key, pen.name());
@@ -114,9 +114,9 @@ impl Workload for Burst {
                 pen.look();
             }
             let read = Op::single(OpKind::Read, self.key, self.read);
-            return Some(Op { conditional: self.conditional && self.lost.is_none(), ..read });
+            return Next::Op(Op { conditional: self.conditional && self.lost.is_none(), ..read });
         }
-        Some(self.write(pen))
+        Next::Op(self.write(pen))
     }
 
     fn observe(

@@ -11,7 +11,7 @@ use super::newest::Newest;
 use super::record::{Record, Records};
 use crate::generate::{Stream, mix, unit};
 use crate::op::{Answered, Failure, Op, OpKind, Part, Pen, Reply};
-use crate::{Check, Workload};
+use crate::{Check, Next, Workload};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -351,10 +351,13 @@ fn read_fields(core: &Core, stream: &mut Stream) -> Range<usize> {
 
 impl Workload for CoreLane {
     #[inline]
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
-        match self.work {
-            Work::Run(_) => self.next_run(pen),
-            Work::Load(_) => self.next_load(pen),
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
+        match &mut self.work {
+            Work::Run(_) => self.next_run(pen).into(),
+            Work::Load(loading) if loading.pause_ns > 0 => {
+                Next::Wait(std::mem::take(&mut loading.pause_ns))
+            }
+            Work::Load(_) => self.next_load(pen).into(),
         }
     }
 
@@ -387,14 +390,6 @@ impl Workload for CoreLane {
                 let holds = self.core.records.holds(&self.key, self.asked.clone(), document);
                 Check::Checked(if holds { Ok(()) } else { Err(Failure::UnexpectedState) })
             }
-        }
-    }
-
-    #[inline]
-    fn pause_ns(&mut self) -> u64 {
-        match &mut self.work {
-            Work::Load(loading) => std::mem::take(&mut loading.pause_ns),
-            Work::Run(_) => 0,
         }
     }
 }

@@ -24,7 +24,7 @@ fn all(lane: CoreLane) -> Vec<(Op, Draft)> {
 fn all_with(mut lane: CoreLane, new: fn() -> Draft) -> Vec<(Op, Draft)> {
     let mut done = Vec::new();
     let mut draft = new();
-    while let Some(op) = lane.next(&mut draft) {
+    while let Next::Op(op) = lane.next(&mut draft) {
         lane.observe(&op, Ok(Reply::default()), &Answered::default());
         done.push((op, std::mem::replace(&mut draft, new())));
     }
@@ -148,7 +148,7 @@ fn what_is_verified_must_have_all_its_text() {
     let core = core(text);
     let mut lane = core.run((0, 1), Some(1));
     let mut draft = Draft::default();
-    let op = lane.next(&mut draft).unwrap();
+    let op = lane.next(&mut draft).op().unwrap();
     assert!(draft.looks);
     let mut stored = Vec::new();
     let mut stream = Stream::new(0, 0);
@@ -199,7 +199,7 @@ fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
         let mut draft = Draft::default();
         for turn in 0..4000 {
             let k = turn % 4;
-            let op = lanes[k].next(&mut draft).unwrap();
+            let op = lanes[k].next(&mut draft).op().unwrap();
             lanes[k].observe(&op, Ok(Reply::default()), &Answered::default());
             draft = Draft::default();
             if op.kind == OpKind::Create {
@@ -229,7 +229,7 @@ fn agents_that_count_on_their_own_never_insert_the_same_record() {
         let core = Arc::new(Core::new(&config(text), 7, agent));
         let mut lane = core.run((agent, 3), Some(166));
         let mut draft = Draft::default();
-        while let Some(op) = lane.next(&mut draft) {
+        while let Next::Op(op) = lane.next(&mut draft) {
             assert!(op.key >= 100 && inserted.insert(op.key), "{} of agent {agent}", op.key);
             lane.observe(&op, Ok(Reply::default()), &Answered::default());
             draft = Draft::default();

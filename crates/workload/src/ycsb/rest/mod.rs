@@ -12,7 +12,7 @@ use super::lengths::{LengthSpec, Lengths};
 use super::values::random_text;
 use crate::generate::{Exponential, Hotspot, Stream, Uniform, Zipfian, mix};
 use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
-use crate::{Check, Workload};
+use crate::{Check, Next, Workload};
 use std::sync::Arc;
 
 /// Keeps the streams of requests and of bodies apart from other uses of the same seed.
@@ -153,10 +153,8 @@ impl Fields for Text<'_> {
     }
 }
 
-impl Workload for RestLane {
-    const LISTED: bool = true;
-
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+impl RestLane {
+    fn request<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         self.left = self.left.checked_sub(1)?;
         // The driver's requests are in the order of the traces.
         let (trace, kind, verb) = match self.rest.actions?.draw(&mut self.stream) {
@@ -171,6 +169,14 @@ impl Workload for RestLane {
         pen.name().extend_from_slice(target.as_bytes());
         self.rest.write(verb, url, &mut self.text, pen);
         Some(Op::single(kind, trace as u64, None))
+    }
+}
+
+impl Workload for RestLane {
+    const LISTED: bool = true;
+
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
+        self.request(pen).into()
     }
 
     fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {

@@ -29,7 +29,7 @@ fn asked(text: &str) -> (BTreeMap<(OpKind, String), u64>, Vec<usize>) {
     for k in 0..2 {
         let mut lane = rest.run(k, Some(10_000));
         let mut draft = Draft::default();
-        while let Some(op) = lane.next(&mut draft) {
+        while let Next::Op(op) = lane.next(&mut draft) {
             let target = String::from_utf8(std::mem::take(&mut draft.name)).unwrap();
             *counts.entry((op.kind, target)).or_insert(0) += 1;
             if matches!(op.kind, OpKind::Create | OpKind::Update) {

@@ -15,7 +15,7 @@ use super::config::CoreConfig;
 use super::lengths::{LengthSpec, Lengths};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
-use crate::{Check, Workload};
+use crate::{Check, Next, Workload};
 use cursor::Cursor;
 use spell::{PointFields, Query, Spelling};
 use std::sync::Arc;
@@ -208,11 +208,12 @@ impl SeriesLane {
 }
 
 impl Workload for SeriesLane {
-    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
-        match self.batch {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
+        let op = match self.batch {
             Some(batch) => self.next_load(batch, pen),
             None => self.next_run(pen),
-        }
+        };
+        op.into()
     }
 
     fn observe(

@@ -25,7 +25,7 @@ fn all(series: &Arc<Series>, load: Option<u32>) -> Vec<(Op, Draft)> {
             None => series.run((k, 3), Some(series.core.operations / 3)),
         };
         let mut draft = Draft::default();
-        while let Some(op) = lane.next(&mut draft) {
+        while let Next::Op(op) = lane.next(&mut draft) {
             done.push((op, std::mem::take(&mut draft)));
         }
     }
