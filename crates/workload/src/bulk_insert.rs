@@ -2,8 +2,8 @@
 
 use super::live::{Entry, Live};
 use super::{
-    Check, Demand, DocumentsAsked, Fill, LaneContext, Next, Offer, Restored, RunAsked, Runner,
-    StageWork, Step, Stock, Workload,
+    Check, Demand, DocumentsAsked, Fill, LaneContext, Lanes, Next, Offer, Restored, RunAsked,
+    Runner, StageWork, Step, Stock, Traits, Workload,
 };
 use crate::mistake::{Flagged, Invalid};
 use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
@@ -99,18 +99,13 @@ impl StageWork for BulkInsertPlan {
         vec![format!("{documents} documents in batches of {batch}")]
     }
 
-    fn fill(&self) -> Option<Fill> {
-        Some(Fill { documents: self.documents, batch: self.batch })
+    fn traits(&self) -> Traits {
+        let fill = Fill { documents: self.documents, batch: self.batch };
+        Traits { fill: Some(fill), is_auditable: true, ..Traits::default() }
     }
+}
 
-    fn is_auditable(&self) -> bool {
-        true
-    }
-
-    fn forget_batch(&mut self) {
-        self.batch = 1;
-    }
-
+impl Lanes for BulkInsertPlan {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,

@@ -5,8 +5,8 @@ use super::live::{Entry, Live};
 use super::mixed::{asked_again, budgets, check_mix, too_few_documents};
 use super::verify::{self, Verifier};
 use super::{
-    Budget, Check, Demand, DocumentsAsked, FromSchemas, KeySequence, LaneContext, Mix, Next, Offer,
-    Restored, RunAsked, Runner, StageWork, Step, Stock, Workload,
+    Budget, Check, Demand, DocumentsAsked, FromSchemas, KeySequence, LaneContext, Lanes, Mix, Next,
+    Offer, Restored, RunAsked, Runner, StageWork, Step, Stock, Traits, Workload,
 };
 use crate::generate::{Stream, below, mix, unit};
 use crate::mistake::Invalid;
@@ -83,18 +83,19 @@ impl StageWork for HotPlan {
         parts
     }
 
-    fn verifies(&self) -> bool {
-        true
+    fn traits(&self) -> Traits {
+        Traits {
+            verifies: true,
+            is_auditable: true,
+            why_too_few: Some(
+                "on some connection there was no document left to work on, after failures or deletes",
+            ),
+            ..Traits::default()
+        }
     }
+}
 
-    fn is_auditable(&self) -> bool {
-        true
-    }
-
-    fn why_too_few(&self) -> &'static str {
-        "on some connection there was no document left to work on, after failures or deletes"
-    }
-
+impl Lanes for HotPlan {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,

@@ -30,13 +30,16 @@ pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use original::{FromSchemas, Original};
 pub use purpose::Purpose;
 use springload_core::{generate, journal, mistake, op, properties, schema};
-pub use stage_work::{Fill, Gathering, LaneContext, Restored, Runner, StageWork, Stock};
+pub use stage_work::{
+    Fill, Gathering, LaneContext, Lanes, Restored, Runner, StageWork, Stock, Traits,
+};
 pub use title::stage_title;
 pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
 
 use crate::mistake::Invalid;
-use crate::op::{Answered, Failure, Finding, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
 use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 use std::sync::Arc;
 
 // A workload consists of its file and one line here: its stored name, its module and its settings.

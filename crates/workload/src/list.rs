@@ -39,20 +39,12 @@ macro_rules! workloads {
             Err(Invalid::new("--workload", format!("{name} is not a workload"), cure))
         }
 
-        impl StageWork for WorkloadPlan {
-            fn does(&self, kind: OpKind) -> bool {
-                match self { $(Self::$Plan(it) => it.does(kind),)* }
-            }
-            fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
-                match self { $(Self::$Plan(it) => it.check_again(restored, mistakes),)* }
-            }
-            fn operations(&self, k: usize, connections: usize) -> Option<u64> {
-                match self { $(Self::$Plan(it) => it.operations(k, connections),)* }
-            }
-            fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
-                match self { $(Self::$Plan(it) => it.describe(count),)* }
-            }
-            fn carry_out<R: Runner>(
+        impl WorkloadPlan {
+            /// Has `runner` run the stage, as [`Lanes::carry_out`] does.
+            ///
+            /// # Errors
+            /// Those of `runner`.
+            pub fn carry_out<R: Runner>(
                 &self,
                 cx: &LaneContext,
                 stock: &mut Stock,
@@ -60,53 +52,13 @@ macro_rules! workloads {
             ) -> Result<R::Output, R::Error> {
                 match self { $(Self::$Plan(it) => it.carry_out(cx, stock, runner),)* }
             }
-            fn fields(&self) -> Vec<String> {
-                match self { $(Self::$Plan(it) => it.fields(),)* }
-            }
-            fn needs_order(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.needs_order(),)* }
-            }
-            fn fill(&self) -> Option<Fill> {
-                match self { $(Self::$Plan(it) => it.fill(),)* }
-            }
-            fn forget_batch(&mut self) {
-                match self { $(Self::$Plan(it) => it.forget_batch(),)* }
-            }
-            fn must_store(&self) -> Option<u64> {
-                match self { $(Self::$Plan(it) => it.must_store(),)* }
-            }
-            fn provokes_conflicts(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.provokes_conflicts(),)* }
-            }
-            fn verifies(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.verifies(),)* }
-            }
-            fn is_auditable(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.is_auditable(),)* }
-            }
-            fn shares_documents(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.shares_documents(),)* }
-            }
-            fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
-                match self { $(Self::$Plan(it) => it.original(cx),)* }
-            }
-            fn audits(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.audits(),)* }
-            }
-            fn counts_others(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.counts_others(),)* }
-            }
-            fn grows(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.grows(),)* }
-            }
-            fn is_parted(&self) -> bool {
-                match self { $(Self::$Plan(it) => it.is_parted(),)* }
-            }
-            fn gathering(&self) -> Option<Gathering> {
-                match self { $(Self::$Plan(it) => it.gathering(),)* }
-            }
-            fn why_too_few(&self) -> &'static str {
-                match self { $(Self::$Plan(it) => it.why_too_few(),)* }
+        }
+
+        impl Deref for WorkloadPlan {
+            type Target = dyn StageWork;
+
+            fn deref(&self) -> &Self::Target {
+                match self { $(Self::$Plan(it) => &**it,)* }
             }
         }
     };

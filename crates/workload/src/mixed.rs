@@ -4,8 +4,8 @@ use super::bulk_insert::MOST_DOCUMENTS;
 use super::crud::Shelf;
 use super::either::Either;
 use super::{
-    Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Live, Mix,
-    Offer, Restored, RunAsked, Runner, StageWork, Step, Stock,
+    Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Lanes, Live,
+    Mix, Offer, Restored, RunAsked, Runner, StageWork, Step, Stock, Traits,
 };
 use crate::generate::mix;
 use crate::mistake::{Flagged, Invalid};
@@ -286,29 +286,23 @@ impl StageWork for MixedPlan {
         parts
     }
 
-    fn verifies(&self) -> bool {
-        self.order == CrudOrder::Uniform
-    }
-
-    fn is_auditable(&self) -> bool {
-        true
-    }
-
-    fn grows(&self) -> bool {
-        self.order == CrudOrder::Uniform
-    }
-
-    fn why_too_few(&self) -> &'static str {
-        match self.order {
-            CrudOrder::Uniform => {
+    fn traits(&self) -> Traits {
+        let uniform = self.order == CrudOrder::Uniform;
+        Traits {
+            verifies: uniform,
+            grows: uniform,
+            is_auditable: true,
+            why_too_few: Some(if uniform {
                 "on some connection there was no document left to work on, after failures or deletes"
-            }
-            CrudOrder::Current => {
+            } else {
                 "on some connection there was no document left to work on, after failures"
-            }
+            }),
+            ..Traits::default()
         }
     }
+}
 
+impl Lanes for MixedPlan {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,

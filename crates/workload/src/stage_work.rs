@@ -25,6 +25,38 @@ pub trait StageWork {
     /// What was planned, for reports; `count` formats numbers of things.
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String>;
 
+    /// What sets it apart from other workloads.
+    fn traits(&self) -> Traits;
+
+    /// The fields of the documents that it writes; none if these are the run's documents.
+    fn fields(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A generator for what it has written, if it is auditable.
+    fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
+        Box::new(FromSchemas::new(cx.documents.clone()))
+    }
+
+    /// How many operations connection `k` is to do alone: none are its own in an open loop, where
+    /// the next free connection takes the next operation due.
+    fn own_operations(&self, k: usize, cx: &LaneContext) -> Option<u64> {
+        if cx.sharing.is_some() { None } else { self.operations(k, cx.connections) }
+    }
+
+    /// How many operations `connections` are to do together, if they are counted.
+    fn planned(&self, connections: usize) -> Option<u64> {
+        (0..connections).map(|k| self.operations(k, connections)).sum()
+    }
+
+    /// The number of documents in these operations, if they are counted.
+    fn documents(&self, connections: usize) -> Option<u64> {
+        self.traits().fill.map(|fill| fill.documents).or_else(|| self.planned(connections))
+    }
+}
+
+/// How a stage is carried out.
+pub trait Lanes: StageWork {
     /// Has `runner` run the stage with the contents of `stock`, and puts whatever later stages need
     /// back into `stock`.
     ///
@@ -36,107 +68,38 @@ pub trait StageWork {
         stock: &mut Stock,
         runner: R,
     ) -> Result<R::Output, R::Error>;
+}
 
-    /// The fields of the documents that it writes; none if these are the run's documents.
-    fn fields(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Whether it asks for ranges of documents in the order of their names.
-    fn needs_order(&self) -> bool {
-        false
-    }
-
+/// What sets a workload apart, for those that plan, run and report its stages.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
+pub struct Traits {
     /// What it fills the database with, if it does so.
-    fn fill(&self) -> Option<Fill> {
-        None
-    }
-
-    /// Sets the number of documents per request to the same value for all fills, to compare plans
-    /// where it does not matter.
-    fn forget_batch(&mut self) {}
-
+    pub fill: Option<Fill>,
     /// How many documents must be stored at the end for the run to succeed.
-    fn must_store(&self) -> Option<u64> {
-        None
-    }
-
-    /// Whether connections write the same documents, so that conflicts are expected.
-    fn provokes_conflicts(&self) -> bool {
-        false
-    }
-
-    /// Whether connections write the same documents, so that the order of writes is unknown.
-    fn shares_documents(&self) -> bool {
-        false
-    }
-
-    /// Whether each connection has its own operations even in an open loop, where normally the next
-    /// free connection takes the next operation due.
-    fn is_parted(&self) -> bool {
-        false
-    }
-
-    /// Whether its connections share what they work on, so that an open loop may open more of them
-    /// as needed.
-    fn grows(&self) -> bool {
-        false
-    }
-
-    /// Whether it can compare what it reads with what was written.
-    fn verifies(&self) -> bool {
-        false
-    }
-
-    /// Whether each document that it writes is generated from its number and version alone, so that
-    /// an audit can generate it again.
-    fn is_auditable(&self) -> bool {
-        false
-    }
-
-    /// A generator for what it has written, if it is auditable.
-    fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
-        Box::new(FromSchemas::new(cx.documents.clone()))
-    }
-
-    /// Whether it looks for what earlier stages have written.
-    fn audits(&self) -> bool {
-        false
-    }
-
-    /// Whether all documents in the database can be counted afterwards, to find any that nobody
-    /// wrote.
-    fn counts_others(&self) -> bool {
-        false
-    }
-
+    pub must_store: Option<u64>,
     /// When the connections start together, if they have to.
-    fn gathering(&self) -> Option<Gathering> {
-        None
-    }
-
-    /// Why connections may end before they have done everything that was planned.
-    fn why_too_few(&self) -> &'static str {
-        "there was nothing left to do"
-    }
-
-    /// How many operations connection `k` is to do alone.
-    fn own_operations(&self, k: usize, cx: &LaneContext) -> Option<u64> {
-        if cx.sharing.is_some() && !self.is_parted() {
-            return None;
-        }
-        self.operations(k, cx.connections)
-    }
-
-    /// How many operations `connections` are to do together, if they are counted.
-    fn planned(&self, connections: usize) -> Option<u64> {
-        (0..connections).map(|k| self.operations(k, connections)).sum()
-    }
-
-    /// The number of documents in these operations, if they are counted.
-    fn documents(&self, connections: usize) -> Option<u64> {
-        self.fill().map(|fill| fill.documents).or_else(|| self.planned(connections))
-    }
+    pub gathering: Option<Gathering>,
+    /// Why connections may end before they have done everything that was planned; `None`: only if
+    /// there is nothing left to do.
+    pub why_too_few: Option<&'static str>,
+    /// Asks for ranges of documents in the order of their names.
+    pub needs_order: bool,
+    /// Its connections write the same documents, or an audit looks for such documents: conflicts
+    /// are expected, and the order of writes is unknown.
+    pub shares_documents: bool,
+    /// Its connections share what they work on, so that an open loop may open more of them as
+    /// needed.
+    pub grows: bool,
+    /// Can compare what it reads with what was written.
+    pub verifies: bool,
+    /// Each document that it writes is generated from its number and version alone, so that an
+    /// audit can generate it again.
+    pub is_auditable: bool,
+    /// Looks for what earlier stages have written.
+    pub audits: bool,
+    /// All documents in the database can be counted afterwards, to find any that nobody wrote.
+    pub counts_others: bool,
 }
 
 /// The rest of the plan to which stored settings belong.

@@ -5,8 +5,8 @@
 
 use super::budget::share;
 use super::{
-    Check, Demand, LaneContext, Next, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step,
-    Stock, Timing, Workload,
+    Check, Demand, LaneContext, Lanes, Next, Offer, Purpose, Restored, RunAsked, Runner, StageWork,
+    Step, Stock, Timing, Traits, Workload,
 };
 use crate::generate::{Stream, below, mix};
 use crate::mistake::Invalid;
@@ -125,14 +125,18 @@ impl StageWork for UrlsPlan {
         parts
     }
 
-    fn is_parted(&self) -> bool {
-        self.order == UrlOrder::Once
+    fn traits(&self) -> Traits {
+        Traits { grows: self.order != UrlOrder::Once, ..Traits::default() }
     }
 
-    fn grows(&self) -> bool {
-        !self.is_parted()
+    /// Whoever goes through the list once does so alone, in an open loop, too.
+    fn own_operations(&self, k: usize, cx: &LaneContext) -> Option<u64> {
+        let is_own = cx.sharing.is_none() || self.order == UrlOrder::Once;
+        if is_own { self.operations(k, cx.connections) } else { None }
     }
+}
 
+impl Lanes for UrlsPlan {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,

@@ -10,7 +10,7 @@ use super::stage::StagePlan;
 use crate::clock::SECOND_NS;
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
-use crate::workload::{Restored, StageWork as _};
+use crate::workload::Restored;
 
 /// More stages than the bursts of any plan.
 const MOST_STAGES: usize = 100_000;
@@ -144,7 +144,8 @@ impl Plan {
                 let key = mistake.flag().trim_start_matches('-').to_owned();
                 *mistake = mistake.clone().under(&format!("stages.{place}.{key}"));
             }
-            stored = stored.saturating_add(stage.work.fill().map_or(0, |fill| fill.documents));
+            stored =
+                stored.saturating_add(stage.work.traits().fill.map_or(0, |fill| fill.documents));
         }
     }
 
@@ -152,7 +153,9 @@ impl Plan {
         let card = self.target.card();
         let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));
         mistakes.extend(card.refusal("target", done));
-        if !self.target.is_ordered() && self.stages.iter().any(|stage| stage.work.needs_order()) {
+        if !self.target.is_ordered()
+            && self.stages.iter().any(|stage| stage.work.traits().needs_order)
+        {
             let problem = format!("{} cannot read ranges of keys", card.summary);
             mistakes.push(Invalid::new("target", problem, CURE));
         }

@@ -16,7 +16,7 @@ use crate::driver::{Card, Existing, TargetAsked};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
-use crate::workload::{AuditDemand, StageWork as _};
+use crate::workload::AuditDemand;
 
 /// Makes a plan from a specification.
 ///
@@ -51,7 +51,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
         mistakes.extend(card.refusal(spec.target_flag, done));
         let ordered = target.as_ref().is_none_or(|target| target.is_ordered());
-        if !ordered && stages.iter().any(|stage| stage.work.needs_order()) {
+        if !ordered && stages.iter().any(|stage| stage.work.traits().needs_order) {
             let problem = format!("{} cannot read ranges of keys", card.summary);
             let cure = "name another target for time series";
             mistakes.push(Invalid::new(spec.target_flag, problem, cure));
@@ -97,7 +97,7 @@ fn verify_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<
         return None;
     } else if !card.documents {
         format!("{} does not return documents", card.summary)
-    } else if !stages.iter().any(|stage| stage.work.verifies()) {
+    } else if !stages.iter().any(|stage| stage.work.traits().verifies) {
         "this workload reads no documents that it has written".to_owned()
     } else {
         return None;
@@ -107,8 +107,8 @@ fn verify_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<
 
 /// Refuses `--audit` where not every write could be looked for.
 fn audit_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<Invalid> {
-    let made = |stage: &&StagePlan| !stage.work.audits() && !stage.work.is_auditable();
-    let problem = match stages.iter().find(made) {
+    let lost = |stage: &&StagePlan| !stage.work.traits().is_auditable;
+    let problem = match stages.iter().find(lost) {
         _ if !spec.audit => return None,
         _ if !card.documents => format!("{} does not return documents", card.summary),
         Some(_) => "what this workload has written cannot be made again".to_owned(),

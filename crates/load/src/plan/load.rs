@@ -7,7 +7,7 @@ use super::threshold::Threshold;
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
-use crate::workload::{StageWork as _, Step, Timing};
+use crate::workload::{Step, Timing};
 
 /// Above this, the verdict would mistake the delay for the client's own lateness.
 pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
@@ -65,7 +65,7 @@ pub(super) fn most_connections(
     let LoadSpec::Open { most_connections: Some(most), .. } = *load else { return None };
     let asked = Flagged::new("--max-connections", most);
     mistakes.extend(asked.out_of_range(connections, MOST_CONNECTIONS));
-    let grows = |it: &StagePlan| matches!(it.pace, Pace::Open { .. }) && it.work.grows();
+    let grows = |it: &StagePlan| matches!(it.pace, Pace::Open { .. }) && it.work.traits().grows;
     (most > connections && stages.iter().any(grows)).then_some(most as usize)
 }
 

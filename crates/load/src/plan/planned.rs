@@ -13,7 +13,6 @@ use crate::driver::{HttpPlan, TargetPlan};
 use crate::engine::Pace;
 use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
-use crate::workload::StageWork as _;
 use serde::{Deserialize, Serialize};
 
 /// CouchDB itself accepts up to 65,536 connections.
@@ -105,7 +104,7 @@ impl Plan {
 
     /// How many connections a stage may open besides those that it has at first.
     pub fn spare(&self, stage: &StagePlan) -> usize {
-        let grows = matches!(stage.pace, Pace::Open { .. }) && stage.work.grows();
+        let grows = matches!(stage.pace, Pace::Open { .. }) && stage.work.traits().grows;
         let most = self.most_connections.filter(|_| grows).unwrap_or(0);
         most.saturating_sub(self.connections)
     }

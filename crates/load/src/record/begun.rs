@@ -1,7 +1,7 @@
 //! Why fewer operations of a stage were begun than planned.
 
 use super::{RunRecord, StageRecord, fleet};
-use crate::plan::{StagePlan, StageWork as _};
+use crate::plan::StagePlan;
 
 /// A stage that lasted less than this share of its planned time ended early.
 pub(super) const LASTED: f64 = 0.95;
@@ -37,7 +37,8 @@ fn reason(
     if stage.load.dropped >= missing {
         return "the others were dropped because too many were waiting or in flight".to_owned();
     }
-    plan.map_or("there was nothing left to do", |plan| plan.work.why_too_few()).to_owned()
+    let why = plan.and_then(|plan| plan.work.traits().why_too_few);
+    why.unwrap_or("there was nothing left to do").to_owned()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use super::{RunRecord, StageRecord};
 use crate::measure::OperationSummary;
 use crate::op::Failure;
-use crate::plan::StageWork as _;
 
 /// Documents without an answer within the timeout. Lost answers count only if some took that
 /// long.
@@ -19,7 +18,7 @@ impl RunRecord {
     /// What to change after a fill whose requests timed out, in one sentence; `None`: none did, or
     /// the stage is not a fill.
     pub fn fill_advice(&self, stage: &StageRecord) -> Option<String> {
-        let batch = self.plan_of(stage)?.work.fill()?.batch;
+        let batch = self.plan_of(stage)?.work.traits().fill?.batch;
         let late: u64 = stage.requests().map(|it| late(it, self.plan.timeout_ns)).sum();
         if late == 0 {
             return None;

@@ -4,7 +4,7 @@ use super::warning::DATA_WRONG;
 use super::{Code, Judgement, RunRecord, StageRecord, Unit, Verdict, Warning};
 use crate::measure::failure_words;
 use crate::op::Failure;
-use crate::plan::{Metric, Noise, Purpose, Quantity, StageWork as _};
+use crate::plan::{Metric, Noise, Purpose, Quantity};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -194,7 +194,7 @@ fn left(record: &RunRecord) -> Option<Found<'_>> {
 
 /// The number of records that a load phase left out, and the planned number; `None`: none.
 fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
-    let load = |stage| Some((stage, record.plan_of(stage)?.work.must_store()?));
+    let load = |stage| Some((stage, record.plan_of(stage)?.work.traits().must_store?));
     let (stage, records) = record.stages.iter().find_map(load)?;
     let loaded: u64 = stage.operations.iter().map(|operation| operation.ok).sum();
     (loaded < records).then(|| (stage, records - loaded, records))
@@ -383,7 +383,7 @@ impl RunRecord {
     /// Failures of the classes that `asked` selects, without conflicts that the plan provokes.
     fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> u64 {
         let plan = self.plan_of(stage);
-        let provokes = plan.is_some_and(|plan| plan.work.provokes_conflicts());
+        let provokes = plan.is_some_and(|plan| plan.work.traits().shares_documents);
         let failures = stage.requests().flat_map(|operation| &operation.failures);
         let counts = |(class, _): &(&Failure, &u64)| {
             asked(**class) && (!provokes || **class != Failure::Conflict)

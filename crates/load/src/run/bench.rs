@@ -5,7 +5,6 @@ use crate::driver::Driver;
 use crate::engine::{Lane, Stop};
 use crate::journal::Journal;
 use crate::plan::{Plan, ProbePlan, Purpose, StagePlan};
-use crate::workload::StageWork as _;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -83,7 +82,7 @@ impl Bench<'_> {
     /// at once, and at least a thousandth of all. svetlyak40wt's couchdb-performance-tests of 2008
     /// did the same.
     pub(super) fn window(&self, stage: &StagePlan) -> Option<u64> {
-        let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
+        let fill = stage.work.traits().fill.filter(|_| self.plan.fill.growth)?;
         let at_once = self.plan.connections as u64 * u64::from(fill.batch);
         Some(at_once.max(fill.documents / 1_000))
     }
@@ -98,7 +97,7 @@ impl Bench<'_> {
 
     /// Where the writes of a stage are noted.
     pub(super) fn noted(&self, stage: &StagePlan) -> Option<(Arc<Journal>, usize)> {
-        let journal = self.journal.clone().filter(|_| !stage.work.audits())?;
+        let journal = self.journal.clone().filter(|_| !stage.work.traits().audits)?;
         let number = self.plan.stages.iter().position(|it| std::ptr::eq(it, stage))?;
         Some((journal, number))
     }

@@ -14,7 +14,6 @@ use crate::plan::{Plan, StagePlan};
 use crate::record::{
     ClientRecord, Estimates, LoadRecord, PoolRecord, StageRecord, StartRecord, Verdict,
 };
-use crate::workload::StageWork as _;
 
 /// The maximum number of client pauses listed.
 const MOST_LISTED: usize = crate::measure::Span::MOST_LISTED;
@@ -211,7 +210,7 @@ impl Collected {
             visibility: frame.visibility,
             agents: Vec::new(),
             nodes: self.nodes(frame.nodes, (start, measured_s)),
-            start: stage.work.gathering().map(|_| start_record(&self.lanes)),
+            start: stage.work.traits().gathering.map(|_| start_record(&self.lanes)),
         };
         let outage = self.outage();
         let facts = self.facts(&record, (&outage, start), !frame.card.server);

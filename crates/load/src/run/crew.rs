@@ -16,7 +16,6 @@ use crate::plan::{Plan, StagePlan};
 use crate::record::{
     AgentClient, AgentRecord, AgentStage, Calibration, Lost, RunRecord, StageRecord,
 };
-use crate::workload::StageWork as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -227,7 +226,7 @@ impl<'a> Crew<'a> {
     fn prepare(&mut self, bench: &Bench<'_>, number: usize) -> Result<(), RunError> {
         let stage = &bench.plan.stages[number];
         self.fleet.prepare(number);
-        let gathering = stage.work.gathering().map_or(0, |it| it.patience_ns);
+        let gathering = stage.work.traits().gathering.map_or(0, |it| it.patience_ns);
         let patience_ns = gathering + bench.plan.timeout_ns + PATIENCE_NS;
         let until = Clock::system().now() + patience_ns;
         let mut ready = vec![false; self.fleet.members().len()];

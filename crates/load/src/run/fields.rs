@@ -3,7 +3,6 @@
 use crate::op::each_member;
 use crate::plan::{Plan, SchemaPlan};
 use crate::schema::SchemaError;
-use crate::workload::StageWork as _;
 
 /// The fields that the stages name, and the members of all schemas if a stage writes those.
 pub(super) fn fields(plan: &Plan) -> Result<Vec<String>, SchemaError> {

@@ -6,7 +6,7 @@ use crate::engine::Pace;
 use crate::plan::StagePlan;
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{LaneContext, Runner, StageWork as _, Stock, UrlEntry, Workload, owed};
+use crate::workload::{LaneContext, Runner, Stock, UrlEntry, Workload, owed};
 use std::sync::Arc;
 
 /// The connections of a run, with the documents that each has in the database, from stage to stage.
@@ -49,8 +49,9 @@ impl Connections {
             verify: plan.verify,
             reads_several: plan.target.reads_several(),
         };
-        if let Some(journal) = bench.journal.as_ref().filter(|_| stage.work.audits()) {
-            self.stock.owe(owed(journal, &stage.work)?);
+        let traits = stage.work.traits();
+        if let Some(journal) = bench.journal.as_ref().filter(|_| traits.audits) {
+            self.stock.owe(owed(journal, traits.shares_documents)?);
         }
         stage.work.carry_out(&cx, &mut self.stock, runner)
     }

@@ -5,7 +5,6 @@ use crate::engine::Pace;
 use crate::measure::Totals;
 use crate::plan::StagePlan;
 use crate::record::Running;
-use crate::workload::StageWork as _;
 use std::iter::Peekable;
 
 /// Reads a running stage. Created only if there is a live view.

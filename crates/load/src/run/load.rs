@@ -8,7 +8,7 @@ use crate::driver::{Target, WithTarget};
 use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, run_shard};
 use crate::measure::{HiccupMeter, Hiccups, Interval, Pulse};
 use crate::plan::{MeasurementPlan, StagePlan};
-use crate::workload::{StageWork as _, Workload};
+use crate::workload::Workload;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -115,7 +115,7 @@ impl<W: Workload + Send + 'static> Load<W> {
 
 /// How long the start waits for connections; by default, as long as connecting may take.
 fn gather_ns(stage: &StagePlan) -> Nanos {
-    stage.work.gathering().map_or(86_400 * SECOND_NS, |it| it.patience_ns)
+    stage.work.traits().gathering.map_or(86_400 * SECOND_NS, |it| it.patience_ns)
 }
 
 /// The number of operations for these connections, if they are counted.

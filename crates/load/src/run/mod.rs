@@ -35,7 +35,6 @@ use crate::record::{
     Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord, StageRecord,
 };
 use crate::schema::{Documents, SchemaError};
-use crate::workload::StageWork as _;
 use bench::{Bench, Part};
 use crew::Crew;
 use lanes::{Alone, Connections};
@@ -194,7 +193,7 @@ pub fn run_with(
 /// the number of documents cannot have changed since.
 fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
     let stage = record.stages.last()?;
-    let counts = record.plan_of(stage)?.work.counts_others();
+    let counts = record.plan_of(stage)?.work.traits().counts_others;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify)?;
     let judged = |(class, _): &(&Failure, &u64)| class.is_wrong_data();
     let unanswered = |stage: &StageRecord| {
@@ -336,7 +335,7 @@ fn each_stage(
         // What was written until then can still be looked for.
         if bench.stop.reason().is_some_and(StopReason::gave_up) {
             bench.gave_up.set(bench.gave_up.get().or_else(|| Some(Clock::system().now())));
-            if !stage.work.audits() {
+            if !stage.work.traits().audits {
                 continue;
             }
             given_up = bench.stop.resume();
@@ -345,7 +344,7 @@ fn each_stage(
             }
         }
         let now = Clock::system().now();
-        if let Some(gathering) = stage.work.gathering() {
+        if let Some(gathering) = stage.work.traits().gathering {
             let moment = first.get_or_insert(now).saturating_add(gathering.not_before_ns);
             pause(bench.stop, moment);
         }

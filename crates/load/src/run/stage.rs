@@ -13,7 +13,7 @@ use crate::engine::{Start, StopReason};
 use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
 use crate::plan::{MeasurementPlan, StagePlan};
 use crate::record::StageRecord;
-use crate::workload::{StageWork as _, Workload};
+use crate::workload::Workload;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;

@@ -6,7 +6,6 @@ use super::nodes;
 use super::number::{decimal, grouped};
 use crate::measure::{SeriesRow, Span};
 use crate::op::Failure;
-use crate::plan::StageWork as _;
 use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers, silence_ns};
 use std::collections::BTreeMap;
 
@@ -197,7 +196,7 @@ fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
 /// Seconds in which operations failed, unless most are such seconds, or an outage covers them.
 fn failing(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let plan = record.plan_of(stage);
-    let provoked = plan.is_some_and(|plan| plan.work.provokes_conflicts());
+    let provoked = plan.is_some_and(|plan| plan.work.traits().shares_documents);
     let failed = |row: &SeriesRow| -> BTreeMap<Failure, u64> {
         let mut classes = BTreeMap::new();
         for (_, part) in row.kinds.iter().filter(|(kind, _)| kind.is_request()) {

@@ -3,7 +3,6 @@
 use super::chart::label;
 use super::number::{decimal, grouped};
 use super::words::loop_words;
-use crate::plan::StageWork as _;
 use crate::record::{RunRecord, StageRecord};
 
 /// The most traits in the name of a run.

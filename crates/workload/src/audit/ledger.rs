@@ -3,7 +3,6 @@
 use super::owed::{Doubts, Last, Owed};
 use crate::journal::{Entry, Journal};
 use crate::op::Key;
-use crate::{StageWork, WorkloadPlan};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -18,15 +17,12 @@ pub struct Ledger {
     doubts: BTreeMap<Key, Doubts>,
 }
 
-/// What should be found by this audit, according to a journal.
+/// What an audit should find, according to a journal; `shared` if several connections have written
+/// the same documents.
 ///
 /// # Errors
 /// If the journal cannot be read.
-pub fn owed(journal: &Journal, audit: &WorkloadPlan) -> io::Result<Ledger> {
-    let shared = match audit {
-        WorkloadPlan::AuditPlan(plan) => plan.of.as_ref().is_some_and(StageWork::shares_documents),
-        _ => false,
-    };
+pub fn owed(journal: &Journal, shared: bool) -> io::Result<Ledger> {
     let mut ledger = Ledger::default();
     journal.read(|entry| ledger.add(&entry, shared))?;
     Ok(ledger)

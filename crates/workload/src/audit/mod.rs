@@ -7,8 +7,8 @@ mod owed;
 pub use ledger::{Ledger, owed};
 
 use super::{
-    Demand, FromSchemas, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step,
-    Stock, Timing, WorkloadPlan,
+    Demand, FromSchemas, LaneContext, Lanes, Offer, Purpose, Restored, RunAsked, Runner, StageWork,
+    Step, Stock, Timing, Traits, WorkloadPlan,
 };
 use crate::mistake::Invalid;
 use crate::op::OpKind;
@@ -34,22 +34,12 @@ impl StageWork for AuditPlan {
         matches!(kind, OpKind::Read | OpKind::Verify)
     }
 
-    fn is_auditable(&self) -> bool {
-        true
-    }
-
-    fn audits(&self) -> bool {
-        true
-    }
-
-    fn counts_others(&self) -> bool {
-        self.alone
-    }
-
     fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
         match &self.of {
-            Some(of) if of.is_auditable() && !of.audits() => of.check_again(restored, mistakes),
             None => {}
+            Some(of) if of.traits().is_auditable && !of.traits().audits => {
+                of.check_again(restored, mistakes);
+            }
             Some(_) => {
                 let problem = "what this workload has written cannot be made again";
                 mistakes.push(Invalid::new("of", problem, "name one that can be audited"));
@@ -65,6 +55,18 @@ impl StageWork for AuditPlan {
         vec!["every acknowledged write".to_owned()]
     }
 
+    fn traits(&self) -> Traits {
+        Traits {
+            shares_documents: self.of.as_ref().is_some_and(|of| of.traits().shares_documents),
+            is_auditable: true,
+            audits: true,
+            counts_others: self.alone,
+            ..Traits::default()
+        }
+    }
+}
+
+impl Lanes for AuditPlan {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,
@@ -95,7 +97,8 @@ pub struct AuditDemand {
 impl AuditDemand {
     /// An audit of what these stages write; `alone` if the database contains nothing else.
     pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>, alone: bool) -> Self {
-        let own = stages.into_iter().filter(|it| it.is_auditable() && !it.fields().is_empty());
+        let own =
+            stages.into_iter().filter(|it| it.traits().is_auditable && !it.fields().is_empty());
         Self { of: own.last().cloned(), alone }
     }
 

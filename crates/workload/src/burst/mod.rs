@@ -6,8 +6,8 @@ mod worker;
 pub use worker::Burst;
 
 use super::{
-    Demand, Gathering, LaneContext, Offer, Original, Purpose, Restored, RunAsked, Runner,
-    StageWork, Step, Stock, Timing,
+    Demand, Gathering, LaneContext, Lanes, Offer, Original, Purpose, Restored, RunAsked, Runner,
+    StageWork, Step, Stock, Timing, Traits,
 };
 use crate::mistake::{Flagged, Invalid};
 use crate::op::OpKind;
@@ -208,23 +208,22 @@ impl StageWork for BurstPlan {
         vec![format!("{:?}, {} bytes, {:?}", self.role, self.size.bytes, self.filling)]
     }
 
-    fn gathering(&self) -> Option<Gathering> {
-        let (patience_ns, not_before_ns) = (self.gather_ns, self.not_before_ns);
-        Some(Gathering { patience_ns, not_before_ns })
-    }
-
-    fn verifies(&self) -> bool {
-        self.role == Role::Read
-    }
-
-    fn is_auditable(&self) -> bool {
-        true
-    }
-
     fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
         Box::new(self.bodies(cx).original())
     }
 
+    fn traits(&self) -> Traits {
+        let (patience_ns, not_before_ns) = (self.gather_ns, self.not_before_ns);
+        Traits {
+            gathering: Some(Gathering { patience_ns, not_before_ns }),
+            verifies: self.role == Role::Read,
+            is_auditable: true,
+            ..Traits::default()
+        }
+    }
+}
+
+impl Lanes for BurstPlan {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,

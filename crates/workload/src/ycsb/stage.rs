@@ -9,7 +9,7 @@ use crate::budget::share;
 use crate::either::Either;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::{Fill, LaneContext, Original, Restored, Runner, StageWork, Stock};
+use crate::{Fill, LaneContext, Lanes, Original, Restored, Runner, StageWork, Stock, Traits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -104,10 +104,6 @@ impl StageWork for YcsbStage {
         (0..fields.count).map(|i| format!("{}{i}", fields.prefix)).collect()
     }
 
-    fn needs_order(&self) -> bool {
-        matches!(self.class, Class::Series(_))
-    }
-
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
         if self.phase == YcsbPhase::Load && !self.class.is_core() {
             return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
@@ -142,43 +138,29 @@ impl StageWork for YcsbStage {
         parts
     }
 
-    fn fill(&self) -> Option<Fill> {
-        self.records().map(|documents| Fill { documents, batch: self.batch })
-    }
-
-    fn forget_batch(&mut self) {
-        if self.phase == YcsbPhase::Load {
-            self.batch = 1;
-        }
-    }
-
-    fn must_store(&self) -> Option<u64> {
-        self.records()
-    }
-
-    fn provokes_conflicts(&self) -> bool {
-        self.phase == YcsbPhase::Run
-    }
-
-    fn is_auditable(&self) -> bool {
-        self.class.is_core()
-    }
-
-    fn shares_documents(&self) -> bool {
-        self.phase == YcsbPhase::Run
-    }
-
     fn original(&self, _: &LaneContext) -> Box<dyn Original> {
         Box::new(RecordOriginal::new(&self.config))
     }
 
-    fn why_too_few(&self) -> &'static str {
-        match self.phase {
-            YcsbPhase::Load => "a failed insert ends its connection",
-            YcsbPhase::Run => "there was nothing left to do",
+    fn traits(&self) -> Traits {
+        let traits = Traits {
+            is_auditable: self.class.is_core(),
+            needs_order: matches!(self.class, Class::Series(_)),
+            ..Traits::default()
+        };
+        let Some(documents) = self.records() else {
+            return Traits { shares_documents: true, ..traits };
+        };
+        Traits {
+            fill: Some(Fill { documents, batch: self.batch }),
+            must_store: Some(documents),
+            why_too_few: Some("a failed insert ends its connection"),
+            ..traits
         }
     }
+}
 
+impl Lanes for YcsbStage {
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,

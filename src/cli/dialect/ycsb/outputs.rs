@@ -7,7 +7,7 @@ use crate::cli::print::print;
 use crate::clock::{Nanos, wall_ns};
 use crate::driver::{Echo, Shown};
 use crate::measure::RawRow;
-use crate::plan::{Invalid, MeasurementPlan, Plan, StagePlan, StageWork as _};
+use crate::plan::{Invalid, MeasurementPlan, Plan, StagePlan};
 use crate::record::{RunRecord, Running};
 use crate::report::Format;
 use crate::report::ycsb::{Status, hdr_logs, raw_rows};

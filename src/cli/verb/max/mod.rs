@@ -23,7 +23,7 @@ use crate::engine::StopReason;
 use crate::files;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
-use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, StageWork as _, Threshold};
+use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, Threshold};
 use crate::report::{StudyFormat, sane, shown, step_words};
 use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
 use clap::parser::ValueSource;

@@ -2,7 +2,6 @@
 
 use super::view::{Part, View};
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
-use crate::plan::StageWork as _;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let unit = view.unit();

@@ -1,7 +1,7 @@
 //! The settings of runs: server, database, client, stages.
 
 use super::escape::Html;
-use crate::plan::{StagePlan, StageWork as _, stage_title};
+use crate::plan::{StagePlan, stage_title};
 use crate::record::RunRecord;
 use crate::report::agents::crew;
 use crate::report::chart::label;
