@@ -53,7 +53,7 @@ mod library;
 pub use library::{LoadTest, Refused, RenderError, Stopper, formats, read_record, render};
 pub use measure::{FailedTimes, Histogram, Latency, OperationSummary, Outage, Series, SeriesRow};
 pub use op::{Failure, OpKind};
-pub use plan::{Plan, StagePlan, Threshold};
+pub use plan::{Plan, PlanRecord, StagePlan, Threshold};
 pub use record::{
     ClientRecord, Environment, Judgement, LoadRecord, ResultKind, RunRecord, RunResult,
     ServerRecord, StageRecord, Verdict, Warning,

@@ -5,7 +5,7 @@ use springload::driver::TargetPlan;
 use springload::driver::basic::BasicPlan;
 use springload::measure::{FailedTimes, Histogram, Kept, Latency, RawRow};
 use springload::op::{Failure, OpKind};
-use springload::plan::{MeasurementPlan, Plan};
+use springload::plan::{MeasurementPlan, PlanRecord};
 use springload::properties::Properties;
 use springload::record::{RunRecord, Running};
 use springload::report::ycsb::{Status, hdr_logs, raw_rows};
@@ -317,9 +317,11 @@ fn requests_are_told_one_by_one_where_they_are_asked_for() {
     let mut plan = record("measurementtype=raw").plan;
     plan.target = TargetPlan::Basic(BasicPlan::default());
     plan.stages.retain(|stage| stage.name != "warm_up");
-    let run = |plan: &Plan| {
+    let run = |plan: &PlanRecord| {
         let mut rows = Rows::default();
-        let record = run(plan, None, &Arc::default(), &mut rows).expect("it runs");
+        let record =
+            run(&plan.clone().checked_again().expect("a plan"), None, &Arc::default(), &mut rows)
+                .expect("it runs");
         (record, rows)
     };
     let (record, Rows(rows, epoch_ns)) = run(&plan);

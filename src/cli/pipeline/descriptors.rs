@@ -34,10 +34,9 @@ pub(in crate::cli) fn raise() {
 /// by default is lowered to what the limit allows.
 pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
-    if let Some(most) = plan.most_connections.filter(|most| *most as u64 <= MOST_CONNECTIONS) {
+    if plan.most_connections.is_some_and(|most| most as u64 <= MOST_CONNECTIONS) {
         let left = limit.saturating_sub(of_others(plan)) / plan.target.descriptors().max(1);
-        let left = usize::try_from(left).unwrap_or(usize::MAX).min(most);
-        plan.most_connections = Some(left).filter(|left| *left > plan.connections);
+        plan.open_at_most(usize::try_from(left).unwrap_or(usize::MAX));
     }
     let all = plan.most_connections.unwrap_or(plan.connections);
     let needed = all as u64 * plan.target.descriptors() + of_others(plan);

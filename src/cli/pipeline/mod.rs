@@ -95,8 +95,10 @@ impl Job<'_> {
         let shared = |plan: Plan| {
             let asked = output.noise.as_deref().and_then(|it| it.parse().ok());
             let noise = asked.unwrap_or_else(|| noise_of(&plan.command));
-            let plan = Plan { label: output.label.clone().or(plan.label), noise, ..plan };
-            output.agents.share(plan).map_err(|mistake| vec![mistake])
+            output
+                .agents
+                .share(plan.labelled(output.label.clone(), noise))
+                .map_err(|mistake| vec![mistake])
         };
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),

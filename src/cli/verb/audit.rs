@@ -12,7 +12,6 @@ use crate::cli::pipeline::folder::JOURNAL;
 use crate::cli::pipeline::{Job, audit_with};
 use crate::journal::Journal;
 use crate::plan::{self, Existing, Flagged, Invalid, Plan, PlanSpec, check};
-use crate::record::RunRecord;
 use crate::workload::AuditDemand;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,14 +152,8 @@ impl Audit {
             ..PlanSpec::new(&named.on(call.line), connections, Arc::new(audit))
         };
         let plan = check(&spec)?;
-        Ok((same_documents(plan, record), Arc::new(journal)))
+        Ok((plan.auditing(record.plan), Arc::new(journal)))
     }
-}
-
-/// The plan with the documents of an earlier run.
-fn same_documents(plan: Plan, record: RunRecord) -> Plan {
-    let Plan { seed, ids, schemas, .. } = record.plan;
-    Plan { audit: true, seed, ids, schemas, ..plan }
 }
 
 /// Whether an address names a database.

@@ -29,10 +29,7 @@ pub(in crate::cli) fn gated(
     let found = read(name, &plan, &wanted).map_err(|mistake| vec![mistake])?;
     let told = found.told(name);
     let baseline = Baseline { max_regression_percent: gate.max_regression, ..found.baseline };
-    let plan = Plan { baseline: Some(baseline), ..plan };
-    if let Some(mistake) = plan.baseline_mistake() {
-        return Err(vec![mistake]);
-    }
+    let plan = plan.judged_by(baseline).map_err(|mistake| vec![mistake])?;
     if !quiet {
         for line in told {
             eprintln!("{}", shown(&line, look::ascii()));

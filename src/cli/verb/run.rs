@@ -266,7 +266,7 @@ pub(in crate::cli) fn plan_of(words: Vec<OsString>) -> Result<Plan, String> {
         Asked::try_parse_from(&line[1..]).map_err(|error| error.to_string())?;
     let (spec, mut mistakes) = spec_of(settings, &command_line(&line), &fail_if);
     let plan = check(&spec).map_err(|wrong| mistakes.extend(wrong));
-    mistakes.extend(plan.as_ref().ok().and_then(Plan::baseline_mistake));
+    mistakes.extend(plan.as_ref().ok().and_then(|plan| plan.baseline_mistake()));
     match plan {
         Ok(plan) if mistakes.is_empty() => Ok(plan),
         _ => Err(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),

@@ -3,7 +3,7 @@
 use crate::cli::flags::credentials::{CredentialArgs, Requesters};
 use crate::driver::with_bodies;
 use crate::files;
-use crate::plan::{Invalid, Plan};
+use crate::plan::{Invalid, Plan, PlanRecord};
 use serde_json::{Value, json};
 
 /// No more unknown members than this are listed.
@@ -43,7 +43,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
         return Err(vec![within(Invalid::new("target", "it has a password", cure))]);
     }
     credentials.log_in(target).map_err(|mistake| vec![mistake])?;
-    let mut plan: Plan = serde_json::from_value(complete)
+    let mut plan: PlanRecord = serde_json::from_value(complete)
         .map_err(|error| whole(format!("not a plan: {error}"), CURE))?;
     let unknown = unknown(&stored, &plan);
     if !unknown.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
 
 /// The members of `stored` that `plan`, which was read from it, does not depend on: another
 /// version may mean something by them.
-fn unknown(stored: &Value, plan: &Plan) -> Vec<String> {
+fn unknown(stored: &Value, plan: &PlanRecord) -> Vec<String> {
     let known = with_bodies(|| serde_json::to_value(plan)).unwrap_or_default();
     let mut missing = Vec::new();
     absent(stored, &known, &mut Vec::new(), &mut missing);
@@ -77,7 +77,7 @@ fn unknown(stored: &Value, plan: &Plan) -> Vec<String> {
         if let Some(place) = probe.pointer_mut(&pointer(path)) {
             *place = json!([{ "\0": [] }]);
         }
-        serde_json::from_value::<Plan>(probe).is_ok()
+        serde_json::from_value::<PlanRecord>(probe).is_ok()
     };
     // The first driver's name is left out of what is stored.
     missing.retain(|path| *path != ["target", "driver"]);

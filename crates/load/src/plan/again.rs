@@ -2,9 +2,8 @@
 //! [`check`](super::check()) refuses in a specification, this refuses in the plan itself.
 
 use super::baseline::Baseline;
-use super::fleet::FleetPlan;
 use super::load::{MOST_SLACK_NS, check_max_answer};
-use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan};
+use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::schemas::{SchemaPlan, SchemaSource};
 use super::stage::StagePlan;
 use crate::clock::SECOND_NS;
@@ -20,12 +19,12 @@ const YEAR_NS: u64 = 366 * 86_400 * SECOND_NS;
 const MOST_RATE: f64 = 1e8;
 const CURE: &str = "make the plan again, from its command line";
 
-impl Plan {
-    /// This plan, if it can be run. Mistakes name its members, as in JSON.
+impl PlanRecord {
+    /// The plan, if it can be run. Mistakes name its members, as in JSON.
     ///
     /// # Errors
     /// Every mistake that was found.
-    pub fn checked_again(mut self) -> Result<Self, Vec<Invalid>> {
+    pub fn checked_again(mut self) -> Result<Plan, Vec<Invalid>> {
         let mut mistakes = Vec::new();
         self.check_numbers(&mut mistakes);
         for (place, schema) in self.schemas.iter().enumerate() {
@@ -62,17 +61,12 @@ impl Plan {
         if let Some(list) = &self.http {
             self.target = super::http::restored_target(&self.target, list);
         }
-        match self.fleet {
-            Some(fleet) => self.shared_again(fleet).map_err(|mistake| vec![mistake]),
-            None => Ok(self),
-        }
-    }
-
-    /// The threads of a stored plan are already those of one agent.
-    fn shared_again(self, fleet: FleetPlan) -> Result<Self, Invalid> {
+        let Some(fleet) = self.fleet else { return Ok(Plan::proved(self)) };
+        // Its threads are already those of one agent.
         let threads = self.threads;
-        let shared = self.shared(fleet, false)?;
-        Ok(Self { threads: threads.min(shared.threads), ..shared })
+        let shared = Plan::proved(self).shared(fleet, false).map_err(|mistake| vec![mistake])?;
+        let shared = shared.into_record();
+        Ok(Plan::proved(Self { threads: threads.min(shared.threads), ..shared }))
     }
 
     /// What is larger than in any real plan, so that going through it would take for ever, as in a

@@ -3,7 +3,8 @@
 use crate::driver::with_bodies;
 use crate::mistake::Flagged;
 use crate::plan::{
-    HttpFlags, HttpLoad, HttpPlan, HttpSpec, Plan, PlanSpec, UrlSource, check, check_http,
+    HttpFlags, HttpLoad, HttpPlan, HttpSpec, Plan, PlanRecord, PlanSpec, UrlSource, check,
+    check_http,
 };
 use crate::workload::burst::{BodySize, BurstDemand, Filling, Role};
 use crate::workload::{self, DocumentsAsked, RunAsked, UrlOrder};
@@ -82,7 +83,7 @@ fn all() -> Vec<Value> {
 }
 
 fn again(stored: &Value) -> Result<Plan, String> {
-    let plan: Plan = serde_json::from_value(stored.clone()).map_err(|it| it.to_string())?;
+    let plan: PlanRecord = serde_json::from_value(stored.clone()).map_err(|it| it.to_string())?;
     let told = |mistakes: Vec<crate::mistake::Invalid>| {
         mistakes.iter().map(|it| it.to_string() + "\n").collect::<String>()
     };

@@ -1,18 +1,11 @@
 //! Earlier runs of the same kind that a run is judged by. Their figures are part of the plan, so
 //! that the record can be judged on its own.
 
-use super::planned::Plan;
 use super::quantity::{Metric, Quantity, Span, Statistic};
-use super::threshold::Limit;
-use crate::mistake::Invalid;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// The largest `--max-regression`, in percent.
 const MOST_PERCENT: f64 = 1_000.0;
-/// More differences than this are counted, not listed.
-const MOST_LISTED: usize = 5;
 
 /// Earlier runs that a run is judged by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -113,90 +106,6 @@ pub fn max_regression(text: &str) -> Result<f64, String> {
     percent.ok_or_else(|| format!("{text:?} is no share; give percent such as 5%"))
 }
 
-/// Leaves out the seeds of parts, such as that of the arrivals of a stage.
-fn without_seeds(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.remove("seed");
-            members.values_mut().for_each(without_seeds);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_seeds),
-        _ => {}
-    }
-}
-
-impl Plan {
-    /// The plan, without the parts that do not affect what is measured.
-    pub fn essence(&self) -> BTreeMap<String, Value> {
-        let plan = serde_json::to_value(self).unwrap_or_default();
-        let mut members: BTreeMap<String, Value> = serde_json::from_value(plan).unwrap_or_default();
-        for name in ["command", "label", "seed", "thresholds", "noise", "baseline"] {
-            members.remove(name);
-        }
-        members.values_mut().for_each(without_seeds);
-        members
-    }
-
-    /// How the essence of the two differs, as `PATH BEFORE → AFTER`.
-    pub fn differs_from(&self, before: &Self) -> Vec<String> {
-        let leaves = |plan: &Self| {
-            let mut leaves = BTreeMap::new();
-            for (name, value) in plan.essence() {
-                leaves_of(name, &value, &mut leaves);
-            }
-            leaves
-        };
-        let (old, new) = (leaves(before), leaves(self));
-        let paths = old.keys().chain(new.keys().filter(|path| !old.contains_key(*path)));
-        let shown = |value: Option<&String>| value.map_or("nothing", |it| it.as_str()).to_owned();
-        let one = |path: &String| {
-            let (before, after) = (old.get(path), new.get(path));
-            let words = || format!("{path} {} → {}", shown(before), shown(after));
-            (before != after).then(words)
-        };
-        let mut all: Vec<String> = paths.filter_map(one).collect();
-        let more = all.len().saturating_sub(MOST_LISTED);
-        all.truncate(MOST_LISTED);
-        all.extend((more > 0).then(|| format!("{more} more")));
-        all
-    }
-
-    /// The mistake in a threshold that refers to a baseline if there is none, or none with such a
-    /// figure.
-    pub fn baseline_mistake(&self) -> Option<Invalid> {
-        let asks = |limit: &Limit| matches!(limit, Limit::Baseline(_));
-        let threshold = self.thresholds.iter().find(|threshold| {
-            let level = self.baseline.as_ref().and_then(|it| it.level(threshold.quantity()));
-            asks(&threshold.limit) && level.is_none()
-        })?;
-        Some(if self.baseline.is_none() {
-            let cure = "give --baseline with a run, or a folder of runs";
-            Invalid::new("--fail-if", format!("{threshold} has no baseline"), cure)
-        } else {
-            let metric = threshold.quantity();
-            let problem = format!("the baseline has no {metric}: too little was measured");
-            Invalid::new("--baseline", problem, "name longer runs, or judge something else")
-        })
-    }
-}
-
-fn leaves_of(path: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                leaves_of(format!("{path}.{name}"), value, leaves);
-            }
-        }
-        Value::Array(items) => {
-            for (place, value) in items.iter().enumerate() {
-                leaves_of(format!("{path}.{place}"), value, leaves);
-            }
-        }
-        Value::String(text) => _ = leaves.insert(path, text.clone()),
-        other => _ = leaves.insert(path, other.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,18 +123,6 @@ mod tests {
         assert_eq!(of(&[Some(4.0), Some(1.0), Some(2.0), Some(900.0)]), Some(3.0));
         let other = Baseline::default();
         assert_eq!(other.level("read.p50".parse().unwrap()), None);
-    }
-
-    #[test]
-    fn seeds_change_nothing_of_what_is_measured() {
-        let mut value = serde_json::json!({
-            "seed": 1, "stages": [{ "pace": { "schedule": { "seed": 2, "rate": 5 } } }],
-        });
-        without_seeds(&mut value);
-        assert_eq!(
-            value,
-            serde_json::json!({ "stages": [{ "pace": { "schedule": { "rate": 5 } } }] })
-        );
     }
 
     #[test]

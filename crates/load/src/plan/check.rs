@@ -6,7 +6,7 @@ use super::load::{
     pace, staged, thresholds,
 };
 use super::noise::Noise;
-use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan};
+use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
@@ -64,7 +64,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     // The stand-in runs on this machine, too, and needs its own cores.
     let default_threads = if target.is_stand_in() { cores / 2 } else { cores };
     let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
-    Ok(Plan {
+    Ok(Plan::proved(PlanRecord {
         command: spec.command.clone(),
         label: None,
         target,
@@ -88,7 +88,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),
         fleet: None,
-    })
+    }))
 }
 
 /// Refuses `--verify` where nothing would be compared.

@@ -112,7 +112,7 @@ fn every_legal_shape_is_a_plan() {
         let mut asked = asked();
         change(&mut asked);
         let plan = check(&asked.spec()).expect("legal");
-        plan.stages.into_iter().map(|stage| stage.name).collect::<Vec<_>>()
+        plan.into_record().stages.into_iter().map(|stage| stage.name).collect::<Vec<_>>()
     };
     assert_eq!(stages(|_| ()), ["bulk_insert", "crud"]);
     assert_eq!(stages(|s| s.operations = Some(0)), ["bulk_insert"]);
@@ -130,7 +130,7 @@ fn targets_are_taken_apart_and_passwords_kept_out() {
         asked.spec.target = Some(target.to_owned());
         check(&asked.spec())
     };
-    let target = plan("http://ann:p%40ss@[::1]:5984/a%2Fb").unwrap().target;
+    let target = plan("http://ann:p%40ss@[::1]:5984/a%2Fb").unwrap().into_record().target;
     let TargetPlan::CouchDb(target) = target else { panic!("{target:?}") };
     assert_eq!(target.server.as_deref(), Some("http://[::1]:5984"));
     assert_eq!((target.user.as_deref(), target.password.as_deref()), (Some("ann"), Some("p@ss")));

@@ -5,7 +5,7 @@ use super::load::{
     pace, staged, thresholds,
 };
 use super::noise::Noise;
-use super::planned::{FillPlan, MOST_CONNECTIONS, Plan};
+use super::planned::{FillPlan, MOST_CONNECTIONS, Plan, PlanRecord};
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::urls::{METHODS, UrlReader, UrlSource};
@@ -153,7 +153,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     let target = target(&http, &spec.tls);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
-    Ok(Plan {
+    Ok(Plan::proved(PlanRecord {
         command: spec.command.clone(),
         label: None,
         target,
@@ -177,7 +177,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         http: Some(http),
         ycsb: None,
         fleet: None,
-    })
+    }))
 }
 
 /// Refuses a list without requests, a login that cannot be made, and malformed headers.

@@ -1,10 +1,10 @@
 //! What a run is to do. A dialect makes a [`PlanSpec`]; only `check` makes a [`Plan`] from it,
-//! and a `Plan` can be run as it is.
+//! and a `Plan` can be run as it is. What is stored of it is a [`PlanRecord`], which becomes a
+//! `Plan` by [`PlanRecord::checked_again`].
 
 mod again;
 mod baseline;
 mod check;
-mod fleet;
 mod http;
 mod load;
 mod noise;
@@ -28,10 +28,9 @@ pub use crate::net::{MAX_ANSWER, TlsOptions};
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 pub use baseline::{Baseline, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
-pub use fleet::FleetPlan;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as};
 pub use noise::Noise;
-pub use planned::{FillPlan, Plan};
+pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
 pub use quantity::{Metric, Quantity, Span, Statistic};
 pub use schemas::{SchemaPlan, SchemaSource};

@@ -1,32 +1,46 @@
-//! A run that has been checked.
+//! A run that has been checked, and its record.
 
 use super::baseline::Baseline;
-use super::fleet::FleetPlan;
 use super::noise::Noise;
 use super::probe::ProbePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
-use super::threshold::Threshold;
+use super::threshold::{Limit, Threshold};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{HttpPlan, TargetPlan};
 use crate::engine::Pace;
+use crate::mistake::Invalid;
 use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// CouchDB itself accepts up to 65,536 connections.
 pub(super) const MOST_CONNECTIONS: u64 = 65_536;
 /// More threads than processors of any machine.
 pub(super) const MOST_THREADS: u64 = 256;
 
+/// What one coordinator is made for; docs/scaling.md has the arithmetic.
+const MOST_AGENTS: usize = 10_000;
+/// More differences than this are counted, not listed.
+const MOST_LISTED: usize = 5;
+
 /// How long a server may be silent, unless the timeout is longer.
 const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 
+/// A run that has been checked, and can be carried out as it is. Only the checks in this room make
+/// one, and others only read it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Plan(PlanRecord);
+
 /// A run that has been checked. Stored without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Plan {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Plan"))]
+pub struct PlanRecord {
     /// The verb and arguments to run the same again, without any password.
     pub command: String,
     /// What the user calls the run.
@@ -95,7 +109,92 @@ pub struct Plan {
     pub fleet: Option<FleetPlan>,
 }
 
+impl Deref for Plan {
+    type Target = PlanRecord;
+
+    fn deref(&self) -> &PlanRecord {
+        &self.0
+    }
+}
+
+/// What is settled about a plan after its check.
 impl Plan {
+    /// The plan of this record, in which a check has found no mistake.
+    pub(super) const fn proved(record: PlanRecord) -> Self {
+        Self(record)
+    }
+
+    /// What is stored of it.
+    pub fn into_record(self) -> PlanRecord {
+        self.0
+    }
+
+    /// The same plan, with what the user calls the run, and what happens if this machine is busy.
+    pub fn labelled(self, label: Option<String>, noise: Noise) -> Self {
+        Self(PlanRecord { label: label.or(self.0.label), noise, ..self.0 })
+    }
+
+    /// Has it open at most this many connections, or as many as it has at first.
+    pub fn open_at_most(&mut self, connections: usize) {
+        let most = self.most_connections.map(|most| most.min(connections));
+        self.0.most_connections = most.filter(|most| *most > self.connections);
+    }
+
+    /// The same plan, judged by earlier runs.
+    ///
+    /// # Errors
+    /// If a threshold asks for a figure that they do not have.
+    pub fn judged_by(self, baseline: Baseline) -> Result<Self, Invalid> {
+        let plan = Self(PlanRecord { baseline: Some(baseline), ..self.0 });
+        plan.baseline_mistake().map_or(Ok(plan), Err)
+    }
+
+    /// This plan, carried out by agents. `local`: they share the processors of one machine.
+    ///
+    /// # Errors
+    /// Why it cannot be shared among this many.
+    pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
+        let FleetPlan { agents, .. } = fleet;
+        if self.audit {
+            let problem = "agents keep no journal of their writes";
+            return Err(Invalid::new("--audit", problem, "leave out one of --audit and --agents"));
+        }
+        let wrong = |problem: String, cure: String| Err(Invalid::new("--agents", problem, cure));
+        if agents == 0 || agents > MOST_AGENTS {
+            return wrong(format!("{agents} agents"), format!("give 1 to {MOST_AGENTS}"));
+        }
+        if agents > self.connections {
+            let problem = format!(
+                "{agents} agents for {} connections leave some without one",
+                self.connections
+            );
+            return wrong(problem, "give fewer, or more connections".to_owned());
+        }
+        if self.http.is_some() || self.target.shows() {
+            let problem = "what is requested or printed stays with one process";
+            return wrong(problem.to_owned(), "leave it out".to_owned());
+        }
+        for stage in &self.stages {
+            if let Pace::Open { max_in_flight, .. } = stage.pace
+                && max_in_flight < agents as u64
+            {
+                let problem = format!("--max-in-flight {max_in_flight} is less than one for each");
+                return wrong(problem, format!("give --max-in-flight {agents} or more"));
+            }
+        }
+        let threads = if local { self.threads / agents } else { self.threads };
+        let threads = threads.clamp(1, self.connections / agents);
+        Ok(Self(PlanRecord { threads, fleet: Some(fleet), ..self.0 }))
+    }
+
+    /// The plan of an audit, for the documents that a run by `of` has written.
+    pub fn auditing(self, of: PlanRecord) -> Self {
+        let PlanRecord { seed, ids, schemas, .. } = of;
+        Self(PlanRecord { audit: true, seed, ids, schemas, ..self.0 })
+    }
+}
+
+impl PlanRecord {
     /// How long the server may be silent before the run is given up, in nanoseconds.
     pub fn patience_ns(&self) -> Nanos {
         let asked = self.fill.wait_for_server_ns.or(self.give_up_ns);
@@ -108,6 +207,88 @@ impl Plan {
         let most = self.most_connections.filter(|_| grows).unwrap_or(0);
         most.saturating_sub(self.connections)
     }
+
+    /// The plan, without the parts that do not affect what is measured.
+    pub fn essence(&self) -> BTreeMap<String, Value> {
+        let plan = serde_json::to_value(self).unwrap_or_default();
+        let mut members: BTreeMap<String, Value> = serde_json::from_value(plan).unwrap_or_default();
+        for name in ["command", "label", "seed", "thresholds", "noise", "baseline"] {
+            members.remove(name);
+        }
+        members.values_mut().for_each(without_seeds);
+        members
+    }
+
+    /// How the essence of the two differs, as `PATH BEFORE → AFTER`.
+    pub fn differs_from(&self, before: &Self) -> Vec<String> {
+        let leaves = |plan: &Self| {
+            let mut leaves = BTreeMap::new();
+            for (name, value) in plan.essence() {
+                leaves_of(name, &value, &mut leaves);
+            }
+            leaves
+        };
+        let (old, new) = (leaves(before), leaves(self));
+        let paths = old.keys().chain(new.keys().filter(|path| !old.contains_key(*path)));
+        let shown = |value: Option<&String>| value.map_or("nothing", |it| it.as_str()).to_owned();
+        let one = |path: &String| {
+            let (before, after) = (old.get(path), new.get(path));
+            let words = || format!("{path} {} → {}", shown(before), shown(after));
+            (before != after).then(words)
+        };
+        let mut all: Vec<String> = paths.filter_map(one).collect();
+        let more = all.len().saturating_sub(MOST_LISTED);
+        all.truncate(MOST_LISTED);
+        all.extend((more > 0).then(|| format!("{more} more")));
+        all
+    }
+
+    /// The mistake in a threshold that refers to a baseline if there is none, or none with such a
+    /// figure.
+    pub fn baseline_mistake(&self) -> Option<Invalid> {
+        let asks = |limit: &Limit| matches!(limit, Limit::Baseline(_));
+        let threshold = self.thresholds.iter().find(|threshold| {
+            let level = self.baseline.as_ref().and_then(|it| it.level(threshold.quantity()));
+            asks(&threshold.limit) && level.is_none()
+        })?;
+        Some(if self.baseline.is_none() {
+            let cure = "give --baseline with a run, or a folder of runs";
+            Invalid::new("--fail-if", format!("{threshold} has no baseline"), cure)
+        } else {
+            let metric = threshold.quantity();
+            let problem = format!("the baseline has no {metric}: too little was measured");
+            Invalid::new("--baseline", problem, "name longer runs, or judge something else")
+        })
+    }
+}
+
+/// Leaves out the seeds of parts, such as that of the arrivals of a stage.
+fn without_seeds(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("seed");
+            members.values_mut().for_each(without_seeds);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_seeds),
+        _ => {}
+    }
+}
+
+fn leaves_of(path: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                leaves_of(format!("{path}.{name}"), value, leaves);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                leaves_of(format!("{path}.{place}"), value, leaves);
+            }
+        }
+        Value::String(text) => _ = leaves.insert(path, text.clone()),
+        other => _ = leaves.insert(path, other.to_string()),
+    }
 }
 
 const fn max_answer() -> u64 {
@@ -117,6 +298,18 @@ const fn max_answer() -> u64 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 const fn is_max_answer(bytes: &u64) -> bool {
     *bytes == MAX_ANSWER
+}
+
+/// The agents that share the load of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetPlan {
+    /// How many there are.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub agents: usize,
+    /// Whether the run may pass although agents were lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_lost: bool,
 }
 
 /// Extra measures around a fill.
@@ -133,5 +326,22 @@ pub struct FillPlan {
 impl FillPlan {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_change_nothing_of_what_is_measured() {
+        let mut value = serde_json::json!({
+            "seed": 1, "stages": [{ "pace": { "schedule": { "seed": 2, "rate": 5 } } }],
+        });
+        without_seeds(&mut value);
+        assert_eq!(
+            value,
+            serde_json::json!({ "stages": [{ "pace": { "schedule": { "rate": 5 } } }] })
+        );
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::measure::{Interval, KindInterval, PhaseTable, SeriesLog, Totals};
 use crate::op::{Failure, OpKind};
-use crate::plan::{FleetPlan, Plan, Threshold};
+use crate::plan::{FleetPlan, PlanRecord, Threshold};
 use serde_json::json;
 
 /// A stage from its seconds; each part is a second, a kind and what was measured.
@@ -74,7 +74,7 @@ pub fn record(thresholds: &[&str]) -> RunRecord {
         "target": { "auth": "cookie", "database": { "kind": "scratch", "keep": false } },
         "timeout_ns": 1_000_000_000, "schemas": [], "stages": [],
     });
-    let mut plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let mut plan: PlanRecord = serde_json::from_value(plan).expect("a plan");
     let read = |text: &&str| text.parse::<Threshold>().expect("a threshold");
     plan.thresholds = thresholds.iter().map(read).collect();
     let bulk = KindInterval { ok: 2_000, ..part(20, 0) };

@@ -46,7 +46,7 @@ use crate::measure::{
     Visibility, is_default,
 };
 use crate::op::{OpKind, plain};
-use crate::plan::{Plan, Purpose, StagePlan, stage_title};
+use crate::plan::{PlanRecord, Purpose, StagePlan, stage_title};
 use environment::joined;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -70,7 +70,7 @@ pub struct RunRecord {
     /// Whether the run was stopped or is still running: not all of the plan was measured.
     pub partial: bool,
     /// What was to be done. Holds no password.
-    pub plan: Plan,
+    pub plan: PlanRecord,
     /// The server and database that were measured.
     pub server: ServerRecord,
     /// The machine and the program that measured.

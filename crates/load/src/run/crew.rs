@@ -12,7 +12,7 @@ use crate::engine::{ShardResult, Start, StopReason};
 use crate::fleet::{Assignment, Event, Fleet, Opened, StageEnd};
 use crate::measure::{Hiccups, Histogram, Interval, SlotSums, Spans, ThreadLoss};
 use crate::op::OpKind;
-use crate::plan::{Plan, StagePlan};
+use crate::plan::{Plan, PlanRecord, StagePlan};
 use crate::record::{
     AgentClient, AgentRecord, AgentStage, Calibration, Lost, RunRecord, StageRecord,
 };
@@ -274,8 +274,8 @@ impl<'a> Crew<'a> {
 /// The plan as agents are given it.
 fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
     let text = with_secrets(|| serde_json::to_string(plan)).expect("a plan is plain data");
-    let again: Option<Plan> = serde_json::from_str(&text).ok();
-    if again.as_ref() != Some(plan) {
+    let again: Option<PlanRecord> = serde_json::from_str(&text).ok();
+    if again.as_ref() != Some(&**plan) {
         let why = "agents cannot be given this plan: lists of requests and their files stay with \
                    the process that read them; leave out --agents";
         return Err(RunError::Agents(why.to_owned()));

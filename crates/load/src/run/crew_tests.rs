@@ -94,7 +94,7 @@ fn plan(connections: u64, agents: usize, operations: Option<u64>, seconds: u64) 
     let work = MixedDemand { asked, mix: Flagged::new("--mix", mix), more_documents: "", order };
     let spec = PlanSpec::new("test", Flagged::new("-c", connections), Arc::new(work));
     let duration_ns = operations.is_none().then_some(seconds * SECOND_NS);
-    let plan = check(&PlanSpec { duration_ns, ..spec }).unwrap();
+    let plan = check(&PlanSpec { duration_ns, timeout_ns: SECOND_NS, ..spec }).unwrap();
     plan.shared(FleetPlan { agents, allow_lost: false }, true).unwrap()
 }
 
@@ -275,8 +275,7 @@ fn an_agent_that_never_ends_a_stage_is_given_up() {
         let end = index == 1 && text.contains(r#""ended":{"stage":1"#);
         (!end).then(|| text.into_bytes())
     }));
-    let plan = Plan { timeout_ns: SECOND_NS, ..plan(4, 2, None, 1) };
-    let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
+    let record = bed.run(&plan(4, 2, None, 1), &Arc::default(), |_| {}).unwrap();
     let lost = record.agents[1].lost.as_ref().expect("it is lost");
     assert_eq!(lost.why, "it did not end the stage crud");
     let crud = &record.stages[1];

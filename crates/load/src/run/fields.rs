@@ -1,11 +1,11 @@
 //! The fields of the documents that a run writes, for databases whose tables have columns.
 
 use crate::op::each_member;
-use crate::plan::{Plan, SchemaPlan};
+use crate::plan::{PlanRecord, SchemaPlan};
 use crate::schema::SchemaError;
 
 /// The fields that the stages name, and the members of all schemas if a stage writes those.
-pub(super) fn fields(plan: &Plan) -> Result<Vec<String>, SchemaError> {
+pub(super) fn fields(plan: &PlanRecord) -> Result<Vec<String>, SchemaError> {
     let mut all: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         if !all.iter().any(|it| it == name) {
@@ -37,7 +37,7 @@ mod tests {
     use crate::schema::Ids;
     use crate::workload::{DocumentsAsked, RunAsked, demand};
 
-    fn plan(workload: &str) -> Plan {
+    fn plan(workload: &str) -> PlanRecord {
         let asked = RunAsked {
             documents: DocumentsAsked {
                 documents: Flagged::new("--docs", 10),
@@ -52,7 +52,7 @@ mod tests {
         };
         let work = demand(workload, &asked).unwrap();
         let spec = PlanSpec::new("run", Flagged::new("--connections", 1), work);
-        check(&spec).unwrap()
+        check(&spec).unwrap().into_record()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::Failure;
-use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
+use crate::plan::{HttpPlan, PlanRecord, RequestPlan, SchemaPlan};
 use crate::schema::Pattern;
 use crate::workload::{Next, UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
 use std::io;
@@ -19,13 +19,13 @@ use tokio::task::{LocalSet, spawn_local};
 /// Separates the document schemas of different entries.
 const BODIES: u64 = u64::from_be_bytes(*b"url body");
 
-fn http(plan: &Plan) -> Result<&HttpPlan, RunError> {
+fn http(plan: &PlanRecord) -> Result<&HttpPlan, RunError> {
     let missing = || io::Error::other("a plan for HTTP without requests");
     Ok(plan.http.as_ref().ok_or_else(missing)?)
 }
 
 /// The entries of a plan's list, for the workload.
-pub(super) fn entries(plan: &Plan) -> Result<Arc<[UrlEntry]>, RunError> {
+pub(super) fn entries(plan: &PlanRecord) -> Result<Arc<[UrlEntry]>, RunError> {
     let entry = |entry: &RequestPlan| -> Result<UrlEntry, RunError> {
         let target = entry.target.clone();
         let body = match &entry.body {
@@ -61,7 +61,7 @@ pub struct Shown {
 ///
 /// # Errors
 /// When a server's name has no address, or the operating system refuses a runtime.
-pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
+pub fn exchange_once(plan: &PlanRecord) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();
     let opening = Opening {
         timeout_ns: plan.timeout_ns,

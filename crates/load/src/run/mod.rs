@@ -30,7 +30,7 @@ use crate::http1::Watcher;
 use crate::journal::Journal;
 use crate::measure::{RawRow, Visibility};
 use crate::op::{Failure, OpKind};
-use crate::plan::{Plan, SchemaPlan};
+use crate::plan::{Plan, PlanRecord, SchemaPlan};
 use crate::record::{
     Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord, StageRecord,
 };
@@ -233,7 +233,7 @@ fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,
         partial: true,
-        plan: plan.clone(),
+        plan: PlanRecord::clone(plan),
         server,
         environment: Environment::here(),
         agents: Vec::new(),

@@ -9,7 +9,7 @@ use crate::driver::Opening;
 use crate::engine::{Start, Stop, StopReason};
 use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
 use crate::measure::Interval;
-use crate::plan::{Plan, SchemaPlan, StagePlan};
+use crate::plan::{PlanRecord, SchemaPlan, StagePlan};
 use crate::workload::{Runner, Workload};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -31,23 +31,14 @@ pub enum Served {
     Lost(String),
 }
 
-/// What remains to be done after a plan.
-enum Next {
-    Order(Order),
-    Orders,
-}
-
 /// Carries out what the coordinator says, until it says that there is no more.
 pub fn serve(agent: &Agent) -> Served {
-    let mut next = Next::Orders;
+    // The order that ended a plan.
+    let mut last = None;
     loop {
-        let order = match std::mem::replace(&mut next, Next::Orders) {
-            Next::Order(order) => order,
-            Next::Orders => agent.order(),
-        };
-        match order {
+        match last.take().unwrap_or_else(|| agent.order()) {
             Order::Assign(assignment) => match carry_out(agent, &assignment) {
-                Ok(order) => next = Next::Order(order),
+                Ok(order) => last = Some(order),
                 Err(error) => agent.failed(error.to_string()),
             },
             Order::Prepare(_) | Order::Over => {}
@@ -65,9 +56,13 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         agent.opened(Err(why));
         Ok(Order::Over)
     };
-    let plan: Plan = match serde_json::from_str(assignment.plan.get()) {
+    let plan: PlanRecord = match serde_json::from_str(assignment.plan.get()) {
         Ok(plan) => plan,
         Err(error) => return refuse(format!("the plan cannot be read: {error}")),
+    };
+    let plan = match plan.checked_again() {
+        Ok(plan) => plan,
+        Err(mistakes) => return refuse(format!("the plan cannot be run: {}", mistakes[0])),
     };
     let (began, began_wall) = (Clock::system().now(), wall_ns());
     let documents = SchemaPlan::documents(plan.seed, &plan.schemas)?;

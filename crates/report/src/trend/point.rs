@@ -1,7 +1,7 @@
 //! What a trend keeps of a record.
 
 use super::Run;
-use crate::plan::{Metric, Plan, Quantity};
+use crate::plan::{Metric, PlanRecord, Quantity};
 use crate::record::RunRecord;
 
 /// One run in a trend.
@@ -19,7 +19,7 @@ pub struct Point {
 
 impl Point {
     /// Whether it can be compared with a run of this plan.
-    pub fn is_of(&self, plan: &Plan) -> bool {
+    pub fn is_of(&self, plan: &PlanRecord) -> bool {
         self.key == key(plan)
     }
 
@@ -62,6 +62,6 @@ impl Point {
 }
 
 /// What is the same in the plans of runs that can be compared.
-fn key(plan: &Plan) -> String {
+fn key(plan: &PlanRecord) -> String {
     serde_json::to_string(&plan.essence()).unwrap_or_default()
 }

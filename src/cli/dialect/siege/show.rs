@@ -34,7 +34,7 @@ pub(super) fn exchange(
         return refuse(&[Invalid::new(flag, problem, "give one")]);
     }
     let mut plan = match plan {
-        Ok(plan) if mistakes.is_empty() => plan,
+        Ok(plan) if mistakes.is_empty() => plan.into_record(),
         plan => {
             mistakes.extend(plan.err().unwrap_or_default());
             return refuse(&mistakes);

@@ -23,7 +23,7 @@ use crate::engine::StopReason;
 use crate::files;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
-use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, Threshold};
+use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, PlanRecord, Threshold};
 use crate::report::{StudyFormat, sane, shown, step_words};
 use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
 use clap::parser::ValueSource;
@@ -256,7 +256,8 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     let mut walk = Walk::new(within);
     let first = walk.next().expect("a walk has a first step");
     if let Way::Run(plans) = &steps.way {
-        measures(&plans.plan(first, steps.length_s(first))?, &args.slo)?;
+        let plan = plans.plan(first, steps.length_s(first))?;
+        measures(&plan, &args.slo)?;
     }
     let default = || Path::new(RUNS).join(format!("max-{}", now()));
     let folder = args.output.clone().unwrap_or_else(default);
@@ -274,7 +275,7 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
 }
 
 /// Refuses an `--slo` for operations that a step does not measure: it would hold nowhere.
-fn measures(plan: &Plan, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
+fn measures(plan: &PlanRecord, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
     let main = plan.stages.iter().rev().find(|stage| stage.purpose().is_measured());
     let does = |kind: OpKind| main.is_some_and(|stage| stage.work.does(kind));
     let kinds = slo.iter().filter_map(|slo| Some((slo, slo.kind?)));

@@ -1,6 +1,6 @@
 //! Checks that each varied setting can affect what the sweep shows.
 
-use crate::plan::{FillPlan, Invalid, Plan, Purpose, StagePlan, stage_title};
+use crate::plan::{FillPlan, Invalid, Plan, PlanRecord, Purpose, StagePlan, stage_title};
 use crate::sweep::{Axis, Setting};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -52,7 +52,8 @@ fn stage(plan: &Plan, by_size: bool) -> Option<&StagePlan> {
 
 /// The parts of a plan that affect that stage.
 fn shown(plan: &Plan, by_size: bool) -> String {
-    let mut plan = Plan { command: String::new(), thresholds: Vec::new(), ..plan.clone() };
+    let plan = PlanRecord::clone(plan);
+    let mut plan = PlanRecord { command: String::new(), thresholds: Vec::new(), ..plan };
     if by_size {
         plan.stages.truncate(1);
     }

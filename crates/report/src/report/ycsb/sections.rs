@@ -2,7 +2,7 @@
 
 use crate::measure::{Histogram, OperationSummary};
 use crate::op::{Class, Failure, OpKind};
-use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType, Plan};
+use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType, PlanRecord};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
@@ -88,7 +88,11 @@ pub(super) fn succeeded(operations: &[OperationSummary]) -> u64 {
 }
 
 /// The sections of a stage, in YCSB's order.
-pub(super) fn sections(plan: &MeasurementPlan, stage: &StageRecord, run: &Plan) -> Vec<Section> {
+pub(super) fn sections(
+    plan: &MeasurementPlan,
+    stage: &StageRecord,
+    run: &PlanRecord,
+) -> Vec<Section> {
     let accepted = run.target.accepted_code();
     let sections = |intended| {
         let mut sections = of_interval(plan, stage, (intended, accepted));
