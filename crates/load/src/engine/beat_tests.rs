@@ -32,7 +32,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
-        doubt: crate::engine::doubt::Doubt::default(),
+        doubt: crate::engine::drive::Doubt::default(),
         fill: None,
         journal: None,
     })

@@ -4,28 +4,7 @@
 use super::drive::Shared;
 use crate::driver::Target;
 use crate::op::Failure;
-use std::cell::Cell;
 use std::rc::Rc;
-use tokio::sync::Notify;
-
-/// What wakes the task.
-#[derive(Debug, Default)]
-pub(super) struct Doubt {
-    /// How the last operation without an answer failed.
-    last: Cell<Option<Failure>>,
-    wake: Notify,
-}
-
-impl Doubt {
-    /// An operation failed like this, without an answer; `asks`: whether that has gone on for too
-    /// long.
-    pub(super) fn raise(&self, failure: Failure, asks: bool) {
-        self.last.set(Some(failure));
-        if asks {
-            self.wake.notify_one();
-        }
-    }
-}
 
 /// Waits for doubts until dropped, and stops the run where they are confirmed.
 pub(super) async fn doubt<T: Target>(shared: Rc<Shared>, target: T) {

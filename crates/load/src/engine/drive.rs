@@ -1,6 +1,5 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
-use super::doubt::Doubt;
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::Watch;
@@ -10,12 +9,34 @@ use crate::journal::{Act, Entry, Fate, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Spell, Timing};
 use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Next, Workload};
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// How an operation ended.
 type Answer = Result<Reply, Failure>;
+
+/// What wakes the task that asks whether the server is there.
+#[derive(Debug, Default)]
+pub(super) struct Doubt {
+    /// How the last operation without an answer failed.
+    pub(super) last: Cell<Option<Failure>>,
+    pub(super) wake: Notify,
+}
+
+impl Doubt {
+    /// An operation failed like this, without an answer; `asks`: whether that has gone on for too
+    /// long.
+    pub(super) fn raise(&self, failure: Failure, asks: bool) {
+        self.last.set(Some(failure));
+        if asks {
+            self.wake.notify_one();
+        }
+    }
+}
 
 /// State shared by the connections of one shard.
 #[derive(Debug)]
@@ -184,15 +205,77 @@ impl<P: Pen> Prepared<P> {
     }
 }
 
+/// One connection: its number in the run, and its workload.
+#[derive(Debug)]
+pub struct Lane<W> {
+    /// The connection's number in the run.
+    pub connection: usize,
+    /// The source of its operations.
+    pub workload: W,
+}
+
+/// One connection after the stage.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LaneResult<W> {
+    /// The connection's number in the run.
+    pub connection: usize,
+    /// Its workload, in the state that it has reached.
+    pub workload: W,
+    /// How it spent its time.
+    pub times: ConnectionTimes,
+    /// When its first request was sent, from the common start, in nanoseconds.
+    pub first_sent_ns: Option<Nanos>,
+    /// How much later than due that was, in nanoseconds.
+    pub first_late_ns: Option<Nanos>,
+    /// Whether it was not connected in time for the common start.
+    pub late: bool,
+    /// Whether it was never opened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unopened: bool,
+}
+
+impl<W> LaneResult<W> {
+    /// A connection that was never opened.
+    pub(super) fn unopened(lane: Lane<W>) -> Self {
+        let Lane { connection, workload } = lane;
+        let (times, first_sent_ns, first_late_ns) = (ConnectionTimes::default(), None, None);
+        let (late, unopened) = (false, true);
+        Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
+    }
+}
+
+#[allow(
+    clippy::manual_async_fn,
+    reason = "the future of an `async fn` would hold its arguments a second time"
+)]
+pub(super) fn run_lane<S: Session, W: Workload>(
+    shared: Rc<Shared>,
+    seat: usize,
+    mut lane: Lane<W>,
+    mut first: Prepared<S::Pen>,
+    mut session: S,
+    late: bool,
+) -> impl Future<Output = LaneResult<W>> {
+    async move {
+        let workload = &mut lane.workload;
+        let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
+        let first_sent_ns = first_sent.as_ref().map(|first| first.at_ns);
+        let first_late_ns = first_sent.map(|first| first.late_ns);
+        let Lane { connection, workload } = lane;
+        let unopened = false;
+        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
+    }
+}
+
 /// When a connection sent its first request, from the common start, and how much later than due.
-pub(super) struct FirstSent {
-    pub(super) at_ns: Nanos,
-    pub(super) late_ns: Nanos,
+struct FirstSent {
+    at_ns: Nanos,
+    late_ns: Nanos,
 }
 
 /// Carries out the operations of one connection until its workload or the stage ends. Also returns
 /// when its first request was sent.
-pub(super) async fn drive<S: Session, W: Workload>(
+async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,

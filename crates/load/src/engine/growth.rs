@@ -1,9 +1,9 @@
 //! Opens more connections of an open loop while it runs, ahead of need. Knows no plan.
 
-use super::drive::{Prepared, Shared};
+use super::drive::{Lane, LaneResult, Prepared, Shared, run_lane};
 use super::pace::{Pace, Schedule};
-use super::shard::{Lane, LaneResult, ShardPlan, run_lane};
 use super::share::STOP_CHECK_NS;
+use super::usage::more;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{Session, Shard};
 use crate::measure::Held;
@@ -22,9 +22,6 @@ const PAUSE_NS: Nanos = SECOND_NS / 200;
 const AHEAD_NS: Nanos = SECOND_NS;
 /// How many checks back operations are considered.
 const CHECKS: usize = 5;
-/// The number of operations under way is random: there is room for this many standard deviations
-/// more than the mean, as for a Poisson count.
-const SPARE: f64 = 3.0;
 
 /// The connections of a shard that may still be opened.
 pub(super) struct Growth<'a, S, W> {
@@ -41,14 +38,16 @@ pub(super) struct Growth<'a, S, W> {
 }
 
 impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
-    /// The connections `spare` of `shard`, after the `open` that are open already.
+    /// The connections `spare` of `shard`, one of `shards`, after the `open` that are open already.
     pub(super) fn new(
-        (plan, shard): (&'a ShardPlan, &'a S),
+        (pace, shards): (&'a Pace, usize),
+        shard: &'a S,
         shared: Rc<Shared>,
-        (open, spare): (usize, Vec<Lane<W>>),
+        open: usize,
+        spare: Vec<Lane<W>>,
     ) -> Self {
-        let schedule = match &plan.pace {
-            Pace::Open { schedule, .. } => Some((schedule, 1.0 / plan.shard.1 as f64)),
+        let schedule = match pace {
+            Pace::Open { schedule, .. } => Some((schedule, 1.0 / shards as f64)),
             _ => None,
         };
         let spare = spare.into_iter().enumerate().map(|(place, lane)| (open + place, lane));
@@ -104,41 +103,6 @@ impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
     }
 }
 
-/// What a shard needs connections for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Need {
-    /// Operations under way.
-    pub(super) in_use: u64,
-    /// Operations that are due and wait for a connection.
-    pub(super) waiting: u64,
-    /// Connections that are open.
-    pub(super) open: u64,
-    /// Connections that are being opened.
-    pub(super) opening: u64,
-    /// For how long operations have held connections.
-    pub(super) held: Held,
-}
-
-/// How many more connections to open if this many operations will soon be under way on average, by
-/// Little's law: with room for chance, at least a quarter more so that it need not be done often,
-/// and at most as many as there are, so that a stalled server is not flooded at once.
-fn more(soon: f64, need: &Need) -> u64 {
-    let mean = soon.max((need.in_use + need.waiting) as f64);
-    let wanted = (mean + SPARE * mean.sqrt()).ceil() as u64;
-    let all = need.open + need.opening;
-    if wanted <= all {
-        return 0;
-    }
-    wanted.max(all + need.open / 4).min(need.open * 2).saturating_sub(all)
-}
-
-/// How many operations have to be under way before another connection is needed: the inverse of
-/// what [`more`] provides for.
-pub(super) fn alarm(connections: u64) -> u64 {
-    let root = ((SPARE * SPARE + 4.0 * connections as f64).sqrt() - SPARE) / 2.0;
-    (root * root).floor() as u64 + 1
-}
-
 fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Output = O> + 'a>> {
     Box::pin(future)
 }
@@ -174,31 +138,4 @@ async fn opened(shared: &Shared, session: &mut impl Session) -> bool {
         }
     }
     session.is_open() && !shared.tickets.ended()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_is_room_for_chance_and_growth_is_neither_timid_nor_rash() {
-        let need = |in_use, waiting, open, opening| Need {
-            in_use,
-            waiting,
-            open,
-            opening,
-            held: Held::default(),
-        };
-        assert_eq!(more(0.0, &need(33, 0, 50, 0)), 12, "33 and 3 * sqrt(33) are 51");
-        assert_eq!(more(0.0, &need(32, 0, 50, 0)), 0);
-        assert_eq!(more(0.0, &need(33, 0, 50, 12)), 0, "they are being opened already");
-        assert_eq!(more(60.0, &need(10, 0, 50, 0)), 34, "a rate that is to come");
-        assert_eq!(more(0.0, &need(50, 400, 50, 0)), 50, "twice as many");
-        assert_eq!(more(0.0, &need(50, 400, 50, 50)), 0, "but those first");
-        for open in 1..2_000 {
-            let at = alarm(open);
-            assert!(more(0.0, &need(at, 0, open, 0)) > 0, "{open}");
-            assert_eq!(more(0.0, &need(at - 1, 0, open, 0)), 0, "{open}");
-        }
-    }
 }

@@ -17,8 +17,9 @@ mod tickets;
 mod usage;
 mod watch;
 
+pub use drive::{Lane, LaneResult};
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
-pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, run_shard};
+pub use shard::{ShardPlan, ShardResult, run_shard};
 pub use start::Start;
 pub use stop::{Patience, Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};

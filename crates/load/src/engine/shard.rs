@@ -2,8 +2,8 @@
 //! flag and the common start.
 
 use super::beat::beat;
-use super::doubt::{Doubt, doubt};
-use super::drive::{Prepared, Shared, drive};
+use super::doubt::doubt;
+use super::drive::{Doubt, Lane, LaneResult, Prepared, Shared, run_lane};
 use super::growth::Growth;
 use super::pace::Pace;
 use super::share::Share;
@@ -14,7 +14,7 @@ use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};
 use crate::journal::Journal;
-use crate::measure::{ConnectionTimes, FillLog, Interval, NodeLog, Pulse, Recorder};
+use crate::measure::{FillLog, Interval, NodeLog, Pulse, Recorder};
 use crate::net::ShardContext;
 use crate::op::OpKind;
 use crate::workload::Workload;
@@ -95,45 +95,6 @@ impl ShardPlan {
             start: Arc::new(Start::new(shard.1)),
             sink,
         }
-    }
-}
-
-/// One connection: its number in the run, and its workload.
-#[derive(Debug)]
-pub struct Lane<W> {
-    /// The connection's number in the run.
-    pub connection: usize,
-    /// The source of its operations.
-    pub workload: W,
-}
-
-/// One connection after the stage.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct LaneResult<W> {
-    /// The connection's number in the run.
-    pub connection: usize,
-    /// Its workload, in the state that it has reached.
-    pub workload: W,
-    /// How it spent its time.
-    pub times: ConnectionTimes,
-    /// When its first request was sent, from the common start, in nanoseconds.
-    pub first_sent_ns: Option<Nanos>,
-    /// How much later than due that was, in nanoseconds.
-    pub first_late_ns: Option<Nanos>,
-    /// Whether it was not connected in time for the common start.
-    pub late: bool,
-    /// Whether it was never opened.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unopened: bool,
-}
-
-impl<W> LaneResult<W> {
-    /// A connection that was never opened.
-    pub(super) fn unopened(lane: Lane<W>) -> Self {
-        let Lane { connection, workload } = lane;
-        let (times, first_sent_ns, first_late_ns) = (ConnectionTimes::default(), None, None);
-        let (late, unopened) = (false, true);
-        Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
     }
 }
 
@@ -258,7 +219,8 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     let pacer = tokio::task::spawn_local(pace(shared.clone()));
     let ticker = tokio::task::spawn_local(beat(shared.clone(), Sleeper::new(plan.clock)?));
     let asker = tokio::task::spawn_local(erased(doubt(shared.clone(), target.clone())));
-    let mut growth = Growth::new((plan, &opened), shared.clone(), (lanes.len(), spare));
+    let mut growth =
+        Growth::new((&plan.pace, plan.shard.1), &opened, shared.clone(), lanes.len(), spare);
     let tasks: Vec<_> = lanes
         .into_iter()
         .zip(firsts)
@@ -323,29 +285,6 @@ async fn ended<W>(tasks: Vec<JoinHandle<LaneResult<W>>>) -> io::Result<Vec<LaneR
 
 async fn pace(shared: Rc<Shared>) -> io::Result<()> {
     shared.tickets.pace().await
-}
-
-#[allow(
-    clippy::manual_async_fn,
-    reason = "the future of an `async fn` would hold its arguments a second time"
-)]
-pub(super) fn run_lane<S: Session, W: Workload>(
-    shared: Rc<Shared>,
-    seat: usize,
-    mut lane: Lane<W>,
-    mut first: Prepared<S::Pen>,
-    mut session: S,
-    late: bool,
-) -> impl Future<Output = LaneResult<W>> {
-    async move {
-        let workload = &mut lane.workload;
-        let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
-        let first_sent_ns = first_sent.as_ref().map(|first| first.at_ns);
-        let first_late_ns = first_sent.map(|first| first.late_ns);
-        let Lane { connection, workload } = lane;
-        let unopened = false;
-        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
-    }
 }
 
 /// Sessions, each with whether it is late, and their first operations.

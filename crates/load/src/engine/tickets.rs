@@ -3,12 +3,11 @@
 //! In a closed loop that is at once. In an open loop, due operations wait in a queue; those beyond
 //! the limit are dropped and counted.
 
-use super::growth::Need;
 use super::pace::Pace;
 use super::pauses::Pauses;
 use super::share::{STOP_CHECK_NS, Share};
 use super::stop::Stop;
-use super::usage::Usage;
+use super::usage::{Need, Usage};
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::measure::{OLDEST_NOTE_NS, PoolLog};
 use serde::{Deserialize, Serialize};

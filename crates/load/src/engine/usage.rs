@@ -1,10 +1,13 @@
 //! How the connections of a shard are used in an open loop: whether one is free, and for how long
 //! operations hold theirs. Knows no rate.
 
-use super::growth::{Need, alarm};
 use crate::clock::Nanos;
-use crate::measure::PoolLog;
+use crate::measure::{Held, PoolLog};
 use std::task::Waker;
+
+/// The number of operations under way is random: there is room for this many standard deviations
+/// more than the mean, as for a Poisson count.
+const SPARE: f64 = 3.0;
 
 /// The use of one shard's connections.
 #[derive(Debug)]
@@ -133,5 +136,67 @@ impl Usage {
 
     pub(super) const fn log(&self) -> PoolLog {
         self.log
+    }
+}
+
+/// What a shard needs connections for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Need {
+    /// Operations under way.
+    pub(super) in_use: u64,
+    /// Operations that are due and wait for a connection.
+    pub(super) waiting: u64,
+    /// Connections that are open.
+    pub(super) open: u64,
+    /// Connections that are being opened.
+    pub(super) opening: u64,
+    /// For how long operations have held connections.
+    pub(super) held: Held,
+}
+
+/// How many more connections to open if this many operations will soon be under way on average, by
+/// Little's law: with room for chance, at least a quarter more so that it need not be done often,
+/// and at most as many as there are, so that a stalled server is not flooded at once.
+pub(super) fn more(soon: f64, need: &Need) -> u64 {
+    let mean = soon.max((need.in_use + need.waiting) as f64);
+    let wanted = (mean + SPARE * mean.sqrt()).ceil() as u64;
+    let all = need.open + need.opening;
+    if wanted <= all {
+        return 0;
+    }
+    wanted.max(all + need.open / 4).min(need.open * 2).saturating_sub(all)
+}
+
+/// How many operations have to be under way before another connection is needed: the inverse of
+/// what [`more`] provides for.
+fn alarm(connections: u64) -> u64 {
+    let root = ((SPARE * SPARE + 4.0 * connections as f64).sqrt() - SPARE) / 2.0;
+    (root * root).floor() as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_chance_and_growth_is_neither_timid_nor_rash() {
+        let need = |in_use, waiting, open, opening| Need {
+            in_use,
+            waiting,
+            open,
+            opening,
+            held: Held::default(),
+        };
+        assert_eq!(more(0.0, &need(33, 0, 50, 0)), 12, "33 and 3 * sqrt(33) are 51");
+        assert_eq!(more(0.0, &need(32, 0, 50, 0)), 0);
+        assert_eq!(more(0.0, &need(33, 0, 50, 12)), 0, "they are being opened already");
+        assert_eq!(more(60.0, &need(10, 0, 50, 0)), 34, "a rate that is to come");
+        assert_eq!(more(0.0, &need(50, 400, 50, 0)), 50, "twice as many");
+        assert_eq!(more(0.0, &need(50, 400, 50, 50)), 0, "but those first");
+        for open in 1..2_000 {
+            let at = alarm(open);
+            assert!(more(0.0, &need(at, 0, open, 0)) > 0, "{open}");
+            assert_eq!(more(0.0, &need(at - 1, 0, open, 0)), 0, "{open}");
+        }
     }
 }

@@ -32,13 +32,13 @@ pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_
 pub use noise::Noise;
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
-pub use quantity::{Metric, Quantity, Span, Statistic};
+pub use quantity::{Metric, Quantity, Span, Statistic, ThresholdError};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
 #[cfg(feature = "schema")]
 pub use stage::STAGE_NAME;
 pub use stage::StagePlan;
-pub use threshold::{Comparison, Limit, Threshold, ThresholdError};
+pub use threshold::{Comparison, Limit, Threshold};
 pub use units::{count, duration_ns, label, mix, rate, size};
 pub use urls::{METHODS, UrlSource, expand, within};
 pub use words::{command_line, flags, words};

@@ -1,11 +1,24 @@
 //! What can be judged about a run: `[SUBJECT.]METRIC`, such as `read.p99`.
 
-use super::threshold::{ThresholdError, wrong};
 use crate::measure::{Count, Latency};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+
+/// Why a text is not a threshold: what is wrong, and the cure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {cure}")]
+pub struct ThresholdError {
+    /// What is wrong.
+    pub problem: String,
+    /// How to fix it.
+    pub cure: String,
+}
+
+pub(super) fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> ThresholdError {
+    ThresholdError { problem: problem.into(), cure: cure.into() }
+}
 
 /// The metrics of the grammar, for error messages.
 fn metrics() -> String {

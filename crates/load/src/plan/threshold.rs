@@ -3,7 +3,7 @@
 //!
 //! A threshold states what makes a run fail. It knows nothing about results: the record judges.
 
-use super::quantity::{Metric, Quantity};
+use super::quantity::{Metric, Quantity, ThresholdError, wrong};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
@@ -60,20 +60,6 @@ pub enum Limit {
     Number(f64),
     /// This many times the value of the baseline.
     Baseline(f64),
-}
-
-/// Why a text is not a threshold: what is wrong, and the cure.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; {cure}")]
-pub struct ThresholdError {
-    /// What is wrong.
-    pub problem: String,
-    /// How to fix it.
-    pub cure: String,
-}
-
-pub(super) fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> ThresholdError {
-    ThresholdError { problem: problem.into(), cure: cure.into() }
 }
 
 impl Comparison {

@@ -20,7 +20,6 @@ mod rate;
 mod result;
 mod sure;
 mod threshold;
-mod visible;
 mod warning;
 mod within;
 

@@ -31,8 +31,7 @@ pub struct Actions(Weighted<6>);
 impl Actions {
     /// `None` if every proportion is 0.
     pub fn new(proportions: &Proportions) -> Option<Self> {
-        let Proportions { read, update, insert, scan, read_modify_write, delete } = *proportions;
-        Weighted::new([read, update, insert, scan, read_modify_write, delete]).map(Self)
+        proportions.weighted().map(Self)
     }
 
     /// Draws one action.

@@ -2,6 +2,7 @@
 
 use super::keys::{KeyNames, KeyOrder};
 use super::lengths::LengthSpec;
+use crate::generate::Weighted;
 use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,14 @@ pub struct Proportions {
     pub scan: f64,
     pub read_modify_write: f64,
     pub delete: f64,
+}
+
+impl Proportions {
+    /// For drawing by them, in the order of their members; `None` if every proportion is 0.
+    pub(super) fn weighted(&self) -> Option<Weighted<6>> {
+        let Self { read, update, insert, scan, read_modify_write, delete } = *self;
+        Weighted::new([read, update, insert, scan, read_modify_write, delete])
+    }
 }
 
 /// The distribution of requests over records.
@@ -325,7 +334,7 @@ fn proportions(read: &mut PropertyReader) -> Proportions {
         read_modify_write: read.number("readmodifywriteproportion", 0.0),
         delete: read.number("deleteproportion", 0.0),
     };
-    if super::choose::Actions::new(&proportions).is_none() {
+    if proportions.weighted().is_none() {
         read.wrong("readproportion", "every proportion is 0", "give one of them a weight");
     }
     proportions
