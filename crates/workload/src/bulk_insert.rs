@@ -1,6 +1,6 @@
 //! Fills a database: each connection inserts its own range of keys, batch by batch.
 
-use super::live::{Entry, Live};
+use super::live::{Live, LiveEntry};
 use super::{
     Check, Demand, DocumentsAsked, Fill, LaneContext, Lanes, Next, Offer, Restored, RunAsked,
     Runner, StageWork, Step, Stock, Traits, Workload,
@@ -185,7 +185,7 @@ impl Workload for BulkInsert {
         }
         for (key, row) in (op.key..).zip(answered.rows) {
             if let Ok(token) = row {
-                self.live.add(Entry::new(key, 0, Some(*token)));
+                self.live.add(LiveEntry::new(key, 0, Some(*token)));
             }
         }
         Check::Unchecked

@@ -1,7 +1,7 @@
 //! Single-document creates, reads, updates and deletes in random order on random documents.
 
 use super::budget::Budget;
-use super::live::{Entry, Live};
+use super::live::{Live, LiveEntry};
 use super::verify::{self, Verifier};
 use super::{Check, FromSchemas, Next, Workload};
 use crate::generate::{Stream, below, mix};
@@ -42,7 +42,7 @@ pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op
 #[inline]
 pub(super) fn on_stored<P: Pen>(
     documents: &Documents,
-    (kind, entry): (OpKind, &Entry),
+    (kind, entry): (OpKind, &LiveEntry),
     looks: bool,
     pen: &mut P,
 ) -> Op {
@@ -184,12 +184,12 @@ impl Workload for Crud {
     ) -> Check {
         if op.kind.class() == Class::Create {
             if let Ok(Reply { token, .. }) = result {
-                self.live.add(Entry::new(op.key, 0, token));
+                self.live.add(LiveEntry::new(op.key, 0, token));
             }
             return Check::Unchecked;
         }
-        let (at, of) = ((&mut self.live, self.place), (op.kind, result));
-        verify::observe(&mut self.verifier, at, of, answered).0
+        let (live, place) = (&mut self.live, self.place);
+        verify::observe(&mut self.verifier, live, place, op.kind, result, answered).check
     }
 
     fn finding(&mut self) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use super::budget::{Budget, Mix};
 use super::crud::{KeySequence, create, on_stored};
-use super::live::{Entry, Live};
+use super::live::{Live, LiveEntry};
 use super::{Check, Next, Workload};
 use crate::generate::{Stream, mix};
 use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
@@ -19,7 +19,7 @@ pub struct CurrentDocument {
     stream: Stream,
     left: Mix,
     /// Documents to read, oldest first; `None` for deleted ones.
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<LiveEntry>>,
     /// How many of `entries` were bulk inserted.
     bulk: usize,
     next_bulk: usize,
@@ -112,13 +112,13 @@ impl Workload for CurrentDocument {
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
         match (op.kind, result) {
             (OpKind::Create, Ok(Reply { token, .. })) => {
-                self.entries.push(Some(Entry::new(op.key, 0, token)));
+                self.entries.push(Some(LiveEntry::new(op.key, 0, token)));
                 self.current = Some(self.entries.len() - 1);
             }
             (OpKind::Read | OpKind::Update, Ok(Reply { token, .. })) => {
                 let updates = u32::from(op.kind == OpKind::Update);
                 if let Some(entry) = &mut self.entries[self.reading] {
-                    *entry = Entry::new(entry.key, entry.version.wrapping_add(updates), token);
+                    *entry = LiveEntry::new(entry.key, entry.version.wrapping_add(updates), token);
                 }
                 self.current = Some(self.reading);
             }

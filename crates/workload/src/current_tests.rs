@@ -15,7 +15,7 @@ fn token(number: u32) -> Token {
 /// Runs the workload against a server where everything succeeds; returns kinds and keys.
 fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let mut live = Live::default();
-    (0..bulk).for_each(|key| live.add(Entry::new(key, 0, Some(token(1)))));
+    (0..bulk).for_each(|key| live.add(LiveEntry::new(key, 0, Some(token(1)))));
     let keys = KeySequence { next: 1000, step: 1 };
     let documents = Arc::new(sample());
     let mut workload = CurrentDocument::new(documents, (3, 1), Mix::crud(left), &live, keys);

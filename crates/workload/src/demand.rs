@@ -36,12 +36,12 @@ pub struct Step {
     /// What it does.
     pub work: WorkloadPlan,
     /// When its operations are due.
-    pub timing: Timing,
+    pub timing: Due,
 }
 
 /// When the operations of a stage are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timing {
+pub enum Due {
     /// As fast as answers arrive, until all are done.
     Free,
     /// As requested for the run.
@@ -138,16 +138,16 @@ impl DocumentsAsked {
         };
         let mut steps = Vec::new();
         if self.documents.value > 0 {
-            steps.push(step("bulk_insert", Purpose::Fill, self.fill().into(), Timing::Free));
+            steps.push(step("bulk_insert", Purpose::Fill, self.fill().into(), Due::Free));
         }
         if self.operations.value == Some(0) {
             return steps;
         }
         if self.warmup_ns > 0 {
-            let timing = Timing::AskedFor(self.warmup_ns);
+            let timing = Due::AskedFor(self.warmup_ns);
             steps.push(step("warm_up", Purpose::WarmUp, work(None), timing));
         }
-        steps.push(step(name, Purpose::Main, work(self.operations.value), Timing::Asked));
+        steps.push(step(name, Purpose::Main, work(self.operations.value), Due::Asked));
         steps
     }
 }

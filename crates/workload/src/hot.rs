@@ -1,7 +1,7 @@
 //! A mix in which a few documents get most of the reads, as with a cache in front of a disk.
 
 use super::crud::{create, draw_kind, on_stored};
-use super::live::{Entry, Live};
+use super::live::{Live, LiveEntry};
 use super::mixed::{asked_again, budgets, check_mix, too_few_documents};
 use super::verify::{self, Verifier};
 use super::{
@@ -245,19 +245,18 @@ impl Workload for HotLane {
     ) -> Check {
         if op.kind.class() == Class::Create {
             if let Ok(Reply { token, .. }) = result {
-                self.cold.add(Entry::new(op.key, 0, token));
+                self.cold.add(LiveEntry::new(op.key, 0, token));
                 self.warm_up();
             }
             return Check::Unchecked;
         }
-        let ((is_hot, place), of) = (self.place, (op.kind, result));
+        let (is_hot, place) = self.place;
         let live = if is_hot { &mut self.hot } else { &mut self.cold };
-        let at = (live, place);
-        let (check, gone) = verify::observe(&mut self.verifier, at, of, answered);
-        if gone {
+        let observed = verify::observe(&mut self.verifier, live, place, op.kind, result, answered);
+        if observed.gone {
             self.warm_up();
         }
-        check
+        observed.check
     }
 
     fn finding(&mut self) -> Option<Finding> {
@@ -274,7 +273,7 @@ mod tests {
 
     fn lane(documents: u64, weights: Mix) -> HotLane {
         let mut live = Live::default();
-        (0..documents).for_each(|key| live.add(Entry::new(key, 0, Some(Token::default()))));
+        (0..documents).for_each(|key| live.add(LiveEntry::new(key, 0, Some(Token::default()))));
         let keys = KeySequence { next: documents, step: 1 };
         let template = crate::schema::Template::parse(crate::schema::DEFAULT).unwrap();
         let built_in = Arc::new(Documents::new(1, vec![(template, 1)]));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A document: its key, version and token. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LiveEntry {
     /// The document's number.
     pub key: Key,
     /// How often it was updated: with the key, this determines its content.
@@ -14,7 +14,7 @@ pub struct Entry {
     pub token: Token,
 }
 
-impl Entry {
+impl LiveEntry {
     /// A document whose latest write or read returned `token`.
     #[inline]
     pub fn new(key: Key, version: u32, token: Option<Token>) -> Self {
@@ -68,8 +68,8 @@ impl Doubt {
 /// others after a successful read.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    known: Vec<Entry>,
-    lost: Vec<(Entry, Doubt)>,
+    known: Vec<LiveEntry>,
+    lost: Vec<(LiveEntry, Doubt)>,
     /// Writes without an answer that no read has shown: they may yet be carried out, until another
     /// write changes the document.
     late: BTreeMap<Key, Doubt>,
@@ -83,7 +83,7 @@ impl Live {
 
     /// Adds a document that was stored.
     #[inline]
-    pub fn add(&mut self, entry: Entry) {
+    pub fn add(&mut self, entry: LiveEntry) {
         self.known.push(entry);
     }
 
@@ -102,7 +102,7 @@ impl Live {
     /// The document at index `place`, below [`Live::readable`]; those with a known token come
     /// first.
     #[inline]
-    pub fn at(&self, place: usize) -> &Entry {
+    pub fn at(&self, place: usize) -> &LiveEntry {
         self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()].0)
     }
 
@@ -121,10 +121,10 @@ impl Live {
     #[inline]
     pub fn set(&mut self, place: usize, version: u32, token: Option<Token>) {
         if let Some(entry) = self.known.get_mut(place) {
-            *entry = Entry::new(entry.key, version, token);
+            *entry = LiveEntry::new(entry.key, version, token);
         } else {
             let (entry, _) = self.lost.swap_remove(place - self.known.len());
-            self.known.push(Entry::new(entry.key, version, token));
+            self.known.push(LiveEntry::new(entry.key, version, token));
         }
     }
 
@@ -171,7 +171,8 @@ impl Live {
     pub fn observe(
         &mut self,
         place: usize,
-        (kind, result): (OpKind, Result<Reply, Failure>),
+        kind: OpKind,
+        result: Result<Reply, Failure>,
         version: Option<u32>,
     ) -> bool {
         match (kind.class(), result) {
@@ -188,7 +189,7 @@ impl Live {
                 }
             }
             (Class::Update, Ok(Reply { token, .. })) => {
-                let Entry { key, version, .. } = *self.at(place);
+                let LiveEntry { key, version, .. } = *self.at(place);
                 self.late.remove(&key);
                 self.set(place, version.wrapping_add(1), token);
             }
@@ -215,14 +216,14 @@ mod tests {
 
     #[test]
     fn an_entry_takes_32_bytes() {
-        assert_eq!(size_of::<Entry>(), 32);
+        assert_eq!(size_of::<LiveEntry>(), 32);
     }
 
     #[test]
     fn a_lost_document_can_be_read_and_comes_back() {
         let token = |number| Some(Token { number, ..Token::default() });
         let mut live = Live::default();
-        (0..3).for_each(|key| live.add(Entry::new(key, 0, token(1))));
+        (0..3).for_each(|key| live.add(LiveEntry::new(key, 0, token(1))));
         live.lose(0, Doubt::Update);
         assert_eq!((live.doubt(0), live.doubt(2)), (Doubt::None, Doubt::Update));
         assert_eq!((live.known(), live.readable()), (2, 3));
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn a_document_is_handed_over_with_all_that_is_known_of_it() {
         let (mut all, mut one) = (Live::default(), Live::default());
-        (0..3).for_each(|key| all.add(Entry::new(key, 0, Some(Token::default()))));
+        (0..3).for_each(|key| all.add(LiveEntry::new(key, 0, Some(Token::default()))));
         all.lose(1, Doubt::Update);
         all.late.insert(1, Doubt::Delete);
         all.hand_over(2, &mut one);
@@ -254,22 +255,21 @@ mod tests {
             token: Some(Token { number, ..Token::default() }),
             ..Reply::default()
         };
-        let timeout = |kind| (kind, Err(Failure::Timeout));
-        let read = |number| (OpKind::Read, Ok(reply(number)));
+        let timeout = Err(Failure::Timeout);
         let mut live = Live::default();
-        live.add(Entry::new(7, 0, reply(1).token));
-        live.observe(0, timeout(OpKind::Update), None);
+        live.add(LiveEntry::new(7, 0, reply(1).token));
+        live.observe(0, OpKind::Update, timeout, None);
         assert_eq!((live.known(), live.doubt(0)), (0, Doubt::Update));
-        live.observe(0, read(1), Some(0));
+        live.observe(0, OpKind::Read, Ok(reply(1)), Some(0));
         assert_eq!((live.known(), live.doubt(0)), (1, Doubt::Update), "it is not over");
-        live.observe(0, timeout(OpKind::Delete), None);
+        live.observe(0, OpKind::Delete, timeout, None);
         assert_eq!(live.doubt(0), Doubt::Either);
-        live.observe(0, read(1), Some(0));
+        live.observe(0, OpKind::Read, Ok(reply(1)), Some(0));
         assert_eq!((live.known(), live.doubt(0)), (1, Doubt::Either));
         let (mut carried_out, mut overtaken) = (live.clone(), live);
-        carried_out.observe(0, read(2), Some(1));
+        carried_out.observe(0, OpKind::Read, Ok(reply(2)), Some(1));
         assert_eq!((carried_out.at(0).version, carried_out.doubt(0)), (1, Doubt::None));
-        overtaken.observe(0, (OpKind::Update, Ok(reply(2))), None);
+        overtaken.observe(0, OpKind::Update, Ok(reply(2)), None);
         assert_eq!((overtaken.at(0).version, overtaken.doubt(0)), (1, Doubt::None));
     }
 }

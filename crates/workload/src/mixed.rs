@@ -70,8 +70,10 @@ impl MixedPlan {
     fn shelved(
         &self,
         cx: &LaneContext,
-        (shards, inserted): (usize, u64),
-        (live, budgets): (Vec<Live>, Vec<Budget>),
+        shards: usize,
+        inserted: u64,
+        live: Vec<Live>,
+        budgets: Vec<Budget>,
     ) -> Vec<Crud> {
         let mut shelves = vec![Live::default(); shards];
         for (k, mut live) in live.into_iter().enumerate() {
@@ -109,7 +111,7 @@ impl MixedPlan {
         }
         let inserted = stock.inserted();
         if let Some(shards) = cx.sharing.filter(|_| cx.spare > 0) {
-            return self.shelved(cx, (shards, inserted), (stock.take_live(), budgets));
+            return self.shelved(cx, shards, inserted, stock.take_live(), budgets);
         }
         let make = |(k, (live, budget))| {
             let step = cx.connections as u64;

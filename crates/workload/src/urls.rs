@@ -5,8 +5,8 @@
 
 use super::budget::share;
 use super::{
-    Check, Demand, LaneContext, Lanes, Next, Offer, Purpose, Restored, RunAsked, Runner, StageWork,
-    Step, Stock, Timing, Traits, Workload,
+    Check, Demand, Due, LaneContext, Lanes, Next, Offer, Purpose, Restored, RunAsked, Runner,
+    StageWork, Step, Stock, Traits, Workload,
 };
 use crate::generate::{Stream, below, mix};
 use crate::mistake::Invalid;
@@ -75,9 +75,9 @@ impl Demand for UrlsDemand {
             let work = UrlsPlan { operations, order: self.order }.into();
             Step { name: name.to_owned(), purpose, work, timing }
         };
-        let warm_up = Timing::AskedFor(self.warmup_ns);
+        let warm_up = Due::AskedFor(self.warmup_ns);
         let warm_up = step("warm_up", Purpose::WarmUp, None, warm_up);
-        let main = step("urls", Purpose::Main, self.operations, Timing::Asked);
+        let main = step("urls", Purpose::Main, self.operations, Due::Asked);
         if self.warmup_ns > 0 { vec![warm_up, main] } else { vec![main] }
     }
 }

@@ -3,7 +3,7 @@
 //! A document is a function of its key and version, so nothing that was written is kept: it is
 //! generated again.
 
-use super::live::{Doubt, Entry, Live};
+use super::live::{Doubt, Live, LiveEntry};
 use super::{Check, FromSchemas, Original};
 use crate::op::{Answered, Class, Failure, Finding, OpKind, Reply, Token};
 use crate::schema::Documents;
@@ -38,22 +38,34 @@ pub(super) fn verifier(
     wanted.then(|| Box::new(Verifier::new(FromSchemas::new(documents.clone()))))
 }
 
+/// What became of a document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observed {
+    /// The result of the comparison.
+    pub(super) check: Check,
+    /// Whether the document is gone.
+    pub(super) gone: bool,
+}
+
 /// Updates `live` with the outcome for the document at `place`, and compares that with what is
-/// known about it, if requested. Also returns whether the document is gone.
+/// known about it, if requested.
 #[inline]
 pub(super) fn observe(
     verifier: &mut Option<Box<Verifier<FromSchemas>>>,
-    (live, place): (&mut Live, usize),
-    of: (OpKind, Result<Reply, Failure>),
+    live: &mut Live,
+    place: usize,
+    kind: OpKind,
+    result: Result<Reply, Failure>,
     answered: &Answered<'_>,
-) -> (Check, bool) {
+) -> Observed {
     let verified = match verifier {
-        Some(verifier) => verifier.look((live.at(place), live.doubt(place)), of, answered),
+        Some(verifier) => verifier.look(live.at(place), live.doubt(place), kind, result, answered),
         None => Verified::UNCHECKED,
     };
     // If an old version was read, the known state of the document still holds.
     let stale = verified.check == Check::Checked(Err(Failure::Stale));
-    (verified.check, !stale && live.observe(place, of, verified.version))
+    let gone = !stale && live.observe(place, kind, result, verified.version);
+    Observed { check: verified.check, gone }
 }
 
 impl<O: Original> Verifier<O> {
@@ -69,13 +81,15 @@ impl<O: Original> Verifier<O> {
     /// Compares the result of an operation on a document with what is known about it.
     pub(super) fn look(
         &mut self,
-        (entry, doubt): (&Entry, Doubt),
-        (kind, result): (OpKind, Result<Reply, Failure>),
+        entry: &LiveEntry,
+        doubt: Doubt,
+        kind: OpKind,
+        result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Verified {
         match (kind.class(), result) {
             (Class::Read, Ok(reply)) => match answered.document {
-                Some(document) => self.read((entry, doubt), reply.token, document),
+                Some(document) => self.read(entry, doubt, reply.token, document),
                 None => Verified::UNCHECKED,
             },
             (Class::Read | Class::Update | Class::Delete, Err(Failure::NotFound)) => {
@@ -92,7 +106,8 @@ impl<O: Original> Verifier<O> {
 
     fn read(
         &mut self,
-        (entry, doubt): (&Entry, Doubt),
+        entry: &LiveEntry,
+        doubt: Doubt,
         token: Option<Token>,
         document: &[u8],
     ) -> Verified {
@@ -135,7 +150,7 @@ impl<O: Original> Verifier<O> {
     }
 
     #[cold]
-    fn wrong(&mut self, entry: &Entry, class: Failure, found: &str) -> Check {
+    fn wrong(&mut self, entry: &LiveEntry, class: Failure, found: &str) -> Check {
         let mut id = Vec::new();
         self.original.write_id(entry.key, &mut id);
         let mut expected = format!("version {}", entry.version);

@@ -24,7 +24,7 @@ fn stored(version: u32) -> Vec<u8> {
 /// A document that this connection knows in version 3, stored as revision 4.
 fn known(doubt: Doubt) -> Live {
     let mut live = Live::default();
-    live.add(Entry::new(KEY, 3, Some(token(4, 4))));
+    live.add(LiveEntry::new(KEY, 3, Some(token(4, 4))));
     if doubt != Doubt::None {
         live.lose(0, doubt);
     }
@@ -39,7 +39,7 @@ fn look(
     let mut verifier = Verifier::new(FromSchemas::new(Arc::new(documents())));
     let result = result.map(|token| Reply { token, ..Reply::default() });
     let answered = Answered { document: Some(document), ..Answered::default() };
-    let verified = verifier.look((live.at(0), live.doubt(0)), (OpKind::Read, result), &answered);
+    let verified = verifier.look(live.at(0), live.doubt(0), OpKind::Read, result, &answered);
     (verified, verifier.finding())
 }
 

@@ -22,17 +22,22 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
     let end = start + length_ms * MS;
     let stop = Arc::<Stop>::default();
     let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
-    let of = (clock, stop.clone());
     Rc::new(Shared {
         clock,
         start,
-        tickets: Tickets::new(of, &Pace::Closed { think_ns: 0 }, share, (start, end)),
+        tickets: Tickets::new(
+            clock,
+            stop.clone(),
+            &Pace::Closed { think_ns: 0 },
+            share,
+            (start, end),
+        ),
         recorder: RefCell::new(Recorder::new((start, end), false, sink)),
         issued: Default::default(),
         watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
-        doubt: crate::engine::drive::Doubt::default(),
+        doubt: crate::engine::drive::Suspicion::default(),
         fill: None,
         journal: None,
     })

@@ -2,11 +2,11 @@
 
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
-use super::watch::Watch;
+use super::watch::{Connection, Ended, Watch};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::{Act, Entry, Fate, Writer};
-use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Spell, Timing};
+use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
 use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Next, Workload};
 use serde::{Deserialize, Serialize};
@@ -17,17 +17,23 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// How an operation ended.
-type Answer = Result<Reply, Failure>;
+type OpResult = Result<Reply, Failure>;
+
+/// How one part of a read-modify-write ended.
+struct PartEnd {
+    timing: Timing,
+    result: OpResult,
+}
 
 /// What wakes the task that asks whether the server is there.
 #[derive(Debug, Default)]
-pub(super) struct Doubt {
+pub(super) struct Suspicion {
     /// How the last operation without an answer failed.
     pub(super) last: Cell<Option<Failure>>,
     pub(super) wake: Notify,
 }
 
-impl Doubt {
+impl Suspicion {
     /// An operation failed like this, without an answer; `asks`: whether that has gone on for too
     /// long.
     pub(super) fn raise(&self, failure: Failure, asks: bool) {
@@ -50,7 +56,7 @@ pub(super) struct Shared {
     pub(super) watch: Watch,
     pub(super) stop: Arc<Stop>,
     pub(super) patience: Arc<Patience>,
-    pub(super) doubt: Doubt,
+    pub(super) doubt: Suspicion,
     /// The log of documents inserted in bulk, if one is kept.
     pub(super) fill: Option<RefCell<FillLog>>,
     /// Where writes are noted, if they are.
@@ -72,7 +78,7 @@ impl Shared {
 
     /// Notes for how long the client held up a request that ended like this.
     #[inline]
-    fn held(&self, (kind, ok): (OpKind, bool), late_ns: Nanos, timing: &Timing, noted: bool) {
+    fn held(&self, kind: OpKind, ok: bool, late_ns: Nanos, timing: &Timing, noted: bool) {
         let held_ns = self.watch.held(late_ns, timing, noted);
         if held_ns > 0 && ok {
             self.recorder.borrow_mut().hold(kind, timing, held_ns);
@@ -89,11 +95,11 @@ impl Shared {
     }
 
     /// A connection that has been there since `since` begins nothing more.
-    fn leave(&self, since: Nanos, spell: &mut Option<Spell>, times: &mut ConnectionTimes) {
+    fn leave(&self, since: Nanos, connection: &mut Connection) {
         let now = self.clock.now();
-        self.watch.leave(spell, now, times);
-        times.close(now.saturating_sub(since));
-        times.ended_ns = now.saturating_sub(self.start);
+        self.watch.leave(connection, now);
+        connection.times.close(now.saturating_sub(since));
+        connection.times.ended_ns = now.saturating_sub(self.start);
     }
 
     /// Checks whether the server is still there.
@@ -158,13 +164,13 @@ impl Shared {
     }
 
     /// Records what is not a separate request.
-    fn note(&self, kind: OpKind, result: Answer, timing: &Timing) {
+    fn note(&self, kind: OpKind, result: OpResult, timing: &Timing) {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
     }
 
     /// Counts a read-modify-write when its first part has ended, and records it after its last.
     #[inline]
-    fn modify(&self, part: Part, ended: (Timing, Answer), first: &mut Option<(Timing, Answer)>) {
+    fn modify(&self, part: Part, ended: PartEnd, first: &mut Option<PartEnd>) {
         match part {
             Part::Whole => {}
             Part::First => {
@@ -172,9 +178,9 @@ impl Shared {
                 *first = Some(ended);
             }
             Part::Last => {
-                if let Some((timing, result)) = first.take() {
-                    let result = result.and(ended.1);
-                    self.note(OpKind::ReadModifyWrite, result, &timing.until(&ended.0));
+                if let Some(PartEnd { timing, result }) = first.take() {
+                    let result = result.and(ended.result);
+                    self.note(OpKind::ReadModifyWrite, result, &timing.until(&ended.timing));
                 }
             }
         }
@@ -282,18 +288,18 @@ async fn drive<S: Session, W: Workload>(
     workload: &mut W,
     first: &mut Prepared<S::Pen>,
 ) -> (ConnectionTimes, Option<FirstSent>) {
-    let mut times = ConnectionTimes::default();
+    let mut own = Connection::default();
     let Prepared { pen, next, since } = first;
     let since = since.unwrap_or(shared.start);
     let mut last_done = since;
-    let (mut first_part, mut first_sent, mut spell) = (None, None, None);
+    let (mut first_part, mut first_sent) = (None, None);
     loop {
         shared.announce(next);
         let op = match std::mem::replace(next, Next::End) {
             Next::Op(op) => op,
             Next::Wait(wait_ns) if !shared.tickets.ended() => {
                 let waited_ns = wait(shared, wait_ns).await;
-                times.idle_ns += waited_ns;
+                own.times.idle_ns += waited_ns;
                 last_done += waited_ns;
                 *next = workload.next(pen);
                 continue;
@@ -310,12 +316,12 @@ async fn drive<S: Session, W: Workload>(
         } else if let Some(ticket) = shared.tickets.take(connection, last_done, reopening).await {
             ticket
         } else {
-            times.idle_ns += shared.clock.now().saturating_sub(last_done);
+            own.times.idle_ns += shared.clock.now().saturating_sub(last_done);
             shared.withdraw(&op);
             break;
         };
         let late_ns = shared.begin(&op, &ticket);
-        times.idle_ns += ticket.idle_ns;
+        own.times.idle_ns += ticket.idle_ns;
         let one_request = op.part == Part::Whole && session.is_one_request(&op);
         if !one_request {
             shared.tickets.expect(false, ticket.began);
@@ -325,33 +331,34 @@ async fn drive<S: Session, W: Workload>(
         let check = shared.observe(&op, &outcome, session, workload);
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(shared.first_sent(&timing, last_done)));
-        if !record(shared, &mut times, (&op, &outcome), session, &timing) {
+        if !record(shared, &mut own.times, &op, &outcome, session, &timing) {
             tell(shared, &op, &outcome, session);
         }
-        shared.held((op.kind, outcome.result.is_ok()), late_ns, &timing, probe.noted());
+        shared.held(op.kind, outcome.result.is_ok(), late_ns, &timing, probe.noted());
         last_done = timing.done;
-        times.noted_answers += u64::from(probe.noted());
+        own.times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
-        let ended = (op.part, outcome.result.err());
-        shared.watch.ended(ended, (ticket.began, &timing), (&mut spell, &mut times));
+        let (part, failure, began) = (op.part, outcome.result.err(), ticket.began);
+        shared.watch.ended(Ended { part, failure, began, timing: &timing }, &mut own);
         shared.checked(check, timing.done, workload);
         if op.part != Part::First {
             shared.tickets.done(connection, timing.done);
         }
-        shared.modify(op.part, (timing, outcome.result), &mut first_part);
+        let ended = PartEnd { timing, result: outcome.result };
+        shared.modify(op.part, ended, &mut first_part);
         shared.heed(&outcome);
         pen.clear();
         // Generate the document before the wait, so that a due operation is sent at once.
         *next = workload.next(pen);
     }
-    shared.leave(since, &mut spell, &mut times);
-    (times, first_sent)
+    shared.leave(since, &mut own);
+    (own.times, first_sent)
 }
 
 /// The outcome of an operation. One that failed without an answer may have been carried out, which
 /// the driver can find out.
 #[inline]
-fn learnt(outcome: &Outcome, session: &impl Session) -> Answer {
+fn learnt(outcome: &Outcome, session: &impl Session) -> OpResult {
     match outcome.result {
         Err(Failure::Unanswered) => session.settled().map_or(outcome.result, Ok),
         result => result,
@@ -360,7 +367,7 @@ fn learnt(outcome: &Outcome, session: &impl Session) -> Answer {
 
 /// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
 /// noted before: it may have been carried out.
-fn note(journal: &mut Writer, op: &Op, result: Option<Answer>, rows: &[Result<Token, Failure>]) {
+fn note(journal: &mut Writer, op: &Op, result: Option<OpResult>, rows: &[Result<Token, Failure>]) {
     let act = match op.kind.class() {
         Class::Batch | Class::Create | Class::Update => Act::Write,
         Class::Delete => Act::Delete,
@@ -413,7 +420,8 @@ fn checked(
 fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
-    (op, outcome): (&Op, &Outcome),
+    op: &Op,
+    outcome: &Outcome,
     session: &impl Session,
     timing: &Timing,
 ) -> bool {

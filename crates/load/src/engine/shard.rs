@@ -3,7 +3,7 @@
 
 use super::beat::beat;
 use super::doubt::doubt;
-use super::drive::{Doubt, Lane, LaneResult, Prepared, Shared, run_lane};
+use super::drive::{Lane, LaneResult, Prepared, Shared, Suspicion, run_lane};
 use super::growth::Growth;
 use super::pace::Pace;
 use super::share::Share;
@@ -199,20 +199,19 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     let start = place.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
-    let stop = (plan.clock, plan.stop.clone());
     let window_end = plan.window_ns.map_or(Nanos::MAX, |length| start + length);
     let open = matches!(plan.pace, Pace::Open { .. });
     let share = share(plan, lanes.len(), spare.len());
     let shared = Rc::new(Shared {
         clock: plan.clock,
         start,
-        tickets: Tickets::new(stop, &plan.pace, share, (start, end)),
+        tickets: Tickets::new(plan.clock, plan.stop.clone(), &plan.pace, share, (start, end)),
         recorder: RefCell::new(Recorder::new((start, window_end), plan.raw, plan.sink.clone())),
         issued: Default::default(),
         watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
         stop: plan.stop.clone(),
         patience: plan.patience.clone(),
-        doubt: Doubt::default(),
+        doubt: Suspicion::default(),
         fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
         journal: plan.journal.as_ref().map(|(it, stage)| it.writer(*stage, plan.shard.0).into()),
     });

@@ -104,7 +104,8 @@ impl std::fmt::Debug for Tickets {
 impl Tickets {
     /// The tickets of one shard's `share`, from `start` until `end`.
     pub(super) fn new(
-        (clock, stop): (Clock, Arc<Stop>),
+        clock: Clock,
+        stop: Arc<Stop>,
         pace: &Pace,
         share: Share,
         (start, end): (Nanos, Nanos),
@@ -509,8 +510,8 @@ mod tests {
         let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
         for (end, offered) in [(SECOND_NS, 1), (SECOND_NS + 1, 2)] {
             // Due at 0 and after exactly one second.
-            let of = (Clock::system(), Arc::default());
-            let tickets = Tickets::new(of, &pace, share, (0, end));
+            let clock = Clock::system();
+            let tickets = Tickets::new(clock, Arc::default(), &pace, share, (0, end));
             tickets.fill(&mut tickets.queue.as_ref().unwrap().borrow_mut(), 9 * SECOND_NS);
             assert_eq!(tickets.counts().offered, offered);
             assert_eq!(tickets.left_over().len() as u64, offered);
@@ -534,7 +535,7 @@ mod tests {
         let (now, stop) = (clock.now(), Arc::<Stop>::default());
         let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
         let pace = Pace::Closed { think_ns: 0 };
-        let until = |end| Tickets::new((clock, stop.clone()), &pace, share, (now, end));
+        let until = |end| Tickets::new(clock, stop.clone(), &pace, share, (now, end));
         let tickets = until(now + SECOND_NS);
         assert_eq!(tickets.left(now + 70), Some(70));
         assert_eq!(tickets.left(now + SECOND_NS), Some(STOP_CHECK_NS));
@@ -555,8 +556,7 @@ mod tests {
         let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
         let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
-        let of = (Clock::system(), Arc::default());
-        let tickets = Tickets::new(of, &pace, share, (0, SECOND_NS));
+        let tickets = Tickets::new(Clock::system(), Arc::default(), &pace, share, (0, SECOND_NS));
         let naps = |now| {
             let mut queue = tickets.queue.as_ref().unwrap().borrow_mut();
             queue.waiting = [0].into();
@@ -585,8 +585,13 @@ mod tests {
         for (operations, end_s, taken, home_s) in [(Some(2), 9, 2, 1), (None, 3, 3, 3)] {
             let start = clock.now();
             let share = Share { shard: (0, 1), own: 2, open: 2, all: 2, operations };
-            let of = (clock, Arc::default());
-            let tickets = Tickets::new(of, &pace, share, (start, start + end_s * SECOND_NS));
+            let tickets = Tickets::new(
+                clock,
+                Arc::default(),
+                &pace,
+                share,
+                (start, start + end_s * SECOND_NS),
+            );
             let connection = async |connection| {
                 let mut taken = 0;
                 while tickets.take(connection, start, None).await.is_some() {

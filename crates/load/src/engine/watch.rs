@@ -13,6 +13,23 @@ use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+/// How a request ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended<'a> {
+    pub(super) part: Part,
+    pub(super) failure: Option<Failure>,
+    pub(super) began: Nanos,
+    pub(super) timing: &'a Timing,
+}
+
+/// What is noted about one connection.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    pub(super) times: ConnectionTimes,
+    /// Its outage, while it is in one.
+    pub(super) spell: Option<Spell>,
+}
+
 /// The watch of one shard.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -163,23 +180,18 @@ impl Watch {
         held_ns
     }
 
-    /// A request that was begun at `began` has ended. In a healthy closed loop there is little to
-    /// note, and that is done without a call.
+    /// A request has ended. In a healthy closed loop there is little to note, and that is done
+    /// without a call.
     #[inline]
-    pub(super) fn ended(
-        &self,
-        ended: (Part, Option<Failure>),
-        times: (Nanos, &Timing),
-        connection: (&mut Option<Spell>, &mut ConnectionTimes),
-    ) {
-        if ended.1.is_none_or(Failure::answered) {
-            self.answers.add(times.1);
+    pub(super) fn ended(&self, ended: Ended<'_>, connection: &mut Connection) {
+        if ended.failure.is_none_or(Failure::answered) {
+            self.answers.add(ended.timing);
         }
-        let served = ended.1.is_none() && connection.0.is_none();
-        if served && self.open.is_none() && self.pulse.beats(self.shard, times.1.done) {
+        let served = ended.failure.is_none() && connection.spell.is_none();
+        if served && self.open.is_none() && self.pulse.beats(self.shard, ended.timing.done) {
             return;
         }
-        self.note(ended, times, connection);
+        self.note(ended, connection);
     }
 
     /// A request to this node, one of several, has ended.
@@ -194,13 +206,9 @@ impl Watch {
         }
     }
 
-    fn note(
-        &self,
-        (part, failure): (Part, Option<Failure>),
-        (began, timing): (Nanos, &Timing),
-        connection: (&mut Option<Spell>, &mut ConnectionTimes),
-    ) {
-        self.heed(failure, (began, timing.done), connection);
+    fn note(&self, ended: Ended<'_>, connection: &mut Connection) {
+        self.heed(ended, connection);
+        let Ended { part, timing, .. } = ended;
         // The last part of an operation was due when the first one was.
         if let (Some(open), Part::Whole | Part::First) = (&self.open, part) {
             let due = timing.done.saturating_sub(timing.response_ns);
@@ -210,30 +218,28 @@ impl Watch {
 
     /// Notes whether a connection is served.
     #[inline]
-    fn heed(
-        &self,
-        failure: Option<Failure>,
-        (began, done): (Nanos, Nanos),
-        (spell, times): (&mut Option<Spell>, &mut ConnectionTimes),
-    ) {
-        match failure {
+    fn heed(&self, ended: Ended<'_>, connection: &mut Connection) {
+        let (from_to, spell) = ((ended.began, ended.timing.done), &mut connection.spell);
+        match ended.failure {
             // It says nothing about the server.
             Some(failure) if failure.by_client() => {}
             Some(failure) if failure.unserved() => {
                 let mut log = self.outage.borrow_mut();
-                log.failed(&self.pulse, spell, ((began, done), failure));
+                log.failed(&self.pulse, spell, (from_to, failure));
             }
             _ => {
                 let of = (&*self.pulse, self.shard);
-                times.down_ns += OutageLog::succeeded(&self.outage, of, spell, (began, done));
+                let down_ns = OutageLog::succeeded(&self.outage, of, spell, from_to);
+                connection.times.down_ns += down_ns;
             }
         }
     }
 
     /// A connection begins nothing more.
-    pub(super) fn leave(&self, spell: &mut Option<Spell>, now: Nanos, times: &mut ConnectionTimes) {
+    pub(super) fn leave(&self, connection: &mut Connection, now: Nanos) {
         let until = now.min(self.end);
-        times.down_ns += self.outage.borrow_mut().leave(&self.pulse, spell, until);
+        let down_ns = self.outage.borrow_mut().leave(&self.pulse, &mut connection.spell, until);
+        connection.times.down_ns += down_ns;
     }
 
     /// Operations that were due at these times and will never begin. Where the thread came back

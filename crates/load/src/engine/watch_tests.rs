@@ -15,6 +15,11 @@ fn outage(watched: &Watched) -> Outage {
     watched.outage.finish(0, &watched.outage.spans(0))
 }
 
+/// The end of a request that was begun at `from_ms`.
+fn whole(failure: Option<Failure>, from_ms: Nanos, timing: &Timing) -> Ended<'_> {
+    Ended { part: Part::Whole, failure, began: from_ms * MS, timing }
+}
+
 #[test]
 fn failures_by_the_servers_fault_alone_put_a_connection_down() {
     for (failure, down_ms) in [
@@ -27,16 +32,16 @@ fn failures_by_the_servers_fault_alone_put_a_connection_down() {
         (Failure::Conflict, 0),
     ] {
         let (watch, _pulse) = watch(false);
-        let (mut spell, mut times) = (None, ConnectionTimes::default());
+        let mut connection = Connection::default();
         let mut ended = |result, from_ms, to_ms| {
             let timing = Timing::between(from_ms * MS, to_ms * MS);
-            watch.ended((Part::Whole, result), (from_ms * MS, &timing), (&mut spell, &mut times));
+            watch.ended(whole(result, from_ms, &timing), &mut connection);
         };
         ended(None, 0, 100);
         ended(Some(failure), 100, 200);
         ended(Some(failure), 200, 300);
         ended(None, 600, 700);
-        assert_eq!(times.down_ns, down_ms * MS, "{failure}");
+        assert_eq!(connection.times.down_ns, down_ms * MS, "{failure}");
         let watched = watch.finish(Clock::system());
         let outage = outage(&watched);
         assert!((outage.total_s - down_ms as f64 / 1e3).abs() < 1e-9, "{failure}: {outage:?}");
@@ -49,7 +54,7 @@ fn failures_by_the_servers_fault_alone_put_a_connection_down() {
 #[test]
 fn what_this_machine_lacks_does_not_end_an_outage() {
     let (watch, _pulse) = watch(false);
-    let (mut spell, mut times) = (None, ConnectionTimes::default());
+    let mut connection = Connection::default();
     for (result, from_ms, to_ms) in [
         (None, 0, 100),
         (Some(Failure::Reset), 100, 200),
@@ -57,9 +62,9 @@ fn what_this_machine_lacks_does_not_end_an_outage() {
         (Some(Failure::NotFound), 600, 700),
     ] {
         let timing = Timing::between(from_ms * MS, to_ms * MS);
-        watch.ended((Part::Whole, result), (from_ms * MS, &timing), (&mut spell, &mut times));
+        watch.ended(whole(result, from_ms, &timing), &mut connection);
     }
-    assert_eq!(times.down_ns, 500 * MS);
+    assert_eq!(connection.times.down_ns, 500 * MS);
 }
 
 #[test]
@@ -80,14 +85,13 @@ fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
     // Whoever waits longer than it takes to try again does not wait for the server.
     for (left_ms, down_ms) in [(1_500, 500), (3_000, 1_200), (20_000, 1_200)] {
         let (watch, _pulse) = watch(false);
-        let (mut spell, mut times) = (None, ConnectionTimes::default());
+        let mut connection = Connection::default();
         let timing = Timing::between(1_000 * MS, 1_100 * MS);
-        let failed = (Part::Whole, Some(Failure::Timeout));
-        watch.ended(failed, (1_000 * MS, &timing), (&mut spell, &mut times));
-        watch.leave(&mut spell, left_ms * MS, &mut times);
-        assert_eq!(times.down_ns, down_ms * MS);
-        watch.leave(&mut spell, 30_000 * MS, &mut times);
-        assert_eq!(times.down_ns, down_ms * MS, "it has left");
+        watch.ended(whole(Some(Failure::Timeout), 1_000, &timing), &mut connection);
+        watch.leave(&mut connection, left_ms * MS);
+        assert_eq!(connection.times.down_ns, down_ms * MS);
+        watch.leave(&mut connection, 30_000 * MS);
+        assert_eq!(connection.times.down_ns, down_ms * MS, "it has left");
     }
 }
 
@@ -101,8 +105,8 @@ fn the_backlog_has_each_operation_once_from_when_it_was_due() {
             // Begun 300 ms after it was due.
             let began = due + 300 * MS;
             let timing = Timing { response_ns: done - due, ..Timing::between(began, done) };
-            let connection = (&mut None, &mut ConnectionTimes::default());
-            watch.ended((part, None), (began, &timing), connection);
+            let ended = Ended { part, failure: None, began, timing: &timing };
+            watch.ended(ended, &mut Connection::default());
             if counts {
                 expected.add(due, done);
             }

@@ -7,7 +7,7 @@ use super::threshold::Threshold;
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
-use crate::workload::{Step, Timing};
+use crate::workload::{Due, Step};
 
 /// Above this, the verdict would mistake the delay for the client's own lateness.
 pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
@@ -78,10 +78,10 @@ pub(super) fn staged(
 ) -> Vec<StagePlan> {
     let stage = |Step { name, purpose, work, timing }: Step| {
         let (pace, length_ns) = match timing {
-            Timing::Free => (Pace::Closed { think_ns: 0 }, None),
-            Timing::Asked => (pace.clone(), length_ns),
-            Timing::AskedFor(length_ns) => (pace.clone(), Some(length_ns)),
-            Timing::Short(length_ns) => (short(length_ns), Some(length_ns)),
+            Due::Free => (Pace::Closed { think_ns: 0 }, None),
+            Due::Asked => (pace.clone(), length_ns),
+            Due::AskedFor(length_ns) => (pace.clone(), Some(length_ns)),
+            Due::Short(length_ns) => (short(length_ns), Some(length_ns)),
         };
         StagePlan { name, purpose: Some(purpose), work, pace, length_ns }
     };

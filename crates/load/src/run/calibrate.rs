@@ -7,7 +7,7 @@ use crate::engine::{Lane, ShardPlan, run_shard};
 use crate::measure::Histogram;
 use crate::record::Calibration;
 use crate::schema::Documents;
-use crate::workload::{Budget, Crud, Entry, KeySequence, Live, Mix};
+use crate::workload::{Budget, Crud, KeySequence, Live, LiveEntry, Mix};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -54,7 +54,7 @@ fn timer(clock: Clock) -> io::Result<Histogram> {
 /// answers at once.
 fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let mut live = Live::default();
-    (0..100).for_each(|key| live.add(Entry::new(key, 0, None)));
+    (0..100).for_each(|key| live.add(LiveEntry::new(key, 0, None)));
     let (budget, keys) =
         (Budget::Counted(Mix::crud([0, LOOPS, 0, 0])), KeySequence { next: 100, step: 1 });
     let workload = Crud::new(documents.clone(), (0, 0), budget, live, keys);

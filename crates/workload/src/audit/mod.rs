@@ -7,8 +7,8 @@ mod owed;
 pub use ledger::{Ledger, owed};
 
 use super::{
-    Demand, FromSchemas, LaneContext, Lanes, Offer, Purpose, Restored, RunAsked, Runner, StageWork,
-    Step, Stock, Timing, Traits, WorkloadPlan,
+    Demand, Due, FromSchemas, LaneContext, Lanes, Offer, Purpose, Restored, RunAsked, Runner,
+    StageWork, Step, Stock, Traits, WorkloadPlan,
 };
 use crate::mistake::Invalid;
 use crate::op::OpKind;
@@ -104,7 +104,7 @@ impl AuditDemand {
 
     /// The stage of the audit.
     pub fn step(self) -> Step {
-        let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Timing::Free);
+        let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Due::Free);
         Step { name, purpose, work: AuditPlan { of: self.of, alone: self.alone }.into(), timing }
     }
 }

@@ -6,8 +6,8 @@ mod worker;
 pub use worker::Burst;
 
 use super::{
-    Demand, Gathering, LaneContext, Lanes, Offer, Original, Purpose, Restored, RunAsked, Runner,
-    StageWork, Step, Stock, Timing, Traits,
+    Demand, Due, Gathering, LaneContext, Lanes, Offer, Original, Purpose, Restored, RunAsked,
+    Runner, StageWork, Step, Stock, Traits,
 };
 use crate::mistake::{Flagged, Invalid};
 use crate::op::OpKind;
@@ -117,7 +117,7 @@ impl Demand for BurstDemand {
                 name: "burst_prepare".to_owned(),
                 purpose: Purpose::Prepare,
                 work: work(Role::Prepare, 0),
-                timing: Timing::Free,
+                timing: Due::Free,
             });
         }
         for round in 0..self.rounds.min(MOST_ROUNDS) {
@@ -130,7 +130,7 @@ impl Demand for BurstDemand {
                     name: format!("{name}{number}"),
                     purpose: Purpose::Main,
                     work: work(role, not_before_ns),
-                    timing: Timing::Short(self.length_ns.value),
+                    timing: Due::Short(self.length_ns.value),
                 });
             }
         }

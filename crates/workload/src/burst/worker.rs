@@ -4,7 +4,7 @@ use super::Role;
 use super::body::{Bodies, BodyOriginal};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
 use crate::verify::Verifier;
-use crate::{Check, Doubt, Entry, Next, Workload};
+use crate::{Check, Doubt, LiveEntry, Next, Workload};
 
 /// One worker of a burst.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Burst {
     key: Key,
     bodies: Bodies,
     /// The stored document, if there is one.
-    stored: Option<Entry>,
+    stored: Option<LiveEntry>,
     /// Whether the stored document was written by this worker.
     own: bool,
     /// Set if the last write had no answer or was refused, so that the stored state is unknown.
@@ -80,7 +80,8 @@ impl Burst {
     /// Compares a result with what is known, and returns the version that was read.
     fn verify(
         &mut self,
-        of: (OpKind, Result<Reply, Failure>),
+        kind: OpKind,
+        result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> (Check, Option<u32>) {
         let Some(verifier) = &mut self.verifier else { return (Check::Unchecked, None) };
@@ -88,12 +89,12 @@ impl Burst {
             (Some(entry), doubt) if self.own => {
                 (entry, doubt.unwrap_or(Doubt::None).and(self.late))
             }
-            (None, Some(Doubt::Update)) if of.1.is_ok() => {
-                (Entry::new(self.key, 0, None), Doubt::None)
+            (None, Some(Doubt::Update)) if result.is_ok() => {
+                (LiveEntry::new(self.key, 0, None), Doubt::None)
             }
             _ => return (Check::Unchecked, None),
         };
-        let verified = verifier.look((&known.0, known.1), of, answered);
+        let verified = verifier.look(&known.0, known.1, kind, result, answered);
         if self.stored.is_none() && verified.version.is_none() {
             // It was not created after all: the document is somebody else's.
             verifier.finding();
@@ -128,7 +129,7 @@ impl Workload for Burst {
         if op.conditional {
             self.read = result.ok().and_then(|reply| reply.token);
         }
-        let (check, found) = self.verify((op.kind, result), answered);
+        let (check, found) = self.verify(op.kind, result, answered);
         match (op.kind, result) {
             // The known state still holds, except for a writer, which could not continue from it.
             (OpKind::Read, Ok(_))
@@ -139,11 +140,11 @@ impl Workload for Burst {
                 let is_still = self.stored.is_some() && found == Some(known);
                 let doubt = self.late.and(self.lost.unwrap_or(Doubt::None));
                 self.late = if is_still { doubt } else { Doubt::None };
-                self.stored = Some(Entry::new(self.key, found.unwrap_or(known), token));
+                self.stored = Some(LiveEntry::new(self.key, found.unwrap_or(known), token));
                 self.lost = None;
             }
             (_, Ok(Reply { token, .. })) => {
-                self.stored = Some(Entry::new(self.key, op.version, token));
+                self.stored = Some(LiveEntry::new(self.key, op.version, token));
                 (self.own, self.lost, self.late) = (true, None, Doubt::None);
             }
             (_, Err(Failure::NotFound)) => {

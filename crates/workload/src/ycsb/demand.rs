@@ -5,7 +5,7 @@ use crate::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
 use crate::mistake::{Flagged, Invalid};
 use crate::properties::Properties;
 use crate::schema::Ids;
-use crate::{Demand, Offer, Purpose, RunAsked, Step, Timing, WorkloadPlan};
+use crate::{Demand, Due, Offer, Purpose, RunAsked, Step, WorkloadPlan};
 use std::sync::Arc;
 
 /// A request for one of YCSB's workloads.
@@ -54,17 +54,17 @@ impl Demand for YcsbDemand {
         let mut steps = Vec::new();
         for &phase in &self.phases {
             if phase == YcsbPhase::Load {
-                let timing = if self.paced_load { Timing::Asked } else { Timing::Free };
+                let timing = if self.paced_load { Due::Asked } else { Due::Free };
                 steps.push(step("load", Purpose::Fill, self.plan(phase, None), timing));
                 continue;
             }
             if self.warmup_ns > 0 {
-                let timing = Timing::AskedFor(self.warmup_ns);
+                let timing = Due::AskedFor(self.warmup_ns);
                 steps.push(step("warm_up", Purpose::WarmUp, self.plan(phase, None), timing));
             }
             let operations = (self.config.operations > 0).then_some(self.config.operations);
             let work = self.plan(phase, operations);
-            steps.push(step("run", Purpose::Main, work, Timing::Asked));
+            steps.push(step("run", Purpose::Main, work, Due::Asked));
         }
         steps
     }
