@@ -15,8 +15,8 @@ pub(super) trait Verb: Args {
     const ABOUT: &'static str;
     /// Where the help of the whole program lists it.
     const FAMILY: Family;
-    /// The flags of the short help, by their ids and in this order; none: all.
-    const BRIEF: &'static [&'static str] = &[];
+    /// The ids of the flags of the short help, in this order; none: all.
+    const BRIEF: &'static str = "";
     /// What people do with it.
     const EXAMPLES: [Example; 3];
 
@@ -94,7 +94,7 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) family: Family,
-    pub(super) brief: &'static [&'static str],
+    pub(super) brief: &'static str,
     pub(super) examples: [Example; 3],
     /// Its flags, as the type defines them.
     pub(super) flags: fn(Command) -> Command,

@@ -39,8 +39,7 @@ impl Verb for BmCouchdb {
     const NAME: &'static str = "bm-couchdb";
     const ABOUT: &'static str = "Dahk's couchdb_benchmark: command line and output files";
     const FAMILY: Family = Family::Dialect;
-    const BRIEF: &'static [&'static str] =
-        &["target", "workers", "seconds", "size", "write", "read", "output", "quiet"];
+    const BRIEF: &'static str = "target workers seconds size write read output quiet";
     const EXAMPLES: [Example; 3] = [
         ("Writers for 20 seconds", "bm-couchdb http://localhost:5984 -n 100 -t 20"),
         (

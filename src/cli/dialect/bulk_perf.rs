@@ -92,18 +92,8 @@ impl Verb for BulkPerf {
     const NAME: &'static str = "bulk-perf";
     const ABOUT: &'static str = "couchdb-performance-tests (2008): rates as a database grows";
     const FAMILY: Family = Family::Dialect;
-    const BRIEF: &'static [&'static str] = &[
-        "bulk_size",
-        "doc_count",
-        "num_threads",
-        "target",
-        "keep",
-        "wait_for_server",
-        "output",
-        "quiet",
-        "seed",
-        "timeout",
-    ];
+    const BRIEF: &'static str =
+        "bulk_size doc_count num_threads target keep wait_for_server output quiet seed timeout";
     const EXAMPLES: [Example; 3] = [
         (
             "Documents in batches of 100, over 4 connections, into the stand-in",

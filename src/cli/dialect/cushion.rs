@@ -79,8 +79,7 @@ impl Verb for Cushion {
     const NAME: &'static str = "cushion";
     const ABOUT: &'static str = "Iron Cushion's command line and report";
     const FAMILY: Family = Family::Dialect;
-    const BRIEF: &'static [&'static str] =
-        &["database_address", "database_name", "num_connections"];
+    const BRIEF: &'static str = "database_address database_name num_connections";
     const EXAMPLES: [Example; 3] = [
         (
             "Insert documents in batches",

@@ -105,8 +105,8 @@ fn value_name(argument: &Arg) -> String {
 fn brief(verb: &Entry, command: &Command, usage: &str) -> String {
     let all = || command.get_arguments().filter(|it| !it.is_hide_set());
     let shown: Vec<&Arg> = match verb.brief {
-        [] => all().filter(|it| it.get_id() != "help").collect(),
-        ids => ids.iter().filter_map(|id| all().find(|it| it.get_id() == id)).collect(),
+        "" => all().filter(|it| it.get_id() != "help").collect(),
+        ids => ids.split_whitespace().filter_map(|id| all().find(|it| it.get_id() == id)).collect(),
     };
     let rows: Vec<_> = shown.iter().map(|argument| (spelled(argument), told(argument))).collect();
     let column = rows.iter().map(|(flag, _)| flag.chars().count()).max().unwrap_or_default();
@@ -312,7 +312,7 @@ mod tests {
                 too_large.push(format!("{height} × {width}:\n{text}"));
             }
             assert!(text.contains(&format!("\nAll flags: springload {} --help", verb.name)));
-            for id in verb.brief {
+            for id in verb.brief.split_whitespace() {
                 let known = verb.grammar().get_arguments().any(|it| it.get_id() == id);
                 assert!(known, "{}: {id}", verb.name);
             }

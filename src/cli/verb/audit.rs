@@ -55,7 +55,7 @@ impl Verb for Audit {
     const NAME: &'static str = "audit";
     const ABOUT: &'static str = "Look for every write of an earlier run that was acknowledged";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &["run", "target", "user", "connections", "output"];
+    const BRIEF: &'static str = "run target user connections output";
     const EXAMPLES: [Example; 3] = [
         ("The last run, in the database that it wrote to", "audit latest"),
         ("After the server was killed and restarted", "audit springload-runs/before-the-kill"),

@@ -116,20 +116,8 @@ impl Verb for Burst {
     const NAME: &'static str = "burst";
     const ABOUT: &'static str = "Start many workers at one instant, each with its own document";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &[
-        "target",
-        "user",
-        "connections",
-        "duration",
-        "size",
-        "read",
-        "both",
-        "rate",
-        "repeat",
-        "fail_if",
-        "output",
-        "quiet",
-    ];
+    const BRIEF: &'static str =
+        "target user connections duration size read both rate repeat fail_if output quiet";
     const EXAMPLES: [Example; 3] = [
         (
             "Many writers at the same instant, each with a document of its own",

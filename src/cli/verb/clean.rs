@@ -47,8 +47,7 @@ impl Verb for Clean {
     const NAME: &'static str = "clean";
     const ABOUT: &'static str = "Remove the databases that killed runs have left";
     const FAMILY: Family = Family::Machines;
-    const BRIEF: &'static [&'static str] =
-        &["target", "older_than", "dry_run", "yes", "user", "insecure"];
+    const BRIEF: &'static str = "target older_than dry_run yes user insecure";
     const EXAMPLES: [Example; 3] = [
         ("What was left on a server", "clean http://ann@localhost:5984 --dry-run"),
         ("Remove it, after a question", "clean http://ann@localhost:5984"),

@@ -106,20 +106,8 @@ impl Verb for Http {
     const NAME: &'static str = "http";
     const ABOUT: &'static str = "Request a list of URLs, as fast as answers come or at a rate";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &[
-        "urls",
-        "file",
-        "request",
-        "data",
-        "header",
-        "user",
-        "connections",
-        "rate",
-        "duration",
-        "ops",
-        "fail_if",
-        "output",
-    ];
+    const BRIEF: &'static str =
+        "urls file request data header user connections rate duration ops fail_if output";
     const EXAMPLES: [Example; 3] = [
         ("As fast as answers come, for 15 s", "http http://localhost:5984/"),
         (

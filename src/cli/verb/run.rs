@@ -132,21 +132,8 @@ impl Verb for Run {
     const NAME: &'static str = "run";
     const ABOUT: &'static str = "Fill a database, then mix operations on its documents";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &[
-        "plan",
-        "target",
-        "user",
-        "connections",
-        "rate",
-        "duration",
-        "ops",
-        "docs",
-        "mix",
-        "workload",
-        "fail_if",
-        "output",
-        "format",
-    ];
+    const BRIEF: &'static str =
+        "plan target user connections rate duration ops docs mix workload fail_if output format";
     const EXAMPLES: [Example; 3] = [
         ("The stand-in, to try springload", "run"),
         (

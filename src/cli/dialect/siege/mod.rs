@@ -54,20 +54,8 @@ impl Verb for Siege {
     const NAME: &'static str = "siege";
     const ABOUT: &'static str = "Siege's command line and figures";
     const FAMILY: Family = Family::Dialect;
-    const BRIEF: &'static [&'static str] = &[
-        "urls",
-        "concurrent",
-        "reps",
-        "time",
-        "delay",
-        "benchmark",
-        "file",
-        "header",
-        "get",
-        "log",
-        "rc",
-        "fail_if",
-    ];
+    const BRIEF: &'static str =
+        "urls concurrent reps time delay benchmark file header get log rc fail_if";
     const EXAMPLES: [Example; 3] = [
         (
             "Many users for 30 seconds, without think time",

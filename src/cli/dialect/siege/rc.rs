@@ -8,63 +8,16 @@ use std::path::Path;
 
 /// Keys with no effect here: they are about printing, or about what springload always or never
 /// does. `docs/siege.md` lists them.
-const IGNORED: [&str; 29] = [
-    "auth-url",
-    "cache",
-    "chunked",
-    "color",
-    "csv",
-    "display-id",
-    "expire-session",
-    "failures",
-    "ftp-login",
-    "html-parser",
-    "limit",
-    "nofollow",
-    "parser",
-    "protocol",
-    "proxy-host",
-    "proxy-login",
-    "proxy-port",
-    "show-logfile",
-    "show_logfile",
-    "spinner",
-    "ssl-cert",
-    "ssl-ciphers",
-    "ssl-key",
-    "ssl-timeout",
-    "timestamp",
-    "unique",
-    "url-escaping",
-    "username",
-    "zero-data-ok",
-];
+const IGNORED: &str = "auth-url cache chunked color csv display-id expire-session failures ftp-login html-parser \
+    limit nofollow parser protocol proxy-host proxy-login proxy-port show-logfile show_logfile \
+    spinner ssl-cert ssl-ciphers ssl-key ssl-timeout timestamp unique url-escaping username \
+    zero-data-ok";
 
 /// Keys that have an effect.
-const KNOWN: [&str; 20] = [
-    "accept-encoding",
-    "benchmark",
-    "concurrent",
-    "connection",
-    "cookies",
-    "delay",
-    "file",
-    "follow-location",
-    "fullurl",
-    "gmethod",
-    "internet",
-    "json_output",
-    "logfile",
-    "logging",
-    "quiet",
-    "reps",
-    "time",
-    "timeout",
-    "user-agent",
-    "verbose",
-];
+const KNOWN: &str = "accept-encoding benchmark concurrent connection cookies delay file follow-location fullurl \
+    gmethod internet json_output logfile logging quiet reps time timeout user-agent verbose";
 /// Keys with an effect that may be repeated.
-const REPEATED: [&str; 4] = ["header", "login", "login-url", "url"];
+const REPEATED: &str = "header login login-url url";
 
 /// The contents of a configuration file.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -113,13 +66,14 @@ impl Rc {
             };
             let (key, value) = line.split_once('=').unwrap_or((&line, ""));
             let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
-            if REPEATED.contains(&&*key) {
+            let is_in = |keys: &str| keys.split_whitespace().any(|it| it == key);
+            if is_in(REPEATED) {
                 rc.lists.entry(key).or_default().push((place, value));
-            } else if KNOWN.contains(&&*key) {
+            } else if is_in(KNOWN) {
                 rc.values.insert(key, (place, value));
             } else if line.contains('=') && key.chars().any(|c| c.is_ascii_uppercase()) {
                 variables.insert(key, value);
-            } else if !IGNORED.contains(&&*key) {
+            } else if !is_in(IGNORED) {
                 let cure = "see docs/siege.md for the keys that exist, or leave it out";
                 mistakes.push(Invalid::new(
                     place,

@@ -112,19 +112,8 @@ impl Verb for Ycsb {
     const NAME: &'static str = "ycsb";
     const ABOUT: &'static str = "YCSB's command line, workloads and report";
     const FAMILY: Family = Family::Dialect;
-    const BRIEF: &'static [&'static str] = &[
-        "command",
-        "binding",
-        "files",
-        "properties",
-        "ycsb_threads",
-        "ycsb_target",
-        "status",
-        "table",
-        "output",
-        "format",
-        "fail_if",
-    ];
+    const BRIEF: &'static str = "command binding files properties ycsb_threads ycsb_target status table output format \
+        fail_if";
     const EXAMPLES: [Example; 3] = [
         ("Insert the records of workload A", "ycsb load couchdb -P workloads/workloada"),
         (

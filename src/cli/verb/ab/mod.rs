@@ -112,18 +112,8 @@ impl Verb for Ab {
     const NAME: &'static str = "ab";
     const ABOUT: &'static str = "Measure two settings by turns, and say which is better";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &[
-        "target",
-        "a",
-        "b",
-        "before_a",
-        "before_b",
-        "pairs",
-        "connections",
-        "duration",
-        "output",
-        "dry_run",
-    ];
+    const BRIEF: &'static str =
+        "target a b before_a before_b pairs connections duration output dry_run";
     const EXAMPLES: [Example; 3] = [
         ("Two sizes of a batch", "ab localhost:5984 --ops 0 --a '--batch 100' --b '--batch 1000'"),
         ("Two servers", "ab -d 10s --a old-server:5984 --b new-server:5984"),

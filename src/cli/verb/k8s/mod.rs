@@ -69,8 +69,7 @@ impl Verb for K8s {
     const NAME: &'static str = "k8s";
     const ABOUT: &'static str = "Print Kubernetes manifests for agents, and for their coordinator";
     const FAMILY: Family = Family::Machines;
-    const BRIEF: &'static [&'static str] =
-        &["agents", "image", "run_id", "namespace", "cpu", "memory", "deadline", "command"];
+    const BRIEF: &'static str = "agents image run_id namespace cpu memory deadline command";
     const EXAMPLES: [Example; 3] = [
         (
             "Agents alone; their coordinator runs elsewhere",

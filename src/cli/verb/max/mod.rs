@@ -126,18 +126,8 @@ impl Verb for Max {
     const NAME: &'static str = "max";
     const ABOUT: &'static str = "Find the highest rate that keeps to limits of latency and errors";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &[
-        "target",
-        "slo",
-        "search",
-        "from",
-        "to",
-        "searches",
-        "connections",
-        "docs",
-        "duration",
-        "format",
-    ];
+    const BRIEF: &'static str =
+        "target slo search from to searches connections docs duration format";
     const EXAMPLES: [Example; 3] = [
         (
             "The highest rate at which reads stay fast",

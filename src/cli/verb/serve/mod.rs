@@ -56,9 +56,7 @@ impl Verb for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Run the embedded stand-in for CouchDB on its own";
     const FAMILY: Family = Family::Machines;
-    const BRIEF: &'static [&'static str] = &[
-        "listen", "admin", "threads", "null", "capacity", "delay", "stall", "drop", "slow", "fault",
-    ];
+    const BRIEF: &'static str = "listen admin threads null capacity delay stall drop slow fault";
     const EXAMPLES: [Example; 3] = [
         ("A CouchDB to try things on", "serve --listen 127.0.0.1:5984"),
         ("That stands still for 2 s, 5 s after the first request", "serve --stall 2s@5s"),

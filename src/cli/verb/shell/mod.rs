@@ -46,7 +46,7 @@ impl Verb for Shell {
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Read and write records by hand or from a script";
     const FAMILY: Family = Family::Tools;
-    const BRIEF: &'static [&'static str] = &["target", "table", "user", "insecure"];
+    const BRIEF: &'static str = "target table user insecure";
     const EXAMPLES: [Example; 3] = [
         ("The records of a CouchDB", "shell http://ann@localhost:5984/usertable"),
         ("Another table", "shell localhost:5984 --table orders"),

@@ -116,21 +116,8 @@ impl Verb for Sweep {
     const NAME: &'static str = "sweep";
     const ABOUT: &'static str = "Measure every combination of settings, and show what each changes";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static [&'static str] = &[
-        "target",
-        "axes",
-        "preset",
-        "rounds",
-        "connections",
-        "docs",
-        "ops",
-        "duration",
-        "output",
-        "resume",
-        "format",
-        "dry_run",
-        "quiet",
-    ];
+    const BRIEF: &'static str = "target axes preset rounds connections docs ops duration output resume format dry_run \
+        quiet";
     const EXAMPLES: [Example; 3] = [
         ("The best size of a batch", "sweep localhost:5984 -L batch=10,100,1000 --ops 0"),
         (
