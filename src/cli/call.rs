@@ -1,6 +1,6 @@
 //! What a verb is: a name, flags, and what to do with them.
 
-use super::exit::Exit;
+use super::exit::{Exit, Trouble};
 use super::help;
 use super::scenario::Scenario;
 use crate::plan::Invalid;
@@ -37,7 +37,10 @@ pub(super) trait Verb: Args {
     }
 
     /// Does what the flags say.
-    fn carry_out(self, call: &Call<'_>) -> Exit;
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble>;
 }
 
 /// A group of verbs in the help of the whole program.
@@ -115,7 +118,10 @@ impl Entry {
             flags: V::augment_args,
             spelled_out: V::spelled_out,
             scenario: V::scenario,
-            carry_out: |call| Ok(V::from_arg_matches(call.matches)?.carry_out(call)),
+            carry_out: |call| {
+                let verb = V::from_arg_matches(call.matches)?;
+                Ok(verb.carry_out(call).unwrap_or_else(|trouble| trouble.tell()))
+            },
         }
     }
 

@@ -1,8 +1,12 @@
-//! The exit statuses of all verbs.
+//! The exit statuses of all verbs, and why one does not do what it was asked to.
 
+use super::look;
+use crate::driver::TargetError;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
+use crate::report::shown;
 use crate::run::RunError;
+use std::{fmt, io};
 
 /// The exit status of the process. docs/exit-codes.md has the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +87,75 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// Prints all mistakes.
-pub(super) fn refuse(mistakes: &[Invalid]) -> Exit {
-    for mistake in mistakes {
-        eprintln!("error: {mistake}");
+/// Why a verb does not do what it was asked to.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    exit: Exit,
+    /// What to print about it; empty if that was done already.
+    lines: Vec<String>,
+}
+
+impl Trouble {
+    pub(super) fn new(exit: Exit, line: impl ToString) -> Self {
+        Self { exit, lines: vec![line.to_string()] }
     }
-    Exit::Usage
+
+    /// The exit status of the verb.
+    pub(super) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Prints it, and returns the exit status.
+    pub(super) fn tell(&self) -> Exit {
+        for line in &self.lines {
+            eprintln!("error: {}", shown(line, look::ascii()));
+        }
+        self.exit
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.join("; "))
+    }
+}
+
+/// What was printed already.
+impl From<Exit> for Trouble {
+    fn from(exit: Exit) -> Self {
+        Self { exit, lines: Vec::new() }
+    }
+}
+
+impl From<Vec<Invalid>> for Trouble {
+    fn from(mistakes: Vec<Invalid>) -> Self {
+        Self { exit: Exit::Usage, lines: mistakes.iter().map(ToString::to_string).collect() }
+    }
+}
+
+impl From<Invalid> for Trouble {
+    fn from(mistake: Invalid) -> Self {
+        Self::new(Exit::Usage, mistake)
+    }
+}
+
+/// A mistake in words that name the flag and the cure.
+impl From<String> for Trouble {
+    fn from(mistake: String) -> Self {
+        Self::new(Exit::Usage, mistake)
+    }
+}
+
+impl From<TargetError> for Trouble {
+    fn from(error: TargetError) -> Self {
+        Self::new(Exit::Target, error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::Failed, error)
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub use exit::Exit;
 use crate::plan::Plan;
 use call::{Call, Entry};
 use clap::Command;
+use exit::Trouble;
 use refusal::refuse_all;
 use secrets::command_line;
 use std::ffi::OsString;
@@ -94,7 +95,7 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
     let scenario = named.map_or(Ok(None), |verb| (verb.scenario)(&arguments));
     let scenario = match scenario {
         Ok(scenario) => scenario.unwrap_or_default(),
-        Err(mistakes) => return exit::refuse(&mistakes),
+        Err(mistakes) => return Trouble::from(mistakes).tell(),
     };
     // What the file says comes first, as if it had been typed.
     let (verb, own) = arguments.split_at(arguments.len().min(2));
@@ -141,20 +142,22 @@ fn grammar() -> Command {
 #[cfg(feature = "internals")]
 pub mod read {
     use super::dialect::siege;
-    use super::verb::{max, size, sweep};
+    use super::verb::{kept, size};
     use super::{VERBS, grammar, refusal};
     use crate::report::{Look, Study};
+    use crate::search::MaxRecord;
+    use crate::sweep::SweepRecord;
     use std::ffi::OsString;
 
     /// The reports of a `sweep.json`; none if it is refused.
     pub fn sweep(text: &str) -> Vec<Vec<u8>> {
-        sweep::parse(text).map_or_else(|_| Vec::new(), |sweep| reports(&sweep))
+        kept::parse::<SweepRecord>(text).map_or_else(|_| Vec::new(), |sweep| reports(&sweep))
     }
 
     /// The reports of a `max.json`, and of what it means for a number of nodes; none if it is
     /// refused.
     pub fn max(text: &str) -> Vec<Vec<u8>> {
-        let Ok(search) = max::parse(text) else { return Vec::new() };
+        let Ok(search) = kept::parse::<MaxRecord>(text) else { return Vec::new() };
         let mut all = reports(&search);
         if !search.found_per_s.is_empty() {
             let sized = [1.0, 20e3].into_iter().filter_map(|rate| size::sized(&search, rate));

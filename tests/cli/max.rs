@@ -160,6 +160,40 @@ fn what_was_tried_before_an_interruption_is_kept_and_goes_on() {
     assert!(told.stderr.contains("has a complete search already"), "{}", told.stderr);
 }
 
+/// As after a kill in between: the record of the last step is there, and max.json has not noted it.
+#[test]
+fn a_step_that_ended_before_it_was_noted_is_not_measured_again() {
+    let server = server(Faults::default());
+    let url = server.url();
+    let common = ["-d", "1s", "--repeat", "1", "-q", "--format=json", "--from", "20", "--to", "20"];
+    for steps in [&[&*url, "--docs", "20"][..], &["--", "http", &url]] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let output = folder.path().display().to_string();
+        let words = [&["max", "-o", &output], &common[..], steps].concat();
+        let run = springload(&words);
+        let whole = found(folder.path(), &run);
+        let count = whole["steps"].as_array().expect("steps").len();
+        let (mut cut, last) =
+            (whole.clone(), folder.path().join(format!("steps/{:03}", count - 1)));
+        cut["steps"].as_array_mut().expect("steps").pop();
+        cut["ended"] = "stopped".into();
+        let before = std::fs::read(last.join("run.json")).expect("a record");
+        std::fs::write(folder.path().join("max.json"), cut.to_string()).expect("a file");
+        let again = springload(&words);
+        assert_eq!(again.code, run.code, "{}", again.stderr);
+        let kept = found(folder.path(), &again);
+        assert_eq!((&kept["steps"], &kept["ended"]), (&whole["steps"], &whole["ended"]));
+        let after = std::fs::read(last.join("run.json")).expect("a record");
+        assert!(before == after && !last.join("run-1.json").exists(), "it was measured again");
+        // What is not its plan is measured.
+        let text = String::from_utf8(before).expect("UTF-8").replace("=20 ", "=21 ");
+        std::fs::write(last.join("run.json"), text).expect("a record");
+        std::fs::write(folder.path().join("max.json"), cut.to_string()).expect("a file");
+        springload(&words);
+        assert!(last.join("run-1.json").exists(), "it was not measured");
+    }
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused() {
     let refused = |words: &[&str], text: &str| {

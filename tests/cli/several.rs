@@ -1,9 +1,10 @@
 //! What is saved besides runs: searches and comparisons in `list`, `show`, `report` and
 //! completions, and beside the runs that `trend` and `compare` look for.
 
-use crate::springload::binary;
+use crate::springload::{Run, binary};
 use crate::trend::{run, save};
 use serde_json::{Value, json};
+use springload::embedded::{Delay, Faults, Options, StandIn, bind};
 use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
@@ -252,4 +253,52 @@ fn a_search_saved_elsewhere_is_remembered() {
     assert!(table.contains("  kept  ✓  sustained: 1,950/s"), "{table}");
     let shown = with_state(&here, &state, &["show", "kept"]);
     assert!(shown.stdout.starts_with("✓ sustained".as_bytes()), "{shown:?}");
+}
+
+/// What all studies that are measured promise of their folder.
+#[test]
+fn nobody_else_writes_into_the_folder_of_a_study_and_its_label_stays() {
+    let delay = Delay::Constant { ns: 20_000_000 };
+    let options = Options { faults: Faults { delay, ..Faults::default() }, ..Options::default() };
+    let server = StandIn::start(bind("127.0.0.1:0").expect("a free port"), options);
+    let server = server.expect("it starts");
+    let url = server.url();
+    let studies: [(&str, &[&str]); 3] = [
+        ("sweep", &["-L", "connections=2,3", "--docs", "50"]),
+        ("max", &["--slo", "p50 < 60s", "--from", "20", "--docs", "50"]),
+        ("ab", &["--a", "--batch 5", "--b", "--batch 10", "--docs", "50", "-c", "5"]),
+    ];
+    let under_way = |run: Run| {
+        let (run, before) = (run.start(), server.counters().requests);
+        for _ in 0..3_000 {
+            if server.counters().requests > before + 20 {
+                return run;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("hardly anything was requested");
+    };
+    for (verb, own) in studies {
+        let words = [&[verb, &url, "-d", "60s", "--seed", "5"], own].concat();
+        let run = under_way(Run::of(&[&words[..], &["--label", "mine"]].concat()));
+        let folder = run.output().display().to_string();
+        let again = [&words[..], &["-q", "-o", &folder]].concat();
+        let told = refusal(Path::new("."), &again);
+        assert!(told.starts_with("error: --output: cannot write to "), "{told}");
+        assert!(told.contains(": another run is writing to it; "), "{told}");
+        run.interrupt();
+        let first = run.finish();
+        assert_eq!(first.code, 130, "{verb}: {}", first.stderr);
+        for (more, wanted) in [(&[][..], "mine"), (&["--label", "other"], "other")] {
+            let run = under_way(Run::bare(&[&again[..], more].concat()));
+            run.interrupt();
+            let run = run.finish();
+            assert_eq!(run.code, 130, "{verb}: {}", run.stderr);
+            let file = Path::new(&folder).join(format!("{verb}.json"));
+            let text = std::fs::read_to_string(file).expect("a file");
+            let kept: Value = serde_json::from_str(&text).expect("JSON");
+            let label = kept.get("label").unwrap_or(&kept["definition"]["label"]);
+            assert_eq!(label, wanted, "{verb} {more:?}");
+        }
+    }
 }

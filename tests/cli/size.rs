@@ -102,7 +102,8 @@ fn searches_that_do_not_go_together_are_refused_or_told() {
     };
     with("slo", json!(["p99 < 50ms"])).refused(2, &["--from", "kept to", "the same --slo"]);
     with("ended", "stopped".into()).refused(2, &["--from", "has found no rate"]);
-    with("schema_version", 9.into()).refused(2, &["unknown schema_version 9"]);
+    with("schema_version", 9.into())
+        .refused(2, &["written by a newer springload; update springload"]);
     with("found_per_s", json!([-1.0])).refused(2, &["negative"]);
     with("nodes", 0.into()).refused(2, &["no nodes"]);
     let run = with("step_command", "springload run http://node1:5984 --docs=5".into());

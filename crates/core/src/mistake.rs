@@ -44,6 +44,13 @@ impl Invalid {
 
 impl std::error::Error for Invalid {}
 
+/// So that `?` makes a list of one mistake.
+impl From<Invalid> for Vec<Invalid> {
+    fn from(mistake: Invalid) -> Self {
+        vec![mistake]
+    }
+}
+
 /// `text` without the passwords of the addresses in it, which stand alone or in quotation marks.
 pub fn strike_passwords(text: &str) -> String {
     if !text.contains('@') && !text.contains("%40") {

@@ -1,7 +1,7 @@
 //! `springload bm-couchdb`: the command line, tables and plots of Dahk's `couchdb_benchmark`.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::burst::{BurstArgs, spec};
@@ -49,7 +49,7 @@ impl Verb for BmCouchdb {
         ("Tables and plots in another folder", "bm-couchdb http://localhost:5984 -n 10 -o results"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let reads = self.read && !self.write;
         let common = &self.common;
         let burst = BurstDemand {

@@ -2,7 +2,7 @@
 //! couchdb-performance-tests (2008).
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::WriteArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::AuthArg;
@@ -103,7 +103,7 @@ impl Verb for BulkPerf {
         ("Files in another folder", "bulk-perf 1000 1M 1 localhost:5984 -o results"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let BulkPerf { bulk_size, doc_count, num_threads, .. } = self;
         let mistake = if bulk_size == 0 || doc_count < bulk_size {
             let problem = "there are too few documents for one request";

@@ -1,7 +1,7 @@
 //! `springload cushion`: Iron Cushion's command line, flag by flag.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
@@ -95,7 +95,7 @@ impl Verb for Cushion {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let (spec, mistakes) = spec(&self, call.line);
         let job = Job { plan: check(&spec), mistakes, output: &self.output };
         carry_out(job, |_| Ok(Printed::new("cushion")))

@@ -70,6 +70,17 @@ pub(in crate::cli) struct Named {
     pub(in crate::cli) flag: &'static str,
 }
 
+/// The servers of a run, and what every request to them has.
+#[derive(Clone, Default)]
+pub(in crate::cli) struct Servers {
+    /// The address of each node, with the credentials that belong to it.
+    pub(in crate::cli) targets: Vec<String>,
+    /// The same without passwords.
+    pub(in crate::cli) shown: Vec<String>,
+    /// The headers, with that of a token.
+    pub(in crate::cli) headers: Vec<String>,
+}
+
 /// The value of an environment variable; an empty one counts as unset.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -171,6 +182,22 @@ impl CredentialArgs {
         Ok(Some(parts.with(&login)))
     }
 
+    /// The servers that are named, with their credentials, and with `headers` and that of a token.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(in crate::cli) fn servers(
+        &self,
+        named: &Named,
+        headers: Vec<String>,
+    ) -> Result<Servers, Invalid> {
+        let targets = self.apply_all(named)?;
+        let headers = self.with_token(targets.first().map(String::as_str), headers)?;
+        let shown = named.address.iter().chain(&named.nodes);
+        let shown = shown.map(|it| crate::cli::secrets::strike_password(it)).collect();
+        Ok(Servers { targets, shown, headers })
+    }
+
     /// The headers of every request to `target`, to which the credentials have been applied: those
     /// in `headers`, and that of a token.
     ///
@@ -201,7 +228,7 @@ impl CredentialArgs {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub(in crate::cli) fn apply_all(&self, named: &Named) -> Result<Vec<String>, Invalid> {
+    fn apply_all(&self, named: &Named) -> Result<Vec<String>, Invalid> {
         let Some(address) = self.apply(named)? else { return Ok(Vec::new()) };
         let first = login_of(&address);
         let nodes = named.nodes.iter().map(|node| self.apply_to(node, &first));

@@ -15,5 +15,6 @@ pub(in crate::cli) mod load;
 pub(in crate::cli) mod output;
 pub(in crate::cli) mod place;
 pub(in crate::cli) mod schema_source;
+pub(in crate::cli) mod study;
 pub(in crate::cli) mod target;
 pub(in crate::cli) mod tls;

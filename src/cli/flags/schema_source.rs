@@ -5,8 +5,8 @@ use crate::plan::{Invalid, SchemaSource, TlsOptions};
 use std::path::PathBuf;
 use url::Url;
 
-/// Timeout of fetching a schema.
-const TIMEOUT_NS: u64 = 30_000_000_000;
+/// Timeout of one request of what speaks to a server by itself, in nanoseconds.
+pub(in crate::cli) const TIMEOUT_NS: u64 = 30_000_000_000;
 
 /// The weight of `[WEIGHT:]PLACE`, and the place.
 fn split(text: &str) -> (Option<&str>, &str) {

@@ -1,7 +1,7 @@
 //! The agents of a run: started here, or reached through a broker.
 
 use super::ending::Ending;
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::fleet::{Broker, Channel, Fleet, pipe, run_id};
 use crate::plan::FleetPlan;
@@ -10,24 +10,21 @@ use std::time::Duration;
 /// The agents that were asked for, all of them there. They are dismissed when this is dropped.
 ///
 /// # Errors
-/// The exit status, after the reason was printed.
+/// Why they are not.
 pub(in crate::cli) fn gather(
     args: &AgentsArgs,
     plan: Option<FleetPlan>,
     ending: &Ending,
     quiet: bool,
-) -> Result<Option<Fleet>, Exit> {
+) -> Result<Option<Fleet>, Trouble> {
     let Some(FleetPlan { agents, .. }) = plan else { return Ok(None) };
     let run = args.run_id.clone().unwrap_or_else(run_id);
-    let broker = args.broker.read().map_err(|mistake| refuse(&[mistake]))?;
+    let broker = args.broker.read()?;
     let channel = match &broker {
         Some(broker) => broker.open(&run),
         None => started(agents, &run),
     };
-    let failed = |why: String| {
-        eprintln!("error: {why}");
-        Exit::Target
-    };
+    let failed = |why: String| Trouble::new(Exit::Target, why);
     let channel = channel.map_err(failed)?;
     if let (Some(broker), false) = (&broker, quiet) {
         invite(broker, &run, agents);
@@ -43,7 +40,7 @@ pub(in crate::cli) fn gather(
     let gathered = fleet.gather(patience, ending.stop(), &mut told);
     match (gathered, ending.reason()) {
         (Ok(()), _) => Ok(Some(fleet)),
-        (Err(_), Some(_)) => Err(Exit::Interrupted),
+        (Err(_), Some(_)) => Err(Exit::Interrupted.into()),
         (Err(why), None) => Err(failed(why)),
     }
 }

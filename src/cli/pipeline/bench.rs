@@ -5,7 +5,7 @@ use super::ending::Ending;
 use super::folder::{Folder, RUNS, now};
 use super::metrics::Metrics;
 use super::signals;
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::Trouble;
 use crate::cli::flags::output::OutputArgs;
 use crate::files;
 use crate::journal::Journal;
@@ -24,33 +24,24 @@ pub(in crate::cli) struct Bench {
 }
 
 impl Bench {
-    /// The bench of one run of a sweep, without a metrics endpoint.
-    pub(in crate::cli) const fn new(folder: Folder, ending: Arc<Ending>) -> Self {
-        Self { folder, metrics: None, ending, audited: None }
+    /// The bench of one run of a study, without a metrics endpoint.
+    pub(in crate::cli) fn new(folder: Folder, ending: &Arc<Ending>) -> Self {
+        Self { folder, metrics: None, ending: Arc::clone(ending), audited: None }
     }
 
     /// The bench that the flags ask for.
     ///
     /// # Errors
-    /// The exit status, after the reason was printed.
-    pub(super) fn ready(output: &OutputArgs) -> Result<Self, Exit> {
-        let metrics = Metrics::asked(&output.metrics).transpose();
-        let metrics = metrics.map_err(|mistake| refuse(&[mistake]))?;
-        let unwritable = |path: &Path, error: io::Error| {
-            let problem = format!("cannot write to {}: {error}", path.display());
-            refuse(&[Invalid::new("--output", problem, "name a file in a folder that exists")])
-        };
-        match output.file() {
-            Ok(Some((path, _))) => {
-                files::try_to_write(path).map_err(|error| unwritable(path, error))?;
-            }
-            Ok(None) => {}
-            Err(mistake) => return Err(refuse(&[mistake])),
+    /// What of it there cannot be.
+    pub(super) fn ready(output: &OutputArgs) -> Result<Self, Trouble> {
+        let metrics = Metrics::asked(&output.metrics).transpose()?;
+        if let Some((path, _)) = output.file()? {
+            files::try_to_write(path)
+                .map_err(|error| unwritable(path, &error, "name a file in a folder that exists"))?;
         }
         let folder = Folder::make(output.folder(), &now()).map_err(|error| {
             let place = output.folder().unwrap_or_else(|| RUNS.as_ref());
-            let problem = format!("cannot write to {}: {error}", place.display());
-            refuse(&[Invalid::new("--output", problem, "name a writable folder")])
+            unwritable(place, &error, "name a writable folder")
         })?;
         if let Some(metrics) = &metrics {
             eprintln!("metrics: {}", metrics.url());
@@ -58,4 +49,9 @@ impl Bench {
         let ending = signals::listen(output.quiet)?;
         Ok(Self { folder, metrics, ending, audited: None })
     }
+}
+
+/// Says that `--output` names something that cannot be written.
+pub(in crate::cli) fn unwritable(place: &Path, error: &io::Error, cure: &str) -> Invalid {
+    Invalid::new("--output", format!("cannot write to {}: {error}", place.display()), cure)
 }

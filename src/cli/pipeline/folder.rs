@@ -200,7 +200,7 @@ fn new_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// If another run has locked it.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
+pub(in crate::cli) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = File::open(folder)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),

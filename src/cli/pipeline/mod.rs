@@ -13,7 +13,7 @@ pub(in crate::cli) mod signals;
 mod tui;
 mod view;
 
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
 use crate::cli::remembered::remember;
@@ -52,27 +52,25 @@ pub(in crate::cli) struct Measured {
 
 /// Carries out a job, from the check to the report. The dialect is opened only after the plan
 /// was found valid.
+///
+/// # Errors
+/// Why nothing was measured.
 pub(in crate::cli) fn carry_out<D: Dialect>(
     job: Job<'_>,
     open: impl FnOnce(&Plan) -> Result<D, Invalid>,
-) -> Exit {
-    steps(job, None, open).unwrap_or_else(|exit| exit)
+) -> Result<Exit, Trouble> {
+    audit_with(job, None, open)
 }
 
 /// The same for the audit of an earlier run, with its journal.
+///
+/// # Errors
+/// Why nothing was measured.
 pub(in crate::cli) fn audit_with<D: Dialect>(
-    job: Job<'_>,
-    journal: Arc<Journal>,
-    open: impl FnOnce(&Plan) -> Result<D, Invalid>,
-) -> Exit {
-    steps(job, Some(journal), open).unwrap_or_else(|exit| exit)
-}
-
-fn steps<D: Dialect>(
     job: Job<'_>,
     audited: Option<Arc<Journal>>,
     open: impl FnOnce(&Plan) -> Result<D, Invalid>,
-) -> Result<Exit, Exit> {
+) -> Result<Exit, Trouble> {
     let output = job.output;
     let plan = job.check()?;
     if output.dry_run {
@@ -80,7 +78,7 @@ fn steps<D: Dialect>(
         println!("{}", text.expect("a plan is plain data"));
         return Ok(Exit::Passed);
     }
-    let mut dialect = open(&plan).map_err(|mistake| refuse(&[mistake]))?;
+    let mut dialect = open(&plan)?;
     let bench = Bench { audited, ..Bench::ready(output)? };
     let mut fleet = agents::gather(&output.agents, plan.fleet, &bench.ending, output.quiet)?;
     let measured = measure(&plan, &bench, output, &mut dialect, fleet.as_mut())?;
@@ -89,16 +87,13 @@ fn steps<D: Dialect>(
 }
 
 impl Job<'_> {
-    /// The plan, if nothing is wrong; otherwise prints all mistakes.
-    fn check(self) -> Result<Plan, Exit> {
+    /// The plan, or all mistakes.
+    fn check(self) -> Result<Plan, Vec<Invalid>> {
         let Self { plan, mut mistakes, output } = self;
         let shared = |plan: Plan| {
             let asked = output.noise.as_deref().and_then(|it| it.parse().ok());
             let noise = asked.unwrap_or_else(|| noise_of(&plan.command));
-            output
-                .agents
-                .share(plan.labelled(output.label.clone(), noise))
-                .map_err(|mistake| vec![mistake])
+            Ok(output.agents.share(plan.labelled(output.label.clone(), noise))?)
         };
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),
@@ -114,30 +109,29 @@ impl Job<'_> {
                 }
             }
         }
-        Err(refuse(&mistakes))
+        Err(mistakes)
     }
 }
 
 /// Runs `plan`. The record is kept in the bench's folder as it grows.
 ///
 /// # Errors
-/// If there is no record: the exit status, after the reason was printed.
+/// Why there is no record.
 pub(in crate::cli) fn measure(
     plan: &Plan,
     bench: &Bench,
     output: &OutputArgs,
     dialect: &mut dyn Dialect,
     fleet: Option<&mut Fleet>,
-) -> Result<Measured, Exit> {
+) -> Result<Measured, Trouble> {
     let stand_in = stand_in(plan).map_err(|error| {
-        eprintln!("error: the stand-in cannot start: {error}");
-        Exit::Failed
+        Trouble::new(Exit::Failed, format!("the stand-in cannot start: {error}"))
     })?;
     let journal = match (&bench.audited, plan.audit) {
         (Some(journal), _) => Some(Arc::clone(journal)),
         (None, true) => Some(Arc::new(bench.folder.journal().map_err(|error| {
             let problem = format!("cannot note writes in {}: {error}", bench.folder.shown());
-            refuse(&[Invalid::new("--audit", problem, "name a writable --output")])
+            Invalid::new("--audit", problem, "name a writable --output")
         })?)),
         (None, false) => None,
     };
@@ -156,12 +150,13 @@ pub(in crate::cli) fn measure(
         let _ = journal.remove();
     }
     result.map(|record| Measured { record, unsaved }).map_err(|error| {
-        eprintln!("error: {}", in_own_words(error.to_string(), native));
+        let trouble = Trouble::new(Exit::of_error(&error), in_own_words(error.to_string(), native));
+        let exit = trouble.tell();
         let file = bench.folder.file();
         if file.exists() {
             eprintln!("what was measured until then is in {}", file.display());
         }
-        Exit::of_error(&error)
+        exit.into()
     })
 }
 

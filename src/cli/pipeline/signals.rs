@@ -4,7 +4,7 @@
 
 use super::ending::Ending;
 use super::tui;
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::engine::StopReason;
 use std::io;
 use std::sync::Arc;
@@ -17,12 +17,10 @@ const ONE_REQUEST: Duration = Duration::from_millis(100);
 /// Listens on its own thread for as long as the run lasts.
 ///
 /// # Errors
-/// The exit status, after the reason was printed.
-pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Exit> {
-    start(quiet).map_err(|error| {
-        eprintln!("error: cannot listen for Ctrl-C: {error}");
-        Exit::Failed
-    })
+/// Why it cannot.
+pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Trouble> {
+    start(quiet)
+        .map_err(|error| Trouble::new(Exit::Failed, format!("cannot listen for Ctrl-C: {error}")))
 }
 
 fn start(quiet: bool) -> io::Result<Arc<Ending>> {

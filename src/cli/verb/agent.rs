@@ -1,7 +1,7 @@
 //! `springload agent`: generates load for a coordinator.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::BrokerArgs;
 use crate::fleet::{Agent, Facts, Identity, pipe};
 use crate::plan::{self, Invalid};
@@ -47,21 +47,18 @@ impl Verb for AgentVerb {
         ("That waits longer for its coordinator", "agent --run r1 --index 2 --ready-timeout 1h"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         // An agent that nobody looks after any more must not go on.
         die_with_the_parent();
-        self.work().unwrap_or_else(|exit| exit)
+        self.work()
     }
 }
 
 impl AgentVerb {
-    fn work(self) -> Result<Exit, Exit> {
-        let broker = self.broker.read().map_err(|mistake| refuse(&[mistake]))?;
-        let index = self.index().map_err(|mistake| refuse(&[mistake]))?;
-        let failed = |exit, why: &str| {
-            eprintln!("error: agent {index}: {why}");
-            exit
-        };
+    fn work(self) -> Result<Exit, Trouble> {
+        let broker = self.broker.read()?;
+        let index = self.index()?;
+        let failed = |exit, why: &str| Trouble::new(exit, format!("agent {index}: {why}"));
         let channel = match &broker {
             Some(broker) => broker.join(&self.run, index, Duration::from_nanos(self.ready_timeout)),
             None => pipe::join().map_err(|error| error.to_string()),
@@ -79,12 +76,14 @@ impl AgentVerb {
         let agent = Agent::join(channel, who);
         let agent = agent.map_err(|error| failed(Exit::Failed, &error.to_string()))?;
         // A coordinator that started its agents itself informs the user.
-        let told = |exit, why: &str| if broker.is_some() { failed(exit, why) } else { exit };
-        Ok(match serve(&agent) {
-            Served::Dismissed(None) => Exit::Passed,
+        let told = |exit: Exit, why: &str| {
+            Err(if broker.is_some() { failed(exit, why) } else { exit.into() })
+        };
+        match serve(&agent) {
+            Served::Dismissed(None) => Ok(Exit::Passed),
             Served::Dismissed(Some(why)) => told(Exit::Failed, &why),
             Served::Lost(why) => told(Exit::Target, &why),
-        })
+        }
     }
 
     fn index(&self) -> Result<usize, Invalid> {

@@ -2,7 +2,7 @@
 
 use super::named::read_with_file;
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
@@ -65,11 +65,8 @@ impl Verb for Audit {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
-        match self.jobs(call) {
-            Ok(jobs) => self.each(jobs),
-            Err(mistakes) => refuse(&mistakes),
-        }
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        Ok(self.each(self.jobs(call)?))
     }
 }
 
@@ -88,7 +85,7 @@ impl Audit {
         }
         if self.output.output.is_some() && self.output.folder().is_none() {
             let problem = "several places have a report each";
-            return Err(vec![Invalid::new("--output", problem, "name a folder")]);
+            return Err(Invalid::new("--output", problem, "name a folder").into());
         }
         let place = |(number, target)| {
             let folder = self.output.output.as_ref();
@@ -104,7 +101,8 @@ impl Audit {
         let mut exits = Vec::new();
         for (plan, journal, output) in jobs {
             let job = Job { plan: Ok(plan), mistakes: Vec::new(), output: &output };
-            exits.push(audit_with(job, journal, |_| Ok(Printed::native(self.show))));
+            let audited = audit_with(job, Some(journal), |_| Ok(Printed::native(self.show)));
+            exits.push(audited.unwrap_or_else(|trouble| trouble.tell()));
             if exits.contains(&Exit::Interrupted) {
                 break;
             }
@@ -118,14 +116,13 @@ impl Audit {
         call: &Call<'_>,
         target: Option<&String>,
     ) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
-        let one = |mistake| vec![mistake];
-        let (record, file) = read_with_file(&self.run).map_err(one)?;
+        let (record, file) = read_with_file(&self.run)?;
         let journal = Journal::open(&file.with_file_name(JOURNAL));
         // A record that was moved aside has no claim to the journal of the one that is there now.
         let is_there = file.file_name().is_some_and(|name| name == "run.json");
         if !(record.plan.audit && is_there && journal.exists()) {
             let problem = format!("{} has no journal of writes", file.display());
-            return Err(one(Invalid::new("RUN", problem, CURE)));
+            return Err(Invalid::new("RUN", problem, CURE).into());
         }
         if let Some(why) = &record.journal_broken {
             journal.break_off(why);
@@ -133,19 +130,17 @@ impl Audit {
         let mut named = named(target.cloned());
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
         let has_database = has_path(place);
-        let target = self.credentials.apply(&named).map_err(one)?;
-        let headers = self.credentials.with_token(target.as_deref(), self.header.clone());
-        let headers = headers.map_err(one)?;
+        let servers = self.credentials.servers(&named, self.header.clone())?;
         let stages = record.plan.stages.iter().map(|stage| &stage.work);
         let audit = AuditDemand::of(stages, record.server.created);
         let connections = Flagged::new("--connections", self.connections);
         let spec = PlanSpec {
-            target,
+            target: servers.targets.into_iter().next(),
             target_flag: named.flag,
             database: (!has_database).then(|| record.server.database.clone()),
             existing: Existing::Yes,
             tls: self.tls.options(),
-            headers,
+            headers: servers.headers,
             timeout_ns: self.timeout,
             give_up_ns: self.patience.give_up,
             thresholds: self.output.fail_if.clone(),

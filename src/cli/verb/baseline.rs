@@ -26,10 +26,10 @@ pub(in crate::cli) fn gated(
     let plan = plan?;
     let Some(name) = &gate.baseline else { return Ok(plan) };
     let wanted = wanted(&plan);
-    let found = read(name, &plan, &wanted).map_err(|mistake| vec![mistake])?;
+    let found = read(name, &plan, &wanted)?;
     let told = found.told(name);
     let baseline = Baseline { max_regression_percent: gate.max_regression, ..found.baseline };
-    let plan = plan.judged_by(baseline).map_err(|mistake| vec![mistake])?;
+    let plan = plan.judged_by(baseline)?;
     if !quiet {
         for line in told {
             eprintln!("{}", shown(&line, look::ascii()));

@@ -1,7 +1,7 @@
 //! `springload burst`: many workers at once, one document each.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
@@ -130,18 +130,12 @@ impl Verb for Burst {
         ),
     ];
 
-    fn carry_out(mut self, call: &Call<'_>) -> Exit {
+    fn carry_out(mut self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let named = named_nodes(std::mem::take(&mut self.common.target.target));
-        self.common.target.target = match self.credentials.apply_all(&named) {
-            Ok(target) => target,
-            Err(mistake) => return refuse(&[mistake]),
-        };
         let headers = std::mem::take(&mut self.common.client.header);
-        let target = self.common.target.first().map(String::as_str);
-        self.common.client.header = match self.credentials.with_token(target, headers) {
-            Ok(headers) => headers,
-            Err(mistake) => return refuse(&[mistake]),
-        };
+        let servers = self.credentials.servers(&named, headers)?;
+        self.common.target.target = servers.targets;
+        self.common.client.header = servers.headers;
         let roles = match (self.read, self.both) {
             (_, true) => vec![Role::Write, Role::Read],
             (true, _) => vec![Role::Read],

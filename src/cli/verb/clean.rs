@@ -1,11 +1,11 @@
 //! `springload clean`: removes the scratch databases of runs that were killed.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
-use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::credentials::{CredentialArgs, Servers, named};
+use crate::cli::flags::schema_source::TIMEOUT_NS;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
-use crate::cli::verb::trouble::{TIMEOUT_NS, Trouble};
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::driver::{Opening, Scratch, TargetAsked, TargetError, TargetPlan};
 use crate::plan::{self, Invalid};
@@ -54,11 +54,8 @@ impl Verb for Clean {
         ("In a script, an hour after the run", "clean localhost:5984 --older-than 1h --yes"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        self.clean().unwrap_or_else(|trouble| {
-            eprintln!("error: {trouble}");
-            trouble.exit()
-        })
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
+        self.clean()
     }
 }
 
@@ -96,12 +93,13 @@ impl Clean {
 
     fn plan(&self) -> Result<TargetPlan, Trouble> {
         let named = named(self.target.clone());
-        let Some(address) = self.credentials.apply(&named)? else {
+        let Servers { targets, headers, .. } =
+            self.credentials.servers(&named, self.header.clone())?;
+        let Some(address) = targets.first() else {
             let cure = "give the address of a server, or set SPRINGLOAD_URL";
             return Err(Invalid::new("TARGET", "no server is named", cure).into());
         };
-        let headers = self.credentials.with_token(Some(&address), self.header.clone())?;
-        let asked = TargetAsked { tls: self.tls.options(), headers, ..TargetAsked::at(&address) };
+        let asked = TargetAsked { tls: self.tls.options(), headers, ..TargetAsked::at(address) };
         let plan = TargetPlan::check(&asked)?;
         if plan.named_database().is_some() {
             let problem = "it names a database; those of runs are found by themselves";

@@ -1,15 +1,14 @@
 //! `springload compare`: two sides of saved runs, and which of them is better.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
-use crate::cli::flags::known;
-use crate::cli::flags::place::{study_format, write_to};
+use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::verb::found::{Found, find, record};
 use crate::compare::{Asked, Comparison, Run, compare};
 use crate::plan::{Invalid, Quantity, ThresholdError};
 use crate::record::{RunRecord, Standing};
-use crate::report::{ComparisonReport, Look, StudyFormat, shown};
+use crate::report::{ComparisonReport, Look, shown};
 use std::path::PathBuf;
 
 /// `springload compare`.
@@ -27,7 +26,7 @@ pub(in crate::cli) struct Compare {
     #[command(flatten)]
     how: CompareArgs,
     #[command(flatten)]
-    out: ComparisonOutput,
+    out: WrittenArgs<ComparisonReport>,
 }
 
 /// How to compare.
@@ -50,21 +49,6 @@ pub(in crate::cli) struct CompareArgs {
     delta: f64,
 }
 
-/// Where a comparison goes.
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct ComparisonOutput {
-    /// The format [default: that of the file's name, or text]
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_parser = known::study_formats::<ComparisonReport>()
-    )]
-    format: Option<&'static StudyFormat<ComparisonReport>>,
-    /// The file to write to; - is stdout
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
-}
-
 impl Verb for Compare {
     const NAME: &'static str = "compare";
     const ABOUT: &'static str = "Compare saved runs: better, worse, the same, or can't tell";
@@ -75,17 +59,11 @@ impl Verb for Compare {
         ("For a pull request", "compare --format markdown baseline -- latest"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        match self.compare() {
-            Ok((comparison, drawn)) => {
-                let report = ComparisonReport { comparison, drawn };
-                match self.out.deliver(&report) {
-                    Ok(()) => status(&report.comparison),
-                    Err(mistake) => refuse(&[mistake]),
-                }
-            }
-            Err(mistake) => refuse(&[mistake]),
-        }
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
+        let (comparison, drawn) = self.compare()?;
+        let report = ComparisonReport { comparison, drawn };
+        self.out.write(&report, Look::default())?;
+        Ok(status(&report.comparison))
     }
 }
 
@@ -233,12 +211,4 @@ fn read(
     let drawn =
         record(file).map_err(|problem| Invalid::new(side, problem, "name a complete run.json"))?;
     Ok((runs.into_iter().map(|(run, _)| run).collect(), drawn))
-}
-
-impl ComparisonOutput {
-    /// Writes the comparison where it was asked for.
-    fn deliver(&self, report: &ComparisonReport) -> Result<(), Invalid> {
-        let format = study_format(&self.output, self.format)?;
-        write_to(&self.output, &format.render(report, Look::default())?)
-    }
 }

@@ -1,8 +1,9 @@
 //! `springload completions` and `springload man`, generated from the definition of the flags.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::print::print;
+use crate::plan::Invalid;
 use clap::Command;
 use clap_complete::Shell;
 use std::io;
@@ -34,13 +35,13 @@ impl Verb for Completions {
         ("Fish", "completions fish"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let mut grammar = (call.grammar)();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut grammar, "springload", &mut script);
         let script = String::from_utf8_lossy(&script);
         print(with_runs(self.shell, &script).as_bytes());
-        Exit::Passed
+        Ok(Exit::Passed)
     }
 }
 
@@ -112,7 +113,7 @@ impl Verb for Man {
         ("Pages where man finds them", "man --out /usr/local/share/man/man1"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let grammar = (call.grammar)();
         // The pages of `help` would repeat the others.
         let grammar = grammar.disable_help_subcommand(true);
@@ -124,15 +125,12 @@ impl Verb for Man {
             }
             Some(folder) => write(folder, grammar),
         };
-        match written {
-            Ok(()) => Exit::Passed,
-            Err(error) => {
-                let place = self.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
-                let name = place.display();
-                eprintln!("error: --out: cannot write to {name}: {error}; name a writable folder");
-                Exit::Usage
-            }
-        }
+        written.map_err(|error| {
+            let place = self.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
+            let problem = format!("cannot write to {}: {error}", place.display());
+            Invalid::new("--out", problem, "name a writable folder")
+        })?;
+        Ok(Exit::Passed)
     }
 }
 

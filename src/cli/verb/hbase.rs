@@ -1,7 +1,7 @@
 //! `springload hbase`: what YCSB's guide does with the shell of HBase.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::print::print;
 use crate::driver::{NewTable, Opening, SplitsAsked, TargetAsked};
 use crate::mistake::Flagged;
@@ -62,14 +62,14 @@ impl Verb for HBase {
         ),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let Tool::CreateTable(asked) = self.tool;
         asked.carry_out()
     }
 }
 
 impl CreateTable {
-    fn carry_out(self) -> Exit {
+    fn carry_out(self) -> Result<Exit, Trouble> {
         let splits = match (self.splits, self.split_keys) {
             (Some(count), _) => Some(SplitsAsked::Count(Flagged::new("--splits", count))),
             (None, rows) => rows.map(|rows| SplitsAsked::Rows(Flagged::new("--split-keys", rows))),
@@ -80,45 +80,27 @@ impl CreateTable {
             options: Map::from_iter(family),
             ..TargetAsked::at(&self.target)
         };
-        let table = match NewTable::check(&asked, splits.as_ref()) {
-            Ok(table) => table,
-            Err(mistake) => return refuse(&[mistake]),
-        };
+        let table = NewTable::check(&asked, splits.as_ref())?;
         if self.dry_run {
             let rows = table.split_points().iter().map(|row| format!("{row}\n"));
             print(rows.collect::<String>().as_bytes());
-            return Exit::Passed;
+            return Ok(Exit::Passed);
         }
         let opening = Opening {
             timeout_ns: self.timeout,
             max_answer: plan::MAX_ANSWER,
             ..Opening::default()
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let created = match runtime {
-            Ok(runtime) => runtime.block_on(table.create(&opening, self.if_not_exists)),
-            Err(error) => {
-                eprintln!("error: {error}");
-                return Exit::Failed;
-            }
-        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let created = runtime.block_on(table.create(&opening, self.if_not_exists));
         let (name, family) = (table.name(), table.family());
-        match created {
-            Ok(true) => {
-                let splits = table.split_points().len();
-                let regions =
-                    if splits == 0 { "1 region" } else { &format!("{} regions", splits + 1) };
-                println!("created table {name} with column family {family} and {regions}");
-                Exit::Passed
-            }
-            Ok(false) => {
-                println!("table {name} exists already: left as it is");
-                Exit::Passed
-            }
-            Err(trouble) => {
-                eprintln!("error: {trouble}");
-                Exit::Target
-            }
+        if created.map_err(|error| Trouble::new(Exit::Target, error))? {
+            let splits = table.split_points().len();
+            let regions = if splits == 0 { "1 region" } else { &format!("{} regions", splits + 1) };
+            println!("created table {name} with column family {family} and {regions}");
+        } else {
+            println!("table {name} exists already: left as it is");
         }
+        Ok(Exit::Passed)
     }
 }

@@ -1,7 +1,7 @@
 //! `springload http`: load on any HTTP server, with the flags of the native verbs.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::credentials::{CredentialArgs, Requesters, named};
 use crate::cli::flags::gate::GateArgs;
@@ -120,19 +120,16 @@ impl Verb for Http {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let (mut sources, mut line) = (sources(self.file, self.urls), call.line.to_owned());
         let named = named(None);
         if let (true, Some(text)) = (sources.is_empty(), named.address.clone()) {
             sources.push(UrlSource::Line { place: named.flag.to_owned(), text });
             line = named.on(&line);
         }
-        let token = match self.credentials.token_of_list() {
-            Ok(token) => token,
-            Err(mistake) => return refuse(&[mistake]),
-        };
+        let token = self.credentials.token_of_list()?;
         if let Some(mistake) = self.load.mistake(self.connections) {
-            return refuse(&[mistake]);
+            return Err(mistake.into());
         }
         let (load, default_ns) = self.load.read(self.connections, self.ops.is_none());
         let (output, show) = (self.output, self.show);

@@ -3,7 +3,7 @@
 use super::run::Run;
 use super::scenario::{NOT_HERE, excludes};
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::print::print;
 use clap::builder::PossibleValue;
 use clap::{Arg, Command};
@@ -80,9 +80,9 @@ impl Verb for Init {
         ("The same with another rate", "run plan.toml -r 500"),
     ];
 
-    fn carry_out(self, _: &Call<'_>) -> Exit {
+    fn carry_out(self, _: &Call<'_>) -> Result<Exit, Trouble> {
         print(example(&Run::grammar()).as_bytes());
-        Exit::Passed
+        Ok(Exit::Passed)
     }
 }
 

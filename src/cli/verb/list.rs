@@ -1,19 +1,18 @@
 //! `springload list`: the saved runs, sweeps, searches and comparisons, newest first.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
-use crate::cli::verb::kinds::{Several, host};
+use crate::cli::verb::found::record;
+use crate::cli::verb::kept::{Several, host};
 use crate::cli::verb::named;
 use crate::cli::verb::saved::{Content, Outline, Saved, Unreadable, everywhere, list};
 use crate::clock::wall_ns;
-use crate::files;
+use crate::plan::Invalid;
 use crate::record::ResultKind;
-use crate::report::{
-    Headline, Mood, Pill, SavedRow, headline, read_json, saved_text, shown, terminal_json,
-};
+use crate::report::{Headline, Mood, Pill, SavedRow, headline, saved_text, shown, terminal_json};
 use serde::Serialize;
 use std::path::PathBuf;
 use time::OffsetDateTime;
@@ -72,27 +71,25 @@ impl Verb for List {
         ("For scripts", "list --json"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         if self.names {
             let line =
                 |(name, word): (String, String)| format!("{name}\t{}\n", shown(&word, false));
             print(named::names().into_iter().map(line).collect::<String>().as_bytes());
-            return Exit::Passed;
+            return Ok(Exit::Passed);
         }
-        let saved = match self.folder.as_deref().map_or_else(|| Ok(everywhere()), list) {
-            Ok(saved) => saved,
-            Err(error) => {
-                let name = self.folder.unwrap_or_default();
-                let name = name.display();
-                eprintln!("error: DIR: cannot read {name}: {error}; name a folder with runs");
-                return Exit::Usage;
-            }
+        let saved = match &self.folder {
+            None => everywhere(),
+            Some(folder) => list(folder).map_err(|error| {
+                let problem = format!("cannot read {}: {error}", folder.display());
+                Invalid::new("DIR", problem, "name a folder with runs")
+            })?,
         };
         if self.json {
             let all: Vec<_> = saved.iter().map(Listed::new).collect();
             let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
             print(terminal_json(text + "\n").as_bytes());
-            return Exit::Passed;
+            return Ok(Exit::Passed);
         }
         let text = table(&saved);
         if text.is_empty() {
@@ -100,7 +97,7 @@ impl Verb for List {
             eprintln!("no runs in {} yet; springload run makes the first", place.display());
         }
         print(text.as_bytes());
-        Exit::Passed
+        Ok(Exit::Passed)
     }
 }
 
@@ -140,7 +137,7 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
         Content::Several(outline) => {
             let Several { label, subject, runs, measured, .. } = outline;
             let Pill { mood, mark, words } =
-                (outline.kind.result)(&saved.file).unwrap_or_else(|_| {
+                (outline.kind.pill)(&saved.file).unwrap_or_else(|_| {
                     Mood::Unknown.pill(format!("{measured} of {runs} runs measured"))
                 });
             let kind = match mood {
@@ -159,8 +156,7 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
 /// What the first line of the run's report says; if there cannot be one, as for a database that
 /// this program was built without, what is stored.
 fn result(saved: &Saved, outline: &Outline) -> Headline {
-    let text = files::read_text(&saved.file, files::RECORD).unwrap_or_default();
-    if let Ok(record) = read_json(&text) {
+    if let Ok(record) = record(&saved.file) {
         return headline(&record);
     }
     let stored = outline.result.as_ref();

@@ -3,10 +3,10 @@
 use crate::cli::exit::Exit;
 use crate::cli::look;
 use crate::cli::pipeline::ending::Ending;
+use crate::cli::verb::found::record;
 use crate::engine::StopReason;
-use crate::files;
 use crate::record::RunRecord;
-use crate::report::{read_json, shown};
+use crate::report::shown;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, Read};
 use std::path::Path;
@@ -42,8 +42,7 @@ impl Other<'_> {
         if ending.reason().is_some() {
             return Err(Exit::Interrupted);
         }
-        let text = files::read_text(file, files::RECORD).ok();
-        let record = text.and_then(|text| read_json(&text).ok()).filter(|it| !it.partial);
+        let record = record(file).ok().filter(|it| !it.partial);
         record.ok_or_else(|| self.tell(&ended, &said))
     }
 

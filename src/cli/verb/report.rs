@@ -1,15 +1,14 @@
 //! `springload report` and `springload show`: saved runs in any format.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::known;
 use crate::cli::flags::output::{VerboseArgs, fit_for_stdout};
 use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
 use crate::cli::look;
 use crate::cli::print::print;
-use crate::cli::verb::kinds::Kind;
+use crate::cli::verb::kept::Kind;
 use crate::cli::verb::named;
-use crate::cli::verb::saved::Unreadable;
 use crate::plan::Invalid;
 use crate::record::{Code, RunRecord};
 use crate::report::{self, ChartKind, Format, Look, shown};
@@ -48,14 +47,9 @@ impl Verb for Report {
         ("One chart", "report latest --chart latency -o latency.svg"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        match render(&self).and_then(|bytes| deliver(&self, &bytes)) {
-            Ok(()) => Exit::Passed,
-            Err(mistake) => {
-                eprintln!("error: {}", shown(&mistake, look::ascii()));
-                Exit::Usage
-            }
-        }
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
+        deliver(&self, &render(&self)?)?;
+        Ok(Exit::Passed)
     }
 }
 
@@ -76,7 +70,7 @@ impl Verb for Show {
         ("The warnings and figures of a run as JSON", "show latest --format json"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         self.args.carry_out(call)
     }
 }
@@ -134,16 +128,8 @@ fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, String
         let known = known.join(", ");
         return Err(format!("--format {name} shows runs, not {plural}; give one of {known}"));
     }
-    (kind.outline)(file).map_err(|unreadable| {
-        let newer = unreadable == Unreadable::Newer;
-        let cure = if newer { "update springload" } else { "name a complete one" };
-        format!("RUN: {shown}: {unreadable}; {cure}")
-    })?;
-    (kind.render)(file, name).map_err(|problem| {
-        let own = file.display().to_string() + ": ";
-        let problem = problem.strip_prefix(&own).unwrap_or(&problem);
-        format!("RUN: {shown}: {problem}; name a complete one")
-    })
+    (kind.render)(file, name)
+        .map_err(|unreadable| format!("RUN: {shown}: {unreadable}; {}", unreadable.cure()))
 }
 
 fn deliver(args: &Report, bytes: &[u8]) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! `springload run`: the native verb.
 
 use crate::cli::call::{Call, Entry, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for, named_nodes};
@@ -146,7 +146,7 @@ impl Verb for Run {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let mut words = self.plan.iter().chain(&self.settings.target.target);
         let file = words.find(|word| is_plan(word, "json"));
         if let Some(file) = file.cloned() {
@@ -160,16 +160,9 @@ impl Verb for Run {
             given.clone_from(&call.scenario.target);
         }
         let named = named_nodes(given);
-        settings.target.target = match credentials.apply_all(&named) {
-            Ok(target) => target,
-            Err(mistake) => return refuse(&located(vec![mistake])),
-        };
-        let target = settings.target.first().map(String::as_str);
-        let headers = credentials.with_token(target, settings.client.header);
-        settings.client.header = match headers {
-            Ok(headers) => headers,
-            Err(mistake) => return refuse(&located(vec![mistake])),
-        };
+        let servers = credentials.servers(&named, std::mem::take(&mut settings.client.header));
+        let servers = servers.map_err(|mistake| located(mistake.into()))?;
+        (settings.target.target, settings.client.header) = (servers.targets, servers.headers);
         let (mut spec, mistakes) = spec_of(settings, &named.on(call.line), &output.fail_if);
         spec.target_flag = named.flag;
         let plan = gated(check(&spec), &gate, output.quiet).map_err(located);
@@ -184,11 +177,11 @@ impl Verb for Run {
 
 impl Run {
     /// Runs the plan in a file as it is.
-    fn again(self, file: &str, call: &Call<'_>) -> Exit {
+    fn again(self, file: &str, call: &Call<'_>) -> Result<Exit, Trouble> {
         let Self { credentials, gate, mut output, show, .. } = self;
         let fixed = fixed(file, call.matches);
         if !fixed.is_empty() {
-            return refuse(&fixed);
+            return Err(fixed.into());
         }
         let plan = stored::read(file, &credentials).and_then(|plan| {
             let agents = &mut output.agents;

@@ -1,12 +1,12 @@
 //! `springload schema`: sample documents.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::schema_source;
 use crate::cli::print::unwritten;
 use crate::files;
 use crate::op::Key;
-use crate::plan::{self, SchemaSource, TlsOptions};
+use crate::plan::{self, Invalid, SchemaSource, TlsOptions};
 use crate::schema::{DEFAULT, Documents, Template, decode};
 use std::io::{self, Write as _};
 
@@ -41,7 +41,7 @@ impl Verb for Schema {
         ),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let text = match &self.source {
             None => Ok(DEFAULT.to_owned()),
             Some(place) => match schema_source::read(place, &TlsOptions::default()) {
@@ -54,13 +54,8 @@ impl Verb for Schema {
         };
         let template =
             text.and_then(|text| Template::parse(&text).map_err(|error| error.to_string()));
-        let template = match template {
-            Ok(template) => template,
-            Err(problem) => {
-                eprintln!("error: SCHEMA: {problem}; give a JSON object or XML");
-                return Exit::Usage;
-            }
-        };
+        let template = template
+            .map_err(|problem| Invalid::new("SCHEMA", problem, "give a JSON object or XML"))?;
         let documents = Documents::new(self.seed, vec![(template, 1)]);
         let mut line = Vec::new();
         for key in 0..self.docs as Key {
@@ -72,6 +67,6 @@ impl Verb for Schema {
                 break;
             }
         }
-        Exit::Passed
+        Ok(Exit::Passed)
     }
 }

@@ -2,7 +2,8 @@
 //! or cannot be judged because the machine is too busy.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
+use crate::plan::Invalid;
 use crate::selftest::{Length, Outcome, claims};
 
 /// `springload selftest`.
@@ -26,7 +27,7 @@ impl Verb for Selftest {
         ("One claim", "selftest --only T1"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let length = if self.quick { Length::Quick } else { Length::Full };
         let chosen = |name: &str| {
             let word = self.only.as_deref();
@@ -35,8 +36,8 @@ impl Verb for Selftest {
         let chosen: Vec<_> = claims().into_iter().filter(|claim| chosen(claim.name)).collect();
         if chosen.is_empty() {
             let names: Vec<_> = claims().map(|claim| claim.name).to_vec();
-            eprintln!("error: --only: no such claim; give one of {}", names.join(", "));
-            return Exit::Usage;
+            let cure = format!("give one of {}", names.join(", "));
+            return Err(Invalid::new("--only", "no such claim", cure).into());
         }
         let (mut failed, mut untold) = (0, 0);
         for claim in &chosen {
@@ -66,6 +67,6 @@ impl Verb for Selftest {
                 "{untold} of {all} cannot be judged: this machine is too busy; try again later"
             );
         }
-        if failed == 0 { Exit::Passed } else { Exit::Untrustworthy }
+        Ok(if failed == 0 { Exit::Passed } else { Exit::Untrustworthy })
     }
 }

@@ -2,13 +2,11 @@
 
 use super::named;
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
-use crate::cli::flags::known;
-use crate::cli::flags::place::{study_format, write_to};
-use crate::cli::look;
-use crate::cli::verb::max;
+use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::study::WrittenArgs;
+use crate::cli::verb::kept::{self, Kept as _};
 use crate::plan::{self, Invalid, Threshold, flags};
-use crate::report::{Look, StudyFormat, shown};
+use crate::report::Look;
 use crate::search::{Ended, MaxRecord};
 use crate::sizing::{Asked, Measured, Sizing, Unit, Verdict, size};
 use clap::ValueEnum;
@@ -40,12 +38,8 @@ pub(in crate::cli) struct Size {
     /// What N counts
     #[arg(long, value_enum, value_name = "WHAT", default_value = "nodes")]
     of: Of,
-    /// The format [default: that of the file's name, or text]
-    #[arg(long, value_name = "FORMAT", value_parser = known::study_formats::<Sizing>())]
-    format: Option<&'static StudyFormat<Sizing>>,
-    /// The file to write to; - is stdout
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
+    #[command(flatten)]
+    out: WrittenArgs<Sizing>,
 }
 
 /// A search, and the number of nodes it was made with.
@@ -88,21 +82,14 @@ impl Verb for Size {
         ("As a page with a chart", "size --rate 20k --from 3=max-3 -o size.html"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
-        let told = self.sizing(call.line).and_then(|sizing| {
-            let format = study_format(&self.output, self.format)?;
-            write_to(&self.output, &format.render(&sizing, Look::default())?)?;
-            Ok(sizing.verdict)
-        });
-        match told {
-            Ok(Verdict::Enough) => Exit::Passed,
-            Ok(Verdict::TooMuch) => Exit::Threshold,
-            Ok(Verdict::PoorFit) => Exit::Untrustworthy,
-            Err(mistake) => {
-                eprintln!("error: {}", shown(&mistake.to_string(), look::ascii()));
-                Exit::Usage
-            }
-        }
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        let sizing = self.sizing(call.line)?;
+        self.out.write(&sizing, Look::default())?;
+        Ok(match sizing.verdict {
+            Verdict::Enough => Exit::Passed,
+            Verdict::TooMuch => Exit::Threshold,
+            Verdict::PoorFit => Exit::Untrustworthy,
+        })
     }
 }
 
@@ -193,12 +180,13 @@ pub(in crate::cli) fn sized(max: &MaxRecord, rate_per_s: f64) -> Option<Sizing> 
 fn read(name: &Path) -> Result<MaxRecord, Invalid> {
     let wrong = |problem: String, cure: &str| Invalid::new("--from", problem, cure);
     let shown = name.display();
-    let search = named::several(name).filter(|(kind, _)| kind.file == max::KIND.file);
+    let search = named::several(name).filter(|(kind, _)| kind.file == MaxRecord::FILE);
     let (_, file) = search.ok_or_else(|| {
         let problem = format!("{shown} is no search");
         wrong(problem, "name the folder of a springload max, or its max.json")
     })?;
-    let max = max::read(&file).map_err(|problem| wrong(problem, "name a complete max.json"))?;
+    let max: MaxRecord =
+        kept::read(&file).map_err(|why| wrong(format!("{}: {why}", file.display()), why.cure()))?;
     if max.ended != Ended::Found || max.found_per_s.is_empty() {
         let problem = format!("{shown} has found no rate that holds");
         return Err(wrong(problem, "name a search that has ended; springload show MAX says how"));

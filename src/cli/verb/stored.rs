@@ -40,9 +40,9 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
     let target = &mut complete["target"];
     if target.get("password").is_some() {
         let cure = "leave it out, and put it into SPRINGLOAD_PASSWORD or a --password-file";
-        return Err(vec![within(Invalid::new("target", "it has a password", cure))]);
+        return Err(within(Invalid::new("target", "it has a password", cure)).into());
     }
-    credentials.log_in(target).map_err(|mistake| vec![mistake])?;
+    credentials.log_in(target)?;
     let mut plan: PlanRecord = serde_json::from_value(complete)
         .map_err(|error| whole(format!("not a plan: {error}"), CURE))?;
     let unknown = unknown(&stored, &plan);
@@ -54,12 +54,12 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
     }
     let mut requesters = Requesters::new(credentials, false);
     for request in plan.http.iter_mut().flat_map(|list| &mut list.requests) {
-        request.user = requesters.of(&request.server, None).map_err(|mistake| vec![mistake])?;
+        request.user = requesters.of(&request.server, None)?;
     }
     if plan.target.lacks_password() {
         let cure = "give it in SPRINGLOAD_PASSWORD or with --password-file";
         let problem = "its user logs in with a password, which is not stored";
-        return Err(vec![within(Invalid::new("target", problem, cure))]);
+        return Err(within(Invalid::new("target", problem, cure)).into());
     }
     plan.checked_again().map_err(|mistakes| mistakes.into_iter().map(within).collect())
 }

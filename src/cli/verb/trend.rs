@@ -1,14 +1,13 @@
 //! `springload trend`: a figure over many saved runs, and where it changed.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
-use crate::cli::flags::known;
-use crate::cli::flags::place::{study_format, write_to};
+use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::verb::found::{Found, find, record};
 use crate::plan::{Invalid, Quantity};
-use crate::report::{Look, StudyFormat, shown};
+use crate::report::{Look, shown};
 use crate::trend::{LeftOut, Point, Trend};
 use std::path::{Path, PathBuf};
 
@@ -30,12 +29,8 @@ pub(in crate::cli) struct TrendVerb {
     /// Draw only the runs of one plan, by its number in the text
     #[arg(long, value_name = "N")]
     group: Option<usize>,
-    /// The format [default: that of the file's name, or text]
-    #[arg(long, value_name = "FORMAT", value_parser = known::study_formats::<Trend>())]
-    format: Option<&'static StudyFormat<Trend>>,
-    /// The file to write to; - is stdout
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
+    #[command(flatten)]
+    out: WrittenArgs<Trend>,
 }
 
 impl Verb for TrendVerb {
@@ -48,19 +43,7 @@ impl Verb for TrendVerb {
         ("For a page, or for other programs", "trend nightly -o trend.html"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        match self.render().and_then(|bytes| write_to(&self.output, &bytes)) {
-            Ok(()) => Exit::Passed,
-            Err(mistake) => {
-                eprintln!("error: {}", shown(&mistake.to_string(), look::ascii()));
-                Exit::Usage
-            }
-        }
-    }
-}
-
-impl TrendVerb {
-    fn render(&self) -> Result<Vec<u8>, Invalid> {
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let wanted = self.metric.iter().map(|text| {
             let wrong = |error: crate::plan::ThresholdError| {
                 Invalid::new("--metric", error.problem, error.cure)
@@ -68,15 +51,16 @@ impl TrendVerb {
             text.parse::<Quantity>().map_err(wrong)
         });
         let wanted: Vec<Quantity> = wanted.collect::<Result<_, _>>()?;
-        let format = study_format(&self.output, self.format)?;
+        self.out.format()?;
         let trend = self.chosen(self.read(&wanted)?)?;
-        format.render(&trend, self.look())
+        let printed = self.out.output == Path::new("-");
+        let look = if printed { look::of_stdout(false) } else { Look::default() };
+        self.out.write(&trend, look)?;
+        Ok(Exit::Passed)
     }
+}
 
-    fn look(&self) -> Look {
-        if self.output == Path::new("-") { look::of_stdout(false) } else { Look::default() }
-    }
-
+impl TrendVerb {
     /// The trend of everything that was named.
     fn read(&self, wanted: &[Quantity]) -> Result<Trend, Invalid> {
         let here = [PathBuf::from(RUNS)];

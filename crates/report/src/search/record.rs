@@ -5,6 +5,7 @@ use super::walk::{Ask, Outcome, Walk};
 use crate::plan::Threshold;
 use crate::record::{RunRecord, RunResult, Verdict};
 use serde::{Deserialize, Serialize};
+use std::path::{Component, Path};
 
 /// Searches disagree if the greatest is more than this many times the least: each is good to 5 %.
 const SCATTERED: f64 = 1.25;
@@ -254,6 +255,12 @@ impl MaxRecord {
         }
         if self.nodes == 0 || self.nodes > 100_000 {
             return Err("it has no nodes, or too many");
+        }
+        let inside = |run: &str| {
+            Path::new(run).components().all(|part| matches!(part, Component::Normal(_)))
+        };
+        if !self.steps.iter().all(|step| inside(&step.run)) {
+            return Err("a run of it is not in its folder");
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ pub(in crate::cli) fn mistakes_of_rc(text: &str) -> Vec<Invalid> {
 }
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::drawn_seed;
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::pipeline::{Job, carry_out};
@@ -69,9 +69,9 @@ impl Verb for Siege {
         Ok(spelled_out(arguments))
     }
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         if self.version {
-            return show::version();
+            return Ok(show::version());
         }
         let mut mistakes = Vec::new();
         let rc = self.rc.as_deref().map_or_else(|| Ok(Rc::default()), Rc::read);
@@ -81,7 +81,10 @@ impl Verb for Siege {
         });
         let spec = spec(&self, &rc, call.line, &mut mistakes);
         if self.config {
-            return show::configuration(&spec, &self, &rc, &mistakes);
+            if !mistakes.is_empty() {
+                return Err(mistakes.into());
+            }
+            return Ok(show::configuration(&spec, &self, &rc));
         }
         let plan = check_http(&spec);
         if self.get || self.print {

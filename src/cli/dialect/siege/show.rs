@@ -2,7 +2,7 @@
 
 use super::args::Siege;
 use super::rc::Rc;
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::print::{print, print_foreign};
 use crate::driver::TargetPlan;
 use crate::http1::Exchange;
@@ -27,17 +27,17 @@ pub(super) fn exchange(
     mut mistakes: Vec<Invalid>,
     args: &Siege,
     rc: &Rc,
-) -> Exit {
+) -> Result<Exit, Trouble> {
     if args.urls.len() != 1 {
         let problem = format!("{} URLs on the command line", args.urls.len());
         let flag = if args.get { "--get" } else { "--print" };
-        return refuse(&[Invalid::new(flag, problem, "give one")]);
+        return Err(Invalid::new(flag, problem, "give one").into());
     }
     let mut plan = match plan {
         Ok(plan) if mistakes.is_empty() => plan.into_record(),
         plan => {
             mistakes.extend(plan.err().unwrap_or_default());
-            return refuse(&mistakes);
+            return Err(mistakes.into());
         }
     };
     // As in siege, a URL without a method is requested with HEAD.
@@ -51,17 +51,14 @@ pub(super) fn exchange(
     if let (TargetPlan::Http(target), Some(http)) = (&mut plan.target, &plan.http) {
         *target = target.once(http);
     }
-    match exchange_once(&plan) {
-        Ok(shown) => tell(&shown, args, rc),
-        Err(error) => {
-            eprintln!("error: {error}");
-            let targets = RunError::is_targets(&error);
-            if targets { Exit::Target } else { Exit::Failed }
-        }
-    }
+    let shown = exchange_once(&plan).map_err(|error| {
+        let targets = RunError::is_targets(&error);
+        Trouble::new(if targets { Exit::Target } else { Exit::Failed }, error)
+    })?;
+    tell(&shown, args, rc)
 }
 
-fn tell(shown: &Shown, args: &Siege, rc: &Rc) -> Exit {
+fn tell(shown: &Shown, args: &Siege, rc: &Rc) -> Result<Exit, Trouble> {
     let json = args.json_output || rc.is_on("json_output") == Some(true);
     let quiet = args.output.quiet || rc.is_on("quiet") == Some(true);
     let hit = |exchange: &Exchange| SiegeHit {
@@ -82,20 +79,13 @@ fn tell(shown: &Shown, args: &Siege, rc: &Rc) -> Exit {
         }
         eprintln!("{}", figures.trim_end());
     }
-    match shown.result {
-        Ok(()) => Exit::Passed,
-        Err(failure) => {
-            eprintln!("error: {failure}: no answer, or a refusal");
-            Exit::Target
-        }
-    }
+    let failed =
+        |failure| Trouble::new(Exit::Target, format!("{failure}: no answer, or a refusal"));
+    shown.result.map(|()| Exit::Passed).map_err(failed)
 }
 
 /// Prints the settings from flags and configuration file, in siege's form.
-pub(super) fn configuration(spec: &HttpSpec, args: &Siege, rc: &Rc, mistakes: &[Invalid]) -> Exit {
-    if !mistakes.is_empty() {
-        return refuse(mistakes);
-    }
+pub(super) fn configuration(spec: &HttpSpec, args: &Siege, rc: &Rc) -> Exit {
     let own = concat!("springload/", env!("CARGO_PKG_VERSION"));
     let agent = args.user_agent.as_deref().or_else(|| rc.get("user-agent")).unwrap_or(own);
     println!("CURRENT  SIEGE  CONFIGURATION\n{agent}");

@@ -4,7 +4,7 @@ use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Named, WorkloadClass};
 use super::site;
 use super::traces::traces;
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::verb::shell;
@@ -101,15 +101,24 @@ impl Asked {
     }
 
     /// Opens a shell on the table.
-    pub(super) fn shell(&mut self, args: &Ycsb, mut mistakes: Vec<Invalid>) -> Exit {
-        let Some((_, bound)) = self.bound(args, &mut mistakes) else { return refuse(&mistakes) };
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn shell(
+        &mut self,
+        args: &Ycsb,
+        mut mistakes: Vec<Invalid>,
+    ) -> Result<Exit, Trouble> {
+        let Some((_, bound)) = self.bound(args, &mut mistakes) else {
+            return Err(mistakes.into());
+        };
         let Some(target) = bound.address else {
             let problem = format!("{} has no shell", args.binding);
             mistakes.push(Invalid::new("BINDING", problem, "give that of a database"));
-            return refuse(&mistakes);
+            return Err(mistakes.into());
         };
         if !mistakes.is_empty() {
-            return refuse(&mistakes);
+            return Err(mistakes.into());
         }
         self.notes.iter().for_each(|note| eprintln!("note: {note}"));
         shell::main(&shell::Shell {

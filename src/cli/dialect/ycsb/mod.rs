@@ -11,7 +11,7 @@ mod traces;
 pub(in crate::cli) use args::Ycsb;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::plan::check;
 use args::Action;
@@ -130,7 +130,7 @@ impl Verb for Ycsb {
         spelled_out(arguments)
     }
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let hosts = classes::binding(&self.binding).is_ok_and(|named| named.1.takes_any_class());
         if self.java.is_some() && !hosts {
             eprintln!("note: -jvm-args is ignored: there is no Java");
@@ -141,11 +141,11 @@ impl Verb for Ycsb {
             return asked.shell(&self, mistakes);
         }
         let Some(spec) = asked.spec(&self, call.line, &mut mistakes) else {
-            return refuse(&mistakes);
+            return Err(mistakes.into());
         };
         if mistakes.is_empty() && asked.loads_nothing {
             eprintln!("note: RestWorkload loads nothing");
-            return Exit::Passed;
+            return Ok(Exit::Passed);
         }
         if mistakes.is_empty() && !self.output.dry_run {
             asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
@@ -158,7 +158,7 @@ impl Verb for Ycsb {
         let Some(measurement) = measurement else {
             // The mistakes say what is wrong.
             mistakes.extend(plan.err().unwrap_or_default());
-            return refuse(&mistakes);
+            return Err(mistakes.into());
         };
         let job = Job { plan, mistakes, output: &self.output };
         carry_out(job, |plan| Outputs::open(plan, measurement, asked.shown))

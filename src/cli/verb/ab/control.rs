@@ -2,7 +2,6 @@
 //! what is compared, so that it is there after an interruption.
 
 use super::Ready;
-use super::kept::save;
 use crate::cli::pipeline::ending::Ending;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::selftest::null_rate_per_s;
@@ -24,7 +23,7 @@ impl Ready {
             let rates = &mut self.pairs.definition.control_per_s;
             rates.resize(rates.len().max(pairs + 1), None);
             rates[pairs] = Some((rate * 10.0).round() / 10.0);
-            save(&self.folder, &self.pairs.definition).map_err(|error| error.to_string())
+            self.place.save(&self.pairs.definition).map_err(|error| error.to_string())
         });
         if let Err(problem) = kept
             && !self.uncontrolled

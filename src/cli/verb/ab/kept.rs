@@ -1,25 +1,18 @@
 //! `ab.json`: what is compared, kept beside the runs, so that the same comparison can go on.
 
-use super::KIND;
 use super::side::Side;
+use crate::cli::verb::kept::Kept as _;
 use crate::compare::Asked;
-use crate::files;
-use crate::plan::{Invalid, Quantity};
-use crate::report::sane;
+use crate::plan::Quantity;
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::path::Path;
-
-const FILE: &str = KIND.file;
-/// The version of the layout of `ab.json`.
-pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// More pairs than anyone would wait for.
 pub(super) const MOST_PAIRS: u64 = 1_000;
 
 /// What is compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Definition {
+pub(in crate::cli::verb) struct AbRecord {
     pub(super) schema_version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) label: Option<String>,
@@ -52,11 +45,11 @@ fn delta() -> f64 {
     Asked::default().delta
 }
 
-impl Definition {
+impl AbRecord {
     pub(super) fn new(pairs: u64, seed: u64, label: Option<String>, sides: &[Side; 2]) -> Self {
         let [a, b] = sides;
         Self {
-            schema_version: SCHEMA_VERSION,
+            schema_version: Self::VERSION,
             label,
             a: a.command(),
             b: b.command(),
@@ -76,7 +69,7 @@ impl Definition {
     }
 
     /// Checks what a file may claim.
-    fn check(&self) -> Result<(), &'static str> {
+    pub(super) fn possible(&self) -> Result<(), &'static str> {
         if !(1..=MOST_PAIRS).contains(&self.pairs) {
             return Err("it has no pairs, or too many");
         }
@@ -88,48 +81,10 @@ impl Definition {
     }
 }
 
-/// What was compared in a folder; `None`: nothing yet.
-///
-/// # Errors
-/// If there is something else.
-pub(super) fn load(folder: &Path) -> Result<Option<Definition>, Invalid> {
-    let file = folder.join(FILE);
-    if !file.exists() {
-        return Ok(None);
-    }
-    let wrong = |error: String| {
-        let problem = format!("{}: {error}", file.display());
-        Invalid::new("--output", problem, "name another folder")
-    };
-    let text = files::read_text(&file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
-    parse(&text).map(Some).map_err(wrong)
-}
-
-/// Reads the text of an `ab.json`.
-///
-/// # Errors
-/// What is wrong with it.
-pub(super) fn parse(text: &str) -> Result<Definition, String> {
-    let read = sane(text).and_then(|()| serde_json::from_str::<Definition>(text));
-    let definition = read.map_err(|error| error.to_string())?;
-    if definition.schema_version != SCHEMA_VERSION {
-        return Err(format!("unknown schema_version {}", definition.schema_version));
-    }
-    definition.check().map_err(str::to_owned)?;
-    Ok(definition)
-}
-
-/// Replaces `ab.json` in one step.
-pub(super) fn save(folder: &Path, definition: &Definition) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let text = serde_json::to_string_pretty(definition)? + "\n";
-    files::replace(&folder.join(FILE), text.as_bytes())
-}
-
 /// Whether a record is of side B of a comparison. It may have A's plan and yet a different server,
 /// one that the command before its runs has changed.
 pub(super) fn is_of_b(record: &Path) -> bool {
     let mut around = record.ancestors().skip(2);
     let is_b = around.next().is_some_and(|side| side.file_name().is_some_and(|name| name == "b"));
-    is_b && around.next().is_some_and(|folder| folder.join(FILE).is_file())
+    is_b && around.next().is_some_and(|folder| folder.join(AbRecord::FILE).is_file())
 }

@@ -1,101 +1,105 @@
 //! Saved comparisons: each is made again from the records of its pairs.
 
-use super::kept::{Definition, SCHEMA_VERSION, parse};
+use super::kept::AbRecord;
+use super::name_of;
 use super::pairs::Pairs;
 use crate::cli::verb::found::record;
-use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
-use crate::cli::verb::saved::Unreadable;
+use crate::cli::verb::kept::{Kept, Several, began, host};
 use crate::record::Standing;
 use crate::report::{ComparisonReport, Mood, Pill, verdict_words};
 use serde_json::{Map, json};
 use std::path::{Path, PathBuf};
 
-pub(in crate::cli::verb) const KIND: Kind = Kind {
-    file: "ab.json",
-    name: "comparison",
-    plural: "comparisons",
-    outline,
-    result,
-    formats: formats::<ComparisonReport>,
-    render,
-};
-
 /// The file of a run of side A (0) or B (1).
 fn file_of(ab: &Path, at: usize, pair: u64) -> PathBuf {
-    ab.with_file_name(super::name_of(at, pair)).join("run.json")
+    ab.with_file_name(name_of(at, pair)).join("run.json")
 }
 
-fn definition(file: &Path) -> Result<Definition, Unreadable> {
-    parse(&text_of(file, SCHEMA_VERSION)?).map_err(|error| broken(file, error))
-}
+impl Kept for AbRecord {
+    const FILE: &'static str = "ab.json";
+    const NAME: &'static str = "comparison";
+    const PLURAL: &'static str = "comparisons";
 
-fn outline(file: &Path) -> Result<Several, Unreadable> {
-    let it = definition(file)?;
-    let all = (1..=it.pairs).flat_map(|pair| [0, 1].map(|at| file_of(file, at, pair)));
-    let first = [0, 1].map(|at| began(&file_of(file, at, 1)));
-    // Either side may be the first.
-    let first = first.into_iter().filter(|began| !began.is_empty()).min();
-    let mut words = it.a.split_whitespace().skip_while(|word| *word != "run").skip(1);
-    let place = words.next().filter(|word| !word.starts_with('-')).map_or("stand-in", host);
-    Ok(Several {
-        started_at: first.unwrap_or_default(),
-        runs: it.pairs as usize * 2,
-        measured: all.filter(|file| file.is_file()).count(),
-        subject: format!("ab {place}"),
-        label: it.label.clone(),
-        about: Map::from_iter([("ab".to_owned(), json!(it))]),
-        kind: &KIND,
-    })
-}
+    type Shown = ComparisonReport;
 
-/// The pairs that are there, up to the first verdict.
-fn pairs(file: &Path) -> Result<Pairs, String> {
-    let mut pairs = Pairs::new(definition(file).map_err(|it| it.to_string())?);
-    for pair in 1..=pairs.definition.pairs {
-        let both = [0, 1].map(|at| file_of(file, at, pair));
-        if !both.iter().all(|file| file.is_file()) {
-            break;
-        }
-        let mut records = Vec::new();
-        for file in &both {
-            let read = record(file).map_err(|problem| format!("{}: {problem}", file.display()))?;
-            records.push(read);
-        }
-        if records.iter().any(|it| it.partial) {
-            break;
-        }
-        for (at, record) in records.into_iter().enumerate() {
-            pairs.take(at, &super::name_of(at, pair), record);
-        }
-        if pairs.verdict().is_some() {
-            break;
+    fn check(&self) -> Result<(), &'static str> {
+        self.possible()
+    }
+
+    fn label(&mut self) -> &mut Option<String> {
+        &mut self.label
+    }
+
+    fn outline(&self, file: &Path) -> Several {
+        let all = (1..=self.pairs).flat_map(|pair| [0, 1].map(|at| file_of(file, at, pair)));
+        let first = [0, 1].map(|at| began(&file_of(file, at, 1)));
+        // Either side may be the first.
+        let first = first.into_iter().filter(|began| !began.is_empty()).min();
+        let mut words = self.a.split_whitespace().skip_while(|word| *word != "run").skip(1);
+        let place = words.next().filter(|word| !word.starts_with('-')).map_or("stand-in", host);
+        Several {
+            started_at: first.unwrap_or_default(),
+            runs: self.pairs as usize * 2,
+            measured: all.filter(|file| file.is_file()).count(),
+            subject: format!("ab {place}"),
+            label: self.label.clone(),
+            about: Map::from_iter([("ab".to_owned(), json!(self))]),
+            kind: Self::KIND,
         }
     }
-    Ok(pairs)
-}
 
-fn result(file: &Path) -> Result<Pill, String> {
-    let pairs = pairs(file)?;
-    let Some(verdict) = pairs.verdict() else {
-        let words = format!("A/B: {} of {} pairs", pairs.count(), pairs.definition.pairs);
-        return Ok(Mood::Fair.pill(words));
-    };
-    let mood = match verdict.verdict {
-        _ if verdict.data_wrong().contains(&true) => Mood::Bad,
-        _ if !verdict.trustworthy() => Mood::Unknown,
-        Standing::Better | Standing::Same => Mood::Good,
-        Standing::Worse => Mood::Bad,
-        Standing::CannotTell => Mood::Unknown,
-    };
-    Ok(mood.pill(verdict_words(&verdict)))
-}
-
-fn render(file: &Path, format: &str) -> Result<Vec<u8>, String> {
-    let pairs = pairs(file)?;
-    if pairs.count() == 0 {
-        return Err("it has no pair of runs yet".to_owned());
+    fn pill(self, file: &Path) -> Result<Pill, String> {
+        let pairs = self.pairs(file)?;
+        let Some(verdict) = pairs.verdict() else {
+            let words = format!("A/B: {} of {} pairs", pairs.count(), pairs.definition.pairs);
+            return Ok(Mood::Fair.pill(words));
+        };
+        let mood = match verdict.verdict {
+            _ if verdict.data_wrong().contains(&true) => Mood::Bad,
+            _ if !verdict.trustworthy() => Mood::Unknown,
+            Standing::Better | Standing::Same => Mood::Good,
+            Standing::Worse => Mood::Bad,
+            Standing::CannotTell => Mood::Unknown,
+        };
+        Ok(mood.pill(verdict_words(&verdict)))
     }
-    let verdict = pairs.verdict().map(|it| it.beside(pairs.control()));
-    let comparison = verdict.unwrap_or_else(|| pairs.reading(true));
-    rendered(&ComparisonReport { comparison, drawn: pairs.drawn() }, format)
+
+    fn shown(self, file: &Path) -> Result<ComparisonReport, String> {
+        let pairs = self.pairs(file)?;
+        if pairs.count() == 0 {
+            return Err("it has no pair of runs yet".to_owned());
+        }
+        let verdict = pairs.verdict().map(|it| it.beside(pairs.control()));
+        let comparison = verdict.unwrap_or_else(|| pairs.reading(true));
+        Ok(ComparisonReport { comparison, drawn: pairs.drawn() })
+    }
+}
+
+impl AbRecord {
+    /// The pairs that are there, up to the first verdict.
+    fn pairs(self, file: &Path) -> Result<Pairs, String> {
+        let mut pairs = Pairs::new(self);
+        for pair in 1..=pairs.definition.pairs {
+            let both = [0, 1].map(|at| file_of(file, at, pair));
+            if !both.iter().all(|file| file.is_file()) {
+                break;
+            }
+            let mut records = Vec::new();
+            for file in &both {
+                let read =
+                    record(file).map_err(|problem| format!("{}: {problem}", file.display()))?;
+                records.push(read);
+            }
+            if records.iter().any(|it| it.partial) {
+                break;
+            }
+            for (at, record) in records.into_iter().enumerate() {
+                pairs.take(at, &name_of(at, pair), record);
+            }
+            if pairs.verdict().is_some() {
+                break;
+            }
+        }
+        Ok(pairs)
+    }
 }

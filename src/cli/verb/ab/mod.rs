@@ -9,33 +9,29 @@ mod side;
 mod told;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
-use crate::cli::flags::known;
-use crate::cli::flags::output::OutputArgs;
-use crate::cli::pipeline::bench::Bench;
-use crate::cli::pipeline::ending::Ending;
-use crate::cli::pipeline::folder::{Folder, RUNS, now};
-use crate::cli::pipeline::measure;
+use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::pipeline::signals;
 use crate::cli::print::print;
 use crate::cli::verb::compare::CompareArgs;
 use crate::cli::verb::run::Settings;
-use crate::cli::verb::sweep::{Silent, given};
+use crate::cli::verb::study::{Place, Runs, says_nothing};
+use crate::cli::verb::sweep::given;
 use crate::compare::Asked;
-use crate::engine::StopReason;
 use crate::generate::mix;
 use crate::plan::{self, Invalid};
 use crate::record::RunRecord;
-use crate::report::{ComparisonReport, StudyFormat};
+use crate::report::ComparisonReport;
 use crate::trend::LEAST_TO_VARY;
 use clap::ArgMatches;
-use kept::{Definition, load, save};
-pub(in crate::cli::verb) use kind::KIND;
+pub(in crate::cli::verb) use kept::AbRecord;
 use pairs::Pairs;
-use side::{Side, says_nothing};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use side::Side;
+use std::path::PathBuf;
+
+/// The help of the folder.
+const FOLDER: &str = "The folder for all runs; continued if it is there";
 
 /// The folder of a run of side A (0) or B (1), in that of the comparison.
 fn name_of(at: usize, pair: u64) -> String {
@@ -44,6 +40,10 @@ fn name_of(at: usize, pair: u64) -> String {
 
 /// `springload ab`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("output", |it| it.help(FOLDER).long_help("The folder for the page and the \
+    records of all runs, a/01 to b/08; the same command continues a comparison that is there \
+    [default: springload-runs/ab-TIME]")))]
+#[command(mut_arg("label", |it| it.help("What to call the comparison in reports")))]
 pub(in crate::cli) struct Ab {
     #[command(flatten)]
     settings: Settings,
@@ -81,26 +81,8 @@ pub(in crate::cli) struct Ab {
     pairs: u64,
     #[command(flatten)]
     how: CompareArgs,
-    /// The folder for all runs; continued if it is there
-    ///
-    /// The folder for the page and the records of all runs, a/01 to b/08; the same command
-    /// continues a comparison that is there [default: springload-runs/ab-TIME]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// What to call the comparison in reports
-    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
-    label: Option<String>,
-    /// The report's format
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "text",
-        value_parser = known::study_formats::<ComparisonReport>()
-    )]
-    format: &'static StudyFormat<ComparisonReport>,
-    /// Show no progress, only the report
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    study: MeasuredArgs<ComparisonReport>,
     /// Print the commands and run nothing
     ///
     /// Print the commands of all runs in order and run nothing
@@ -123,18 +105,14 @@ impl Verb for Ab {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
-        match self.prepare(call.matches) {
-            Ok(None) => Exit::Passed,
-            Ok(Some(mut ready)) => ready.measure(&self),
-            Err(mistakes) => refuse(&mistakes),
-        }
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        self.prepare(call.matches)?.map_or(Ok(Exit::Passed), |ready| ready.measure(&self))
     }
 }
 
 /// A comparison that is ready to be measured.
 struct Ready {
-    folder: PathBuf,
+    place: Place,
     sides: [Side; 2],
     pairs: Pairs,
     /// Whether the page could not be written after a pair, which was reported.
@@ -146,11 +124,10 @@ struct Ready {
 impl Ab {
     /// Checks everything; `None`: there is nothing to run.
     fn prepare(&self, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
-        let one = |mistake: Invalid| vec![mistake];
-        let (wanted, asked) = (self.how.wanted().map_err(one)?, self.how.asked().map_err(one)?);
+        let (wanted, asked) = (self.how.wanted()?, self.how.asked()?);
         if self.pairs == 0 || self.pairs > kept::MOST_PAIRS {
             let problem = format!("{} pairs are none, or too many", self.pairs);
-            return Err(one(Invalid::new("--pairs", problem, "give 1 to 1000")));
+            return Err(Invalid::new("--pairs", problem, "give 1 to 1000").into());
         }
         let common = side::Common {
             words: given(matches),
@@ -163,20 +140,20 @@ impl Ab {
             common.side("--b", self.b.as_deref(), self.before_b.clone())?,
         ];
         if let Some(program) = &self.against {
-            sides[0].measured_by(program).map_err(one)?;
+            sides[0].measured_by(program)?;
         }
         if sides[0].is_as(&sides[1]) && self.dry_run {
             eprintln!("note: both sides are the same");
         }
-        if !self.quiet {
+        if !self.study.quiet {
             self.tell_beforehand(&sides[0], &asked);
         }
         let seed = sides[0].plan.seed;
-        let mut definition = Definition {
+        let mut definition = AbRecord {
             metric: wanted,
             gate: asked.gated,
             delta: asked.delta,
-            ..Definition::new(self.pairs, seed, self.label.clone(), &sides)
+            ..AbRecord::new(self.pairs, seed, self.study.label.clone(), &sides)
         };
         if self.dry_run {
             for number in 0..self.pairs * 2 {
@@ -185,28 +162,24 @@ impl Ab {
             }
             return Ok(None);
         }
-        let default = || Path::new(RUNS).join(format!("ab-{}", now()));
-        let folder = self.output.clone().unwrap_or_else(default);
-        if let Some(kept) = load(&folder).map_err(one)? {
-            if !kept.continues(&definition) {
-                let problem = format!("{} contains another comparison", folder.display());
-                return Err(one(Invalid::new("--output", problem, "name another folder")));
+        let folder = self.study.output.as_deref();
+        let mut place = Place::of(folder, &mut definition, |new, kept| {
+            if !kept.continues(new) {
+                return Err("contains another comparison");
             }
-            definition.control_per_s = kept.control_per_s;
-        }
-        save(&folder, &definition).map_err(|error| {
-            let problem = format!("cannot write to {}: {error}", folder.display());
-            one(Invalid::new("--output", problem, "name a writable folder"))
+            new.control_per_s = kept.control_per_s;
+            Ok(())
         })?;
+        place.begin(&definition)?;
         let pairs = Pairs::new(definition);
-        Ok(Some(Ready { folder, sides, pairs, unwritten: false, uncontrolled: false }))
+        Ok(Some(Ready { place, sides, pairs, unwritten: false, uncontrolled: false }))
     }
 }
 
 impl Ab {
     /// Says how many pairs are needed, as far as saved runs show.
     fn tell_beforehand(&self, side: &Side, asked: &Asked) {
-        let folder = self.output.as_deref();
+        let folder = self.study.output.as_deref();
         match beforehand::told(&side.plan, folder, &asked.gated, self.pairs) {
             Some(told) => eprintln!("{}", told.trim_end()),
             None if self.dry_run => eprintln!(
@@ -219,87 +192,71 @@ impl Ab {
 }
 
 impl Ready {
-    fn measure(&mut self, args: &Ab) -> Exit {
-        let ending = match signals::listen(args.quiet) {
-            Ok(ending) => ending,
-            Err(exit) => return exit,
-        };
+    fn measure(mut self, args: &Ab) -> Result<Exit, Trouble> {
+        let quiet = args.study.quiet;
+        let ending = &signals::listen(quiet)?;
+        let runs = Runs { ending, quiet, shown: true };
         for pair in 1..=self.pairs.definition.pairs {
             let mut is_new = false;
             for number in [pair * 2 - 2, pair * 2 - 1] {
-                match self.run(number, args.quiet, &ending) {
+                match self.run(number, &runs) {
                     Ok(measured) => is_new |= measured,
-                    Err(exit) => {
-                        self.ended_early(args.quiet);
-                        return exit;
+                    Err(trouble) => {
+                        let exit = trouble.tell();
+                        self.ended_early(quiet);
+                        return Ok(exit);
                     }
                 }
             }
             if let Some(verdict) = self.pairs.verdict() {
                 if is_new {
-                    self.measure_machine(pair as usize, &ending);
+                    self.measure_machine(pair as usize, ending);
                 }
-                return self.report(&verdict.beside(self.pairs.control()), args);
+                return Ok(self.report(&verdict.beside(self.pairs.control()), args));
             }
             if is_new {
-                self.so_far(args.quiet);
+                self.so_far(quiet);
             }
         }
-        Exit::Failed
+        Ok(Exit::Failed)
     }
 
     /// Does one run, unless it is there already; returns whether it did.
-    fn run(&mut self, number: u64, quiet: bool, ending: &Arc<Ending>) -> Result<bool, Exit> {
+    fn run(&mut self, number: u64, runs: &Runs<'_>) -> Result<bool, Trouble> {
         let (at, pair) = (self.pairs.definition.side(number), number / 2 + 1);
         let name = name_of(at, pair);
-        let file = self.folder.join(&name).join("run.json");
+        let file = self.place.folder.join(&name).join("run.json");
         let kept = self.sides[at].kept(&file);
         let is_new = kept.is_none();
-        let record = if let Some(record) = kept {
+        let record: RunRecord = if let Some(record) = kept {
             record
         } else {
-            let goes_on = || ending.reason().map_or(Ok(()), |_| Err(Exit::Interrupted));
-            self.measure_machine(pair as usize - 1, ending);
+            let goes_on = || runs.ending.reason().map_or(Ok(()), |_| Err(Exit::Interrupted));
+            self.measure_machine(pair as usize - 1, runs.ending);
             goes_on()?;
-            if !quiet {
+            if !runs.quiet {
                 let pairs = self.pairs.definition.pairs;
                 eprintln!("pair {pair} of {pairs}, {}", ["A", "B"][at]);
             }
             self.sides[at].before()?;
             goes_on()?;
-            match self.sides[at].by_other(&file, ending) {
+            match self.sides[at].by_other(&file, runs.ending) {
                 Some(record) => record?,
-                None => self.one(at, &file, quiet, ending)?,
+                None => {
+                    let (record, exit) = runs.measure(&self.sides[at].plan, &file, None)?;
+                    if record.partial || says_nothing(exit) {
+                        return Err(exit.into());
+                    }
+                    record
+                }
             }
         };
         self.pairs.take(at, &name, record);
         Ok(is_new)
     }
-
-    fn one(
-        &self,
-        at: usize,
-        file: &Path,
-        quiet: bool,
-        ending: &Arc<Ending>,
-    ) -> Result<RunRecord, Exit> {
-        let folder = Folder::make(file.parent(), "").map_err(|error| {
-            eprintln!("error: cannot write to {}: {error}", file.display());
-            Exit::Failed
-        })?;
-        let bench = Bench::new(folder, ending.clone());
-        let output = OutputArgs::bare(None, quiet);
-        let measured = measure(&self.sides[at].plan, &bench, &output, &mut Silent, None)?;
-        let exit = measured.report(&bench, &output, &mut Silent);
-        let over = measured.record.partial || ending.reason() == Some(StopReason::Interrupted);
-        if over || says_nothing(exit) {
-            return Err(exit);
-        }
-        Ok(measured.record)
-    }
 }
 
-impl Definition {
+impl AbRecord {
     /// Which side has run `number`, counted from 0: A B B A, or B A A B, again and again. Which
     /// comes first is drawn, so that no habit of the machine favours one.
     fn side(&self, number: u64) -> usize {
@@ -315,7 +272,7 @@ mod tests {
     #[test]
     fn sides_take_turns_and_either_may_be_first() {
         let order = |seed: u64| {
-            let it = Definition { seed, pairs: 4, ..Definition::default() };
+            let it = AbRecord { seed, pairs: 4, ..AbRecord::default() };
             (0..8).map(|number| ["A", "B"][it.side(number)]).collect::<String>()
         };
         let orders: std::collections::BTreeSet<String> = (0..20).map(order).collect();

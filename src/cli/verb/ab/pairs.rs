@@ -1,7 +1,7 @@
 //! The pairs of a comparison so far, and what they say: while they are measured, and later from
 //! their records.
 
-use super::kept::Definition;
+use super::kept::AbRecord;
 use crate::compare::{Asked, Comparison, Control, Progress, Run, compare};
 use crate::record::{RunRecord, Standing};
 use crate::statistics::{ALARMS, levels};
@@ -12,7 +12,7 @@ const LEAST_LOOKED_AT: u64 = 4;
 
 /// What was measured so far.
 pub(super) struct Pairs {
-    pub(super) definition: Definition,
+    pub(super) definition: AbRecord,
     /// A run of each side for each pair, as far as it got.
     runs: [Vec<Run>; 2],
     /// The latest record of each side.
@@ -23,7 +23,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// The pairs before the first run.
-    pub(super) const fn new(definition: Definition) -> Self {
+    pub(super) const fn new(definition: AbRecord) -> Self {
         let runs = [Vec::new(), Vec::new()];
         Self { definition, runs, drawn: [None, None], levels: OnceCell::new() }
     }
@@ -43,7 +43,7 @@ impl Pairs {
     fn compare(&self, alarms: f64) -> Comparison {
         let pairs = self.count();
         let [a, b] = [0, 1].map(|at| self.runs[at][..pairs].to_vec());
-        let Definition { delta, gate, .. } = &self.definition;
+        let AbRecord { delta, gate, .. } = &self.definition;
         compare(a, b, &Asked { delta: *delta, alarms, gated: gate.clone() })
     }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_reading_has_the_intervals_of_the_next_look() {
-        let mut pairs = Pairs::new(Definition { pairs: 8, ..Definition::default() });
+        let mut pairs = Pairs::new(AbRecord { pairs: 8, ..AbRecord::default() });
         let levels = levels_at(&looks(8));
         for (done, look) in [(1, 0), (2, 0), (3, 0), (4, 0), (5, 1), (6, 1), (7, 2), (8, 2)] {
             for side in 0..2 {

@@ -5,14 +5,12 @@ use crate::cli::exit::Exit;
 use crate::cli::flags::credentials::{CredentialArgs, Named};
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::refusal::mistake;
-use crate::cli::secrets::strike_password;
 use crate::cli::verb::other::Other;
 use crate::cli::verb::run::Settings;
+use crate::cli::verb::study::{is_same, measured_before, says_nothing};
 use crate::cli::verb::sweep::{flags, given, plan_of};
-use crate::files;
 use crate::plan::{Invalid, Plan, command_line, words};
 use crate::record::RunRecord;
-use crate::report::read_json;
 use clap::FromArgMatches as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -47,14 +45,12 @@ impl Common<'_> {
         text: Option<&str>,
         before: Option<String>,
     ) -> Result<Side, Vec<Invalid>> {
-        let one = |mistake: Invalid| vec![mistake];
-        let wrong = |problem: String| {
-            one(Invalid::new(flag, problem, "give flags of springload run in quotes"))
-        };
+        let wrong =
+            |problem: String| Invalid::new(flag, problem, "give flags of springload run in quotes");
         let own = words(text.unwrap_or_default()).map_err(wrong)?;
         let matches = flags().try_get_matches_from(own).map_err(|error| {
             let (problem, cure) = mistake(&error, Some("run"));
-            one(Invalid::new(flag, problem, cure))
+            Invalid::new(flag, problem, cure)
         })?;
         let settings =
             Settings::from_arg_matches(&matches).map_err(|error| wrong(error.to_string()))?;
@@ -67,18 +63,13 @@ impl Common<'_> {
             Named { address: targets.next(), nodes: targets.collect(), flag }
         };
         let headers = [&self.headers[..], &settings.client.header].concat();
-        let shown: Vec<String> =
-            named.address.iter().chain(&named.nodes).map(|it| strike_password(it)).collect();
-        let targets = self.credentials.apply_all(&named).map_err(one)?;
-        let headers = self.credentials.with_token(targets.first().map(String::as_str), headers);
-        let headers = headers.map_err(one)?;
+        let servers = self.credentials.servers(&named, headers)?;
         let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
         let replaced: Vec<String> = own.iter().map(name).collect();
         let kept = self.words.iter().filter(|word| !replaced.contains(&name(word)));
         let words: Vec<String> = kept.chain(&own).cloned().collect();
-        let shown: Vec<&String> = shown.iter().collect();
-        let plan = plan_of((&words, flag), (&targets, &shown, &headers), |_| {})?;
-        let words = shown.into_iter().cloned().chain(words).collect();
+        let plan = plan_of((&words, flag), &servers, |_| {})?;
+        let words = servers.shown.into_iter().chain(words).collect();
         Ok(Side { flag, plan, before, program: None, words })
     }
 }
@@ -155,17 +146,7 @@ impl Side {
     /// The record in `file`, if it is a complete one of this side, and says something about the
     /// server.
     pub(super) fn kept(&self, file: &Path) -> Option<RunRecord> {
-        let text = files::read_text(file, files::RECORD).ok()?;
-        let record = read_json(&text).ok()?;
-        let plan = &record.plan;
-        let own = plan.stages == self.plan.stages && plan.command == self.plan.command;
-        let over = record.partial || says_nothing(Exit::of_record(&record));
-        ((own || self.program.is_some()) && !over).then_some(record)
+        let is_its = |plan: &Plan| self.program.is_some() || is_same(plan, &self.plan);
+        measured_before(file, is_its).filter(|it| !says_nothing(Exit::of_record(it)))
     }
-}
-
-/// Whether a run that ended like this failed as a whole, which says nothing about which side is
-/// better.
-pub(super) const fn says_nothing(exit: Exit) -> bool {
-    matches!(exit, Exit::Target | Exit::Failed)
 }

@@ -2,9 +2,7 @@
 
 use super::{Ab, Ready};
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::folder::PAGE;
 use crate::cli::verb::compare::status;
-use crate::cli::verb::kinds::{Finished, write_page};
 use crate::compare::Comparison;
 use crate::report::{ComparisonReport, verdict_words};
 
@@ -15,7 +13,7 @@ impl Ready {
         if !quiet {
             eprintln!("{}", verdict_words(&reading));
         }
-        if let Err(problem) = write_page(&self.folder, &self.shown(&reading))
+        if let Err(problem) = self.place.write_page(&self.shown(&reading))
             && !self.unwritten
         {
             eprintln!("warning: {problem}; the comparison goes on");
@@ -30,23 +28,17 @@ impl Ready {
             if !quiet {
                 eprintln!("{}", verdict_words(&reading));
             }
-            match write_page(&self.folder, &self.shown(&reading)) {
-                Ok(()) if !quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
-                Ok(()) => {}
-                Err(problem) => eprintln!("error: {problem}"),
-            }
+            self.place.tell_page(&self.shown(&reading), quiet);
         }
-        let folder = self.folder.display();
+        let folder = self.place.folder.display();
         eprintln!("the comparison is incomplete; the same command with -o {folder} continues it");
     }
 
     /// Prints the report and writes the page.
     pub(super) fn report(&self, verdict: &Comparison, args: &Ab) -> Exit {
-        let study = &self.shown(verdict);
         let label = self.pairs.definition.label.as_deref();
-        let (format, quiet) = (args.format, args.quiet);
-        let finished = Finished { study, format, folder: &self.folder, label, quiet };
-        status(verdict).if_written(finished.report())
+        let reported = self.place.report(&self.shown(verdict), label, &args.study);
+        status(verdict).if_written(reported)
     }
 
     /// The comparison with the runs that are drawn.

@@ -6,7 +6,7 @@ mod names;
 mod yaml;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::drawn_seed;
 use crate::cli::print::print;
 use crate::clock::SECOND_NS;
@@ -85,7 +85,7 @@ impl Verb for K8s {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
         let run = self.run_id.clone().unwrap_or_else(|| format!("{:016x}", drawn_seed()));
         let name = self.name.clone().unwrap_or_else(|| format!("springload-{run}"));
         let command = match &self.command[..] {
@@ -99,7 +99,7 @@ impl Verb for K8s {
             mistakes.extend(wrong.into_iter().chain(misspelt));
         }
         if !mistakes.is_empty() {
-            return refuse(&mistakes);
+            return Err(mistakes.into());
         }
         let fleet = Fleet {
             name: &name,
@@ -117,7 +117,7 @@ impl Verb for K8s {
         }
         print((yaml::comment(call.line) + &yaml::documents(&jobs)).as_bytes());
         self.explain(&fleet, command.is_some());
-        Exit::Passed
+        Ok(Exit::Passed)
     }
 }
 

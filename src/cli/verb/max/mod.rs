@@ -5,39 +5,28 @@ mod steps;
 mod words;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
-use crate::cli::flags::known;
-use crate::cli::flags::output::OutputArgs;
-use crate::cli::look;
-use crate::cli::pipeline::agents;
-use crate::cli::pipeline::bench::Bench;
+use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::pipeline::ending::Ending;
-use crate::cli::pipeline::folder::{Folder, RUNS, now};
-use crate::cli::pipeline::{measure, signals};
-use crate::cli::secrets::strike_password;
-use crate::cli::verb::kinds::Finished;
-use crate::cli::verb::sweep::Silent;
+use crate::cli::pipeline::{agents, signals};
+use crate::cli::verb::kept::Kept as _;
+use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothing};
 use crate::engine::StopReason;
-use crate::files;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
-use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, PlanRecord, Threshold};
-use crate::report::{StudyFormat, sane, shown, step_words};
+use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, Threshold};
+use crate::record::RunRecord;
+use crate::report::step_words;
 use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command, ValueEnum};
-pub(in crate::cli::verb) use kind::KIND;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::{fs, io};
 use steps::{Plans, Steps, Way};
 use words::{LESS, Words};
 
-/// The version of the layout of `max.json`.
-const SCHEMA_VERSION: u32 = 1;
-const FILE: &str = KIND.file;
+/// The help of the folder.
+const FOLDER: &str = "The folder for max.json and all runs; continued if it is there";
 /// The help of `--duration`, which means something else here.
 const LENGTH: &str = "Length of the shortest step [default: 3s]";
 /// The flags that are not those of a run.
@@ -50,6 +39,10 @@ const OWN: [&str; 12] = [
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("duration", |it| it.help(LENGTH).long_help(format!("{LENGTH}. Longer ones show \
     more, such as a compaction"))))]
+#[command(mut_arg("output", |it| it.help(FOLDER).long_help("The folder for max.json, the page and \
+    the records of all steps; the same command continues a search that is there [default: \
+    springload-runs/max-TIME]")))]
+#[command(mut_arg("label", |it| it.help("What to call the search in lists and reports")))]
 #[command(mut_arg("rate", |it| it.hide(true)), mut_arg("ops", |it| it.hide(true)))]
 #[command(mut_arg("stages", |it| it.hide(true)), mut_arg("allow_lost", |it| it.hide(true)))]
 pub(in crate::cli) struct Max {
@@ -84,26 +77,8 @@ pub(in crate::cli) struct Max {
     #[arg(id = "searches", long = "repeat", value_name = "N", default_value = "3")]
     #[arg(value_parser = plan::count)]
     searches: u64,
-    /// The folder for max.json and all runs; continued if it is there
-    ///
-    /// The folder for max.json, the page and the records of all steps; the same command continues a
-    /// search that is there [default: springload-runs/max-TIME]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// What to call the search in lists and reports
-    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
-    label: Option<String>,
-    /// The report's format
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "text",
-        value_parser = known::study_formats::<MaxRecord>()
-    )]
-    format: &'static StudyFormat<MaxRecord>,
-    /// Show no progress, only the report
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    study: MeasuredArgs<MaxRecord>,
     #[command(flatten)]
     agents: AgentsArgs,
     /// Another command line to search with, such as http -f urls.txt
@@ -143,47 +118,22 @@ impl Verb for Max {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
-        let ready = prepare(&self, call).map_err(|mistakes| refuse(&mistakes));
-        ready.and_then(|ready| ready.search(&self)).unwrap_or_else(|exit| exit)
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        prepare(&self, call)?.search(&self)
     }
-}
-
-/// Reads a `max.json`.
-///
-/// # Errors
-/// What is wrong with which file.
-pub(in crate::cli) fn read(file: &Path) -> Result<MaxRecord, String> {
-    let wrong = |problem: String| format!("{}: {problem}", file.display());
-    let text = files::read_text(file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
-    parse(&text).map_err(wrong)
-}
-
-/// Reads the text of a `max.json`.
-///
-/// # Errors
-/// What is wrong with it.
-pub(in crate::cli) fn parse(text: &str) -> Result<MaxRecord, String> {
-    let max = sane(text).and_then(|()| serde_json::from_str::<MaxRecord>(text));
-    let max = max.map_err(|error| error.to_string())?;
-    if max.schema_version != SCHEMA_VERSION {
-        return Err(format!("unknown schema_version {}", max.schema_version));
-    }
-    max.check().map_err(str::to_owned)?;
-    Ok(max)
 }
 
 /// A search that is ready to begin.
 struct Ready {
-    folder: PathBuf,
+    place: Place,
     max: MaxRecord,
     walk: Walk,
     steps: Steps,
 }
 
 /// Refuses settings that do not make a search.
-fn bounded(args: &Max) -> Result<(), Vec<Invalid>> {
-    let wrong = |flag, problem: &str, cure: &str| Err(vec![Invalid::new(flag, problem, cure)]);
+fn bounded(args: &Max) -> Result<(), Invalid> {
+    let wrong = |flag, problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
     if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
         let cure = "give --from 1 or more, --to more than that, and --repeat 1 to 100";
         return wrong("--from", "there is nothing to try, or too much", cure);
@@ -214,8 +164,8 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     let within =
         Within { from: args.from as f64, to: args.to as f64, searches: args.searches as u32, seed };
     let max = MaxRecord {
-        schema_version: SCHEMA_VERSION,
-        label: args.label.clone(),
+        schema_version: MaxRecord::VERSION,
+        label: args.study.label.clone(),
         target: None,
         nodes: 1,
         command: call.line.to_owned(),
@@ -236,8 +186,10 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         steps: Vec::new(),
     };
     let (way, shown) = if args.command.is_empty() {
-        let (plans, shown) = args.plans(call.matches, searched)?;
-        (Way::Run(plans), shown)
+        let named = named_nodes(args.settings.target.target.clone());
+        let servers = args.credentials.servers(&named, args.settings.client.header.clone())?;
+        let shown = servers.shown.clone();
+        (Way::Run(Plans::new(call.matches, searched, servers)?), shown)
     } else {
         alone(call.matches)?;
         (Way::Other(Words::new(&args.command, searched)?), Vec::new())
@@ -249,19 +201,12 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         let plan = plans.plan(first, steps.length_s(first))?;
         measures(&plan, &args.slo)?;
     }
-    let default = || Path::new(RUNS).join(format!("max-{}", now()));
-    let folder = args.output.clone().unwrap_or_else(default);
     let (target, nodes) = (shown.first().cloned(), shown.len().max(1) as u64);
     let (length_s, step_command) = (steps.length_s(first), steps.command());
     let mut max = MaxRecord { target, nodes, step_command, length_s, ..max };
-    let file = folder.join(FILE);
-    if file.exists() {
-        let wrong =
-            |problem: String| vec![Invalid::new("--output", problem, "name another folder")];
-        let kept = read(&file).map_err(wrong)?;
-        max.go_on(kept, &mut walk).map_err(|why| wrong(format!("{} {why}", folder.display())))?;
-    }
-    Ok(Ready { folder, max, walk, steps })
+    let folder = args.study.output.as_deref();
+    let place = Place::of(folder, &mut max, |max, kept| max.go_on(kept, &mut walk))?;
+    Ok(Ready { place, max, walk, steps })
 }
 
 /// Refuses an `--slo` for operations that a step does not measure: it would hold nowhere.
@@ -291,38 +236,18 @@ fn alone(matches: &ArgMatches) -> Result<(), Vec<Invalid>> {
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
-impl Max {
-    /// The plans of steps that `springload run` makes, and their targets as they are shown.
-    fn plans(
-        &self,
-        matches: &ArgMatches,
-        searched: Searched,
-    ) -> Result<(Plans, Vec<String>), Vec<Invalid>> {
-        let one = |mistake: Invalid| vec![mistake];
-        let named = named_nodes(self.settings.target.target.clone());
-        let shown: Vec<String> =
-            named.address.iter().chain(&named.nodes).map(|it| strike_password(it)).collect();
-        let targets = self.credentials.apply_all(&named).map_err(one)?;
-        let headers = self.settings.client.header.clone();
-        let headers = self.credentials.with_token(targets.first().map(String::as_str), headers);
-        let places = (targets, shown.clone(), headers.map_err(one)?);
-        Ok((Plans::new(matches, searched, places)?, shown))
-    }
-}
-
 impl Ready {
-    fn search(mut self, args: &Max) -> Result<Exit, Exit> {
-        let ending = signals::listen(args.quiet)?;
-        let planned = self.check(args, &ending)?;
-        self.save().map_err(|error| {
-            let problem = format!("cannot write to {}: {error}", self.folder.display());
-            refuse(&[Invalid::new("--output", problem, "name a writable folder")])
-        })?;
-        let mut fleet = agents::gather(&args.agents, planned, &ending, args.quiet)?;
+    fn search(mut self, args: &Max) -> Result<Exit, Trouble> {
+        let quiet = args.study.quiet;
+        let ending = &signals::listen(quiet)?;
+        let planned = self.check(args, ending)?;
+        self.place.begin(&self.max)?;
+        let mut fleet = agents::gather(&args.agents, planned, ending, quiet)?;
+        let runs = Runs { ending, quiet: true, shown: false };
         let mut exit = None;
         while let Some(ask) = self.walk.next() {
-            if let Err(why) = self.step(ask, args, &ending, fleet.as_mut()) {
-                exit = Some(why);
+            if let Err(why) = self.step(ask, args, &runs, fleet.as_mut()) {
+                exit = Some(why.tell());
                 break;
             }
         }
@@ -339,32 +264,32 @@ impl Ready {
             Ended::Found => Exit::Passed,
             _ => Exit::Threshold,
         });
-        let saved = self.save().map_err(|error| eprintln!("error: cannot write {FILE}: {error}"));
+        let saved = self.place.save(&self.max).map_err(|trouble| trouble.tell());
         let goes_on = matches!(ended, Ended::Stopped | Ended::Failed) && exit != Exit::Usage;
         if goes_on {
-            let folder = self.folder.display();
+            let folder = self.place.folder.display();
             eprintln!("the search is incomplete; the same command with -o {folder} continues it");
         }
-        Ok(exit.if_written(self.report(args) && saved.is_ok()))
+        let reported = self.place.report(&self.max, self.max.label.as_deref(), &args.study);
+        Ok(exit.if_written(reported && saved.is_ok()))
     }
 
     /// Checks the first step; returns what agents it needs.
-    fn check(&self, args: &Max, ending: &Ending) -> Result<Option<FleetPlan>, Exit> {
+    fn check(&self, args: &Max, ending: &Ending) -> Result<Option<FleetPlan>, Trouble> {
         let Some(ask) = self.walk.next() else { return Ok(None) };
         match &self.steps.way {
             Way::Run(plans) => Ok(self.plan(plans, ask, args)?.fleet),
             Way::Other(words) => {
                 let step = (ask, self.steps.length_s(ask));
-                words.check(step, &self.steps.thresholds, ending).map(|()| None)
+                words.check(step, &self.steps.thresholds, ending)?;
+                Ok(None)
             }
         }
     }
 
     /// The plan of a step, with its agents.
-    fn plan(&self, plans: &Plans, ask: Ask, args: &Max) -> Result<Plan, Exit> {
-        let plan = plans.plan(ask, self.steps.length_s(ask));
-        let shared = plan.and_then(|plan| args.agents.share(plan).map_err(|it| vec![it]));
-        shared.map_err(|mistakes: Vec<Invalid>| refuse(&mistakes))
+    fn plan(&self, plans: &Plans, ask: Ask, args: &Max) -> Result<Plan, Vec<Invalid>> {
+        Ok(args.agents.share(plans.plan(ask, self.steps.length_s(ask))?)?)
     }
 
     /// Tries a level. An error ends the search.
@@ -372,38 +297,33 @@ impl Ready {
         &mut self,
         ask: Ask,
         args: &Max,
-        ending: &Arc<Ending>,
+        runs: &Runs<'_>,
         fleet: Option<&mut Fleet>,
-    ) -> Result<(), Exit> {
+    ) -> Result<(), Trouble> {
         let run = format!("steps/{:03}/run.json", self.max.steps.len());
-        let file = self.folder.join(&run);
-        let failed = |error: io::Error| {
-            eprintln!("error: cannot write to {}: {error}", file.display());
-            Exit::Failed
-        };
+        let file = self.place.folder.join(&run);
         let length_s = self.steps.length_s(ask);
+        let tells =
+            |it: &RunRecord| it.lost_words().is_none() && !says_nothing(Exit::of_record(it));
         let record = match &self.steps.way {
             Way::Run(plans) => {
                 let plan = self.plan(plans, ask, args)?;
-                let folder = Folder::make(file.parent(), "").map_err(failed)?;
-                let bench = Bench::new(folder, ending.clone());
-                let output = OutputArgs::bare(None, true);
-                let measured = measure(&plan, &bench, &output, &mut Silent, fleet)?;
-                measured.saved().map_err(failed)?
+                let before = measured_before(&file, |it| is_same(it, &plan)).filter(tells);
+                before.map_or_else(|| runs.measure(&plan, &file, fleet).map(|it| it.0), Ok)?
             }
             Way::Other(words) => {
-                let record = words.measure((ask, length_s), &file, ending)?;
-                measures(&record.plan, &self.max.slo).map_err(|mistakes| refuse(&mistakes))?;
-                record
+                let step = (ask, length_s);
+                let before = measured_before(&file, |it| words.is_of(step, it)).filter(tells);
+                before.map_or_else(|| words.measure(step, &file, runs.ending), Ok)?
             }
         };
-        if ending.reason() == Some(StopReason::Interrupted) {
-            return Err(Exit::Interrupted);
+        measures(&record.plan, &self.max.slo)?;
+        if runs.ending.reason() == Some(StopReason::Interrupted) {
+            return Err(Exit::Interrupted.into());
         }
         // What the remaining agents did says nothing about this level.
         if let Some(lost) = record.lost_words() {
-            eprintln!("error: {}", shown(&lost, look::ascii()));
-            return Err(Exit::Untrustworthy);
+            return Err(Trouble::new(Exit::Untrustworthy, lost));
         }
         if self.max.target.is_none() && !record.server.stand_in {
             self.max.target = Some(record.server.url.clone()).filter(|url| !url.is_empty());
@@ -411,35 +331,20 @@ impl Ready {
         }
         let judged = judge(&record, &self.steps.thresholds);
         let (outcome, takes) = (judged.outcome, judged.takes);
+        // If nothing ever succeeds, no other level would be better.
+        let mut outcomes = self.max.steps.iter().map(|it| it.outcome).chain([outcome]);
+        if !outcomes.any(|it| it == Outcome::Held) && Exit::of_record(&record) == Exit::Target {
+            let reason = record.result().reason.clone().unwrap_or_default();
+            return Err(Trouble::new(Exit::Target, reason));
+        }
         let step = StepRecord::of(&record, ask, (length_s, run), judged);
-        if !args.quiet {
+        if !args.study.quiet {
             eprintln!("{}", step_words(&step, self.max.searched));
         }
         self.max.steps.push(step);
         self.walk.tell(outcome, takes);
         self.max.conclude(&self.walk, Ended::Stopped);
-        self.save().map_err(failed)?;
-        // If nothing ever succeeds, no other level would be better.
-        let held = self.max.steps.iter().any(|it| it.outcome == Outcome::Held);
-        if !held && Exit::of_record(&record) == Exit::Target {
-            let reason = record.result().reason.clone().unwrap_or_default();
-            eprintln!("error: {}", shown(&reason, look::ascii()));
-            return Err(Exit::Target);
-        }
+        self.place.save(&self.max)?;
         Ok(())
-    }
-
-    /// Prints the report and writes the page; returns whether both could be written.
-    fn report(&self, args: &Max) -> bool {
-        let (study, label) = (&self.max, self.max.label.as_deref());
-        let (format, quiet) = (args.format, args.quiet);
-        Finished { study, format, folder: &self.folder, label, quiet }.report()
-    }
-
-    /// Replaces `max.json` in one step.
-    fn save(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        let text = serde_json::to_string_pretty(&self.max)? + "\n";
-        files::replace(&self.folder.join(FILE), text.as_bytes())
     }
 }

@@ -2,6 +2,7 @@
 //! length, or another command line with these added.
 
 use super::words::Words;
+use crate::cli::flags::credentials::Servers;
 use crate::cli::verb::sweep::{given, plan_of};
 use crate::plan::{Invalid, Metric, Plan, Threshold, command_line};
 use crate::search::{Ask, Searched, requirement};
@@ -31,9 +32,7 @@ pub(super) enum Way {
 /// What the plans of all steps share.
 pub(super) struct Plans {
     searched: Searched,
-    targets: Vec<String>,
-    shown: Vec<String>,
-    headers: Vec<String>,
+    servers: Servers,
     /// The flags of a run.
     words: Vec<String>,
 }
@@ -48,7 +47,7 @@ impl Steps {
         let length_ns = matches.get_one::<u64>("duration").copied().unwrap_or(LENGTH_NS);
         if length_ns == 0 {
             let problem = "a step needs some time";
-            return Err(vec![Invalid::new("--duration", problem, "give 1s or more")]);
+            return Err(Invalid::new("--duration", problem, "give 1s or more").into());
         }
         Ok(Self { way, thresholds: thresholds(slo), length_ns })
     }
@@ -82,7 +81,7 @@ impl Plans {
     pub(super) fn new(
         matches: &ArgMatches,
         searched: Searched,
-        (targets, shown, headers): (Vec<String>, Vec<String>, Vec<String>),
+        servers: Servers,
     ) -> Result<Self, Vec<Invalid>> {
         let mut words = given(matches);
         let ops = ("--ops", "would end a step when it likes", "give --duration, a step's length");
@@ -107,12 +106,12 @@ impl Plans {
             return Err(mistakes);
         }
         words.retain(|word| !word.starts_with("--duration="));
-        Ok(Self { searched, targets, shown, headers, words })
+        Ok(Self { searched, servers, words })
     }
 
     /// What each step runs, without level, length and passwords.
     fn command(&self) -> String {
-        let words = self.shown.iter().chain(&self.words).map(String::as_str);
+        let words = self.servers.shown.iter().chain(&self.words).map(String::as_str);
         command_line(["springload", "run"].into_iter().chain(words))
     }
 
@@ -124,8 +123,7 @@ impl Plans {
         };
         let length = format!("--duration={}ms", (length_s * 1e3).round());
         let words: Vec<String> = self.words.iter().cloned().chain([level, length]).collect();
-        let shown: Vec<&String> = self.shown.iter().collect();
-        plan_of((&words, "springload run"), (&self.targets, &shown, &self.headers), |_| {})
+        plan_of((&words, "springload run"), &self.servers, |_| {})
     }
 }
 

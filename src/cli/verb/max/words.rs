@@ -5,7 +5,7 @@ use crate::cli::exit::Exit;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::secrets::command_line;
 use crate::cli::verb::other::Other;
-use crate::plan::{Invalid, Threshold};
+use crate::plan::{Invalid, Plan, Threshold};
 use crate::record::RunRecord;
 use crate::search::{Ask, Searched, requirement};
 use std::ffi::OsString;
@@ -81,14 +81,13 @@ pub(super) struct Words {
 impl Words {
     /// Checks what can be told from the words alone.
     pub(super) fn new(words: &[String], searched: Searched) -> Result<Self, Vec<Invalid>> {
-        let one = |mistake| vec![mistake];
         let quiet = |word: &&String| ["-q", "--quiet"].contains(&word.as_str());
         let named = words.first().is_some_and(|word| word == "springload");
         let words = words.iter().skip(usize::from(named)).filter(|word| !quiet(word));
         let words: Vec<String> = words.cloned().collect();
         let begins = |it: &&Searchable| it.begins.iter().zip(&words).all(|(own, word)| own == word);
         let begins = |it: &&Searchable| words.len() >= it.begins.len() && begins(it);
-        let of = SEARCHABLE.iter().find(begins).ok_or_else(|| one(unsearchable(&words)))?;
+        let of = SEARCHABLE.iter().find(begins).ok_or_else(|| unsearchable(&words))?;
         let mut mistakes = Vec::new();
         let mut refuse = |flags: &[&str], problem: &str, cure: &str| {
             let given = flags.iter().find(|flag| is_given(&words, flag));
@@ -114,15 +113,21 @@ impl Words {
         }
         let program = std::env::current_exe().map_err(|error| {
             let problem = format!("springload cannot find itself: {error}");
-            one(Invalid::new("--", problem, "start it by its path"))
+            Invalid::new("--", problem, "start it by its path")
         })?;
         Ok(Self { program, line: words, searched, of })
     }
 
     /// The command line of all steps, without level, length and secrets.
     pub(super) fn command(&self) -> String {
-        let words = std::iter::once("springload").chain(self.line.iter().map(String::as_str));
-        command_line(&words.map(OsString::from).collect::<Vec<_>>())
+        shown(&self.line)
+    }
+
+    /// Whether a plan is that of a step: its command line has the same words, and more.
+    pub(super) fn is_of(&self, (ask, length_s): (Ask, f64), plan: &Plan) -> bool {
+        let line = shown(&self.words(ask, length_s));
+        let own = line.split(' ').skip(1 + self.of.begins.len()).collect::<Vec<_>>().join(" ");
+        plan.command.contains(&own)
     }
 
     fn words(&self, ask: Ask, length_s: f64) -> Vec<String> {
@@ -156,6 +161,12 @@ impl Words {
         let words = self.words(ask, length_s);
         Other { program: &self.program, words: &words, heard: false }.measure(file, ending)
     }
+}
+
+/// The command line of these words, without secrets.
+fn shown(words: &[String]) -> String {
+    let words = std::iter::once("springload").chain(words.iter().map(String::as_str));
+    command_line(&words.map(OsString::from).collect::<Vec<_>>())
 }
 
 /// Says what can be searched.

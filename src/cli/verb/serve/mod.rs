@@ -5,7 +5,7 @@ mod log;
 mod nodes;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::listen::is_public;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::signals;
@@ -66,55 +66,30 @@ impl Verb for Serve {
         ),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        let admin = match self.admin() {
-            Ok(admin) => admin,
-            Err(error) => {
-                eprintln!("error: {error}");
-                return Exit::Usage;
-            }
-        };
+    fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
+        let admin = self.admin()?;
+        let alone = |flag, problem| Invalid::new(flag, problem, "leave one of them out");
         if self.null && admin.is_some() {
-            eprintln!("error: --admin: --null never checks passwords; leave one of them out");
-            return Exit::Usage;
+            return Err(alone("--admin", "--null never checks passwords").into());
         }
         let place = strike_secrets(&self.listen);
         if is_public(&self.listen) && admin.is_none() && !self.public {
             let problem = format!("other machines could use {place} without a password");
             let cure = "give --admin USER:PASSWORD, or --public if they may";
-            return refuse(&[Invalid::new("--listen", problem, cure)]);
+            return Err(Invalid::new("--listen", problem, cure).into());
         }
-        let faults = match self.faults.read() {
-            Ok(faults) => faults,
-            Err(error) => {
-                eprintln!("error: {error}");
-                return Exit::Usage;
-            }
-        };
+        let faults = self.faults.read()?;
         if self.null && faults.named.iter().any(|it| matches!(it.fault, Fault::Lie(_))) {
-            eprintln!("error: --fault: --null stores nothing to lie about; leave one of them out");
-            return Exit::Usage;
+            return Err(alone("--fault", "--null stores nothing to lie about").into());
         }
-        let course = match self.nodes.course() {
-            Ok(course) => course,
-            Err(error) => {
-                eprintln!("error: {error}");
-                return Exit::Usage;
-            }
-        };
+        let course = self.nodes.course()?;
         let unheard = |error| {
             let problem = format!("cannot listen on {place}: {error}");
-            refuse(&[Invalid::new("--listen", problem, "give another host:port")])
+            Invalid::new("--listen", problem, "give another host:port")
         };
-        let listeners = match self.nodes.bind(&self.listen) {
-            Ok(listeners) => listeners,
-            Err(error) => return unheard(error),
-        };
+        let listeners = self.nodes.bind(&self.listen).map_err(unheard)?;
         // Not before: the file may belong to the server that is already listening there.
-        let mut log = match log::Kept::open(self.log.as_deref()) {
-            Ok(log) => log,
-            Err(mistake) => return refuse(&[mistake]),
-        };
+        let mut log = log::Kept::open(self.log.as_deref())?;
         let mode = if self.null { Mode::Null } else { Mode::Couch };
         let options = Options {
             admin,
@@ -125,18 +100,12 @@ impl Verb for Serve {
             log: log.of_server(),
             ..Options::default()
         };
-        let stand_in = match StandIn::start_nodes(listeners, options) {
-            Ok(stand_in) => stand_in,
-            Err(error) => return unheard(error),
-        };
-        let ending = match signals::listen(true) {
-            Ok(ending) => ending,
-            Err(exit) => return exit,
-        };
+        let stand_in = StandIn::start_nodes(listeners, options).map_err(unheard)?;
+        let ending = signals::listen(true)?;
         self.tell(&stand_in);
         attend(&stand_in, course, &ending, &mut log);
         stand_in.stop();
-        Exit::Passed.if_written(log.finish())
+        Ok(Exit::Passed.if_written(log.finish()))
     }
 }
 
@@ -144,14 +113,14 @@ impl Serve {
     /// User and password of the only user.
     ///
     /// # Errors
-    /// A line that names the flag and the cure.
-    fn admin(&self) -> Result<Option<(String, String)>, &'static str> {
+    /// If it is not both.
+    fn admin(&self) -> Result<Option<(String, String)>, Invalid> {
         let Some(text) = &self.admin else { return Ok(None) };
         match text.split_once(':') {
             Some((user, password)) if !user.is_empty() => {
                 Ok(Some((user.to_owned(), password.to_owned())))
             }
-            _ => Err("--admin: not a user and password; give USER:PASSWORD"),
+            _ => Err(Invalid::new("--admin", "not a user and password", "give USER:PASSWORD")),
         }
     }
 

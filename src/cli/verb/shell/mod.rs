@@ -5,7 +5,7 @@ mod store;
 mod task;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
@@ -53,29 +53,25 @@ impl Verb for Shell {
         ("See what is sent, without a server", "shell basic"),
     ];
 
-    fn carry_out(mut self, _call: &Call<'_>) -> Exit {
+    fn carry_out(mut self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let named = named(self.target.take());
         if named.address.is_none() {
             let cure = "give the address of a server, or set SPRINGLOAD_URL";
-            return refuse(&[Invalid::new("TARGET", "no server is named", cure)]);
+            return Err(Invalid::new("TARGET", "no server is named", cure).into());
         }
         let credentials = &self.credentials;
-        match credentials.keep_stdin().and_then(|()| credentials.apply(&named)) {
-            Ok(target) => main(&Self { target, ..self }),
-            Err(mistake) => refuse(&[mistake]),
-        }
+        credentials.keep_stdin()?;
+        let target = credentials.apply(&named)?;
+        main(&Self { target, ..self })
     }
 }
 
 /// Carries out `springload shell`.
-pub(in crate::cli) fn main(args: &Shell) -> Exit {
-    let (store, table) = match Store::open(args) {
-        Ok(opened) => opened,
-        Err(trouble) => {
-            eprintln!("error: {trouble}");
-            return trouble.exit();
-        }
-    };
+///
+/// # Errors
+/// Why the server cannot be used, or nothing more can be read.
+pub(in crate::cli) fn main(args: &Shell) -> Result<Exit, Trouble> {
+    let (store, table) = Store::open(args)?;
     let mut shell = Prompt { store, table, worst: Exit::Passed };
     if io::stdin().is_terminal() { shell.converse() } else { shell.follow() }
 }
@@ -89,51 +85,36 @@ struct Prompt {
 
 impl Prompt {
     /// Reads lines from a terminal, with editing and a history.
-    fn converse(&mut self) -> Exit {
-        let mut editor = match rustyline::DefaultEditor::new() {
-            Ok(editor) => editor,
-            Err(error) => {
-                eprintln!("error: {error}");
-                return Exit::Failed;
-            }
-        };
+    fn converse(&mut self) -> Result<Exit, Trouble> {
+        let failed = |error| Trouble::new(Exit::Failed, error);
+        let mut editor = rustyline::DefaultEditor::new().map_err(failed)?;
         print(format!("{BANNER}Connected.\n").as_bytes());
         loop {
             match editor.readline("> ") {
                 Ok(line) => {
                     let _ = editor.add_history_entry(&line);
                     if !self.line(&line) {
-                        return Exit::Passed;
+                        return Ok(Exit::Passed);
                     }
                 }
                 Err(ReadlineError::Interrupted) => {}
-                Err(ReadlineError::Eof) => return Exit::Passed,
-                Err(error) => {
-                    eprintln!("error: {error}");
-                    return Exit::Failed;
-                }
+                Err(ReadlineError::Eof) => return Ok(Exit::Passed),
+                Err(error) => return Err(failed(error)),
             }
         }
     }
 
     /// Reads lines from a pipe or file: stdout has only answers, and the exit status reports
     /// failures.
-    fn follow(&mut self) -> Exit {
+    fn follow(&mut self) -> Result<Exit, Trouble> {
         let mut input = io::stdin().lock();
         let mut line = Vec::new();
         loop {
             line.clear();
-            match input.read_until(b'\n', &mut line) {
-                Ok(0) => return self.worst,
-                Ok(_) => {
-                    if !self.line(&String::from_utf8_lossy(&line)) {
-                        return self.worst;
-                    }
-                }
-                Err(error) => {
-                    eprintln!("error: {error}");
-                    return Exit::Failed;
-                }
+            if input.read_until(b'\n', &mut line)? == 0
+                || !self.line(&String::from_utf8_lossy(&line))
+            {
+                return Ok(self.worst);
             }
         }
     }

@@ -3,7 +3,8 @@
 use super::Shell;
 use super::command::ShellCommand;
 use super::task::{Answer, Task};
-use crate::cli::verb::trouble::{TIMEOUT_NS, Trouble};
+use crate::cli::exit::Trouble;
+use crate::cli::flags::schema_source::TIMEOUT_NS;
 use crate::driver::{
     Auth, Card, Driver, Existing, ONLY_TABLE, Opening, TargetAsked, TargetPlan, with_scheme,
 };

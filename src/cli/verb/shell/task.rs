@@ -1,7 +1,8 @@
 //! Carries out one command of the shell with a session of any driver.
 
 use super::command::ShellCommand;
-use crate::cli::verb::trouble::{TIMEOUT_NS, Trouble};
+use crate::cli::exit::Trouble;
+use crate::cli::flags::schema_source::TIMEOUT_NS;
 use crate::clock::Clock;
 use crate::driver::{Session, Shard as _, Target, TargetError, WithTarget};
 use crate::measure::Probe;

@@ -1,8 +1,10 @@
 //! The cells of a sweep: the flags they share, the settings that differ, and the plan of each
 //! cell, which is the one `springload run` makes of these flags.
 
-use super::preset::{Preset, PresetSettings, document};
+use super::preset::{PresetSettings, document};
+use super::{Against, Sweep};
 use crate::cli::flags::client::DEFAULT_SEED;
+use crate::cli::flags::credentials::Servers;
 use crate::cli::flags::load::DEFAULT_CONNECTIONS;
 use crate::cli::pipeline::descriptors::fit;
 use crate::cli::refusal::mistake;
@@ -16,16 +18,6 @@ use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 const SECRET: [&str; 1] = ["header"];
 /// More runs than anyone would wait for.
 const MOST_CELLS: u64 = SweepRecord::MOST_CELLS as u64;
-
-/// What the flags say.
-pub(super) struct Wanted {
-    pub(super) label: Option<String>,
-    pub(super) axes: Vec<Axis>,
-    pub(super) preset: Option<Preset>,
-    pub(super) scale: f64,
-    pub(super) repeat: u64,
-    pub(super) by_size: bool,
-}
 
 /// All cells: settings and round, and a plan for each.
 pub(super) struct Cells {
@@ -45,101 +37,93 @@ fn varies(argument: &Arg) -> bool {
         && !SECRET.contains(&argument.get_id().as_str())
 }
 
-impl Wanted {
-    /// The definition of the sweep, with the flags in `matches` that were given.
-    pub(super) fn definition(
-        mut self,
-        targets: Vec<String>,
-        matches: &ArgMatches,
-    ) -> Result<Definition, Vec<Invalid>> {
-        let mut mistakes = Vec::new();
-        let mut common = given(matches);
-        let has = |name: &str, common: &[String]| {
-            let flag = format!("--{name}");
-            common.iter().any(|it| *it == flag || it.starts_with(&format!("{flag}=")))
-        };
-        let preset = self.preset.map(|preset| preset.settings(self.scale));
-        let preset_name = preset.as_ref().map(|preset| preset.name.to_owned());
-        if let Some(PresetSettings { axis, flags, .. }) = preset {
-            self.by_size = true;
-            if self.axes.is_empty() && !has(&axis.name, &common) {
-                self.axes.push(axis);
-            }
-            for (name, value) in flags {
-                let varied = self.axes.iter().any(|axis| axis.name == name);
-                if !varied && !has(name, &common) {
-                    common.push(format!("--{name}={value}"));
-                }
-            }
-        } else if self.axes.is_empty() {
-            let cure = "give -L batch=10,100,1000 --ops 0, for example, or a --preset";
-            mistakes.push(Invalid::new("-L", "nothing is varied", cure));
+/// The definition of the sweep that `args` ask for, with the flags in `matches` that were given.
+pub(super) fn definition(
+    args: &Sweep,
+    targets: &[String],
+    matches: &ArgMatches,
+) -> Result<Definition, Vec<Invalid>> {
+    let (mut axes, mut common) = (args.axes.clone(), given(matches));
+    let mut mistakes = Vec::new();
+    let has = |name: &str, common: &[String]| {
+        let flag = format!("--{name}");
+        common.iter().any(|it| *it == flag || it.starts_with(&format!("{flag}=")))
+    };
+    let by_size = args.x == Some(Against::Docs) || args.preset.is_some();
+    let preset = args.preset.map(|preset| preset.settings(args.scale));
+    let preset_name = preset.as_ref().map(|preset| preset.name.to_owned());
+    if let Some(PresetSettings { axis, flags, .. }) = preset {
+        if axes.is_empty() && !has(&axis.name, &common) {
+            axes.push(axis);
         }
-        if self.by_size {
-            let operations = ["ops", "duration", "stages"];
-            let wanted = |name: &&str| {
-                has(name, &common) || self.axes.iter().any(|axis| axis.name == **name)
-            };
-            if !operations.iter().any(wanted) {
-                common.push("--ops=0".to_owned());
-            }
-            if !has("growth", &common) {
-                common.push("--growth".to_owned());
+        for (name, value) in flags {
+            if !axes.iter().any(|axis| axis.name == name) && !has(name, &common) {
+                common.push(format!("--{name}={value}"));
             }
         }
-        common.extend(self.batch(&common));
-        check_axes(&self.axes, &common, &mut mistakes);
-        let combinations = self.axes.iter().map(|axis| axis.values.len() as u64);
-        let cells = combinations.chain([self.repeat]).try_fold(1u64, u64::checked_mul);
-        if !cells.is_some_and(|cells| (1..=MOST_CELLS).contains(&cells)) {
-            let problem = "the sweep would have no runs, or more than 10,000";
-            mistakes.push(Invalid::new("--repeat", problem, "vary less, or repeat less"));
-        }
-        if !mistakes.is_empty() {
-            return Err(mistakes);
-        }
-        let mut targets = targets.into_iter();
-        Ok(Definition {
-            label: self.label,
-            target: targets.next(),
-            nodes: targets.collect(),
-            common,
-            axes: self.axes,
-            repeat: self.repeat,
-            seed: matches.get_one::<u64>("seed").copied().unwrap_or(DEFAULT_SEED),
-            by_size: self.by_size,
-            preset: preset_name,
-        })
+    } else if axes.is_empty() {
+        let cure = "give -L batch=10,100,1000 --ops 0, for example, or a --preset";
+        mistakes.push(Invalid::new("-L", "nothing is varied", cure));
     }
+    if by_size {
+        let wanted =
+            |name: &&str| has(name, &common) || axes.iter().any(|axis| axis.name == **name);
+        if !["ops", "duration", "stages"].iter().any(wanted) {
+            common.push("--ops=0".to_owned());
+        }
+        if !has("growth", &common) {
+            common.push("--growth".to_owned());
+        }
+    }
+    common.extend(batch(&axes, &common));
+    check_axes(&axes, &common, &mut mistakes);
+    let combinations = axes.iter().map(|axis| axis.values.len() as u64);
+    let cells = combinations.chain([args.repeat]).try_fold(1u64, u64::checked_mul);
+    if !cells.is_some_and(|cells| (1..=MOST_CELLS).contains(&cells)) {
+        let problem = "the sweep would have no runs, or more than 10,000";
+        mistakes.push(Invalid::new("--repeat", problem, "vary less, or repeat less"));
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let mut targets = targets.iter().cloned();
+    Ok(Definition {
+        label: args.study.label.clone(),
+        target: targets.next(),
+        nodes: targets.collect(),
+        common,
+        axes,
+        repeat: args.repeat,
+        seed: matches.get_one::<u64>("seed").copied().unwrap_or(DEFAULT_SEED),
+        by_size,
+        preset: preset_name,
+    })
 }
 
-impl Wanted {
-    /// Sets one batch size for all cells where the default would follow from a varied setting:
-    /// otherwise two things would change at once.
-    fn batch(&self, common: &[String]) -> Option<String> {
-        let values = |name: &str, default: u64| -> Vec<u64> {
-            let flag = format!("--{name}=");
-            let given = common.iter().filter_map(|word| word.strip_prefix(&flag)).next_back();
-            let axis = self.axes.iter().find(|axis| axis.name == name);
-            let texts = axis.map_or_else(
-                || given.into_iter().collect(),
-                |axis| axis.values.iter().map(String::as_str).collect::<Vec<_>>(),
-            );
-            let numbers: Vec<u64> = texts.iter().filter_map(|text| count(text).ok()).collect();
-            if numbers.is_empty() { vec![default] } else { numbers }
-        };
-        let varied = |name: &str| self.axes.iter().any(|axis| axis.name == name);
-        let said = varied("batch") || common.iter().any(|word| word.starts_with("--batch="));
-        if said || !(varied("connections") || varied("docs")) {
-            return None;
-        }
-        let documents = values("docs", DEFAULT_DOCS);
-        let batches =
-            values("connections", DEFAULT_CONNECTIONS).into_iter().flat_map(|connections| {
-                documents.iter().map(move |&it| default_batch(connections, it))
-            });
-        batches.min().map(|batch| format!("--batch={batch}"))
+/// Sets one batch size for all cells where the default would follow from a varied setting:
+/// otherwise two things would change at once.
+fn batch(axes: &[Axis], common: &[String]) -> Option<String> {
+    let values = |name: &str, default: u64| -> Vec<u64> {
+        let flag = format!("--{name}=");
+        let given = common.iter().filter_map(|word| word.strip_prefix(&flag)).next_back();
+        let axis = axes.iter().find(|axis| axis.name == name);
+        let texts = axis.map_or_else(
+            || given.into_iter().collect(),
+            |axis| axis.values.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+        let numbers: Vec<u64> = texts.iter().filter_map(|text| count(text).ok()).collect();
+        if numbers.is_empty() { vec![default] } else { numbers }
+    };
+    let varied = |name: &str| axes.iter().any(|axis| axis.name == name);
+    let said = varied("batch") || common.iter().any(|word| word.starts_with("--batch="));
+    if said || !(varied("connections") || varied("docs")) {
+        return None;
     }
+    let documents = values("docs", DEFAULT_DOCS);
+    let batches = values("connections", DEFAULT_CONNECTIONS)
+        .into_iter()
+        .flat_map(|connections| documents.iter().map(move |&it| default_batch(connections, it)));
+    batches.min().map(|batch| format!("--batch={batch}"))
 }
 
 /// The flags of a run that were given, ready to be given again.
@@ -184,14 +168,10 @@ fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
 }
 
 /// The plan of every cell. All are checked before the first run.
-pub(super) fn plans(
-    definition: &Definition,
-    targets: &[String],
-    headers: &[String],
-) -> Result<Cells, Vec<Invalid>> {
+pub(super) fn plans(definition: &Definition, servers: &Servers) -> Result<Cells, Vec<Invalid>> {
     let mut cells = Cells { settings: Vec::new(), plans: Vec::new() };
     for settings in matrix(&definition.axes) {
-        let plan = plan(definition, (targets, headers), &settings)?;
+        let plan = plan(definition, servers, &settings)?;
         for round in 1..=definition.repeat {
             cells.settings.push((settings.clone(), round));
             cells.plans.push(plan.clone());
@@ -207,30 +187,29 @@ pub(super) fn plans(
 
 fn plan(
     definition: &Definition,
-    (targets, headers): (&[String], &[String]),
+    servers: &Servers,
     settings: &[Setting],
 ) -> Result<Plan, Vec<Invalid>> {
     let own = settings.iter().map(|it| format!("--{}={}", it.name, it.value));
     let words: Vec<String> = definition.common.iter().cloned().chain(own).collect();
-    let shown: Vec<&String> = definition.target.iter().chain(&definition.nodes).collect();
-    plan_of((&words, "-L"), (targets, &shown, headers), |spec| {
+    plan_of((&words, "-L"), servers, |spec| {
         if definition.preset.is_some() && spec.schemas.is_empty() {
             spec.schemas.push(("--schema", document(), 1));
         }
     })
 }
 
-/// The plan that `springload run` makes of `words`, the value of `flag`, for `targets`; its command
-/// line has `shown` in their place. Each run creates its own database.
+/// The plan that `springload run` makes of `words`, the value of `flag`, for these servers, whose
+/// passwords its command line does not have. Each run creates its own database.
 ///
 /// # Errors
 /// Every mistake that was found.
 pub(in crate::cli::verb) fn plan_of(
     (words, flag): (&[String], &'static str),
-    (targets, shown, headers): (&[String], &[&String], &[String]),
+    servers: &Servers,
     more: impl FnOnce(&mut PlanSpec),
 ) -> Result<Plan, Vec<Invalid>> {
-    let argv = targets.iter().chain(words).cloned();
+    let argv = servers.targets.iter().chain(words).cloned();
     let parsed = flags()
         .try_get_matches_from(argv)
         .and_then(|matches| Settings::from_arg_matches(&matches))
@@ -238,10 +217,10 @@ pub(in crate::cli::verb) fn plan_of(
             let (problem, cure) = mistake(&error, Some("run"));
             vec![Invalid::new(flag, problem, cure)]
         })?;
-    let line = shown.iter().map(|it| it.as_str()).chain(words.iter().map(String::as_str));
+    let line = servers.shown.iter().chain(words).map(String::as_str);
     let command = command_line(["springload", "run"].into_iter().chain(line));
     let (mut spec, mut mistakes) = spec_of(parsed, &command, &[]);
-    spec.headers = headers.to_vec();
+    spec.headers.clone_from(&servers.headers);
     more(&mut spec);
     let mut plan = check(&spec);
     mistakes.extend(plan.as_mut().ok().and_then(|plan| fit(plan).err()));

@@ -1,64 +1,53 @@
 //! Saved sweeps, as lists and reports see them.
 
-use super::{SCHEMA_VERSION, read};
-use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, rendered, text_of};
-use crate::cli::verb::saved::Unreadable;
-use crate::report::sweep_pill;
-use crate::sweep::{Axis, SweepRecord};
-use serde::{Deserialize, Serialize};
+use crate::cli::verb::kept::{Kept, Several, began, host};
+use crate::report::{Pill, sweep_pill};
+use crate::sweep::SweepRecord;
 use serde_json::{Map, json};
 use std::path::Path;
 
-pub(in crate::cli::verb) const KIND: Kind = Kind {
-    file: "sweep.json",
-    name: "sweep",
-    plural: "sweeps",
-    outline,
-    result: |file| Ok(sweep_pill(&read(file)?)),
-    formats: formats::<SweepRecord>,
-    render: |file, format| rendered(&read(file)?, format),
-};
+impl Kept for SweepRecord {
+    const FILE: &'static str = "sweep.json";
+    const NAME: &'static str = "sweep";
+    const PLURAL: &'static str = "sweeps";
+    const ELSEWHERE: &'static str = "name another folder, or continue that sweep with --resume";
 
-/// A `sweep.json`, as far as a list shows it.
-#[derive(Deserialize)]
-struct Outline {
-    definition: Definition,
-    cells: Vec<Cell>,
-}
+    type Shown = Self;
 
-/// What a sweep varies, and where.
-#[derive(Serialize, Deserialize)]
-struct Definition {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    label: Option<String>,
-    /// The server, without passwords.
-    target: Option<String>,
-    axes: Vec<Axis>,
-}
+    fn check(&self) -> Result<(), &'static str> {
+        Self::check(self)
+    }
 
-#[derive(Deserialize)]
-struct Cell {
-    run: String,
-    result: Option<serde::de::IgnoredAny>,
-}
+    fn label(&mut self) -> &mut Option<String> {
+        &mut self.definition.label
+    }
 
-fn outline(file: &Path) -> Result<Several, Unreadable> {
-    let text = text_of(file, SCHEMA_VERSION)?;
-    let Outline { definition, cells } =
-        serde_json::from_str(&text).map_err(|error| broken(file, error))?;
-    let names: Vec<_> = definition.axes.iter().map(|axis| axis.name.as_str()).collect();
-    let place = definition.target.as_deref().map_or("stand-in", host);
-    Ok(Several {
+    fn outline(&self, file: &Path) -> Several {
+        let (it, cells) = (&self.definition, &self.cells);
+        let names: Vec<_> = it.axes.iter().map(|axis| axis.name.as_str()).collect();
+        let place = it.target.as_deref().map_or("stand-in", host);
+        let mut about = json!({ "label": it.label, "target": it.target, "axes": it.axes });
+        if let (None, Some(members)) = (&it.label, about.as_object_mut()) {
+            members.remove("label");
+        }
         // Cells are measured in this order.
-        started_at: cells
-            .first()
-            .map(|it| began(&file.with_file_name(&it.run)))
-            .unwrap_or_default(),
-        runs: cells.len(),
-        measured: cells.iter().filter(|cell| cell.result.is_some()).count(),
-        subject: format!("sweep {} {place}", names.join(",")),
-        label: definition.label.clone(),
-        about: Map::from_iter([("sweep".to_owned(), json!(definition))]),
-        kind: &KIND,
-    })
+        let first = cells.first().map(|it| began(&file.with_file_name(&it.run)));
+        Several {
+            started_at: first.unwrap_or_default(),
+            runs: cells.len(),
+            measured: cells.iter().filter(|cell| cell.result.is_some()).count(),
+            subject: format!("sweep {} {place}", names.join(",")),
+            label: it.label.clone(),
+            about: Map::from_iter([("sweep".to_owned(), about)]),
+            kind: Self::KIND,
+        }
+    }
+
+    fn pill(self, _file: &Path) -> Result<Pill, String> {
+        Ok(sweep_pill(&self))
+    }
+
+    fn shown(self, _file: &Path) -> Result<Self, String> {
+        Ok(self)
+    }
 }

@@ -6,42 +6,32 @@ mod kind;
 pub(in crate::cli) mod preset;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
-use crate::cli::flags::credentials::{self, CredentialArgs, Named, named_nodes};
-use crate::cli::flags::known;
-use crate::cli::flags::output::OutputArgs;
-use crate::cli::pipeline::agents;
-use crate::cli::pipeline::bench::Bench;
-use crate::cli::pipeline::dialect::Dialect;
-use crate::cli::pipeline::ending::Ending;
-use crate::cli::pipeline::folder::{Folder, RUNS, now};
-use crate::cli::pipeline::measure;
-use crate::cli::pipeline::signals;
+use crate::cli::flags::credentials::{self, CredentialArgs, Named, Servers, named_nodes};
+use crate::cli::flags::study::MeasuredArgs;
+use crate::cli::pipeline::{agents, signals};
 use crate::cli::print::print;
-use crate::cli::secrets::strike_password;
-use crate::cli::verb::kinds::Finished;
-use crate::engine::StopReason;
-use crate::files;
+use crate::cli::verb::kept::{Kept as _, read};
+use crate::cli::verb::study::{Place, Runs, is_same, measured_before};
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
-use crate::record::RunRecord;
-use crate::report::{Format, StudyFormat, read_json, sane};
 use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
-use cells::{Cells, Wanted, plans};
+use cells::{Cells, definition, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
 use clap::{ArgMatches, ValueEnum};
-pub(in crate::cli::verb) use kind::KIND;
 use preset::Preset;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::{fs, io};
 
-/// The version of the layout of `sweep.json`.
-const SCHEMA_VERSION: u32 = 1;
+/// The help of the folder.
+const FOLDER: &str = "The folder for the sweep and its runs";
 
 /// `springload sweep`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("output", |it| it.help(FOLDER).long_help("The folder for sweep.json and the \
+    records of all runs; repeating the command continues a sweep that is there [default: \
+    springload-runs/sweep-TIME]")))]
+#[command(mut_arg("label", |it| it.help("What to call the sweep in lists and reports")))]
 pub(in crate::cli) struct Sweep {
     #[command(flatten)]
     settings: crate::cli::verb::run::Settings,
@@ -72,26 +62,8 @@ pub(in crate::cli) struct Sweep {
     /// Continue the sweep in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["axes", "preset", "output"])]
     resume: Option<PathBuf>,
-    /// The folder for the sweep and its runs
-    ///
-    /// The folder for sweep.json and the records of all runs; repeating the command continues a
-    /// sweep that is there [default: springload-runs/sweep-TIME]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// What to call the sweep in lists and reports
-    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
-    label: Option<String>,
-    /// The report's format
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "text",
-        value_parser = known::study_formats::<SweepRecord>()
-    )]
-    format: &'static StudyFormat<SweepRecord>,
-    /// Show no progress, only the report
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    study: MeasuredArgs<SweepRecord>,
     /// Print the commands and run nothing
     ///
     /// Print the commands of all runs in order and run nothing
@@ -127,18 +99,14 @@ impl Verb for Sweep {
         ("A sweep of 2008, with a hundredth of its documents", "sweep --preset batch --scale 0.01"),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
-        match prepare(&self, call.matches) {
-            Ok(None) => Exit::Passed,
-            Ok(Some(mut cells)) => cells.measure(&self),
-            Err(mistakes) => refuse(&mistakes),
-        }
+    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
+        prepare(&self, call.matches)?.map_or(Ok(Exit::Passed), |ready| ready.measure(&self))
     }
 }
 
 /// A sweep that is ready to run.
 struct Ready {
-    folder: PathBuf,
+    place: Place,
     sweep: SweepRecord,
     /// The plan of each cell, in the order of the cells.
     plans: Vec<Plan>,
@@ -147,74 +115,71 @@ struct Ready {
 /// Checks everything; `None`: there is nothing to run.
 fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
     let given = args.settings.target.target.clone();
-    let (definition, targets, folder) = if let Some(folder) = &args.resume {
-        let kept = load(folder).map_err(|mistake| vec![mistake])?;
-        let target = resumed(args, given, &kept.definition);
-        (kept.definition, target.map_err(|it| vec![it])?, Some(folder.clone()))
-    } else {
-        let named = named_nodes(given);
-        let by_size = args.x == Some(Against::Docs);
-        let (axes, preset, repeat) = (args.axes.clone(), args.preset, args.repeat);
-        let (label, scale) = (args.label.clone(), args.scale);
-        let wanted = Wanted { label, axes, preset, scale, repeat, by_size };
-        let shown = named.address.iter().chain(&named.nodes).map(|it| strike_password(it));
-        let definition = wanted.definition(shown.collect(), matches)?;
-        let targets = args.credentials.apply_all(&named).map_err(|mistake| vec![mistake])?;
-        (definition, targets, args.output.clone())
-    };
     let headers = args.settings.client.header.clone();
-    let headers = args.credentials.with_token(targets.first().map(String::as_str), headers);
-    let headers = headers.map_err(|mistake| vec![mistake])?;
-    let Cells { settings, plans } = plans(&definition, &targets, &headers)?;
+    let (definition, servers) = if let Some(folder) = &args.resume {
+        let kept = load(folder)?;
+        let servers = resumed(args, given, &kept)?;
+        (kept, servers)
+    } else {
+        let servers = args.credentials.servers(&named_nodes(given), headers)?;
+        (definition(args, &servers.shown, matches)?, servers)
+    };
+    let Cells { settings, plans } = plans(&definition, &servers)?;
     let order = shuffled(settings.len(), definition.seed);
     let cells = order.iter().map(|&place| {
         let (settings, round) = settings[place].clone();
         CellRecord { settings, round, run: format!("cells/{place:03}/run.json"), result: None }
     });
-    let fresh = SweepRecord { schema_version: SCHEMA_VERSION, cells: cells.collect(), definition };
+    let schema_version = SweepRecord::VERSION;
+    let mut sweep = SweepRecord { schema_version, cells: cells.collect(), definition };
     let plans = order.iter().map(|&place| args.agents.share(plans[place].clone()));
-    let plans: Vec<Plan> = plans.collect::<Result<_, _>>().map_err(|mistake| vec![mistake])?;
+    let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
     if args.dry_run {
         for plan in plans {
             print(format!("{}\n", plan.command).as_bytes());
         }
         return Ok(None);
     }
-    let default = || Path::new(RUNS).join(format!("sweep-{}", now()));
-    let folder = folder.unwrap_or_else(default);
-    let mut sweep = fresh.clone();
-    if folder.join(KIND.file).exists() {
-        let kept = load(&folder).map_err(|mistake| vec![mistake])?;
-        if in_one_order(&kept.definition) != in_one_order(&fresh.definition) {
-            let problem = format!("{} contains another sweep", folder.display());
-            let cure = "name another folder, or continue that sweep with --resume";
-            return Err(vec![Invalid::new("--output", problem, cure)]);
+    let folder = args.resume.as_deref().or(args.study.output.as_deref());
+    let place = Place::of(folder, &mut sweep, |new, kept| {
+        if in_one_order(&kept.definition) != in_one_order(&new.definition) {
+            return Err("contains another sweep");
         }
-        sweep = kept;
-    }
-    adopt(&folder, &mut sweep, &plans);
-    save(&folder, &sweep).map_err(|error| {
-        let problem = format!("cannot write to {}: {error}", folder.display());
-        vec![Invalid::new("--output", problem, "name a writable folder")]
+        *new = kept;
+        Ok(())
     })?;
-    Ok(Some(Ready { folder, sweep, plans }))
+    let mut ready = Ready { place, sweep, plans };
+    ready.adopt();
+    ready.place.begin(&ready.sweep)?;
+    Ok(Some(ready))
 }
 
-/// The target of a sweep to continue: the one that is given, or the one that was stored, which has
-/// no password.
-fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Vec<String>, Invalid> {
+/// What the sweep in a folder is.
+fn load(folder: &Path) -> Result<Definition, Invalid> {
+    let file = folder.join(SweepRecord::FILE);
+    let wrong = |why| {
+        let problem = format!("{}: {why}", file.display());
+        Invalid::new("--resume", problem, "name a sweep's folder")
+    };
+    read::<SweepRecord>(&file).map(|it| it.definition).map_err(wrong)
+}
+
+/// The servers of a sweep to continue: those that are given, or those that were stored, which have
+/// no passwords.
+fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Servers, Invalid> {
     let stored: Vec<&String> = kept.target.iter().chain(&kept.nodes).collect();
     let struck = given.is_empty() && stored.iter().any(|it| it.contains(":***@"));
     let restored = stored.iter().map(|it| it.replacen(":***@", "@", 1));
     let given = if given.is_empty() { restored.collect() } else { given };
     let mut given = given.into_iter();
     let named = Named { address: given.next(), nodes: given.collect(), flag: "TARGET" };
-    let targets = args.credentials.apply_all(&named)?;
-    if struck && !targets.iter().any(|target| credentials::has_password(target)) {
+    let servers = args.credentials.servers(&named, args.settings.client.header.clone())?;
+    if struck && !servers.targets.iter().any(|target| credentials::has_password(target)) {
         let cure = "give TARGET with its password again, or SPRINGLOAD_PASSWORD";
         return Err(Invalid::new("--resume", "passwords are not stored", cure));
     }
-    Ok(targets)
+    // Their commands stay as they were.
+    Ok(Servers { shown: stored.into_iter().cloned().collect(), ..servers })
 }
 
 /// The order of flags does not matter, except among those of one name; nor does the label.
@@ -225,141 +190,71 @@ fn in_one_order(definition: &Definition) -> Definition {
     definition
 }
 
-/// Reads the sweep in a folder.
-fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
-    read(&folder.join(KIND.file))
-        .map_err(|problem| Invalid::new("--resume", problem, "name a sweep's folder"))
-}
-
-/// Reads a `sweep.json`.
-///
-/// # Errors
-/// What is wrong with which file.
-pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
-    let wrong = |problem: String| format!("{}: {problem}", file.display());
-    let text = files::read_text(file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
-    parse(&text).map_err(wrong)
-}
-
-/// Reads the text of a `sweep.json`.
-///
-/// # Errors
-/// What is wrong with it.
-pub(in crate::cli) fn parse(text: &str) -> Result<SweepRecord, String> {
-    let sweep = sane(text).and_then(|()| serde_json::from_str::<SweepRecord>(text));
-    let sweep = sweep.map_err(|error| error.to_string())?;
-    if sweep.schema_version != SCHEMA_VERSION {
-        return Err(format!("unknown schema_version {}", sweep.schema_version));
-    }
-    sweep.check().map_err(str::to_owned)?;
-    Ok(sweep)
-}
-
-/// Replaces `sweep.json` in one step.
-fn save(folder: &Path, sweep: &SweepRecord) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let text = serde_json::to_string_pretty(sweep)? + "\n";
-    files::replace(&folder.join(KIND.file), text.as_bytes())
-}
-
-/// Picks up runs that ended before sweep.json noted them.
-fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
-    let by_size = sweep.definition.by_size;
-    for (cell, plan) in sweep.cells.iter_mut().zip(plans) {
-        let text = files::read_text(folder.join(&cell.run), files::RECORD);
-        let record = text.ok().and_then(|text| read_json(&text).ok());
-        if let Some(record) = record.filter(|it| !it.partial && it.plan.stages == plan.stages) {
-            cell.result = Headline::of(&record, by_size);
+impl Ready {
+    /// Picks up runs that ended before sweep.json noted them.
+    fn adopt(&mut self) {
+        let by_size = self.sweep.definition.by_size;
+        for (cell, plan) in self.sweep.cells.iter_mut().zip(&self.plans) {
+            let file = self.place.folder.join(&cell.run);
+            if let Some(record) = measured_before(&file, |it| is_same(it, plan)) {
+                cell.result = Headline::of(&record, by_size);
+            }
         }
     }
-}
 
-impl Ready {
-    fn measure(&mut self, args: &Sweep) -> Exit {
-        let ending = match signals::listen(args.quiet) {
-            Ok(ending) => ending,
-            Err(exit) => return exit,
-        };
+    fn measure(mut self, args: &Sweep) -> Result<Exit, Trouble> {
+        let quiet = args.study.quiet;
+        let ending = &signals::listen(quiet)?;
         let planned = self.plans.first().and_then(|plan| plan.fleet);
-        let mut fleet = match agents::gather(&args.agents, planned, &ending, args.quiet) {
-            Ok(fleet) => fleet,
-            Err(exit) => return exit,
-        };
+        let mut fleet = agents::gather(&args.agents, planned, ending, quiet)?;
+        let runs = Runs { ending, quiet, shown: true };
         let mut exits = Vec::new();
         let count = self.sweep.cells.len();
         for place in 0..count {
-            if self.sweep.cells[place].result.is_some() {
+            let cell = &self.sweep.cells[place];
+            if cell.result.is_some() {
                 continue;
             }
-            if !args.quiet {
-                let cell = &self.sweep.cells[place];
+            if !quiet {
                 let settings: Vec<_> =
                     cell.settings.iter().map(|it| format!("{}={}", it.name, it.value)).collect();
                 let (number, round) = (place + 1, cell.round);
                 eprintln!("cell {number} of {count}: {} (round {round})", settings.join(" "));
             }
-            match self.cell(place, args.quiet, &ending, fleet.as_mut()) {
+            match self.cell(place, &runs, fleet.as_mut()) {
                 Ok(exit) => exits.push(exit),
-                Err(exit) => {
-                    let folder = self.folder.display();
+                Err(trouble) => {
+                    exits.push(trouble.tell());
+                    let folder = self.place.folder.display();
                     eprintln!(
                         "the sweep is incomplete; to continue: springload sweep --resume {folder}"
                     );
-                    exits.push(exit);
                     break;
                 }
             }
         }
-        Exit::worst(&exits).if_written(self.report(args))
-    }
-
-    /// Prints the report and writes the page; returns whether both could be written.
-    fn report(&self, args: &Sweep) -> bool {
-        if !args.quiet {
-            eprintln!("sweep: {}", self.folder.join(KIND.file).display());
+        if !quiet {
+            eprintln!("sweep: {}", self.place.folder.join(SweepRecord::FILE).display());
         }
-        let (study, label) = (&self.sweep, self.sweep.definition.label.as_deref());
-        let (format, quiet) = (args.format, args.quiet);
-        Finished { study, format, folder: &self.folder, label, quiet }.report()
+        let label = self.sweep.definition.label.as_deref();
+        let reported = self.place.report(&self.sweep, label, &args.study);
+        Ok(Exit::worst(&exits).if_written(reported))
     }
 
     /// Measures one cell and saves the result. An error ends the sweep.
     fn cell(
         &mut self,
         place: usize,
-        quiet: bool,
-        ending: &Arc<Ending>,
+        runs: &Runs<'_>,
         fleet: Option<&mut Fleet>,
-    ) -> Result<Exit, Exit> {
-        let file = self.folder.join(&self.sweep.cells[place].run);
-        let failed = |error: io::Error| {
-            eprintln!("error: cannot write to {}: {error}", file.display());
-            Exit::Failed
-        };
-        let folder = Folder::make(file.parent(), "").map_err(failed)?;
-        let bench = Bench::new(folder, ending.clone());
-        let output = OutputArgs::bare(None, quiet);
-        let measured = measure(&self.plans[place], &bench, &output, &mut Silent, fleet)?;
-        let exit = measured.report(&bench, &output, &mut Silent);
-        let record = &measured.record;
-        if record.partial || ending.reason() == Some(StopReason::Interrupted) {
-            return Err(exit);
+    ) -> Result<Exit, Trouble> {
+        let file = self.place.folder.join(&self.sweep.cells[place].run);
+        let (record, exit) = runs.measure(&self.plans[place], &file, fleet)?;
+        if record.partial {
+            return Err(exit.into());
         }
-        self.sweep.cells[place].result = Headline::of(record, self.sweep.definition.by_size);
-        save(&self.folder, &self.sweep).map_err(failed)?;
+        self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);
+        self.place.save(&self.sweep)?;
         Ok(exit)
-    }
-}
-
-/// The report of the sweep covers its cells.
-pub(in crate::cli::verb) struct Silent;
-
-impl Dialect for Silent {
-    fn tells_folder(&self) -> bool {
-        false
-    }
-
-    fn report(&mut self, _record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
-        Ok(())
     }
 }

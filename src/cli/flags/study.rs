@@ -1,0 +1,53 @@
+//! Flags of studies: of those that are measured into a folder, and of those that are made of saved
+//! runs.
+
+use super::known;
+use super::place::{study_format, write_to};
+use crate::plan::{self, Invalid};
+use crate::report::{Look, Study, StudyFormat};
+use std::path::PathBuf;
+
+/// What becomes of a study that is measured. Verbs say themselves what is in the folder.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct MeasuredArgs<S: Study> {
+    #[arg(short, long, value_name = "DIR")]
+    pub(in crate::cli) output: Option<PathBuf>,
+    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
+    pub(in crate::cli) label: Option<String>,
+    /// The report's format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = known::study_formats::<S>())]
+    pub(in crate::cli) format: &'static StudyFormat<S>,
+    /// Show no progress, only the report
+    #[arg(short, long)]
+    pub(in crate::cli) quiet: bool,
+}
+
+/// Where a study of saved runs goes.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct WrittenArgs<S: Study> {
+    /// The format [default: that of the file's name, or text]
+    #[arg(long, value_name = "FORMAT", value_parser = known::study_formats::<S>())]
+    format: Option<&'static StudyFormat<S>>,
+    /// The file to write to; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(in crate::cli) output: PathBuf,
+}
+
+impl<S: Study> WrittenArgs<S> {
+    /// The format that is asked for, by name or by that of the file.
+    ///
+    /// # Errors
+    /// If there is none, or the two do not go together.
+    pub(in crate::cli) fn format(&self) -> Result<&'static StudyFormat<S>, Invalid> {
+        study_format(&self.output, self.format)
+    }
+
+    /// Writes a study there.
+    ///
+    /// # Errors
+    /// What is wrong with the format or the file.
+    pub(in crate::cli) fn write(&self, study: &S, look: Look) -> Result<(), Invalid> {
+        write_to(&self.output, &self.format()?.render(study, look)?)
+    }
+}

@@ -1,0 +1,183 @@
+//! Studies that are kept: what is made of several runs, in a file that is in one folder with them.
+
+use super::ab::AbRecord;
+use super::saved::{Unreadable, Version, broken, read_text};
+use crate::report::{Look, Pill, Study, sane};
+use crate::search::MaxRecord;
+use crate::sweep::SweepRecord;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// All kinds.
+const KINDS: [&Kind; 3] = [SweepRecord::KIND, MaxRecord::KIND, AbRecord::KIND];
+
+/// A study that is kept in a file, with runs in the same folder.
+pub(in crate::cli) trait Kept: Serialize + DeserializeOwned {
+    /// The file in its folder.
+    const FILE: &'static str;
+    /// What it is, in one word.
+    const NAME: &'static str;
+    /// What several of them are called.
+    const PLURAL: &'static str;
+    /// The version of the layout of the file.
+    const VERSION: u32 = 1;
+    /// What to do where the folder has another.
+    const ELSEWHERE: &'static str = "name another folder";
+    /// It as one of all kinds.
+    const KIND: &'static Kind = &Kind::of::<Self>();
+    /// What reports show.
+    type Shown: Study;
+
+    /// Checks what a file may claim.
+    ///
+    /// # Errors
+    /// What is impossible.
+    fn check(&self) -> Result<(), &'static str>;
+    /// What the user calls it.
+    fn label(&mut self) -> &mut Option<String>;
+    /// What a list shows of it.
+    fn outline(&self, file: &Path) -> Several;
+    /// What it came to: a kind of result for colours, a mark, and words.
+    ///
+    /// # Errors
+    /// What cannot be read of its runs.
+    fn pill(self, file: &Path) -> Result<Pill, String>;
+    /// What reports show of it.
+    ///
+    /// # Errors
+    /// Why there is nothing to show.
+    fn shown(self, file: &Path) -> Result<Self::Shown, String>;
+}
+
+/// A kind of study that is kept.
+#[derive(Debug)]
+pub(in crate::cli) struct Kind {
+    /// The file in its folder.
+    pub(super) file: &'static str,
+    /// What it is, in one word.
+    pub(super) name: &'static str,
+    /// What several of them are called.
+    pub(super) plural: &'static str,
+    /// The outline, for a list.
+    pub(super) outline: fn(&Path) -> Result<Several, Unreadable>,
+    /// What it came to.
+    pub(super) pill: fn(&Path) -> Result<Pill, Unreadable>,
+    /// The names of its formats.
+    pub(super) formats: fn() -> Vec<&'static str>,
+    /// The report in a format of that name.
+    pub(super) render: fn(&Path, &str) -> Result<Vec<u8>, Unreadable>,
+}
+
+impl Kind {
+    const fn of<K: Kept>() -> Self {
+        Self {
+            file: K::FILE,
+            name: K::NAME,
+            plural: K::PLURAL,
+            outline: |file| Ok(read::<K>(file)?.outline(file)),
+            pill: |file| read::<K>(file)?.pill(file).map_err(Unreadable::Other),
+            formats: || K::Shown::FORMATS.iter().map(|it| it.name).collect(),
+            render: |file, format| {
+                let shown = read::<K>(file)?.shown(file);
+                shown.and_then(|it| rendered(&it, format)).map_err(Unreadable::Other)
+            },
+        }
+    }
+}
+
+/// What a list shows of a sweep, search or comparison.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Several {
+    /// When its first run began, in UTC, as RFC 3339; empty if there is none.
+    pub(in crate::cli) started_at: String,
+    /// What it is about, under its name.
+    #[serde(flatten)]
+    pub(in crate::cli) about: Map<String, Value>,
+    /// Its runs.
+    pub(in crate::cli) runs: usize,
+    /// How many of them were measured.
+    pub(in crate::cli) measured: usize,
+    /// What the user calls it.
+    #[serde(skip)]
+    pub(in crate::cli) label: Option<String>,
+    /// What it is called without a label.
+    #[serde(skip)]
+    pub(in crate::cli) subject: String,
+    #[serde(skip)]
+    pub(in crate::cli) kind: &'static Kind,
+}
+
+/// The kind of a file with this name.
+pub(super) fn of_file(file: &Path) -> Option<&'static Kind> {
+    KINDS.into_iter().find(|kind| file.file_name().is_some_and(|name| name == kind.file))
+}
+
+/// The kind of thing that is in a folder, with its file.
+pub(super) fn in_folder(folder: &Path) -> Option<(&'static Kind, PathBuf)> {
+    let files = KINDS.into_iter().map(|kind| (kind, folder.join(kind.file)));
+    files.into_iter().find(|(_, file)| file.is_file())
+}
+
+/// A study in the format of that name.
+///
+/// # Errors
+/// If it has no such format, or that cannot show it.
+pub(super) fn rendered<S: Study>(study: &S, format: &str) -> Result<Vec<u8>, String> {
+    let format = S::format(format).ok_or_else(|| format!("{} has no format {format}", S::NAME))?;
+    format.render(study, Look::default()).map_err(|mistake| mistake.to_string())
+}
+
+/// Reads the file of a study.
+///
+/// # Errors
+/// Why there is none, in the words that a list uses for runs, too.
+pub(in crate::cli) fn read<K: Kept>(file: &Path) -> Result<K, Unreadable> {
+    let text = read_text(file)?;
+    parse(&text).map_err(|error| broken(K::FILE, &text, K::VERSION, &error))
+}
+
+/// Reads the text of such a file.
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::cli) fn parse<K: Kept>(text: &str) -> Result<K, String> {
+    let told = |error: serde_json::Error| error.to_string();
+    sane(text).map_err(told)?;
+    let Version { schema_version } = serde_json::from_str(text).map_err(told)?;
+    if schema_version != u64::from(K::VERSION) {
+        return Err(format!("unknown schema_version {schema_version}"));
+    }
+    let study: K = serde_json::from_str(text).map_err(told)?;
+    study.check().map_err(str::to_owned)?;
+    Ok(study)
+}
+
+/// When the run in `file` began; empty, if that cannot be read.
+pub(super) fn began(file: &Path) -> String {
+    #[derive(Deserialize)]
+    struct Beginning {
+        started_at: String,
+    }
+    let text = read_text(file).ok();
+    let began = text.and_then(|text| serde_json::from_str::<Beginning>(&text).ok());
+    began.map(|it| it.started_at).unwrap_or_default()
+}
+
+/// An address without `http://`.
+pub(super) fn host(url: &str) -> &str {
+    url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::remembered::OWN;
+
+    #[test]
+    fn every_kind_is_remembered() {
+        let files: Vec<&str> = KINDS.iter().map(|kind| kind.file).chain(["run.json"]).collect();
+        assert!(files.iter().all(|file| OWN.contains(file)) && OWN.len() == files.len());
+    }
+}
