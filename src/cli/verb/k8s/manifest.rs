@@ -1,13 +1,47 @@
-//! The Jobs of a run, as values of JSON. Knows what Kubernetes expects; checks nothing.
+//! The Jobs of a run: `job.yaml`, filled in. Knows what Kubernetes expects; checks nothing.
 
-use serde_json::{Map, Value, json};
+use super::yaml::{fill, text};
 
 /// The key of the Secret that holds the broker's address, and the variable that it becomes.
 pub(super) const BROKER: &str = "SPRINGLOAD_BROKER";
+const JOB: &str = include_str!("job.yaml");
+const LABELS: &str = "\
+app.kubernetes.io/name: springload
+app.kubernetes.io/instance: {run}
+app.kubernetes.io/component: {part}
+";
+const ENV: &str = "\
+- name: {key}
+  valueFrom:
+    secretKeyRef:
+      name: {secret}
+      key: {key}
+";
+const EVEN: &str = "\
+topologySpreadConstraints:
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {labels}
+";
+const ONE_PER_NODE: &str = "\
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels:
+          {labels}
+";
 /// Where the coordinator writes.
-const RESULTS: &str = "/results";
-/// A user that owns nothing, as in images without a system.
-const NOBODY: u32 = 65_532;
+const MOUNTS: &str = "\
+workingDir: \"/results\"
+volumeMounts:
+- name: results
+  mountPath: \"/results\"
+";
 
 /// What both Jobs have in common.
 pub(super) struct Fleet<'a> {
@@ -34,61 +68,46 @@ pub(super) enum Spread {
     Any,
 }
 
-impl Spread {
-    /// What the pod says about it.
-    fn place(self, labels: &Value, pod: &mut Map<String, Value>) {
-        let selector = json!({ "matchLabels": labels });
-        let node = "kubernetes.io/hostname";
-        let (field, value) = match self {
-            Self::Any => return,
-            Self::Even => (
-                "topologySpreadConstraints",
-                json!([{
-                    "maxSkew": 1,
-                    "topologyKey": node,
-                    "whenUnsatisfiable": "ScheduleAnyway",
-                    "labelSelector": selector,
-                }]),
-            ),
-            Self::OnePerNode => (
-                "affinity",
-                json!({ "podAntiAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution":
-                        [{ "topologyKey": node, "labelSelector": selector }],
-                } }),
-            ),
-        };
-        pod.insert(field.to_owned(), value);
-    }
+/// What distinguishes a Job.
+struct Own<'a> {
+    part: &'a str,
+    /// How many pods it has, and how often each is tried.
+    mode: String,
+    args: &'a [String],
+    /// The keys of the Secret that it needs.
+    secrets: &'a [String],
+    /// What its container has besides, and its pod.
+    mounts: &'a str,
+    rest: String,
 }
 
 impl Fleet<'_> {
-    /// The name of the Job of the agents.
-    pub(super) fn agents_name(&self) -> String {
-        format!("{}-agents", self.name)
-    }
-
-    /// The name of the Job of the coordinator.
-    pub(super) fn coordinator_name(&self) -> String {
-        format!("{}-coordinator", self.name)
+    /// The name of the Job of the agents, or of the coordinator.
+    pub(super) fn name_of(&self, part: &str) -> String {
+        format!("{}-{part}{}", self.name, if part == "agent" { "s" } else { "" })
     }
 
     /// The Job of `count` agents. The loss of one ends the others, unless `each_alone`.
-    pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> Value {
-        let args = ["agent", "--run", self.run, "--index", "$(JOB_COMPLETION_INDEX)"];
-        let container = self.container("agent", &args.map(str::to_owned), &[BROKER.to_owned()]);
-        let labels = self.labels("agent");
-        let mut pod = Self::pod(&container);
-        spread.place(&labels, &mut pod);
+    pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> String {
         // Never a second attempt at an index: what it measured would be counted twice.
         let attempts = if each_alone { "backoffLimitPerIndex" } else { "backoffLimit" };
-        let spec = json!({
-            "completionMode": "Indexed",
-            "completions": count,
-            "parallelism": count,
-            attempts: 0,
-        });
-        self.job(&self.agents_name(), &labels, spec, &pod)
+        let place = match spread {
+            Spread::Any => "",
+            Spread::Even => EVEN,
+            Spread::OnePerNode => ONE_PER_NODE,
+        };
+        let args = ["agent", "--run", self.run, "--index", "$(JOB_COMPLETION_INDEX)"];
+        self.job(&Own {
+            part: "agent",
+            mode: format!(
+                "completionMode: Indexed\ncompletions: {count}\nparallelism: {count}\n\
+                 {attempts}: 0"
+            ),
+            args: &args.map(str::to_owned),
+            secrets: &[BROKER.to_owned()],
+            mounts: "",
+            rest: fill(place, &[("labels", self.labels("agent"))]),
+        })
     }
 
     /// The Job of the coordinator, which carries out `command`. `secrets` are the keys of the
@@ -98,90 +117,49 @@ impl Fleet<'_> {
         command: &[String],
         secrets: &[String],
         claim: Option<&str>,
-    ) -> Value {
-        let mut container = self.container("coordinator", command, secrets);
-        container["workingDir"] = json!(RESULTS);
-        container["volumeMounts"] = json!([{ "name": "results", "mountPath": RESULTS }]);
-        let mut pod = Self::pod(&container);
-        let volume = match claim {
-            None => json!({ "name": "results", "emptyDir": {} }),
-            Some(claim) => {
-                json!({ "name": "results", "persistentVolumeClaim": { "claimName": claim } })
-            }
-        };
-        pod.insert("volumes".to_owned(), json!([volume]));
-        let spec = json!({ "completions": 1, "parallelism": 1, "backoffLimit": 0 });
-        self.job(&self.coordinator_name(), &self.labels("coordinator"), spec, &pod)
-    }
-
-    fn labels(&self, part: &str) -> Value {
-        json!({
-            "app.kubernetes.io/name": "springload",
-            "app.kubernetes.io/instance": self.run,
-            "app.kubernetes.io/component": part,
+    ) -> String {
+        let volume = claim.map_or_else(
+            || "emptyDir: {}".to_owned(),
+            |claim| format!("persistentVolumeClaim:\n    claimName: {}", text(claim)),
+        );
+        self.job(&Own {
+            part: "coordinator",
+            mode: "completions: 1\nparallelism: 1\nbackoffLimit: 0".to_owned(),
+            args: command,
+            secrets,
+            mounts: MOUNTS,
+            rest: format!("volumes:\n- name: results\n  {volume}"),
         })
     }
 
-    fn job(&self, name: &str, labels: &Value, spec: Value, pod: &Map<String, Value>) -> Value {
-        let mut metadata = json!({ "name": name });
-        if let Some(namespace) = self.namespace {
-            metadata["namespace"] = json!(namespace);
-        }
-        metadata["labels"] = labels.clone();
-        let mut job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata });
-        job["spec"] = spec;
-        job["spec"]["podReplacementPolicy"] = json!("Failed");
-        job["spec"]["activeDeadlineSeconds"] = json!(self.deadline_s);
-        // An autoscaler that empties a node would end an agent in the middle of the run.
-        let stays = json!({
-            "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-            "karpenter.sh/do-not-disrupt": "true",
-        });
-        job["spec"]["template"] =
-            json!({ "metadata": { "labels": labels, "annotations": stays }, "spec": pod });
-        job
+    fn labels(&self, part: &str) -> String {
+        fill(LABELS, &[("run", text(self.run)), ("part", text(part))])
     }
 
-    /// A pod that needs nothing of the cluster, and may do no more than clusters allow at their
-    /// strictest ("restricted" of the Pod Security Standards).
-    fn pod(container: &Value) -> Map<String, Value> {
-        let pod = json!({
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": false,
-            "enableServiceLinks": false,
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": NOBODY,
-                "runAsGroup": NOBODY,
-                "fsGroup": NOBODY,
-                "seccompProfile": { "type": "RuntimeDefault" },
-            },
-            "containers": [container],
-        });
-        let Value::Object(pod) = pod else { unreachable!("written as an object") };
-        pod
-    }
-
-    fn container(&self, name: &str, args: &[String], secrets: &[String]) -> Value {
-        let env = |key: &String| {
-            json!({
-                "name": key,
-                "valueFrom": { "secretKeyRef": { "name": self.secret, "key": key } },
-            })
-        };
-        // Requests equal limits: the node keeps these CPUs free, and takes none from the load.
-        let amounts = json!({ "cpu": self.cpu, "memory": self.memory });
-        json!({
-            "name": name,
-            "image": self.image,
-            "command": ["springload"],
-            "args": args,
-            "env": secrets.iter().map(env).collect::<Vec<_>>(),
-            "resources": { "requests": amounts, "limits": amounts },
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "capabilities": { "drop": ["ALL"] },
-            },
-        })
+    fn job(&self, own: &Own<'_>) -> String {
+        let args = own.args.iter().map(|arg| format!("- {}\n", text(arg)));
+        let env = own
+            .secrets
+            .iter()
+            .map(|key| fill(ENV, &[("key", text(key)), ("secret", text(self.secret))]));
+        let namespace = self.namespace.map(|name| format!("namespace: {}", text(name)));
+        fill(
+            JOB,
+            &[
+                ("name", text(&self.name_of(own.part))),
+                ("namespace", namespace.unwrap_or_default()),
+                ("labels", self.labels(own.part)),
+                ("mode", own.mode.clone()),
+                ("deadline", self.deadline_s.to_string()),
+                ("part", text(own.part)),
+                ("image", text(self.image)),
+                ("args", args.collect()),
+                ("env", env.collect()),
+                ("cpu", text(self.cpu)),
+                ("memory", text(self.memory)),
+                ("mounts", own.mounts.to_owned()),
+                ("rest", own.rest.clone()),
+            ],
+        )
     }
 }

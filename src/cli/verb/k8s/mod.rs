@@ -115,7 +115,7 @@ impl Verb for K8s {
         if let Some(it) = &command {
             jobs.push(fleet.coordinator(&it.args(), &it.secrets(), self.claim.as_deref()));
         }
-        print((yaml::comment(call.line) + &yaml::documents(&jobs)).as_bytes());
+        print((yaml::comment(call.line) + &jobs.concat()).as_bytes());
         self.explain(&fleet, command.is_some());
         Ok(Exit::Passed)
     }
@@ -165,7 +165,7 @@ impl K8s {
         eprintln!("  springload k8s ... | kubectl create -f -");
         if coordinator {
             eprintln!("Its progress and report:");
-            eprintln!("  kubectl{place} logs -f job/{}", fleet.coordinator_name());
+            eprintln!("  kubectl{place} logs -f job/{}", fleet.name_of("coordinator"));
         } else {
             eprintln!("Its coordinator, anywhere with ${BROKER} set:");
             eprintln!("  springload run TARGET ... --agents {} --run-id {run}", self.agents);

@@ -1,15 +1,27 @@
-//! Manifests as YAML: a value of JSON in block style. Only what manifests need: text is written so
-//! that every reader, of YAML 1.1 or 1.2, reads it as the same text.
+//! Manifests as YAML: templates and the values in them. Text is written so that every reader, of
+//! YAML 1.1 or 1.2, reads it as the same text.
 
-use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The documents, one after the other.
-pub(super) fn documents(all: &[Value]) -> String {
+/// A template in which `{name}` stands for a value, once in a line. A line that has nothing else
+/// becomes all lines of the value, or none. Its comments are for its own readers.
+pub(super) fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut out = String::new();
-    for one in all {
-        out.push_str("---\n");
-        block(&mut out, one, 0);
+    for line in template.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        let parts = line.split_once('{').and_then(|(before, rest)| {
+            let (name, after) = rest.split_once('}')?;
+            let (_, value) = values.iter().find(|(own, _)| *own == name)?;
+            Some((before, value, after))
+        });
+        let Some((before, value, after)) = parts else {
+            let _ = writeln!(out, "{line}");
+            continue;
+        };
+        let alone = before.trim().is_empty() && after.is_empty();
+        let lines: Vec<&str> = if alone { value.lines().collect() } else { vec![value] };
+        for line in lines {
+            let _ = writeln!(out, "{before}{line}{after}");
+        }
     }
     out
 }
@@ -21,57 +33,8 @@ pub(super) fn comment(text: &str) -> String {
     format!("# {}\n", text.chars().map(shown).collect::<String>())
 }
 
-/// An object or a list, `indent` columns in; ends with a line break.
-fn block(out: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (name, value) in fields {
-                begin(out, indent);
-                out.push_str(&text(name));
-                out.push(':');
-                match value {
-                    Value::Object(inner) if !inner.is_empty() => {
-                        out.push('\n');
-                        block(out, value, indent + 2);
-                    }
-                    Value::Array(inner) if !inner.is_empty() => {
-                        out.push('\n');
-                        block(out, value, indent);
-                    }
-                    other => {
-                        out.push(' ');
-                        block(out, other, indent);
-                    }
-                }
-            }
-        }
-        Value::Array(entries) if !entries.is_empty() => {
-            for entry in entries {
-                begin(out, indent);
-                out.push_str("- ");
-                block(out, entry, indent + 2);
-            }
-        }
-        Value::String(it) => {
-            out.push_str(&text(it));
-            out.push('\n');
-        }
-        // Numbers and empty values are written as in JSON.
-        other => {
-            let _ = writeln!(out, "{other}");
-        }
-    }
-}
-
-/// Begins an entry; the first one in a list item goes beside its dash.
-fn begin(out: &mut String, indent: usize) {
-    if !out.ends_with("- ") {
-        out.extend(std::iter::repeat_n(' ', indent));
-    }
-}
-
 /// Text as it is if no reader can take it for anything else, otherwise in quotes.
-fn text(it: &str) -> String {
+pub(super) fn text(it: &str) -> String {
     // YAML 1.1 reads these as booleans or null, which Kubernetes' reader does, too.
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let plain = it.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -100,7 +63,6 @@ fn quoted(it: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn text_is_quoted_where_it_could_be_taken_for_something_else() {
@@ -130,13 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_nested_by_two_columns() {
-        let all = [
-            json!({"a": {"b": [{"c": 1, "d": {"e": true}}, {"f": [["g"], "2"]}]}, "h": {}}),
-            json!({"i": []}),
-        ];
-        let expected = "---\na:\n  b:\n  - c: 1\n    d:\n      e: true\n  - f:\n    - - g\n    \
-                        - \"2\"\nh: {}\n---\ni: []\n";
-        assert_eq!(documents(&all), expected);
+    fn values_take_their_places_and_no_others() {
+        let template = "a: {a}\n# for readers\n  {b}\n  {none}\n- {a}\n{c}\n";
+        let values = [("a", "{b}"), ("b", "x\ny: {a}"), ("none", "")].map(|it| (it.0, it.1.into()));
+        assert_eq!(fill(template, &values), "a: {b}\n  x\n  y: {a}\n- {b}\n{c}\n");
     }
 }
