@@ -1,15 +1,14 @@
 //! springload in your own program: a load test as a value, its record, and reports made from
 //! records. What else the command line does, such as saving runs and live views, is not here.
 
-use crate::cli;
-use crate::embedded::{Options, StandIn, bind};
+use crate::cli::{self, stand_in};
+use crate::embedded::StandIn;
 use crate::engine::{Stop, StopReason};
 use crate::plan::Plan;
 use crate::record::RunRecord;
 use crate::report::{self, RunFileError, Unfit};
 use crate::run::{self, Observer, Progress, RunError};
 use std::ffi::OsString;
-use std::io;
 use std::sync::Arc;
 
 /// A load test: a checked plan, ready to run.
@@ -94,15 +93,6 @@ impl LoadTest {
         let address = stand_in.as_ref().map(StandIn::url);
         run::run(&self.plan, address, &self.stop, &mut Watch(watch))
     }
-}
-
-/// Starts the stand-in in this process, if the plan asks for it.
-pub(crate) fn stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
-    if !plan.target.is_stand_in() {
-        return Ok(None);
-    }
-    let options = Options { pinned: true, ..Options::default() };
-    StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
 }
 
 impl Stopper {

@@ -1,7 +1,6 @@
 //! What a verb is: a name, flags, and what to do with them.
 
 use super::exit::{Exit, Trouble};
-use super::help;
 use super::scenario::Scenario;
 use crate::plan::Invalid;
 use clap::{ArgMatches, Args, Command};
@@ -123,10 +122,5 @@ impl Entry {
                 Ok(verb.carry_out(call).unwrap_or_else(|trouble| trouble.tell()))
             },
         }
-    }
-
-    /// Its part of the command line, with its help.
-    pub(super) fn grammar(&self) -> Command {
-        help::of_verb(self)
     }
 }

@@ -96,8 +96,8 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    pub(super) fn new(exit: Exit, line: impl ToString) -> Self {
-        Self { exit, lines: vec![line.to_string()] }
+    pub(super) fn new(exit: Exit, line: impl Into<String>) -> Self {
+        Self { exit, lines: vec![line.into()] }
     }
 
     /// The exit status of the verb.
@@ -135,7 +135,7 @@ impl From<Vec<Invalid>> for Trouble {
 
 impl From<Invalid> for Trouble {
     fn from(mistake: Invalid) -> Self {
-        Self::new(Exit::Usage, mistake)
+        Self::new(Exit::Usage, mistake.to_string())
     }
 }
 
@@ -148,13 +148,13 @@ impl From<String> for Trouble {
 
 impl From<TargetError> for Trouble {
     fn from(error: TargetError) -> Self {
-        Self::new(Exit::Target, error)
+        Self::new(Exit::Target, error.to_string())
     }
 }
 
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
-        Self::new(Exit::Failed, error)
+        Self::new(Exit::Failed, error.to_string())
     }
 }
 

@@ -29,6 +29,7 @@ mod secrets;
 mod verb;
 
 pub use exit::Exit;
+pub(crate) use pipeline::stand_in;
 
 use crate::plan::Plan;
 use call::{Call, Entry};
@@ -107,7 +108,7 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
     };
     match grammar().try_get_matches_from(&arguments).and_then(called) {
         Ok(exit) => exit,
-        Err(error) => refuse_all(arguments, error, grammar),
+        Err(error) => refuse_all(arguments, error, grammar, VERBS),
     }
 }
 
@@ -129,7 +130,7 @@ fn grammar() -> Command {
         .arg_required_else_help(true)
         .max_term_width(100)
         .subcommands(VERBS.iter().map(Entry::grammar));
-    help::of_all(all).mut_subcommands(|verb| {
+    help::of_all(all, VERBS).mut_subcommands(|verb| {
         verb.mut_args(|argument| {
             let flag = argument.get_long().is_some() && argument.get_action().takes_values();
             if flag { argument.allow_negative_numbers(true) } else { argument }

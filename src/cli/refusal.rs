@@ -1,6 +1,6 @@
 //! Messages for a command line that cannot be parsed: one line per mistake, with its cure.
 
-use super::VERBS;
+use super::call::Entry;
 use super::exit::Exit;
 use super::print::unwritten;
 use crate::driver::strike_secrets;
@@ -17,11 +17,12 @@ pub(super) fn refuse_all(
     mut arguments: Vec<OsString>,
     mut error: clap::Error,
     grammar: fn() -> Command,
+    verbs: &[Entry],
 ) -> Exit {
-    let named = arguments.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));
+    let named = arguments.get(1).and_then(|word| verbs.iter().find(|it| word == it.name));
     let verb = named.map(|verb| verb.name);
     loop {
-        let exit = refuse(&error, verb);
+        let exit = refuse(&error, verb, verbs);
         if !is_malformed(&error) || !leave_out(&mut arguments, &error) {
             return exit;
         }
@@ -80,7 +81,7 @@ fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
 }
 
 /// Prints help if it was asked for, and any other error as one line with its cure.
-fn refuse(error: &clap::Error, verb: Option<&str>) -> Exit {
+fn refuse(error: &clap::Error, verb: Option<&str>, verbs: &[Entry]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             if let Err(error) = error.print() {
@@ -96,7 +97,14 @@ fn refuse(error: &clap::Error, verb: Option<&str>) -> Exit {
     }
     let see =
         verb.map_or("springload --help".to_owned(), |verb| format!("springload {verb} --help"));
-    let (problem, cure) = mistake(error, verb);
+    let (problem, cure) = match text(error, ContextKind::InvalidSubcommand) {
+        Some(word) if error.kind() == ErrorKind::InvalidSubcommand => {
+            let near = nearest(word, verbs.iter().map(|verb| verb.name));
+            let cure = near.map_or_else(|| "give one of the verbs".to_owned(), meant);
+            (format!("there is no verb {word:?}"), cure)
+        }
+        _ => mistake(error, verb),
+    };
     let line = format!("{}; {cure} (see {see})", strike_secrets(&strike_passwords(&problem)));
     eprintln!("error: {}", shown(&line, false));
     Exit::Usage
@@ -108,12 +116,6 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
     let flag = flag_alone(shown);
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
-        ErrorKind::InvalidSubcommand => {
-            let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            let near = nearest(word, VERBS.iter().map(|verb| verb.name));
-            let cure = near.map_or_else(|| "give one of the verbs".to_owned(), meant);
-            (format!("there is no verb {word:?}"), cure)
-        }
         ErrorKind::UnknownArgument => unknown(shown, error, verb),
         ErrorKind::InvalidValue if value.is_empty() => {
             (format!("{flag}: the value is missing"), format!("give {}", plain(shown)))

@@ -2,26 +2,7 @@
 
 use super::harness::Broken;
 use super::noise::{self, Bears, NoiseWatch};
-use super::{Finding, Measured, merge, replay, shapes};
-
-/// How long the self-test may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// Under three minutes.
-    Full,
-    /// Under thirty seconds: the same claims on shorter runs.
-    Quick,
-}
-
-impl Length {
-    /// One of two values.
-    pub(super) const fn pick<T: Copy>(self, full: T, quick: T) -> T {
-        match self {
-            Self::Full => full,
-            Self::Quick => quick,
-        }
-    }
-}
+use super::{Finding, Length, Measured, merge, replay, shapes};
 
 /// One claim, and how it is measured.
 #[derive(Clone, Copy, Debug)]

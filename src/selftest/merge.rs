@@ -1,7 +1,7 @@
 //! Merged histograms are those of one recorder.
 
+use super::Length;
 use super::Measured;
-use super::claims::Length;
 use super::harness::Broken;
 use crate::generate::{Stream, below, mix};
 use crate::measure::Histogram;

@@ -13,9 +13,28 @@ mod replay;
 mod shapes;
 
 pub use ceiling::null_rate_per_s;
-pub use claims::{Claim, Length, claims};
+pub use claims::{Claim, claims};
 pub use noise::Noise;
 pub use outcome::{Finding, Outcome};
+
+/// How long the self-test may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Under three minutes.
+    Full,
+    /// Under thirty seconds: the same claims on shorter runs.
+    Quick,
+}
+
+impl Length {
+    /// One of two values.
+    const fn pick<T: Copy>(self, full: T, quick: T) -> T {
+        match self {
+            Self::Full => full,
+            Self::Quick => quick,
+        }
+    }
+}
 
 /// One measurement of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]

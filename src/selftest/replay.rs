@@ -1,7 +1,7 @@
 //! The same seed gives the same operations for any number of threads.
 
+use super::Length;
 use super::Measured;
-use super::claims::Length;
 use super::harness::Broken;
 use crate::driver::{self, DefaultPen};
 use crate::engine::{Lane, ShardPlan, Start, run_shard};

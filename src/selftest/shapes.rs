@@ -1,7 +1,7 @@
 //! Claims about runs: each against a server whose delays, stalls and losses are known.
 
+use super::Length;
 use super::Measured;
-use super::claims::Length;
 use super::harness::{Broken, Load, Seen};
 use crate::embedded::{Delay, Faults, Stall};
 use crate::engine::{Arrivals, Schedule, Segment};

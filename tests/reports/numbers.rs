@@ -10,7 +10,7 @@ use springload::measure::{FailedTimes, Histogram, Interval, SeriesLog, Totals};
 use springload::op::{Failure, OpKind};
 use springload::record::RunRecord;
 use springload::report::read_json;
-use springload::sweep::Headline;
+use springload::sweep::CellResult;
 
 /// Times in nanoseconds of one kind of operation, in the order in which they ended.
 #[derive(Default)]
@@ -323,7 +323,7 @@ fn the_stored_record_and_what_is_judged_by_it_tell_the_same() {
     is("update max", judged[2] * 1e3, value(&truth, (OpKind::Update, false, true), 1_000), KEPT);
     let mut all: Vec<u64> = truth.values().flat_map(|it| sorted(it, None, false)).collect();
     all.sort_unstable();
-    let headline = Headline::of(&record, false).expect("it was measured");
+    let headline = CellResult::of(&record, false).expect("it was measured");
     is("sweep, p50", headline.p50_us.expect("told") * 1e3, at(&all, 500), KEPT);
     is("sweep, p99", headline.p99_us.expect("told") * 1e3, at(&all, 990), KEPT);
 }

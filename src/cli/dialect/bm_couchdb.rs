@@ -56,7 +56,7 @@ impl Verb for BmCouchdb {
             roles: vec![if reads { Role::Read } else { Role::Write }],
             length_ns: Flagged::new("-t", self.seconds.saturating_mul(SECOND_NS)),
             size: Flagged::new("-s", BodySize { bytes: self.size, wire: common.wire_size }),
-            filling: common.body.map_or(Filling::Zeros, Filling::from),
+            filling: common.body.unwrap_or(Filling::Zeros),
             conditional: common.conditional,
             gather_ns: common.gather,
             rounds: 1,

@@ -5,16 +5,17 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::checks::WriteArgs;
 use crate::cli::flags::client::ClientArgs;
-use crate::cli::flags::database::AuthArg;
+use crate::cli::flags::database::AUTHS;
+use crate::cli::flags::known::choice;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::sweep::preset::document;
-use crate::plan::{self, FillPlan, Flagged, Invalid, PlanSpec, check};
+use crate::plan::{self, Auth, FillPlan, Flagged, Invalid, PlanSpec, check};
 use crate::record::RunRecord;
 use crate::report::{Format, bulk_perf_dat, bulk_perf_picture};
-use crate::sweep::Headline;
+use crate::sweep::CellResult;
 use crate::workload::DocumentsAsked;
 use crate::workload::bulk_insert::FillDemand;
 use std::fmt::Write as _;
@@ -50,8 +51,8 @@ pub(in crate::cli) struct BulkPerf {
     #[arg(long)]
     keep: bool,
     /// How to authenticate
-    #[arg(long, value_enum, default_value = "cookie")]
-    auth: AuthArg,
+    #[arg(long, default_value = "cookie", value_parser = choice(&AUTHS))]
+    auth: Auth,
     /// The folder for the series and for run.json
     ///
     /// The folder for the series and for run.json [default: the current folder; for run.json
@@ -75,16 +76,10 @@ fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
     args.writes.complete(PlanSpec {
         target: args.target.clone(),
         keep: args.keep,
-        auth: Flagged::new("--auth", args.auth.into()),
-        tls: args.client.tls.options(),
-        headers: args.client.header.clone(),
-        seed: args.client.seed(),
-        timeout_ns: args.client.timeout,
-        give_up_ns: args.client.patience.give_up,
-        max_answer: args.client.max_answer,
+        auth: Flagged::new("--auth", args.auth),
         schemas: vec![("--schema", document(), 1)],
         fill: FillPlan { wait_for_server_ns: Some(args.wait_for_server), growth: true },
-        ..PlanSpec::new(command, connections, Arc::new(work))
+        ..args.client.complete(PlanSpec::new(command, connections, Arc::new(work)))
     })
 }
 
@@ -130,7 +125,7 @@ impl Dialect for FillSeries<'_> {
     }
 
     fn report(&mut self, record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
-        let headline = Headline::of(record, true).unwrap_or_default();
+        let headline = CellResult::of(record, true).unwrap_or_default();
         let file = write(self.0, &headline)
             .map_err(|error| format!("cannot write the series: {error}"))?;
         let mut text = format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok);
@@ -143,7 +138,7 @@ impl Dialect for FillSeries<'_> {
 }
 
 /// Writes all three, the first two under the original's names.
-fn write(args: &BulkPerf, headline: &Headline) -> io::Result<PathBuf> {
+fn write(args: &BulkPerf, headline: &CellResult) -> io::Result<PathBuf> {
     let (bulk, documents, threads) = (args.bulk_size, args.doc_count, args.num_threads);
     let base = args.output.clone().unwrap_or_default();
     let file = base.join(format!("bulk-perf-{bulk}-{documents}-{threads}.dat"));

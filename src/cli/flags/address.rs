@@ -1,11 +1,19 @@
 //! An address in its parts, whatever its driver: who logs in, and where.
 
-use super::credentials::Login;
 use crate::driver::CARDS;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The characters that are encoded in a user or a password.
 const USER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A user and a password, as far as they are known.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(in crate::cli) struct Login {
+    /// The user.
+    pub(in crate::cli) user: Option<String>,
+    /// The password.
+    pub(in crate::cli) password: Option<String>,
+}
 
 /// An address of a server that can be logged in to.
 #[derive(Clone, Copy)]

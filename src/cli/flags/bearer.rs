@@ -1,7 +1,7 @@
 //! A token that proves who is asking, such as a JSON Web Token: from a file or the environment,
 //! sent as `Authorization: Bearer` (RFC 6750) to the servers that are named.
 
-use super::credentials::{text_of, variable};
+use super::variable;
 use crate::files;
 use crate::plan::Invalid;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl BearerArgs {
             let problem = "only servers that speak HTTP take a token";
             return Err(Invalid::new(flag, problem, "leave it out"));
         }
-        let text = files::read(file, MOST_BYTES).and_then(text_of).map_err(|error| {
+        let text = files::read_text(file, MOST_BYTES).map_err(|error| {
             let cure = "name a file whose only line is the token";
             Invalid::new(flag, format!("cannot read {shown}: {error}"), cure)
         })?;

@@ -4,7 +4,7 @@ use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::clock::wall_ns;
 use crate::generate::mix;
-use crate::plan;
+use crate::plan::{self, PlanSpec};
 use std::hash::{BuildHasher, RandomState};
 
 /// The default seed of verbs that repeat the same run each time.
@@ -41,6 +41,19 @@ impl ClientArgs {
     /// The seed of a verb that repeats the same run unless another seed is given.
     pub(in crate::cli) fn seed(&self) -> u64 {
         self.seed.unwrap_or(DEFAULT_SEED)
+    }
+
+    /// The same request, from such a client.
+    pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
+        PlanSpec {
+            tls: self.tls.options(),
+            headers: self.header.clone(),
+            seed: self.seed(),
+            timeout_ns: self.timeout,
+            give_up_ns: self.patience.give_up,
+            max_answer: self.max_answer,
+            ..spec
+        }
     }
 }
 

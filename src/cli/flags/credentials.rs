@@ -4,8 +4,9 @@
 //! to be on one: it is taken from a file, the environment or a netrc. A flag takes precedence over
 //! the target, the target over the environment, and the environment over a netrc.
 
-use crate::cli::flags::address::{Address, login_of};
+use crate::cli::flags::address::{Address, Login, login_of};
 use crate::cli::flags::bearer::BearerArgs;
+use crate::cli::flags::variable;
 use crate::files;
 use crate::plan::Invalid;
 use crate::properties::netrc;
@@ -50,15 +51,6 @@ pub(in crate::cli) struct CredentialArgs {
     bearer: BearerArgs,
 }
 
-/// A user and a password, as far as they are known.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Login {
-    /// The user.
-    pub(in crate::cli) user: Option<String>,
-    /// The password.
-    pub(in crate::cli) password: Option<String>,
-}
-
 /// A target, and what named it.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Named {
@@ -79,11 +71,6 @@ pub(in crate::cli) struct Servers {
     pub(in crate::cli) shown: Vec<String>,
     /// The headers, with that of a token.
     pub(in crate::cli) headers: Vec<String>,
-}
-
-/// The value of an environment variable; an empty one counts as unset.
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The target that is given or, if none is, that of the environment.
@@ -466,7 +453,7 @@ fn ask(user: &str, host: &str) -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-pub(super) fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
     String::from_utf8(bytes).map_err(wrong)
 }

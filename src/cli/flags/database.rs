@@ -1,17 +1,28 @@
 //! Flags of verbs that create a database.
 
 use crate::cli::flags::client::drawn_seed;
-use crate::cli::flags::known::IdsParser;
+use crate::cli::flags::known::{IdsParser, choice};
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::plan::{Auth, Invalid};
 use crate::schema::Ids;
-use clap::ValueEnum;
 use serde_json::{Map, Value};
 
 /// A prefix that is unique to this run: the time in seconds, and 32 random bits.
 fn drawn_prefix() -> String {
     format!("{:08x}{:08x}-", wall_ns() / SECOND_NS, drawn_seed() >> 32)
 }
+
+/// Ways to authenticate.
+pub(in crate::cli) const AUTHS: [(&str, &str, Auth); 4] = [
+    ("cookie", "A session cookie", Auth::Cookie),
+    ("basic", "Basic authentication in every request", Auth::Basic),
+    (
+        "proxy",
+        "CouchDB's proxy authentication: the password is the secret that it shares with proxies",
+        Auth::Proxy,
+    ),
+    ("proxy-sha1", "The same with SHA-1, for CouchDB before 3.3.2", Auth::ProxySha1),
+];
 
 /// Flags about the database.
 #[derive(Debug, clap::Args)]
@@ -23,8 +34,8 @@ pub(in crate::cli) struct DatabaseArgs {
     #[arg(long, conflicts_with = "use_existing")]
     pub(in crate::cli) keep: bool,
     /// How to authenticate
-    #[arg(long, value_enum, default_value = "cookie")]
-    pub(in crate::cli) auth: AuthArg,
+    #[arg(long, default_value = "cookie", value_parser = choice(&AUTHS))]
+    pub(in crate::cli) auth: Auth,
     /// The roles that --auth proxy claims, separated by commas [default: _admin]
     #[arg(long, value_name = "ROLES")]
     pub(in crate::cli) roles: Option<String>,
@@ -63,28 +74,5 @@ impl DatabaseArgs {
             _ => return None,
         };
         Some(Invalid::new(flag.0, flag.1, cure))
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(in crate::cli) enum AuthArg {
-    /// A session cookie
-    Cookie,
-    /// Basic authentication in every request
-    Basic,
-    /// CouchDB's proxy authentication: the password is the secret that it shares with proxies
-    Proxy,
-    /// The same with SHA-1, for CouchDB before 3.3.2
-    ProxySha1,
-}
-
-impl From<AuthArg> for Auth {
-    fn from(auth: AuthArg) -> Self {
-        match auth {
-            AuthArg::Cookie => Self::Cookie,
-            AuthArg::Basic => Self::Basic,
-            AuthArg::Proxy => Self::Proxy,
-            AuthArg::ProxySha1 => Self::ProxySha1,
-        }
     }
 }

@@ -11,22 +11,32 @@ fn named((name, help): (&'static str, &'static str)) -> PossibleValue {
     PossibleValue::new(name).help(help)
 }
 
+/// Values by name, each with its name and help.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    all: impl Iterator<Item = (&'static str, &'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let all: Vec<_> = all.collect();
+    let values: Vec<_> = all.iter().map(|it| named((it.0, it.1))).collect();
+    let found = move |name: String| all.iter().find(|it| it.0 == name).map(|it| it.2.clone());
+    PossibleValuesParser::from(values).map(move |name| found(name).expect("one of the names"))
+}
+
+/// A choice among these, each with its name and help.
+pub(in crate::cli) fn choice<T: Copy + Send + Sync + 'static>(
+    all: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    one_of(all.iter().copied())
+}
+
 /// Formats by name.
 pub(in crate::cli) fn formats() -> impl TypedValueParser<Value = Format> {
-    let values = report::FORMATS.iter().map(|it| named((it.name, it.summary)));
-    let parser: PossibleValuesParser = values.collect::<Vec<_>>().into();
-    parser.map(|name| report::format(&name).expect("one of the names"))
+    one_of(report::FORMATS.iter().map(|it| (it.name, it.summary, *it)))
 }
 
 /// The formats of a study by name.
-pub(in crate::cli) fn study_formats<S>() -> impl TypedValueParser<Value = &'static StudyFormat<S>>
-where
-    S: Study,
-    StudyFormat<S>: Send + Sync,
-{
-    let values = S::FORMATS.iter().map(|it| named((it.name, it.summary)));
-    let parser: PossibleValuesParser = values.collect::<Vec<_>>().into();
-    parser.map(|name| S::format(&name).expect("one of the names"))
+pub(in crate::cli) fn study_formats<S: Study>()
+-> impl TypedValueParser<Value = &'static StudyFormat<S>> {
+    one_of(S::FORMATS.iter().map(|it| (it.name, it.summary, it)))
 }
 
 /// Charts by name.

@@ -1,8 +1,8 @@
 //! Flags about when operations are due, shared by the native verbs that measure.
 
-use crate::engine::{Arrivals, Segment};
+use super::known::choice;
+use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{self, Invalid, LoadSpec};
-use clap::ValueEnum;
 
 /// The default duration, in nanoseconds.
 const DEFAULT_NS: u64 = 15_000_000_000;
@@ -52,8 +52,8 @@ pub(in crate::cli) struct LoadArgs {
     #[arg(long, value_name = "STAGES", value_parser = stages, group = "open")]
     stages: Option<Stages>,
     /// The distribution of gaps between operations [default: constant]
-    #[arg(long, value_enum, requires = "open")]
-    arrivals: Option<ArrivalsArg>,
+    #[arg(long, value_parser = choice(&ARRIVALS), requires = "open")]
+    arrivals: Option<Arrivals>,
     /// Operations that may be waiting or in flight before more are dropped [default: 10 s of load]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
@@ -70,12 +70,21 @@ pub(in crate::cli) struct LoadArgs {
     think: u64,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ArrivalsArg {
-    /// Equal gaps
-    Constant,
-    /// Exponential gaps, as with independent users
-    Poisson,
+/// Distributions of gaps.
+const ARRIVALS: [(&str, &str, Arrivals); 2] = [
+    ("constant", "Equal gaps", Arrivals::Constant),
+    ("poisson", "Exponential gaps, as with independent users", Arrivals::Poisson),
+];
+
+/// Operations at a rate, with equal gaps.
+pub(in crate::cli) fn at_rate(rate: f64, max_in_flight: Option<u64>) -> LoadSpec {
+    LoadSpec::Open {
+        segments: vec![Segment { length_ns: 0, from: rate, to: rate }],
+        arrivals: Arrivals::Constant,
+        max_in_flight,
+        slack_ns: DEFAULT_SLACK_NS,
+        most_connections: None,
+    }
 }
 
 /// A list of rates over time.
@@ -126,10 +135,7 @@ impl LoadArgs {
             Connections::Auto => Some(self.max_connections.unwrap_or(MOST_CONNECTIONS)),
             Connections::Given(_) => None,
         };
-        let arrivals = match self.arrivals {
-            None | Some(ArrivalsArg::Constant) => Arrivals::Constant,
-            Some(ArrivalsArg::Poisson) => Arrivals::Poisson,
-        };
+        let arrivals = self.arrivals.unwrap_or(Arrivals::Constant);
         let segments = match (self.stages, self.rate) {
             (Some(stages), _) => Some(stages.0),
             (None, Some(rate)) => Some(vec![Segment { length_ns: 0, from: rate, to: rate }]),
@@ -151,8 +157,8 @@ impl LoadArgs {
 
 #[cfg(test)]
 mod tests {
+    use super::DEFAULT_SLACK_NS;
     use super::{Connections, LoadArgs, connections};
-    use crate::engine::DEFAULT_SLACK_NS;
     use clap::Parser;
 
     #[derive(Parser)]

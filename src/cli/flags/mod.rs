@@ -18,3 +18,8 @@ pub(in crate::cli) mod schema_source;
 pub(in crate::cli) mod study;
 pub(in crate::cli) mod target;
 pub(in crate::cli) mod tls;
+
+/// The value of an environment variable; an empty one counts as unset.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

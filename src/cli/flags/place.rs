@@ -4,6 +4,7 @@ use crate::cli::print::print;
 use crate::files;
 use crate::plan::Invalid;
 use crate::report::{self, Format, Study, StudyFormat};
+use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
@@ -112,7 +113,10 @@ pub(in crate::cli) fn study_format<S: Study>(
 /// When the file cannot be written, or a picture would go to a terminal.
 pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid> {
     if path != Path::new("-") {
-        return files::replace(path, bytes).map_err(|error| {
+        // A device or a pipe is written to, and not replaced.
+        let is_file = path.is_file() || !path.exists();
+        let written = if is_file { files::replace(path, bytes) } else { fs::write(path, bytes) };
+        return written.map_err(|error| {
             let problem = format!("cannot write {}: {error}", path.display());
             Invalid::new("--output", problem, "name a file in a folder that exists")
         });

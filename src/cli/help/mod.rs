@@ -3,7 +3,6 @@
 
 mod headings;
 
-use super::VERBS;
 use super::call::{Entry, Example, Family};
 use clap::builder::{Str, Styles};
 use clap::{Arg, ArgAction, Command};
@@ -14,30 +13,32 @@ const TEMPLATE: &str = "{before-help}{all-args}{after-help}";
 /// The columns of the short help.
 const WIDTH: usize = 80;
 
-/// The command of a verb, with its help.
-pub(super) fn of_verb(verb: &Entry) -> Command {
-    let bare = Command::new(verb.name).about(verb.about);
-    let flagged = (verb.flags)(bare.clone().disable_help_flag(true)).arg(help_flag());
-    let nested = flagged.has_subcommands();
-    let command = if verb.family.measures() {
-        let bare = bare.args_override_self(verb.family == Family::Dialect);
-        headings::put(bare.disable_help_flag(true), &flagged)
-    } else {
-        flagged
-    };
-    let usage = usage(&command);
-    let long = format!("{}\n\n{usage}", verb.about);
-    let brief = brief(verb, &command, &usage);
-    let command = command
-        .help_template(TEMPLATE)
-        .after_long_help(examples(&verb.examples, true))
-        .before_help(brief)
-        .before_long_help(long);
-    if nested {
-        // The pages of its subcommands are clap's.
-        return command.mut_subcommands(|it| it.arg(help_flag()).disable_help_flag(true));
+impl Entry {
+    /// Its part of the command line, with its help.
+    pub(in crate::cli) fn grammar(&self) -> Command {
+        let bare = Command::new(self.name).about(self.about);
+        let flagged = (self.flags)(bare.clone().disable_help_flag(true)).arg(help_flag());
+        let nested = flagged.has_subcommands();
+        let command = if self.family.measures() {
+            let bare = bare.args_override_self(self.family == Family::Dialect);
+            headings::put(bare.disable_help_flag(true), &flagged)
+        } else {
+            flagged
+        };
+        let usage = usage(&command);
+        let long = format!("{}\n\n{usage}", self.about);
+        let brief = brief(self, &command, &usage);
+        let command = command
+            .help_template(TEMPLATE)
+            .after_long_help(examples(&self.examples, true))
+            .before_help(brief)
+            .before_long_help(long);
+        if nested {
+            // The pages of its subcommands are clap's.
+            return command.mut_subcommands(|it| it.arg(help_flag()).disable_help_flag(true));
+        }
+        command.mut_args(|argument| long_alone(argument).hide_short_help(true))
     }
-    command.mut_args(|argument| long_alone(argument).hide_short_help(true))
 }
 
 /// The first paragraph on a flag is for the short help; if there are others, the long help has only
@@ -203,14 +204,14 @@ fn continued(line: &str, columns: usize) -> Vec<String> {
 }
 
 /// The help of the whole program: its verbs by what they are for.
-pub(super) fn of_all(command: Command) -> Command {
+pub(super) fn of_all(command: Command, verbs: &[Entry]) -> Command {
     let about = command.get_about().map_or_else(String::new, ToString::to_string);
     let usage = format!("{} {}", heading("Usage"), literal("springload VERB [OPTIONS] [TARGET]"));
     let mut text = format!("{about}\n\n{usage}\n");
-    let column = VERBS.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
+    let column = verbs.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
     for (family, title) in Family::ALL {
         let _ = write!(text, "\n{}\n", heading(title));
-        for verb in VERBS.iter().filter(|verb| verb.family == family) {
+        for verb in verbs.iter().filter(|verb| verb.family == family) {
             let pad = " ".repeat(column - verb.name.len());
             let _ = writeln!(text, "  {}{pad}  {}", literal(verb.name), verb.about);
         }
@@ -226,7 +227,7 @@ pub(super) fn of_all(command: Command) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::grammar;
+    use crate::cli::{VERBS, grammar};
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 

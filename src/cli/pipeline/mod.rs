@@ -18,10 +18,9 @@ use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
 use crate::cli::remembered::remember;
 use crate::driver::{GIVE_PASSWORD, LOG_IN, with_bodies};
-use crate::embedded::StandIn;
+use crate::embedded::{Options, StandIn, bind};
 use crate::fleet::Fleet;
 use crate::journal::Journal;
-use crate::library::stand_in;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report;
@@ -158,6 +157,15 @@ pub(in crate::cli) fn measure(
         }
         exit.into()
     })
+}
+
+/// Starts the stand-in in this process, if the plan asks for it.
+pub(crate) fn stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
+    if !plan.target.is_stand_in() {
+        return Ok(None);
+    }
+    let options = Options { pinned: true, ..Options::default() };
+    StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
 }
 
 /// An error without the flags that the command lines of other programs do not have.

@@ -7,15 +7,15 @@ use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::gate::GateArgs;
+use crate::cli::flags::known::choice;
+use crate::cli::flags::load::at_rate;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::TargetArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::baseline::gated;
-use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{self, Existing, Flagged, Invalid, LoadSpec, PlanSpec, check};
 use crate::workload::burst::{BodySize, BurstDemand, Filling, Role};
-use clap::ValueEnum;
 use std::sync::Arc;
 
 /// Flags that `burst` and `bm-couchdb` share.
@@ -24,8 +24,8 @@ pub(in crate::cli) struct BurstArgs {
     #[command(flatten)]
     pub(in crate::cli) target: TargetArgs,
     /// The content of documents
-    #[arg(long, value_enum, value_name = "FILLING")]
-    pub(in crate::cli) body: Option<FillingArg>,
+    #[arg(long, value_name = "FILLING", value_parser = choice(&FILLINGS))]
+    pub(in crate::cli) body: Option<Filling>,
     /// SIZE is the size of the whole JSON body, not of the string in it
     #[arg(long)]
     pub(in crate::cli) wire_size: bool,
@@ -95,22 +95,10 @@ pub(in crate::cli) struct Burst {
     show: VerboseArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(in crate::cli) enum FillingArg {
-    /// Random letters, new ones for each write: they do not compress
-    Random,
-    /// Zeros, as in the original: they compress
-    Zeros,
-}
-
-impl From<FillingArg> for Filling {
-    fn from(filling: FillingArg) -> Self {
-        match filling {
-            FillingArg::Random => Self::Random,
-            FillingArg::Zeros => Self::Zeros,
-        }
-    }
-}
+const FILLINGS: [(&str, &str, Filling); 2] = [
+    ("random", "Random letters, new ones for each write: they do not compress", Filling::Random),
+    ("zeros", "Zeros, as in the original: they compress", Filling::Zeros),
+];
 
 impl Verb for Burst {
     const NAME: &'static str = "burst";
@@ -141,7 +129,7 @@ impl Verb for Burst {
             (true, _) => vec![Role::Read],
             _ => vec![Role::Write],
         };
-        let filling = self.common.body.map_or(Filling::Random, Filling::from);
+        let filling = self.common.body.unwrap_or(Filling::Random);
         let burst = BurstDemand {
             roles,
             length_ns: Flagged::new("--duration", self.duration),
@@ -155,13 +143,8 @@ impl Verb for Burst {
             rounds: self.repeat,
             every_ns: self.every,
         };
-        let load = self.rate.map_or(LoadSpec::Closed { think_ns: 0 }, |rate| LoadSpec::Open {
-            segments: vec![Segment { length_ns: 0, from: rate, to: rate }],
-            arrivals: Arrivals::Constant,
-            max_in_flight: None,
-            slack_ns: DEFAULT_SLACK_NS,
-            most_connections: None,
-        });
+        let closed = LoadSpec::Closed { think_ns: 0 };
+        let load = self.rate.map_or(closed, |rate| at_rate(rate, None));
         let (connections, line) =
             (Flagged::new("--connections", self.connections), named.on(call.line));
         let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
@@ -189,19 +172,13 @@ pub(in crate::cli) fn spec(
         pin: common.target.pin,
         existing,
         keep: common.database.keep,
-        auth: Flagged::new("--auth", common.database.auth.into()),
+        auth: Flagged::new("--auth", common.database.auth),
         options: common.database.options(),
-        tls: common.client.tls.options(),
-        headers: common.client.header.clone(),
         threads: common.threads,
-        seed: common.client.seed(),
         ids: common.database.ids(common.client.seed),
-        timeout_ns: common.client.timeout,
-        give_up_ns: common.client.patience.give_up,
-        max_answer: common.client.max_answer,
         load,
         thresholds: common.output.fail_if.clone(),
-        ..PlanSpec::new(command, workers, Arc::new(burst))
+        ..common.client.complete(PlanSpec::new(command, workers, Arc::new(burst)))
     };
     (common.checks.complete(spec), mistakes)
 }

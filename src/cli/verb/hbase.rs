@@ -94,7 +94,7 @@ impl CreateTable {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let created = runtime.block_on(table.create(&opening, self.if_not_exists));
         let (name, family) = (table.name(), table.family());
-        if created.map_err(|error| Trouble::new(Exit::Target, error))? {
+        if created? {
             let splits = table.split_points().len();
             let regions = if splits == 0 { "1 region" } else { &format!("{} regions", splits + 1) };
             println!("created table {name} with column family {family} and {regions}");

@@ -3,10 +3,9 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::known;
-use crate::cli::flags::output::{VerboseArgs, fit_for_stdout};
-use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
+use crate::cli::flags::output::VerboseArgs;
+use crate::cli::flags::place::{format_of_file, refuse_unknown_ending, write_to};
 use crate::cli::look;
-use crate::cli::print::print;
 use crate::cli::verb::kept::Kind;
 use crate::cli::verb::named;
 use crate::plan::Invalid;
@@ -48,7 +47,7 @@ impl Verb for Report {
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
-        deliver(&self, &render(&self)?)?;
+        write_to(&self.output, &render(&self)?)?;
         Ok(Exit::Passed)
     }
 }
@@ -75,13 +74,12 @@ impl Verb for Show {
     }
 }
 
-fn render(args: &Report) -> Result<Vec<u8>, String> {
+fn render(args: &Report) -> Result<Vec<u8>, Trouble> {
     if let Some((kind, file)) = args.run.iter().find_map(|run| named::several(run)) {
         return of_several(args, kind, &file);
     }
-    let runs: Result<Vec<RunRecord>, Invalid> =
-        args.run.iter().map(|run| named::read(run)).collect();
-    let runs = runs.map_err(|mistake| mistake.to_string())?;
+    let runs = args.run.iter().map(|run| named::read(run));
+    let runs: Vec<RunRecord> = runs.collect::<Result<_, _>>()?;
     let to_file = args.output != Path::new("-");
     let look = look::of_stdout(args.show.verbose);
     let look = if to_file { Look { verbose: args.show.verbose, ..Look::default() } } else { look };
@@ -102,44 +100,31 @@ fn tell_insecure(runs: &[RunRecord], bytes: &[u8]) {
 }
 
 /// The format that is asked for, or that of the file's name.
-fn format_of(args: &Report) -> Result<Format, String> {
-    let told = |mistake: Invalid| mistake.to_string();
-    let named = format_of_file(&args.output, args.format).map_err(told)?;
+fn format_of(args: &Report) -> Result<Format, Invalid> {
+    let named = format_of_file(&args.output, args.format)?;
     if args.format.is_none() {
-        refuse_unknown_ending(&args.output).map_err(told)?;
+        refuse_unknown_ending(&args.output)?;
     }
-    named.or(args.format).or_else(|| report::format("text")).ok_or_else(|| "no format".to_owned())
+    Ok(named.or(args.format).unwrap_or(report::FORMATS[0]))
 }
 
 /// Sweeps, searches and comparisons have other formats than runs, and no choice of charts.
-fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, String> {
+fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, Trouble> {
     let (shown, one, plural) = (file.display(), kind.name, kind.plural);
     if args.run.len() > 1 {
-        return Err(format!(
-            "RUN: {shown} is a {one} and cannot be combined with others; name it alone"
-        ));
+        let problem = format!("{shown} is a {one} and cannot be combined with others");
+        return Err(Invalid::new("RUN", problem, "name it alone").into());
     }
     if args.chart.is_some() {
-        return Err(format!("--chart is for runs, not for {plural}; leave it out"));
+        return Err(format!("--chart is for runs, not for {plural}; leave it out").into());
     }
     let name = format_of(args)?.name;
     let known = (kind.formats)();
     if !known.contains(&name) {
         let known = known.join(", ");
-        return Err(format!("--format {name} shows runs, not {plural}; give one of {known}"));
+        let problem = format!("--format {name} shows runs, not {plural}; give one of {known}");
+        return Err(problem.into());
     }
     (kind.render)(file, name)
-        .map_err(|unreadable| format!("RUN: {shown}: {unreadable}; {}", unreadable.cure()))
-}
-
-fn deliver(args: &Report, bytes: &[u8]) -> Result<(), String> {
-    if args.output == Path::new("-") {
-        fit_for_stdout(format_of(args)?).map_err(|mistake| mistake.to_string())?;
-        print(bytes);
-        return Ok(());
-    }
-    std::fs::write(&args.output, bytes).map_err(|error| {
-        let name = args.output.display();
-        format!("--output: cannot write {name}: {error}; name a file in a folder that exists")
-    })
+        .map_err(|why| Invalid::new("RUN", format!("{shown}: {why}"), why.cure()).into())
 }

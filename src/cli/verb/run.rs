@@ -362,7 +362,8 @@ impl Settings {
 
     /// What is asked of everything else.
     fn complete(self, spec: PlanSpec) -> PlanSpec {
-        let (seed, ids) = (self.client.seed(), self.database.ids(self.client.seed));
+        let spec = self.client.complete(self.checks.complete(spec));
+        let ids = self.database.ids(self.client.seed);
         let (load, default_ns) = self.load.read(self.connections, self.ops.is_none());
         PlanSpec {
             target: self.target.first().cloned(),
@@ -370,20 +371,14 @@ impl Settings {
             pin: self.target.pin,
             existing: if self.database.use_existing { Existing::Yes } else { Existing::No },
             keep: self.database.keep,
-            auth: Flagged::new("--auth", self.database.auth.into()),
+            auth: Flagged::new("--auth", self.database.auth),
             options: self.database.options(),
-            tls: self.client.tls.options(),
-            headers: self.client.header,
             threads: self.threads,
-            seed,
             ids,
-            timeout_ns: self.client.timeout,
-            give_up_ns: self.client.patience.give_up,
-            max_answer: self.client.max_answer,
             duration_ns: self.duration.or(default_ns),
             load,
             fill: FillPlan { wait_for_server_ns: self.wait_for_server, growth: self.growth },
-            ..self.checks.complete(spec)
+            ..spec
         }
     }
 }

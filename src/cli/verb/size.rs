@@ -3,13 +3,13 @@
 use super::named;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::known::choice;
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::verb::kept::{self, Kept as _};
 use crate::plan::{self, Invalid, Threshold, flags};
 use crate::report::Look;
 use crate::search::{Ended, MaxRecord};
 use crate::sizing::{Asked, Measured, Sizing, Unit, Verdict, size};
-use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 /// More nodes than any cluster has.
@@ -36,8 +36,8 @@ pub(in crate::cli) struct Size {
     #[arg(long, value_name = "N", value_parser = plan::count)]
     spare: Option<u64>,
     /// What N counts
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "nodes")]
-    of: Of,
+    #[arg(long, value_name = "WHAT", default_value = "nodes", value_parser = choice(&UNITS))]
+    of: Unit,
     #[command(flatten)]
     out: WrittenArgs<Sizing>,
 }
@@ -58,13 +58,10 @@ fn from(text: &str) -> Result<From, String> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Of {
-    /// Servers of a cluster
-    Nodes,
-    /// Shards of a database
-    Shards,
-}
+const UNITS: [(&str, &str, Unit); 2] = [
+    ("nodes", "Servers of a cluster", Unit::Nodes),
+    ("shards", "Shards of a database", Unit::Shards),
+];
 
 impl Verb for Size {
     const NAME: &'static str = "size";
@@ -98,10 +95,7 @@ impl Size {
         if self.rate <= 0.0 {
             return Err(Invalid::new("--rate", "0 needs no nodes", "give the rate to be carried"));
         }
-        let unit = match self.of {
-            Of::Nodes => Unit::Nodes,
-            Of::Shards => Unit::Shards,
-        };
+        let unit = self.of;
         let spare = self.spare.unwrap_or(u64::from(unit == Unit::Nodes));
         if spare >= MOST {
             let problem = format!("{spare} are more than there can be");

@@ -1,8 +1,8 @@
 //! The result of a run in one line: its mark, its name, and the most useful thing in a few words.
 
 use super::failures::{Failed, failures};
+use super::number::length;
 use super::number::{decimal, grouped, millis};
-use super::story::length;
 use super::threshold::requirements;
 use crate::measure::{Latency, Merged};
 use crate::op::OpKind;

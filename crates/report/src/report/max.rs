@@ -4,7 +4,7 @@ use super::number::{decimal, millis};
 use super::pill::{Mood, Pill};
 use super::table::{align, wrapped};
 use crate::plan::Threshold;
-use crate::search::{Ended, MaxRecord, Outcome, Searched, StepRecord};
+use crate::search::{Ended, MaxRecord, Searched, StepOutcome, StepRecord};
 
 /// What the search came to.
 pub fn verdict(max: &MaxRecord) -> Pill {
@@ -55,7 +55,7 @@ fn verdict_on_rates(max: &MaxRecord) -> Pill {
 
 /// Such as `1,950/s for 9 s (1,930 to 1,980 in 3 searches)`.
 fn found(max: &MaxRecord) -> String {
-    let winners = max.steps.iter().filter(|it| it.confirms && it.outcome == Outcome::Held);
+    let winners = max.steps.iter().filter(|it| it.confirms && it.outcome == StepOutcome::Held);
     let length_s = winners.map(|it| it.length_s).min_by(f64::total_cmp);
     let long = length_s.map_or_else(String::new, |it| format!(" for {} s", decimal(it, 0)));
     let rate = |it: Option<f64>| decimal(it.unwrap_or(0.0), 0);
@@ -69,7 +69,7 @@ fn found(max: &MaxRecord) -> String {
 
 /// The highest level that held so far.
 fn best(max: &MaxRecord) -> String {
-    let held = max.steps.iter().filter(|it| it.outcome == Outcome::Held);
+    let held = max.steps.iter().filter(|it| it.outcome == StepOutcome::Held);
     let best = held.map(|it| it.level).fold(0.0, f64::max);
     let what = match max.searched {
         Searched::Rate => "/s",
@@ -136,10 +136,10 @@ pub(super) fn rows(max: &MaxRecord) -> Vec<Vec<String>> {
 
 fn outcome(step: &StepRecord) -> String {
     let word = match step.outcome {
-        Outcome::Held if step.confirms => "confirmed",
-        Outcome::Held => "held",
-        Outcome::Missed => "missed",
-        Outcome::Undecided => "unclear",
+        StepOutcome::Held if step.confirms => "confirmed",
+        StepOutcome::Held => "held",
+        StepOutcome::Missed => "missed",
+        StepOutcome::Undecided => "unclear",
     };
     word.to_owned()
 }
@@ -164,14 +164,18 @@ pub fn step_words(step: &StepRecord, searched: Searched) -> String {
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::report) fn step(level: f64, outcome: Outcome, confirms: bool) -> StepRecord {
+    pub(in crate::report) fn step(level: f64, outcome: StepOutcome, confirms: bool) -> StepRecord {
         StepRecord {
             search: 1,
             level,
             length_s: 5.0,
             confirms,
             outcome,
-            reason: if outcome == Outcome::Held { String::new() } else { "not sustained".into() },
+            reason: if outcome == StepOutcome::Held {
+                String::new()
+            } else {
+                "not sustained".into()
+            },
             takes: 0.0,
             client_bound: false,
             data_wrong: false,
@@ -212,10 +216,10 @@ pub(super) mod tests {
     #[test]
     fn the_result_comes_first_and_a_row_per_step_follows() {
         let steps = vec![
-            step(1_600.0, Outcome::Held, false),
-            step(3_200.0, Outcome::Missed, false),
-            StepRecord { length_s: 9.0, ..step(1_950.0, Outcome::Held, true) },
-            step(1_950.0, Outcome::Held, true),
+            step(1_600.0, StepOutcome::Held, false),
+            step(3_200.0, StepOutcome::Missed, false),
+            StepRecord { length_s: 9.0, ..step(1_950.0, StepOutcome::Held, true) },
+            step(1_950.0, StepOutcome::Held, true),
         ];
         let text = max_text(&max(Ended::Found, steps.clone()));
         let first = "✓ sustained: 1,950/s for 5 s (1,930 to 1,980 in 2 searches)";
@@ -225,7 +229,7 @@ pub(super) mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let line = "search 1: 3,200/s for 5 s: missed: not sustained";
         assert_eq!(step_words(&steps[1], Searched::Rate), line);
-        let to_the_end = max(Ended::Found, vec![step(1_950.0, Outcome::Held, true)]);
+        let to_the_end = max(Ended::Found, vec![step(1_950.0, StepOutcome::Held, true)]);
         let Pill { mark, words, .. } = verdict(&to_the_end);
         assert!(mark == '✓' && words.ends_with("(--to): the server may handle more"), "{words}");
         let apart = MaxRecord { high: Some(2_500.0), ..max(Ended::Found, steps.clone()) };
@@ -238,8 +242,8 @@ pub(super) mod tests {
 
     #[test]
     fn wrong_data_comes_before_all_else() {
-        let wrong = StepRecord { data_wrong: true, ..step(3_200.0, Outcome::Missed, false) };
-        let found = step(1_950.0, Outcome::Held, true);
+        let wrong = StepRecord { data_wrong: true, ..step(3_200.0, StepOutcome::Missed, false) };
+        let found = step(1_950.0, StepOutcome::Held, true);
         let Pill { mood, words, .. } = verdict(&max(Ended::Found, vec![wrong.clone(), found]));
         assert_eq!(mood, Mood::Bad);
         assert!(words.starts_with("data was wrong in a step; sustained: 1,950/s"), "{words}");
@@ -251,10 +255,10 @@ pub(super) mod tests {
     fn what_was_not_found_is_told_plainly() {
         let none = max(
             Ended::NothingHolds,
-            vec![step(100.0, Outcome::Missed, false), step(1.0, Outcome::Missed, false)],
+            vec![step(100.0, StepOutcome::Missed, false), step(1.0, StepOutcome::Missed, false)],
         );
         assert_eq!(verdict(&none).words, "not even a rate of 1 holds: not sustained");
-        let stopped = max(Ended::Stopped, vec![step(800.0, Outcome::Held, false)]);
+        let stopped = max(Ended::Stopped, vec![step(800.0, StepOutcome::Held, false)]);
         assert_eq!(verdict(&stopped).words, "stopped early; until then 800/s held");
         let failed = max(Ended::Failed, Vec::new());
         assert_eq!(verdict(&failed).words, "a run could not be carried out");

@@ -1,7 +1,7 @@
 //! The nodes of a cluster in a stage: a row for each.
 
+use super::number::length;
 use super::number::{decimal, grouped, millis};
-use super::story::length;
 use super::table::align;
 use crate::measure::{NodeSummary, Unreachable};
 use crate::record::StageRecord;

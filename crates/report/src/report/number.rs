@@ -30,6 +30,20 @@ pub(super) fn moment(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.clamp(0.0, 1e11)).unwrap_or_default()
 }
 
+/// A time of a stage: `6.0 s`.
+pub(super) fn at(seconds: f64) -> String {
+    format!("{} s", decimal(seconds, usize::from(seconds < 1_000.0)))
+}
+
+/// A length of time: `0.8 s` or `38 ms`.
+pub(super) fn length(seconds: f64) -> String {
+    match seconds {
+        it if it < 0.0995 => format!("{} ms", decimal(it * 1e3, 0)),
+        it if it < 0.995 => format!("{} s", decimal(it, 2).trim_end_matches('0')),
+        it => at(it),
+    }
+}
+
 /// Microseconds as milliseconds, to three significant digits or a microsecond.
 pub fn millis(us: f64) -> String {
     let ms = us / 1e3;

@@ -3,7 +3,7 @@
 
 use super::failures::{Failed, failures};
 use super::nodes;
-use super::number::{decimal, grouped};
+use super::number::{at, decimal, grouped, length};
 use crate::measure::{SeriesRow, Span};
 use crate::op::Failure;
 use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers, silence_ns};
@@ -75,20 +75,6 @@ pub(super) fn story(record: &RunRecord) -> Vec<Event> {
         one.kind.cmp(&two.kind).then(length(two).total_cmp(&length(one)))
     });
     events
-}
-
-/// A time of a stage: `6.0 s`.
-pub(super) fn at(seconds: f64) -> String {
-    format!("{} s", decimal(seconds, usize::from(seconds < 1_000.0)))
-}
-
-/// A length of time: `0.8 s` or `38 ms`.
-pub(super) fn length(seconds: f64) -> String {
-    match seconds {
-        it if it < 0.0995 => format!("{} ms", decimal(it * 1e3, 0)),
-        it if it < 0.995 => format!("{} s", decimal(it, 2).trim_end_matches('0')),
-        it => at(it),
-    }
 }
 
 fn of_stage(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {

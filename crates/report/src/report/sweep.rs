@@ -7,7 +7,7 @@ use super::table::align;
 use crate::plan::stage_title;
 use crate::statistics::Fit;
 use crate::statistics::median;
-use crate::sweep::{Axis, CellRecord, Curve, CurvePoint, Headline, Setting, SweepRecord};
+use crate::sweep::{Axis, CellRecord, CellResult, Curve, CurvePoint, Setting, SweepRecord};
 use std::fmt::Write as _;
 
 /// The most rows of a curve to print.
@@ -21,7 +21,7 @@ pub(super) const SLOPES: &str = "slope of the rate (least-squares fit), in perce
 /// All measurements of the same settings.
 struct Group<'a> {
     settings: &'a [Setting],
-    results: Vec<&'a Headline>,
+    results: Vec<&'a CellResult>,
 }
 
 impl Group<'_> {
@@ -89,9 +89,9 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
     head.extend(names.map(str::to_owned));
     let mut rows = vec![head];
     for group in groups {
-        let sum = |of: fn(&Headline) -> u64| group.results.iter().map(|it| of(it)).sum::<u64>();
+        let sum = |of: fn(&CellResult) -> u64| group.results.iter().map(|it| of(it)).sum::<u64>();
         // Percentiles of several runs are not merged: the worst one is shown.
-        let worst = |of: fn(&Headline) -> Option<f64>| {
+        let worst = |of: fn(&CellResult) -> Option<f64>| {
             let known = group.results.iter().filter_map(|it| of(it)).reduce(f64::max);
             known.map_or_else(|| "too few".to_owned(), millis)
         };

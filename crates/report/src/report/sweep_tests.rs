@@ -18,13 +18,13 @@ fn sweep(axes: &[&str], by_size: bool, rate: impl Fn(&[f64]) -> f64) -> SweepRec
         };
         let points = (1..=20).map(point).collect();
         let curve = by_size.then_some(Curve { points, gaps: vec![Gap { from_s: 4, to_s: 5 }] });
-        let result = Headline {
+        let result = CellResult {
             stage: "bulk_insert".to_owned(),
             per_s,
             ok: 1_000,
             trustworthy: true,
             curve,
-            ..Headline::default()
+            ..CellResult::default()
         };
         CellRecord { settings, round: 1, run: "cells/1/run.json".to_owned(), result: Some(result) }
     };

@@ -1,7 +1,7 @@
 //! What a run at one level came to: whether the level was sustained, and within its limits.
 
 use super::certain::{Answers, Figure, NEVER_US};
-use super::walk::Outcome;
+use super::walk::StepOutcome;
 use crate::op::OpKind;
 use crate::plan::{Comparison, Limit, Metric, Quantity, Statistic, Threshold};
 use crate::record::{
@@ -17,7 +17,7 @@ const CLIENT: &str = "the client, not the server, is the limit";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// Whether the level holds.
-    pub outcome: Outcome,
+    pub outcome: StepOutcome,
     /// Why it does not; empty, if it does.
     pub reason: String,
     /// How many times as long the step has to be for the fewest answers that can tell; 0: nothing
@@ -39,13 +39,13 @@ pub const fn requirement(slo: Threshold) -> Threshold {
 /// Judges the main stage of a run by its verdict and by what makes it fail. The fill before it does
 /// not count.
 pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
-    let of = |(outcome, reason): (Outcome, String)| Judged { outcome, reason, takes: 0.0 };
+    let of = |(outcome, reason): (StepOutcome, String)| Judged { outcome, reason, takes: 0.0 };
     let Some(stage) = record.main_stage() else {
-        return of((Outcome::Missed, "nothing was measured".to_owned()));
+        return of((StepOutcome::Missed, "nothing was measured".to_owned()));
     };
     let result = record.result();
     if result.exit_status == RunResult::DATA_WRONG {
-        return of((Outcome::Missed, result.reason.unwrap_or_else(|| "data wrong".to_owned())));
+        return of((StepOutcome::Missed, result.reason.unwrap_or_else(|| "data wrong".to_owned())));
     }
     // Times count from when an operation was due: a limit that was met although the client was late
     // was met. One that was missed may have been missed because of the client.
@@ -53,11 +53,11 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     if !client && !stage.verdict.trustworthy() {
         return of(match stage.verdict {
             // It may not be the next time: a longer step will tell.
-            Verdict::ClientBound { .. } => (Outcome::Undecided, CLIENT.to_owned()),
+            Verdict::ClientBound { .. } => (StepOutcome::Undecided, CLIENT.to_owned()),
             Verdict::BoundByConnections { connections, needed } => {
-                (Outcome::Undecided, bound_words(connections, needed))
+                (StepOutcome::Undecided, bound_words(connections, needed))
             }
-            verdict => (Outcome::Missed, verdict.name().replace('_', " ")),
+            verdict => (StepOutcome::Missed, verdict.name().replace('_', " ")),
         });
     }
     let mut own = RunRecord { stages: vec![stage.clone()], ..record.clone() };
@@ -65,19 +65,20 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     own.conclude();
     // What is missed even without what the client may have added is missed.
     let sure = |it: &Judgement| match one(it, stage) {
-        Judged { outcome: Outcome::Missed, takes, .. } if client && it.by_client => {
-            Judged { takes, ..of((Outcome::Undecided, CLIENT.to_owned())) }
+        Judged { outcome: StepOutcome::Missed, takes, .. } if client && it.by_client => {
+            Judged { takes, ..of((StepOutcome::Undecided, CLIENT.to_owned())) }
         }
         judged => judged,
     };
     let all: Vec<Judged> = own.thresholds.iter().map(sure).collect();
     let takes = all.iter().map(|it| it.takes).fold(0.0, f64::max);
-    let first = |outcome: Outcome| all.iter().find(|it| it.outcome == outcome);
-    let told = match (first(Outcome::Missed), first(Outcome::Undecided)) {
+    let first = |outcome: StepOutcome| all.iter().find(|it| it.outcome == outcome);
+    let told = match (first(StepOutcome::Missed), first(StepOutcome::Undecided)) {
         (Some(it), _) | (None, Some(it)) => (it.outcome, it.reason.clone()),
         // What was not looked for may be lost.
-        (None, None) => unaudited(record)
-            .map_or((Outcome::Held, String::new()), |why| (Outcome::Undecided, why.to_owned())),
+        (None, None) => unaudited(record).map_or((StepOutcome::Held, String::new()), |why| {
+            (StepOutcome::Undecided, why.to_owned())
+        }),
     };
     Judged { takes, ..of(told) }
 }
@@ -101,7 +102,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
     let limit = match limit {
         Limit::Time(ns) => ns as f64 / 1e3,
         Limit::Percent(number) | Limit::Number(number) => number,
-        Limit::Baseline(_) => return told(Outcome::Undecided, ": no baseline".to_owned()),
+        Limit::Baseline(_) => return told(StepOutcome::Undecided, ": no baseline".to_owned()),
     };
     // Which side makes it fail.
     let bad = match comparison {
@@ -109,9 +110,9 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         Comparison::Below | Comparison::AtMost => Ordering::Less,
     };
     let outcome_of = |side: Option<Ordering>| match side {
-        Some(side) if side == bad => Outcome::Missed,
-        Some(_) => Outcome::Held,
-        None => Outcome::Undecided,
+        Some(side) if side == bad => StepOutcome::Missed,
+        Some(_) => StepOutcome::Held,
+        None => StepOutcome::Undecided,
     };
     if let Metric::Time(span, Statistic::Percentile(tenths)) = metric {
         let answers = figure.answers((span, tenths));
@@ -121,7 +122,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
     }
     let Some(value) = *value else {
         let problem = problem.as_deref().unwrap_or("it was not measured");
-        return told(Outcome::Undecided, format!(": {problem}"));
+        return told(StepOutcome::Undecided, format!(": {problem}"));
     };
     let words = match unit {
         Unit::Us => format!(" {:.1} ms", value / 1e3),
@@ -132,25 +133,25 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         Metric::Time(_, Statistic::Mean) | Metric::Throughput => {
             outcome_of(figure.mean(value, limit))
         }
-        _ if !comparison.holds(value, limit) => Outcome::Held,
+        _ if !comparison.holds(value, limit) => StepOutcome::Held,
         // A few failures in a short step are no share yet.
         Metric::ERRORS | Metric::Class(_) if *unit == Unit::Percent && bad == Ordering::Greater => {
             let issued = figure.issued();
             let failed = (value / 100.0 * issued as f64).round() as u64;
             let sure = share_interval(failed, issued, ALARMS).0 * 100.0 > limit;
-            if sure { Outcome::Missed } else { Outcome::Undecided }
+            if sure { StepOutcome::Missed } else { StepOutcome::Undecided }
         }
-        _ => Outcome::Missed,
+        _ => StepOutcome::Missed,
     };
     told(outcome, words)
 }
 
 /// What a percentile came to, after its name.
-fn percentile_words(outcome: Outcome, Answers { of, least, value }: Answers) -> String {
+fn percentile_words(outcome: StepOutcome, Answers { of, least, value }: Answers) -> String {
     match (outcome, of) {
         (_, 0) => ": nothing was measured".to_owned(),
-        (Outcome::Missed, _) if value >= NEVER_US => ": too many answers never came".to_owned(),
-        (Outcome::Undecided, _) if of < least => {
+        (StepOutcome::Missed, _) if value >= NEVER_US => ": too many answers never came".to_owned(),
+        (StepOutcome::Undecided, _) if of < least => {
             format!(": {of} answers, and it takes {least} to tell")
         }
         _ => format!(" {:.1} ms", value / 1e3),
@@ -191,26 +192,26 @@ mod tests {
         (record, slo)
     }
 
-    fn told(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> (Outcome, String) {
+    fn told(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> (StepOutcome, String) {
         let (record, slo) = run(us, verdict, p99);
         let Judged { outcome, reason, .. } = judge(&record, &[slo]);
         (outcome, reason)
     }
 
-    fn outcome(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> Outcome {
+    fn outcome(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> StepOutcome {
         told(us, verdict, p99).0
     }
 
     #[test]
     fn a_step_is_judged_by_the_interval_or_by_a_clear_distance() {
         let held = Verdict::Sustained;
-        assert_eq!(outcome(5_000, held, None), Outcome::Held);
-        assert_eq!(outcome(18_000, held, None), Outcome::Undecided);
-        assert_eq!(outcome(22_000, held, None), Outcome::Undecided);
-        assert_eq!(outcome(50_000, held, None), Outcome::Missed);
-        assert_eq!(outcome(18_000, held, Some((17_000.0, 19_000.0))), Outcome::Held);
-        assert_eq!(outcome(18_000, held, Some((17_000.0, 21_000.0))), Outcome::Undecided);
-        assert_eq!(outcome(22_000, held, Some((20_500.0, 23_000.0))), Outcome::Missed);
+        assert_eq!(outcome(5_000, held, None), StepOutcome::Held);
+        assert_eq!(outcome(18_000, held, None), StepOutcome::Undecided);
+        assert_eq!(outcome(22_000, held, None), StepOutcome::Undecided);
+        assert_eq!(outcome(50_000, held, None), StepOutcome::Missed);
+        assert_eq!(outcome(18_000, held, Some((17_000.0, 19_000.0))), StepOutcome::Held);
+        assert_eq!(outcome(18_000, held, Some((17_000.0, 21_000.0))), StepOutcome::Undecided);
+        assert_eq!(outcome(22_000, held, Some((20_500.0, 23_000.0))), StepOutcome::Missed);
     }
 
     /// A step whose seconds have this many reads each, and the time that all reads of a second
@@ -246,36 +247,36 @@ mod tests {
     #[test]
     fn a_short_step_is_judged_by_how_much_its_seconds_differ() {
         let of = |us: [u64; 3]| seconds(500, &us.map(Some)).outcome;
-        assert_eq!(of([18_000, 18_200, 18_100]), Outcome::Held);
-        assert_eq!(of([22_000, 22_200, 22_100]), Outcome::Missed);
+        assert_eq!(of([18_000, 18_200, 18_100]), StepOutcome::Held);
+        assert_eq!(of([22_000, 22_200, 22_100]), StepOutcome::Missed);
         // 19 ms at the 99th percentile, but nothing says that the next second is like the last.
-        assert_eq!(of([12_000, 15_000, 19_000]), Outcome::Undecided);
-        assert_eq!(of([3_000, 3_900, 5_000]), Outcome::Held, "far enough whatever they do");
+        assert_eq!(of([12_000, 15_000, 19_000]), StepOutcome::Undecided);
+        assert_eq!(of([3_000, 3_900, 5_000]), StepOutcome::Held, "far enough whatever they do");
     }
 
     #[test]
     fn a_percentile_of_too_few_answers_holds_nothing() {
         let few = seconds(40, &[Some(1_000); 3]);
-        assert_eq!((few.outcome, few.takes), (Outcome::Undecided, 368.0 / 120.0));
+        assert_eq!((few.outcome, few.takes), (StepOutcome::Undecided, 368.0 / 120.0));
         assert_eq!(few.reason, "read.p99: 120 answers, and it takes 368 to tell");
         // That many are enough, though a second alone has too few for a percentile.
         let enough = seconds(40, &[Some(1_000); 10]);
-        assert_eq!((enough.outcome, enough.takes), (Outcome::Held, 0.92));
+        assert_eq!((enough.outcome, enough.takes), (StepOutcome::Held, 0.92));
         assert_eq!(enough.reason, "");
         // It takes fewer to see that it is too slow.
         assert_eq!(
             seconds(3, &[Some(29_000); 4]).outcome,
-            Outcome::Undecided,
+            StepOutcome::Undecided,
             "no seconds to differ"
         );
-        assert_eq!(seconds(3, &[Some(31_000); 4]).outcome, Outcome::Missed);
+        assert_eq!(seconds(3, &[Some(31_000); 4]).outcome, StepOutcome::Missed);
         // One in four hundred may as well be one in a hundred.
         let with_late = |late: usize, of: usize| {
             let all: Vec<_> =
                 (0..of).map(|at| Some(if at < late { 30_000 } else { 1_000 })).collect();
             seconds(1, &all).outcome
         };
-        assert_eq!(with_late(1, 400), Outcome::Undecided);
+        assert_eq!(with_late(1, 400), StepOutcome::Undecided);
     }
 
     #[test]
@@ -284,23 +285,23 @@ mod tests {
             let rows: Vec<_> = reads.iter().map(|reads| (*reads, Some(1_000))).collect();
             judged(slo, measured_s, &rows).outcome
         };
-        assert_eq!(rate("throughput > 480", &[500, 505, 495], 3.0), Outcome::Held);
-        assert_eq!(rate("throughput > 520", &[500, 505, 495], 3.0), Outcome::Missed);
-        assert_eq!(rate("throughput > 480", &[400, 500, 600], 3.0), Outcome::Undecided);
+        assert_eq!(rate("throughput > 480", &[500, 505, 495], 3.0), StepOutcome::Held);
+        assert_eq!(rate("throughput > 520", &[500, 505, 495], 3.0), StepOutcome::Missed);
+        assert_eq!(rate("throughput > 480", &[400, 500, 600], 3.0), StepOutcome::Undecided);
         // The last second is incomplete, and no sign of a server that differs.
-        assert_eq!(rate("throughput > 480", &[500, 505, 495, 10], 3.02), Outcome::Held);
+        assert_eq!(rate("throughput > 480", &[500, 505, 495, 10], 3.02), StepOutcome::Held);
         // Two seconds say nothing about how much they differ.
-        assert_eq!(rate("throughput > 480", &[500, 505], 2.0), Outcome::Undecided);
+        assert_eq!(rate("throughput > 480", &[500, 505], 2.0), StepOutcome::Undecided);
         let mean = |us: [u64; 3]| judged("mean < 20ms", 3.0, &us.map(|us| (500, Some(us)))).outcome;
-        assert_eq!(mean([18_000, 18_200, 18_100]), Outcome::Held);
-        assert_eq!(mean([10_000, 18_000, 26_000]), Outcome::Undecided);
-        assert_eq!(mean([22_000, 22_200, 22_100]), Outcome::Missed);
+        assert_eq!(mean([18_000, 18_200, 18_100]), StepOutcome::Held);
+        assert_eq!(mean([10_000, 18_000, 26_000]), StepOutcome::Undecided);
+        assert_eq!(mean([22_000, 22_200, 22_100]), StepOutcome::Missed);
     }
 
     #[test]
     fn an_answer_that_never_came_was_late() {
         let none = seconds(500, &[None; 3]);
-        assert_eq!(none.outcome, Outcome::Missed);
+        assert_eq!(none.outcome, StepOutcome::Missed);
         assert_eq!(none.reason, "read.p99: too many answers never came");
         // One second without answers is more than 1 % of 20 seconds, and less than 1 % of 300.
         let outage = |of: usize| {
@@ -308,9 +309,9 @@ mod tests {
             all[7] = None;
             seconds(100, &all).outcome
         };
-        assert_eq!([outage(20), outage(300)], [Outcome::Missed, Outcome::Held]);
+        assert_eq!([outage(20), outage(300)], [StepOutcome::Missed, StepOutcome::Held]);
         // One of three may be the start of many: a longer step will tell.
-        assert_eq!(seconds(100, &[Some(1_000), Some(1_000), None]).outcome, Outcome::Undecided);
+        assert_eq!(seconds(100, &[Some(1_000), Some(1_000), None]).outcome, StepOutcome::Undecided);
         assert_eq!(seconds(0, &[Some(1); 3]).reason, "read.p99: nothing was measured");
     }
 
@@ -319,19 +320,19 @@ mod tests {
         let lagging =
             Verdict::NotSustained { offered_per_s: 100.0, served_per_s: 90.0, backlog_per_s: 5.0 };
         let (outcome, reason) = told(5_000, lagging, None);
-        assert_eq!((outcome, reason.as_str()), (Outcome::Missed, "not sustained"));
-        assert_eq!(self::outcome(5_000, Verdict::Closed, None), Outcome::Held);
+        assert_eq!((outcome, reason.as_str()), (StepOutcome::Missed, "not sustained"));
+        assert_eq!(self::outcome(5_000, Verdict::Closed, None), StepOutcome::Held);
     }
 
     #[test]
     fn where_data_is_wrong_nothing_holds() {
         let (mut record, slo) = run(1_000, Verdict::Sustained, None);
-        assert_eq!(judge(&record, &[slo]).outcome, Outcome::Held);
+        assert_eq!(judge(&record, &[slo]).outcome, StepOutcome::Held);
         let reason = "data wrong: 2 lost, of 450 documents".to_owned();
         let (kind, exit_status) = (ResultKind::Failed, RunResult::DATA_WRONG);
         record.result = Some(RunResult { kind, exit_status, reason: Some(reason.clone()) });
         let Judged { outcome, reason: why, .. } = judge(&record, &[slo]);
-        assert_eq!((outcome, why), (Outcome::Missed, reason));
+        assert_eq!((outcome, why), (StepOutcome::Missed, reason));
     }
 
     #[test]
@@ -341,12 +342,12 @@ mod tests {
         record.refresh_warnings();
         let Judged { outcome, reason, .. } = judge(&record, &[slo]);
         let why = "audit incomplete: not every write could be noted: disk full";
-        assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, why));
+        assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, why));
         // Too slow is too slow, whatever the data.
         let (mut slow, slo) = run(50_000, Verdict::Sustained, None);
         slow.journal_broken = record.journal_broken;
         slow.refresh_warnings();
-        assert_eq!(judge(&slow, &[slo]).outcome, Outcome::Missed);
+        assert_eq!(judge(&slow, &[slo]).outcome, StepOutcome::Missed);
     }
 
     #[test]
@@ -354,8 +355,8 @@ mod tests {
         let by = crate::record::Hindrance::Late(9_000.0);
         let client = Verdict::ClientBound { busiest_thread: 0.99, late_p99_us: 9_000.0, by };
         let (outcome, reason) = told(50_000, client, None);
-        assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, CLIENT));
-        assert_eq!(self::outcome(5_000, client, None), Outcome::Held, "though it was late");
+        assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, CLIENT));
+        assert_eq!(self::outcome(5_000, client, None), StepOutcome::Held, "though it was late");
     }
 
     #[test]
@@ -363,7 +364,7 @@ mod tests {
         let few = Verdict::BoundByConnections { connections: 50, needed: 110 };
         let (outcome, reason) = told(5_000, few, None);
         let words = "bound by 50 connections; about 110 needed (-c 110)";
-        assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, words));
+        assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, words));
     }
 
     #[test]
@@ -381,13 +382,13 @@ mod tests {
         let (mut record, _) = run(5_000, Verdict::Sustained, None);
         let reads = &mut record.stages[1].operations[0];
         reads.failures.insert(crate::op::Failure::Timeout, 3);
-        assert_eq!(judge(&record, &[slo("err < 1%")]).outcome, Outcome::Held);
+        assert_eq!(judge(&record, &[slo("err < 1%")]).outcome, StepOutcome::Held);
         let Judged { outcome, reason, .. } = judge(&record, &[slo("err < 0.01%")]);
-        assert_eq!((outcome, reason.as_str()), (Outcome::Missed, "all.err 0.15 %"));
+        assert_eq!((outcome, reason.as_str()), (StepOutcome::Missed, "all.err 0.15 %"));
         // Three of 2,000 may be 0.03 % in the long run, or 0.44 %.
-        assert_eq!(judge(&record, &[slo("err < 0.1%")]).outcome, Outcome::Undecided);
-        assert_eq!(judge(&record, &[slo("update.p99 < 1s")]).outcome, Outcome::Undecided);
+        assert_eq!(judge(&record, &[slo("err < 0.1%")]).outcome, StepOutcome::Undecided);
+        assert_eq!(judge(&record, &[slo("update.p99 < 1s")]).outcome, StepOutcome::Undecided);
         record.stages.clear();
-        assert_eq!(judge(&record, &[]).outcome, Outcome::Missed);
+        assert_eq!(judge(&record, &[]).outcome, StepOutcome::Missed);
     }
 }

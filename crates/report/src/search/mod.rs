@@ -10,4 +10,4 @@ mod walk;
 
 pub use judge::{Judged, judge, requirement};
 pub use record::{Ended, MaxRecord, Searched, StepRecord, middle_rate};
-pub use walk::{Ask, Outcome, Walk, Within};
+pub use walk::{Ask, StepOutcome, Walk, Within};

@@ -1,7 +1,7 @@
 //! The record of a search: `max.json`.
 
 use super::judge::Judged;
-use super::walk::{Ask, Outcome, Walk};
+use super::walk::{Ask, StepOutcome, Walk};
 use crate::plan::Threshold;
 use crate::record::{RunRecord, RunResult, Verdict};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct StepRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
     /// What it came to.
-    pub outcome: Outcome,
+    pub outcome: StepOutcome,
     /// Why it is not `held`; empty, if it is.
     pub reason: String,
     /// How many times as long it has to be for the fewest answers that can tell; 0: it does not
@@ -184,7 +184,7 @@ impl MaxRecord {
         let rate_of = |(search, level): (u32, &f64)| match self.searched {
             Searched::Rate => Some(*level),
             Searched::Connections => {
-                let winner = |it: &&StepRecord| it.confirms && it.outcome == Outcome::Held;
+                let winner = |it: &&StepRecord| it.confirms && it.outcome == StepOutcome::Held;
                 let found = self.steps.iter().filter(winner).find(|it| it.search == search);
                 found.map(|it| it.per_s)
             }
@@ -296,7 +296,7 @@ impl MaxRecord {
                 let same = |it: &StepRecord| it.level.total_cmp(&step.level).is_eq();
                 !own().any(|it| same(it) && it.length_s > step.length_s)
             };
-            let open = own().filter(|it| it.outcome != Outcome::Held).filter(tells);
+            let open = own().filter(|it| it.outcome != StepOutcome::Held).filter(tells);
             open.min_by(|a, b| a.level.total_cmp(&b.level)).is_some_and(|it| it.client_bound)
         };
         let mut searches: Vec<u32> = self.steps.iter().map(|it| it.search).collect();

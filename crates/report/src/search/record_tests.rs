@@ -3,7 +3,7 @@
 use super::super::walk::Within;
 use super::*;
 
-fn step(level: f64, length_s: f64, outcome: Outcome) -> StepRecord {
+fn step(level: f64, length_s: f64, outcome: StepOutcome) -> StepRecord {
     StepRecord {
         search: 1,
         level,
@@ -58,7 +58,7 @@ fn connections_that_are_too_few_are_the_clients_limit() {
         let mut record = fixture::record(&[]);
         record.stages.last_mut().unwrap().verdict = verdict;
         let ask = Ask { search: 1, level: 9.0, lengths: 1, confirms: false };
-        let judged = Judged { outcome: Outcome::Undecided, reason: String::new(), takes: 0.0 };
+        let judged = Judged { outcome: StepOutcome::Undecided, reason: String::new(), takes: 0.0 };
         StepRecord::of(&record, ask, (3.0, String::new()), judged).client_bound
     };
     assert!(step(Verdict::BoundByConnections { connections: 50, needed: 110 }));
@@ -69,7 +69,7 @@ fn connections_that_are_too_few_are_the_clients_limit() {
 
 #[test]
 fn the_client_is_the_limit_where_the_least_level_that_does_not_hold_says_so() {
-    let (held, missed, open) = (Outcome::Held, Outcome::Missed, Outcome::Undecided);
+    let (held, missed, open) = (StepOutcome::Held, StepOutcome::Missed, StepOutcome::Undecided);
     let is_bound = |steps: Vec<StepRecord>| max(Searched::Rate, steps).client_bound();
     let below = step(100.0, 3.0, held);
     assert!(is_bound(vec![below.clone(), bound(step(200.0, 12.0, open))]));
@@ -94,7 +94,7 @@ fn walked(levels: &[f64]) -> Walk {
     let mut walk = Walk::new(Within { from: levels[0], to: 1e6, searches, seed: 1 });
     while let Some(ask) = walk.next() {
         let most = levels[ask.search as usize - 1];
-        walk.tell(if ask.level <= most { Outcome::Held } else { Outcome::Missed }, 0.0);
+        walk.tell(if ask.level <= most { StepOutcome::Held } else { StepOutcome::Missed }, 0.0);
     }
     walk
 }
@@ -136,7 +136,7 @@ fn connections_are_told_with_their_own_rate() {
         search,
         confirms: true,
         per_s,
-        ..step(walk.found()[search as usize - 1], 9.0, Outcome::Held)
+        ..step(walk.found()[search as usize - 1], 9.0, StepOutcome::Held)
     });
     let mut it = max(Searched::Connections, steps.to_vec());
     it.conclude(&walk, Ended::Found);
@@ -148,9 +148,10 @@ fn connections_are_told_with_their_own_rate() {
 fn connections_have_the_rate_of_the_run_that_confirmed_them() {
     let walk = walked(&[16.0]);
     let level = walk.found()[0];
-    let confirmed = StepRecord { confirms: true, per_s: 900.0, ..step(level, 9.0, Outcome::Held) };
-    let failed = StepRecord { outcome: Outcome::Missed, per_s: 100.0, ..confirmed.clone() };
-    let short = StepRecord { per_s: 800.0, ..step(level, 3.0, Outcome::Held) };
+    let confirmed =
+        StepRecord { confirms: true, per_s: 900.0, ..step(level, 9.0, StepOutcome::Held) };
+    let failed = StepRecord { outcome: StepOutcome::Missed, per_s: 100.0, ..confirmed.clone() };
+    let short = StepRecord { per_s: 800.0, ..step(level, 3.0, StepOutcome::Held) };
     let mut it = max(Searched::Connections, vec![short, failed, confirmed.clone()]);
     it.conclude(&walk, Ended::Found);
     assert_eq!((it.sustained_per_s, it.connections), (Some(900.0), Some(level)));
@@ -165,12 +166,12 @@ fn connections_have_the_rate_of_the_run_that_confirmed_them() {
 
 #[test]
 fn a_search_that_ends_at_the_highest_level_is_open_ended() {
-    let held = |level| step(level, 3.0, Outcome::Held);
+    let held = |level| step(level, 3.0, StepOutcome::Held);
     let mut it = max(Searched::Rate, vec![held(100.0), held(200.0), held(200.0)]);
     assert!(!it.open_ended() && !it.scattered(), "nothing is found yet");
     (it.sustained_per_s, it.low, it.high) = (Some(200.0), Some(200.0), Some(200.0));
     assert!(it.open_ended() && !it.scattered());
-    it.steps.push(step(210.0, 3.0, Outcome::Undecided));
+    it.steps.push(step(210.0, 3.0, StepOutcome::Undecided));
     assert!(!it.open_ended());
     it.high = Some(250.0);
     assert!(!it.scattered());
@@ -193,9 +194,9 @@ fn an_incomplete_search_goes_on_where_it_was() {
         while let Some(ask) = walk.next().filter(|_| it.steps.len() < steps) {
             let few = ask.level < 150.0 && ask.lengths < 2;
             let outcome = match ask.level <= 700.0 {
-                true if few => Outcome::Undecided,
-                true => Outcome::Held,
-                false => Outcome::Missed,
+                true if few => StepOutcome::Undecided,
+                true => StepOutcome::Held,
+                false => StepOutcome::Missed,
             };
             let takes = if few { 1.2 } else { 0.0 };
             walk.tell(outcome, takes);
@@ -212,7 +213,10 @@ fn an_incomplete_search_goes_on_where_it_was() {
         it.go_on(kept.clone(), &mut again).unwrap();
         assert_eq!((it.steps.len(), again.next()), (steps, walk.next()));
         while let Some(ask) = again.next() {
-            again.tell(if ask.level <= 700.0 { Outcome::Held } else { Outcome::Missed }, 0.0);
+            again.tell(
+                if ask.level <= 700.0 { StepOutcome::Held } else { StepOutcome::Missed },
+                0.0,
+            );
         }
         assert_eq!(again.found(), whole.found());
     }
@@ -241,7 +245,7 @@ fn an_incomplete_search_goes_on_where_it_was() {
 
 #[test]
 fn a_file_cannot_claim_what_cannot_be() {
-    let sound = || max(Searched::Rate, vec![step(1.0, 1.0, Outcome::Held)]);
+    let sound = || max(Searched::Rate, vec![step(1.0, 1.0, StepOutcome::Held)]);
     assert!(sound().check().is_ok());
     for change in [
         |it: &mut MaxRecord| it.steps[0].level = -1.0,

@@ -21,7 +21,7 @@ const MOST_STEPS: u32 = 50;
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum StepOutcome {
     /// The level is sustained.
     Held,
     /// It is not.
@@ -116,27 +116,27 @@ impl Walk {
 
     /// Takes the outcome of the current step, and how many times as long it has to be for enough
     /// answers to tell anything (0: it does not depend on that).
-    pub fn tell(&mut self, outcome: Outcome, takes: f64) {
+    pub fn tell(&mut self, outcome: StepOutcome, takes: f64) {
         let Ask { level, lengths, confirms, .. } = self.ask;
         self.steps += 1;
         self.takes = takes * f64::from(lengths) * level;
         let least = self.least(level);
         let longest = (least * if confirms { 2 * CONFIRMS } else { LONGER }).min(MOST_LENGTHS);
         match outcome {
-            Outcome::Undecided if lengths < least || lengths * 2 <= longest => {
+            StepOutcome::Undecided if lengths < least || lengths * 2 <= longest => {
                 self.ask.lengths = least.max(lengths * 2);
                 return;
             }
-            Outcome::Held if confirms => return self.end(level),
-            Outcome::Held => {
+            StepOutcome::Held if confirms => return self.end(level),
+            StepOutcome::Held => {
                 self.missed.retain(|miss| miss.level > level);
                 self.missed.iter_mut().for_each(|miss| miss.held_since += 1);
                 self.held.push((level, lengths));
             }
             // A level that cannot be shown to hold in that time is not promised.
-            Outcome::Missed | Outcome::Undecided => {
+            StepOutcome::Missed | StepOutcome::Undecided => {
                 self.missed.retain(|miss| miss.level > level);
-                let sure = confirms || outcome == Outcome::Undecided;
+                let sure = confirms || outcome == StepOutcome::Undecided;
                 self.missed.push(Miss { level, held_since: 0, sure });
                 self.held.retain(|(held, _)| *held < level);
             }
@@ -213,9 +213,9 @@ mod tests {
             assert!(asked.len() < 500, "{asked:?}");
             let near = (ask.level / most).ln().abs() < 0.1;
             let outcome = match ask.level <= most {
-                _ if near && ask.lengths < sure => Outcome::Undecided,
-                true => Outcome::Held,
-                false => Outcome::Missed,
+                _ if near && ask.lengths < sure => StepOutcome::Undecided,
+                true => StepOutcome::Held,
+                false => StepOutcome::Missed,
             };
             walk.tell(outcome, 0.0);
         }
@@ -271,7 +271,7 @@ mod tests {
         let mut steps = 0;
         while let Some(ask) = walk.next() {
             let most = if ask.lengths >= 3 { 700.0 } else { 1_000.0 };
-            walk.tell(if ask.level <= most { Outcome::Held } else { Outcome::Missed }, 0.0);
+            walk.tell(if ask.level <= most { StepOutcome::Held } else { StepOutcome::Missed }, 0.0);
             steps += 1;
         }
         let [found] = walk.found()[..] else { panic!("{walk:?}") };
@@ -284,14 +284,14 @@ mod tests {
         let mut walk = Walk::new(WITHIN);
         let mut steps = 0;
         while walk.next().is_some() {
-            walk.tell(Outcome::Undecided, 0.0);
+            walk.tell(StepOutcome::Undecided, 0.0);
             steps += 1;
         }
         assert!(steps <= 60 && walk.found().is_empty(), "{steps}");
     }
 
     /// The steps that are asked for if each comes to this outcome, up to this many steps.
-    fn asked(within: Within, outcomes: &[Outcome]) -> Vec<(u64, u32, bool)> {
+    fn asked(within: Within, outcomes: &[StepOutcome]) -> Vec<(u64, u32, bool)> {
         let mut walk = Walk::new(within);
         let mut asked = Vec::new();
         for outcome in outcomes {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_undecided_step_becomes_four_times_as_long_and_a_winner_twice() {
-        use Outcome::{Held, Missed, Undecided};
+        use StepOutcome::{Held, Missed, Undecided};
         let open = asked(WITHIN, &[Undecided, Undecided, Undecided]);
         let steps = [(100, 1, false), (100, 2, false), (100, 4, false), (50, 1, false)];
         assert_eq!(open, steps);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_bracket_is_halved_on_a_log_scale_and_later_searches_go_in_small_steps() {
-        use Outcome::{Held, Missed};
+        use StepOutcome::{Held, Missed};
         let first = asked(WITHIN, &[Held, Held, Missed]);
         assert_eq!(first.last(), Some(&(283, 1, false)), "of 200 and 400");
         // One level is found and confirmed; the next search begins below it.
@@ -342,7 +342,7 @@ mod tests {
         while let Some(ask) = walk.next() {
             asked.push(ask);
             let holds = ask.level <= 700.0 && asked.len() > cold;
-            walk.tell(if holds { Outcome::Held } else { Outcome::Missed }, 0.0);
+            walk.tell(if holds { StepOutcome::Held } else { StepOutcome::Missed }, 0.0);
         }
         (walk.found().first().copied().unwrap_or_default(), asked)
     }
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_miss_that_is_missed_again_is_believed() {
-        use Outcome::{Held, Missed, Undecided};
+        use StepOutcome::{Held, Missed, Undecided};
         let close = Within { from: 100.0, to: 1e6, searches: 1, seed: 1 };
         // Held from 50 up to 96, and 100 once more.
         let outcomes = [Missed, Held, Held, Held, Held, Held];
@@ -387,7 +387,7 @@ mod tests {
         let mut walk = Walk::new(WITHIN);
         let mut steps = 0;
         while let Some(ask) = walk.next() {
-            walk.tell(if ask.confirms { Outcome::Missed } else { Outcome::Held }, 0.0);
+            walk.tell(if ask.confirms { StepOutcome::Missed } else { StepOutcome::Held }, 0.0);
             steps += 1;
         }
         assert!(steps <= MOST_STEPS && walk.found().is_empty(), "{steps}");
@@ -403,9 +403,9 @@ mod tests {
             asked.push((ask.level as u32, ask.lengths));
             walk.tell(
                 match (takes <= 1.0, ask.level > 30.0) {
-                    (false, _) => Outcome::Undecided,
-                    (true, true) => Outcome::Missed,
-                    (true, false) => Outcome::Held,
+                    (false, _) => StepOutcome::Undecided,
+                    (true, true) => StepOutcome::Missed,
+                    (true, false) => StepOutcome::Held,
                 },
                 takes,
             );
@@ -419,7 +419,7 @@ mod tests {
         let mut lengths = Vec::new();
         while let Some(ask) = walk.next() {
             lengths.push(ask.lengths);
-            walk.tell(Outcome::Undecided, 1e6 / f64::from(ask.lengths));
+            walk.tell(StepOutcome::Undecided, 1e6 / f64::from(ask.lengths));
         }
         assert_eq!(lengths, [1, 40]);
     }

@@ -77,7 +77,7 @@ impl Noise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::{Axis, Definition, Headline, matrix};
+    use crate::sweep::{Axis, CellResult, Definition, matrix};
 
     /// A sweep over two settings with these rates of `batch`; `auth` changes nothing.
     fn sweep(rates: [f64; 2], noise: f64, repeat: u64) -> SweepRecord {
@@ -93,7 +93,7 @@ mod tests {
                 // Even noise without a pattern.
                 let off = ((round * 7 + at as u64 * 3) % 5) as f64 / 2.0 - 1.0;
                 let per_s = rate * (1.0 + noise * off);
-                let result = Headline { per_s, trustworthy: true, ..Headline::default() };
+                let result = CellResult { per_s, trustworthy: true, ..CellResult::default() };
                 let run = String::new();
                 cells.push(CellRecord { settings, round, run, result: Some(result) });
             }

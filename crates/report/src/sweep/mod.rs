@@ -11,4 +11,4 @@ mod record;
 pub use axis::{Axis, Setting, matrix, shuffled};
 pub use effect::without_effect;
 pub use gap::{Gap, gaps};
-pub use record::{CellRecord, Curve, CurvePoint, Definition, Headline, SweepRecord};
+pub use record::{CellRecord, CellResult, Curve, CurvePoint, Definition, SweepRecord};

@@ -55,12 +55,12 @@ pub struct CellRecord {
     /// The path of its record, relative to the folder of the sweep.
     pub run: String,
     /// The result; `None`: not measured yet.
-    pub result: Option<Headline>,
+    pub result: Option<CellResult>,
 }
 
 /// The result of a run in a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Headline {
+pub struct CellResult {
     /// The stage that this is about.
     pub stage: String,
     /// The name of its verdict; empty in older files.
@@ -153,7 +153,7 @@ impl SweepRecord {
     }
 }
 
-impl Headline {
+impl CellResult {
     /// The result of `record`: of its fill if `by_size`, else of the last measured stage.
     pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
         let mut measured = record.measured();
@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn a_headline_is_of_the_last_stage_or_of_the_fill() {
         let record = fixture::record(&[]);
-        let last = Headline::of(&record, false).unwrap();
+        let last = CellResult::of(&record, false).unwrap();
         assert_eq!((&last.stage[..], last.ok, last.failed), ("crud", 3_065, 35));
-        let fill = Headline::of(&record, true).unwrap();
+        let fill = CellResult::of(&record, true).unwrap();
         assert_eq!((&fill.stage[..], fill.ok, fill.per_s), ("bulk_insert", 2_000, 800.0));
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn exchange(
     }
     let shown = exchange_once(&plan).map_err(|error| {
         let targets = RunError::is_targets(&error);
-        Trouble::new(if targets { Exit::Target } else { Exit::Failed }, error)
+        Trouble::new(if targets { Exit::Target } else { Exit::Failed }, error.to_string())
     })?;
     tell(&shown, args, rc)
 }

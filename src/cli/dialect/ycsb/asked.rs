@@ -7,10 +7,10 @@ use super::traces::traces;
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::flags::credentials::CredentialArgs;
+use crate::cli::flags::load::at_rate;
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
 use crate::driver::{Binding, Bound, Buffer, Shown};
-use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::files;
 use crate::op::OpKind;
 use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, PlanSpec};
@@ -465,13 +465,7 @@ fn invalid(error: PropertyError) -> Invalid {
 /// The load: a rate, or as fast as answers come.
 fn load(target: f64) -> LoadSpec {
     if target > 0.0 {
-        LoadSpec::Open {
-            segments: vec![Segment { length_ns: 0, from: target, to: target }],
-            arrivals: Arrivals::Constant,
-            max_in_flight: Some(ALL_IN_FLIGHT),
-            slack_ns: DEFAULT_SLACK_NS,
-            most_connections: None,
-        }
+        at_rate(target, Some(ALL_IN_FLIGHT))
     } else {
         LoadSpec::Closed { think_ns: 0 }
     }

@@ -240,15 +240,14 @@ impl Ready {
             }
             self.sides[at].before()?;
             goes_on()?;
-            match self.sides[at].by_other(&file, runs.ending) {
-                Some(record) => record?,
-                None => {
-                    let (record, exit) = runs.measure(&self.sides[at].plan, &file, None)?;
-                    if record.partial || says_nothing(exit) {
-                        return Err(exit.into());
-                    }
-                    record
+            if let Some(record) = self.sides[at].by_other(&file, runs.ending) {
+                record?
+            } else {
+                let (record, exit) = runs.measure(&self.sides[at].plan, &file, None)?;
+                if record.partial || says_nothing(exit) {
+                    return Err(exit.into());
                 }
+                record
             }
         };
         self.pairs.take(at, &name, record);

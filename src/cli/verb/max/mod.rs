@@ -8,6 +8,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
+use crate::cli::flags::known::choice;
 use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::{agents, signals};
@@ -19,9 +20,11 @@ use crate::op::OpKind;
 use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, Threshold};
 use crate::record::RunRecord;
 use crate::report::step_words;
-use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
+use crate::search::{
+    Ask, Ended, MaxRecord, Searched, StepOutcome, StepRecord, Walk, Within, judge,
+};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args as _, Command, ValueEnum};
+use clap::{ArgMatches, Args as _, Command};
 use steps::{Plans, Steps, Way};
 use words::{LESS, Words};
 
@@ -57,8 +60,8 @@ pub(in crate::cli) struct Max {
     #[arg(long, value_name = "EXPR")]
     slo: Vec<Threshold>,
     /// What to search for
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "rate")]
-    search: What,
+    #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = choice(&SEARCHED))]
+    search: Searched,
     /// The first level to try; of connections, 1
     ///
     /// The first rate or number of connections to try; of connections, the default is 1
@@ -89,13 +92,15 @@ pub(in crate::cli) struct Max {
     command: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
-    /// Operations per second, whether or not the server keeps up
-    Rate,
-    /// Connections, each of which begins an operation when the previous one is answered
-    Connections,
-}
+/// What to search for.
+const SEARCHED: [(&str, &str, Searched); 2] = [
+    ("rate", "Operations per second, whether or not the server keeps up", Searched::Rate),
+    (
+        "connections",
+        "Connections, each of which begins an operation when the previous one is answered",
+        Searched::Connections,
+    ),
+];
 
 impl Verb for Max {
     const NAME: &'static str = "max";
@@ -155,11 +160,8 @@ fn bounded(args: &Max) -> Result<(), Invalid> {
 
 /// Checks everything that can be checked before anything is started.
 fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
-    let searched = match args.search {
-        What::Rate => Searched::Rate,
-        What::Connections => Searched::Connections,
-    };
     bounded(args)?;
+    let searched = args.search;
     let seed = args.settings.client.seed();
     let within =
         Within { from: args.from as f64, to: args.to as f64, searches: args.searches as u32, seed };
@@ -333,7 +335,7 @@ impl Ready {
         let (outcome, takes) = (judged.outcome, judged.takes);
         // If nothing ever succeeds, no other level would be better.
         let mut outcomes = self.max.steps.iter().map(|it| it.outcome).chain([outcome]);
-        if !outcomes.any(|it| it == Outcome::Held) && Exit::of_record(&record) == Exit::Target {
+        if !outcomes.any(|it| it == StepOutcome::Held) && Exit::of_record(&record) == Exit::Target {
             let reason = record.result().reason.clone().unwrap_or_default();
             return Err(Trouble::new(Exit::Target, reason));
         }

@@ -6,13 +6,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A log that is kept, or none.
-pub(super) struct Kept {
+pub(super) struct LogFile {
     log: Option<Log>,
     path: PathBuf,
     is_whole: bool,
 }
 
-impl Kept {
+impl LogFile {
     /// Opens the file before anything is served, so that a bad path fails early.
     ///
     /// # Errors

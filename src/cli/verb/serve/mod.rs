@@ -89,7 +89,7 @@ impl Verb for Serve {
         };
         let listeners = self.nodes.bind(&self.listen).map_err(unheard)?;
         // Not before: the file may belong to the server that is already listening there.
-        let mut log = log::Kept::open(self.log.as_deref())?;
+        let mut log = log::LogFile::open(self.log.as_deref())?;
         let mode = if self.null { Mode::Null } else { Mode::Couch };
         let options = Options {
             admin,
@@ -136,7 +136,7 @@ impl Serve {
 }
 
 /// Does to the nodes what is due, until the user stops it.
-fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending, log: &mut log::Kept) {
+fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending, log: &mut log::LogFile) {
     let (clock, mut due) = (Clock::system(), course.into_iter().peekable());
     let began = clock.now();
     while ending.reason().is_none() {

@@ -86,7 +86,7 @@ struct Prompt {
 impl Prompt {
     /// Reads lines from a terminal, with editing and a history.
     fn converse(&mut self) -> Result<Exit, Trouble> {
-        let failed = |error| Trouble::new(Exit::Failed, error);
+        let failed = |error: ReadlineError| Trouble::new(Exit::Failed, error.to_string());
         let mut editor = rustyline::DefaultEditor::new().map_err(failed)?;
         print(format!("{BANNER}Connected.\n").as_bytes());
         loop {

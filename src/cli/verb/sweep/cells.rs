@@ -1,8 +1,8 @@
 //! The cells of a sweep: the flags they share, the settings that differ, and the plan of each
 //! cell, which is the one `springload run` makes of these flags.
 
-use super::preset::{PresetSettings, document};
-use super::{Against, Sweep};
+use super::Sweep;
+use super::preset::{Preset, document};
 use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::flags::credentials::Servers;
 use crate::cli::flags::load::DEFAULT_CONNECTIONS;
@@ -49,14 +49,14 @@ pub(super) fn definition(
         let flag = format!("--{name}");
         common.iter().any(|it| *it == flag || it.starts_with(&format!("{flag}=")))
     };
-    let by_size = args.x == Some(Against::Docs) || args.preset.is_some();
-    let preset = args.preset.map(|preset| preset.settings(args.scale));
-    let preset_name = preset.as_ref().map(|preset| preset.name.to_owned());
-    if let Some(PresetSettings { axis, flags, .. }) = preset {
-        if axes.is_empty() && !has(&axis.name, &common) {
-            axes.push(axis);
+    let by_size = args.x.is_some() || args.preset.is_some();
+    if let Some(Preset { axis, values, documents, flag, .. }) = args.preset {
+        if axes.is_empty() && !has(axis, &common) {
+            let values = values.iter().map(|&value| value.to_owned()).collect();
+            axes.push(Axis { name: axis.to_owned(), values });
         }
-        for (name, value) in flags {
+        let documents = ((documents * args.scale) as u64).max(1).to_string();
+        for (name, value) in [("docs", &*documents), flag] {
             if !axes.iter().any(|axis| axis.name == name) && !has(name, &common) {
                 common.push(format!("--{name}={value}"));
             }
@@ -96,7 +96,7 @@ pub(super) fn definition(
         repeat: args.repeat,
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(DEFAULT_SEED),
         by_size,
-        preset: preset_name,
+        preset: args.preset.map(|preset| preset.name.to_owned()),
     })
 }
 

@@ -9,6 +9,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::{self, CredentialArgs, Named, Servers, named_nodes};
+use crate::cli::flags::known::choice;
 use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::pipeline::{agents, signals};
 use crate::cli::print::print;
@@ -16,11 +17,11 @@ use crate::cli::verb::kept::{Kept as _, read};
 use crate::cli::verb::study::{Place, Runs, is_same, measured_before};
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
-use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
+use crate::sweep::{Axis, CellRecord, CellResult, Definition, SweepRecord, shuffled};
 use cells::{Cells, definition, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
-use clap::{ArgMatches, ValueEnum};
-use preset::Preset;
+use clap::ArgMatches;
+use preset::{PRESETS, Preset};
 use std::path::{Path, PathBuf};
 
 /// The help of the folder.
@@ -46,7 +47,7 @@ pub(in crate::cli) struct Sweep {
     /// One of the three sweeps of 2008
     ///
     /// One of the three sweeps of 2008; other flags override its settings
-    #[arg(long, value_enum, value_name = "SWEEP")]
+    #[arg(long, value_name = "SWEEP", value_parser = choice(&PRESETS))]
     preset: Option<Preset>,
     /// The share of the preset's documents to use
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
@@ -57,8 +58,8 @@ pub(in crate::cli) struct Sweep {
     #[arg(value_parser = plan::count)]
     repeat: u64,
     /// What to plot rates against: docs is the size of the database during the fill
-    #[arg(long, value_enum, value_name = "WHAT")]
-    x: Option<Against>,
+    #[arg(long, value_name = "WHAT", value_parser = choice(&AGAINST))]
+    x: Option<()>,
     /// Continue the sweep in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["axes", "preset", "output"])]
     resume: Option<PathBuf>,
@@ -73,11 +74,9 @@ pub(in crate::cli) struct Sweep {
     agents: AgentsArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Against {
-    /// Documents in the database, and its size in bytes if the server reports it
-    Docs,
-}
+/// What rates can be plotted against.
+const AGAINST: [(&str, &str, ()); 1] =
+    [("docs", "Documents in the database, and its size in bytes if the server reports it", ())];
 
 fn share(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= 1.0);
@@ -197,7 +196,7 @@ impl Ready {
         for (cell, plan) in self.sweep.cells.iter_mut().zip(&self.plans) {
             let file = self.place.folder.join(&cell.run);
             if let Some(record) = measured_before(&file, |it| is_same(it, plan)) {
-                cell.result = Headline::of(&record, by_size);
+                cell.result = CellResult::of(&record, by_size);
             }
         }
     }
@@ -253,7 +252,7 @@ impl Ready {
         if record.partial {
             return Err(exit.into());
         }
-        self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);
+        self.sweep.cells[place].result = CellResult::of(&record, self.sweep.definition.by_size);
         self.place.save(&self.sweep)?;
         Ok(exit)
     }

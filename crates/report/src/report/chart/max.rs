@@ -137,10 +137,14 @@ fn scale(values: impl Iterator<Item = f64> + Clone) -> Scale {
 mod tests {
     use super::*;
     use crate::report::max::tests::{max, step};
-    use crate::search::{Ended, Outcome};
+    use crate::search::{Ended, StepOutcome};
 
     fn searched(ended: Ended) -> MaxRecord {
-        let steps = [(2_400.0, Outcome::Missed), (800.0, Outcome::Held), (1_950.0, Outcome::Held)];
+        let steps = [
+            (2_400.0, StepOutcome::Missed),
+            (800.0, StepOutcome::Held),
+            (1_950.0, StepOutcome::Held),
+        ];
         let steps = steps.into_iter().enumerate().map(|(at, (level, outcome))| StepRecord {
             p99_us: Some(level * 10.0),
             failed_percent: at as f64,
@@ -190,24 +194,24 @@ mod tests {
         let bound = |level| StepRecord {
             client_bound: true,
             length_s: 12.0,
-            ..step(level, Outcome::Undecided, false)
+            ..step(level, StepOutcome::Undecided, false)
         };
-        let held = step(400.0, Outcome::Held, false);
+        let held = step(400.0, StepOutcome::Held, false);
         let record = max(Ended::Stopped, vec![held, bound(400.0), bound(1_600.0)]);
         let charts = of_max(&record);
         assert_eq!(charts[1].lines[0].x, [400.0], "the longer step tells of the client");
         let told = "; steps with the client at its limit (2) are left out.";
         assert!(charts[1].note.contains(told), "{}", charts[1].note);
         assert!(of_max(&max(Ended::Stopped, vec![bound(400.0)])).is_empty());
-        let all = of_max(&max(Ended::Stopped, vec![step(400.0, Outcome::Held, false)]));
+        let all = of_max(&max(Ended::Stopped, vec![step(400.0, StepOutcome::Held, false)]));
         assert!(!all[1].note.contains("left out"), "{}", all[1].note);
     }
 
     #[test]
     fn of_several_steps_at_a_level_the_longest_is_drawn() {
-        let short = step(800.0, Outcome::Missed, false);
+        let short = step(800.0, StepOutcome::Missed, false);
         let long = StepRecord { length_s: 9.0, per_s: 750.0, ..short.clone() };
-        let record = max(Ended::Stopped, vec![long, short, step(400.0, Outcome::Held, false)]);
+        let record = max(Ended::Stopped, vec![long, short, step(400.0, StepOutcome::Held, false)]);
         let served = &of_max(&record)[1].lines[0];
         assert_eq!(
             (&served.x[..], &served.y[..]),

@@ -6,7 +6,7 @@ use super::parts::{command, grid, headline};
 use super::{Data, Page};
 use crate::report::chart::{OfKind, Stage, of_max};
 use crate::report::max::{limits, rows, subject, verdict};
-use crate::search::{MaxRecord, Outcome, StepRecord};
+use crate::search::{MaxRecord, StepOutcome, StepRecord};
 
 /// The page of a search.
 pub fn max_page(max: &MaxRecord) -> String {
@@ -19,7 +19,7 @@ pub fn max_page(max: &MaxRecord) -> String {
         Data { runs: Vec::new(), stages: first.clone().map(stage).into_iter().collect(), first };
     let heading = max.label.clone().unwrap_or_else(|| "The most that is sustained".to_owned());
     let steps = table(max, |_| true);
-    let won = |step: &StepRecord| step.confirms && step.outcome == Outcome::Held;
+    let won = |step: &StepRecord| step.confirms && step.outcome == StepOutcome::Held;
     let (summary, more) = if max.steps.iter().any(won) {
         let mut section = Html::tag("h2", "All steps");
         section.push(&steps);
@@ -52,9 +52,9 @@ pub fn max_page(max: &MaxRecord) -> String {
 fn table(max: &MaxRecord, wanted: impl Fn(&StepRecord) -> bool) -> Html {
     let classed = max.steps.iter().map(|step| match step.outcome {
         _ if !wanted(step) => None,
-        Outcome::Held => Some(""),
-        Outcome::Missed => Some("doubt"),
-        Outcome::Undecided => Some("few"),
+        StepOutcome::Held => Some(""),
+        StepOutcome::Missed => Some("doubt"),
+        StepOutcome::Undecided => Some("few"),
     });
     let classed = std::iter::once(Some("")).chain(classed);
     let reasons = max.steps.iter().map(|step| step.reason.as_str());

@@ -12,7 +12,7 @@ use crate::report::number::{decimal, grouped, millis};
 use crate::report::pill::{Mood, Pill};
 use crate::report::sweep::{SLOPES, slopes};
 use crate::statistics::median;
-use crate::sweep::{CellRecord, Headline, SweepRecord, without_effect};
+use crate::sweep::{CellRecord, CellResult, SweepRecord, without_effect};
 
 /// The most lines of one kind to show.
 const MOST_LINES: usize = 30;
@@ -43,7 +43,7 @@ pub fn sweep_page(sweep: &SweepRecord) -> String {
     page.filled(&data)
 }
 
-fn results(sweep: &SweepRecord) -> impl Iterator<Item = &Headline> {
+fn results(sweep: &SweepRecord) -> impl Iterator<Item = &CellResult> {
     sweep.cells.iter().filter_map(|cell| cell.result.as_ref())
 }
 
@@ -92,7 +92,7 @@ fn doubts(cell: &CellRecord) -> Vec<String> {
     doubts
 }
 
-fn verdict(result: &Headline) -> String {
+fn verdict(result: &CellResult) -> String {
     let known = Some(result.verdict.replace('_', " ")).filter(|name| !name.is_empty());
     let trust = if result.trustworthy { "valid" } else { "not trustworthy" };
     known.unwrap_or_else(|| trust.to_owned())
@@ -205,12 +205,12 @@ fn table(sweep: &SweepRecord) -> Html {
     head.extend(["docs/s", "ok", "failed", "p50, ms", "p99, ms", "verdict"].map(str::to_owned));
     let mut rows = vec![("", head)];
     for cells in sweep.in_order().chunk_by(|one, other| one.settings == other.settings) {
-        let row = |round: String, results: &[&Headline], verdict: String| -> Vec<String> {
-            let of = |value: &dyn Fn(&Headline) -> f64| {
+        let row = |round: String, results: &[&CellResult], verdict: String| -> Vec<String> {
+            let of = |value: &dyn Fn(&CellResult) -> f64| {
                 let value = median(results.iter().map(|result| value(result)));
                 value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0))
             };
-            let time = |value: fn(&Headline) -> Option<f64>| {
+            let time = |value: fn(&CellResult) -> Option<f64>| {
                 let known = median(results.iter().filter_map(|result| value(result)));
                 let none = if results.is_empty() { "–" } else { "too few" };
                 known.map_or_else(|| none.to_owned(), millis)
@@ -222,7 +222,7 @@ fn table(sweep: &SweepRecord) -> Html {
             values.chain(round).chain(numbers).chain(times).collect()
         };
         for cell in cells {
-            let results: Vec<&Headline> = cell.result.iter().collect();
+            let results: Vec<&CellResult> = cell.result.iter().collect();
             let class = match results.first() {
                 Some(result) if !result.trustworthy => "doubt",
                 None => "few",
@@ -231,7 +231,7 @@ fn table(sweep: &SweepRecord) -> Html {
             let verdict = results.first().map_or("not measured".to_owned(), |it| verdict(it));
             rows.push((class, row(cell.round.to_string(), &results, verdict)));
         }
-        let results: Vec<&Headline> = cells.iter().filter_map(|it| it.result.as_ref()).collect();
+        let results: Vec<&CellResult> = cells.iter().filter_map(|it| it.result.as_ref()).collect();
         if rounds && !results.is_empty() {
             let trusted = results.iter().filter(|result| result.trustworthy).count();
             let verdict = format!("{trusted} of {} trustworthy", results.len());

@@ -7,8 +7,8 @@ use crate::plan::{Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
-use crate::report::number::{decimal, grouped, millis};
-use crate::report::{agents, estimates, nodes, story, visible};
+use crate::report::number::{decimal, grouped, length, millis};
+use crate::report::{agents, estimates, nodes, visible};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -23,7 +23,7 @@ const FAILED: usize = 2;
 pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
     if let (Purpose::Audit, Some(verified)) = (stage.purpose(), verified) {
-        let (checked, took) = (grouped(verified.issued), story::length(stage.elapsed_s));
+        let (checked, took) = (grouped(verified.issued), length(stage.elapsed_s));
         let mut parts = vec![format!("{checked} documents in {took}")];
         let wrong = verified.failures.iter();
         parts.extend(wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words())));
@@ -36,7 +36,7 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
     let mut parts = vec![if stage.operations.is_empty() {
         "nothing was measured".to_owned()
     } else {
-        format!("{} {} in {}", grouped(all.ok), unit(stage), story::length(stage.elapsed_s))
+        format!("{} {} in {}", grouped(all.ok), unit(stage), length(stage.elapsed_s))
     }];
     if !stage.operations.is_empty() {
         parts.push(rate_words(stage, &all));
@@ -59,7 +59,7 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
         return;
     }
     let all = stage.merged();
-    let mut parts = vec![story::length(stage.elapsed_s), loop_words(record, stage)];
+    let mut parts = vec![length(stage.elapsed_s), loop_words(record, stage)];
     parts.push(rate_words(stage, &all));
     parts.push(format!("{} ok", grouped(all.ok)));
     parts.push(match (all.failed(), all.unfinished) {
