@@ -6,7 +6,9 @@
 
 use crate::cli::flags::address::{Address, Login, login_of};
 use crate::cli::flags::bearer::BearerArgs;
+use crate::cli::flags::target::Named;
 use crate::cli::flags::variable;
+use crate::cli::secrets::strike_password;
 use crate::files;
 use crate::plan::Invalid;
 use crate::properties::netrc;
@@ -15,8 +17,6 @@ use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The variable with the target, if none is given.
-pub(in crate::cli) const URL_VARIABLE: &str = "SPRINGLOAD_URL";
 /// The variable with the user, if the target names none.
 const USER_VARIABLE: &str = "SPRINGLOAD_USER";
 /// The variable with the password of that user, or of one in the target.
@@ -51,17 +51,6 @@ pub(in crate::cli) struct CredentialArgs {
     bearer: BearerArgs,
 }
 
-/// A target, and what named it.
-#[derive(Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Named {
-    /// Its address; `None` for the stand-in.
-    pub(in crate::cli) address: Option<String>,
-    /// The addresses of the other nodes of the cluster.
-    pub(in crate::cli) nodes: Vec<String>,
-    /// The flag or the variable of the environment.
-    pub(in crate::cli) flag: &'static str,
-}
-
 /// The servers of a run, and what every request to them has.
 #[derive(Clone, Default)]
 pub(in crate::cli) struct Servers {
@@ -71,35 +60,6 @@ pub(in crate::cli) struct Servers {
     pub(in crate::cli) shown: Vec<String>,
     /// The headers, with that of a token.
     pub(in crate::cli) headers: Vec<String>,
-}
-
-/// The target that is given or, if none is, that of the environment.
-pub(in crate::cli) fn named(given: Option<String>) -> Named {
-    named_nodes(given.into_iter().collect())
-}
-
-/// The same, where several nodes of a cluster may be given.
-pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
-    let mut given = given.into_iter();
-    let (address, nodes) = (given.next(), given.collect());
-    match (address, variable(URL_VARIABLE)) {
-        (None, Some(address)) => Named { address: Some(address), nodes, flag: URL_VARIABLE },
-        (address, _) => Named { address, nodes, flag: "TARGET" },
-    }
-}
-
-impl Named {
-    /// The command line `line` with the address, if the line does not have it, but without a
-    /// password.
-    pub(in crate::cli) fn on(&self, line: &str) -> String {
-        let shown = self.address.as_deref().filter(|_| self.flag == URL_VARIABLE);
-        let Some(shown) = shown.map(crate::cli::secrets::strike_password) else {
-            return line.to_owned();
-        };
-        let verb = line.match_indices(' ').nth(1).map_or(line.len(), |(end, _)| end);
-        let (verb, rest) = line.split_at(verb);
-        format!("{verb} {shown}{rest}")
-    }
 }
 
 /// Finds the entry of a user, or of any user, in a netrc, if that is to be read.
@@ -181,7 +141,7 @@ impl CredentialArgs {
         let targets = self.apply_all(named)?;
         let headers = self.with_token(targets.first().map(String::as_str), headers)?;
         let shown = named.address.iter().chain(&named.nodes);
-        let shown = shown.map(|it| crate::cli::secrets::strike_password(it)).collect();
+        let shown = shown.map(|it| strike_password(it)).collect();
         Ok(Servers { targets, shown, headers })
     }
 
@@ -541,16 +501,6 @@ mod tests {
             let wanted = [wanted.user.unwrap_or_default(), wanted.password.unwrap_or_default()];
             assert_eq!(text, wanted, "{netrc}");
         }
-    }
-
-    #[test]
-    fn a_command_line_has_the_target_of_the_environment_without_its_password() {
-        let named =
-            |flag| Named { address: Some("http://a:secret@h".to_owned()), nodes: Vec::new(), flag };
-        let line = "springload run --docs 5";
-        assert_eq!(named(URL_VARIABLE).on(line), "springload run http://a:***@h --docs 5");
-        assert_eq!(named(URL_VARIABLE).on("springload run"), "springload run http://a:***@h");
-        assert_eq!(named("TARGET").on(line), line);
     }
 
     #[test]

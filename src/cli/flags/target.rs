@@ -1,6 +1,11 @@
-//! What can be a target, and the flags about one.
+//! What can be a target, the flags about one, and what named it.
 
+use super::variable;
+use crate::cli::secrets::strike_password;
 use crate::driver::CARDS;
+
+/// The variable with the target, if none is given.
+pub(in crate::cli) const URL_VARIABLE: &str = "SPRINGLOAD_URL";
 
 /// Flags of verbs that measure a server, or the nodes of a cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -43,4 +48,59 @@ pub(in crate::cli) fn addresses() -> String {
         format!("\n{}  {}", scheme.trim_end_matches('['), card.summary)
     });
     own.to_owned() + &lines.collect::<String>()
+}
+
+/// A target, and what named it.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Named {
+    /// Its address; `None` for the stand-in.
+    pub(in crate::cli) address: Option<String>,
+    /// The addresses of the other nodes of the cluster.
+    pub(in crate::cli) nodes: Vec<String>,
+    /// The flag or the variable of the environment.
+    pub(in crate::cli) flag: &'static str,
+}
+
+/// The target that is given or, if none is, that of the environment.
+pub(in crate::cli) fn named(given: Option<String>) -> Named {
+    named_nodes(given.into_iter().collect())
+}
+
+/// The same, where several nodes of a cluster may be given.
+pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
+    let mut given = given.into_iter();
+    let (address, nodes) = (given.next(), given.collect());
+    match (address, variable(URL_VARIABLE)) {
+        (None, Some(address)) => Named { address: Some(address), nodes, flag: URL_VARIABLE },
+        (address, _) => Named { address, nodes, flag: "TARGET" },
+    }
+}
+
+impl Named {
+    /// The command line `line` with the address, if the line does not have it, but without a
+    /// password.
+    pub(in crate::cli) fn on(&self, line: &str) -> String {
+        let shown = self.address.as_deref().filter(|_| self.flag == URL_VARIABLE);
+        let Some(shown) = shown.map(strike_password) else {
+            return line.to_owned();
+        };
+        let verb = line.match_indices(' ').nth(1).map_or(line.len(), |(end, _)| end);
+        let (verb, rest) = line.split_at(verb);
+        format!("{verb} {shown}{rest}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_has_the_target_of_the_environment_without_its_password() {
+        let named =
+            |flag| Named { address: Some("http://a:secret@h".to_owned()), nodes: Vec::new(), flag };
+        let line = "springload run --docs 5";
+        assert_eq!(named(URL_VARIABLE).on(line), "springload run http://a:***@h --docs 5");
+        assert_eq!(named(URL_VARIABLE).on("springload run"), "springload run http://a:***@h");
+        assert_eq!(named("TARGET").on(line), line);
+    }
 }

@@ -3,9 +3,10 @@
 use super::named::read_with_file;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
+use crate::cli::flags::target::named;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::folder::JOURNAL;

@@ -2,8 +2,9 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::credentials::{CredentialArgs, Servers, named};
+use crate::cli::flags::credentials::{CredentialArgs, Servers};
 use crate::cli::flags::schema_source::TIMEOUT_NS;
+use crate::cli::flags::target::named;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
 use crate::clock::{SECOND_NS, wall_ns};

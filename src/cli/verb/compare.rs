@@ -85,7 +85,11 @@ fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{text:?} is not a share; give 0% to 100%, such as 3%"))
 }
 
-fn quantities(flag: &'static str, texts: &[String]) -> Result<Vec<Quantity>, Invalid> {
+/// What to compare or draw, as the flag names it.
+///
+/// # Errors
+/// What is no figure of a run.
+pub(super) fn quantities(flag: &'static str, texts: &[String]) -> Result<Vec<Quantity>, Invalid> {
     let wrong = |error: ThresholdError| Invalid::new(flag, error.problem, error.cure);
     texts.iter().map(|text| text.parse::<Quantity>().map_err(wrong)).collect()
 }

@@ -46,36 +46,11 @@ impl Verb for Completions {
 }
 
 /// Asks springload for the names of runs, in bash after everything else has been offered.
-const BASH: &str = r#"
-_springload_runs() {
-    _springload "$@"
-    local cur="${COMP_WORDS[COMP_CWORD]}" name rest
-    case "${COMP_WORDS[1]}" in report | show) ;; *) return 0 ;; esac
-    case "${COMP_WORDS[COMP_CWORD-1]}" in --format | --chart | --output | -o) return 0 ;; esac
-    [[ $COMP_CWORD -lt 2 || $cur == -* ]] && return 0
-    COMPREPLY=()
-    while IFS=$'\t' read -r name rest; do
-        # Bash would break these in two.
-        [[ $name == *[:=]* || $name != "${cur//\\/}"* ]] && continue
-        COMPREPLY+=("$(printf '%q' "$name")")
-    done < <("${1:-springload}" list --names 2>/dev/null)
-    return 0
-}
-"#;
+const BASH: &str = include_str!("completions.bash");
 /// The same, where zsh would offer files.
-const ZSH: &str = r#"_springload_runs() {
-    local -a runs
-    runs=("${(@f)$(_call_program runs springload list --names 2>/dev/null)}")
-    runs=("${(@)runs//:/\:}")
-    runs=("${(@)runs/$'\t'/:}")
-    _describe -V -t runs run runs
-    _files
-}
-
-"#;
+const ZSH: &str = include_str!("completions.zsh");
 /// The same, beside the files that fish offers.
-const FISH: &str = r#"complete -c springload -n "__fish_springload_using_subcommand VERB" -k -a "(springload list --names 2>/dev/null)"
-"#;
+const FISH: &str = include_str!("completions.fish");
 
 /// A completion script that offers the names of runs, too, in the shells that people type in.
 fn with_runs(shell: Shell, script: &str) -> String {

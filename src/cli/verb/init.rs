@@ -12,59 +12,10 @@ use std::fmt::Write as _;
 /// The width of comments, in columns.
 const WIDTH: usize = 78;
 
-const HEAD: &str = "\
-# A plan for springload: run it with `springload run plan.toml`. As it is, it asks for what
-# `springload run` does without any flag.
-#
-# Keys are the flags of `springload run`, which override them. Paths are relative to this file.
-# Passwords do not belong here: put them into SPRINGLOAD_PASSWORD or a --password-file.
-
-# The address of a server, or of a database on it [default: the embedded stand-in]
-# target = \"http://localhost:5984\"
-";
+const HEAD: &str = include_str!("init-head.toml");
 
 /// Values to begin with, for flags without a default.
-const EXAMPLES: &[(&str, &str)] = &[
-    ("noise", "\"warn\""),
-    ("agents", "4"),
-    ("allow-lost", "true"),
-    ("arrivals", "\"poisson\""),
-    ("baseline", "\"baselines\""),
-    ("batch", "100"),
-    ("broker", "\"amqp://broker.example\""),
-    ("duration", "\"15s\""),
-    ("fail-if", "[\"read.p99 > 20ms\", \"err > 0.1%\"]"),
-    ("format", "\"text\""),
-    ("growth", "true"),
-    ("id", "\"sequential\""),
-    ("keep", "true"),
-    ("max-connections", "1_000"),
-    ("max-in-flight", "1_000"),
-    ("max-regression", "\"5%\""),
-    ("metrics", "\"127.0.0.1:9464\""),
-    ("mix", "{ create = 2, read = 3, update = 2, delete = 1 }"),
-    ("netrc", "true"),
-    ("no-tui", "true"),
-    ("ops", "100_000"),
-    ("output", "\"results\""),
-    ("password-file", "\"password.txt\""),
-    ("probe", "\"visible\""),
-    ("quiet", "true"),
-    ("rate", "1_000"),
-    ("run-id", "\"monday\""),
-    ("schema", "[\"3:person.json\", \"1:order.json\"]"),
-    ("seed", "42"),
-    ("stages", "[\"30s:1000\", \"1m:1000..5000\"]"),
-    ("threads", "2"),
-    ("tls-ca", "\"ca.pem\""),
-    ("use-existing", "true"),
-    ("give-up", "\"1m\""),
-    ("wait-for-server", "\"10s\""),
-    ("user", "\"ann\""),
-    ("label", "\"two nodes, q=8\""),
-    ("insecure", "true"),
-    ("header", "[\"X-Test: yes\"]"),
-];
+const VALUES: &str = include_str!("init-values.toml");
 
 /// `springload init`.
 #[derive(Debug, clap::Args)]
@@ -150,8 +101,9 @@ fn is_set(grammar: &Command, argument: &Arg) -> bool {
 
 /// The default of a flag as TOML, or a value to begin with.
 fn value(argument: &Arg, key: &str) -> String {
-    if let Some((_, example)) = EXAMPLES.iter().find(|(name, _)| *name == key) {
-        return (*example).to_owned();
+    let mut values = VALUES.lines().filter_map(|line| line.split_once(" = "));
+    if let Some((_, example)) = values.find(|(name, _)| *name == key) {
+        return example.to_owned();
     }
     if !argument.get_action().takes_values() {
         return "true".to_owned();

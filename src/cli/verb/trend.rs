@@ -5,6 +5,7 @@ use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
+use crate::cli::verb::compare::quantities;
 use crate::cli::verb::found::{Found, find, record};
 use crate::plan::{Invalid, Quantity};
 use crate::report::{Look, shown};
@@ -44,13 +45,7 @@ impl Verb for TrendVerb {
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
-        let wanted = self.metric.iter().map(|text| {
-            let wrong = |error: crate::plan::ThresholdError| {
-                Invalid::new("--metric", error.problem, error.cure)
-            };
-            text.parse::<Quantity>().map_err(wrong)
-        });
-        let wanted: Vec<Quantity> = wanted.collect::<Result<_, _>>()?;
+        let wanted = quantities("--metric", &self.metric)?;
         self.out.format()?;
         let trend = self.chosen(self.read(&wanted)?)?;
         let printed = self.out.output == Path::new("-");

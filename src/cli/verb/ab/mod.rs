@@ -10,8 +10,9 @@ mod told;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
+use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::study::MeasuredArgs;
+use crate::cli::flags::target::named_nodes;
 use crate::cli::pipeline::signals;
 use crate::cli::print::print;
 use crate::cli::verb::compare::CompareArgs;

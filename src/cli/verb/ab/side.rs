@@ -2,7 +2,8 @@
 //! has.
 
 use crate::cli::exit::Exit;
-use crate::cli::flags::credentials::{CredentialArgs, Named};
+use crate::cli::flags::credentials::CredentialArgs;
+use crate::cli::flags::target::Named;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::refusal::mistake;
 use crate::cli::verb::other::Other;

@@ -6,7 +6,8 @@ mod task;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::credentials::CredentialArgs;
+use crate::cli::flags::target::named;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
 use crate::clock::Clock;
