@@ -76,10 +76,19 @@ fn a_sweep_is_one_entry_that_began_with_its_first_run() {
     let at = |name: &str| folder.path().join(name);
     save(&at("s/cells/001/run.json"), "2026-01-03T00:00:00.000Z");
     let axis = r#"{"name": "batch", "values": ["1", "2"]}"#;
-    let cells = r#"[{"run": "cells/001/run.json", "result": {"curve": [1]}}, {"run": "x"}]"#;
+    let result = r#"{"stage": "crud", "per_s": 1, "ok": 1, "failed": 0, "p50_us": null,
+        "p99_us": null, "trustworthy": true, "warnings": []}"#;
+    let cell = |value: u32, run: &str, result: &str| {
+        format!(
+            r#"{{"settings": [{{"name": "batch", "value": "{value}"}}], "round": 1,
+                "run": "{run}", "result": {result}}}"#
+        )
+    };
+    let cells = [cell(2, "cells/001/run.json", result), cell(1, "x", "null")].join(",");
     let sweep = format!(
-        r#"{{"schema_version": 1, "cells": {cells},
-            "definition": {{"label": "mine", "target": null, "axes": [{axis}]}}}}"#
+        r#"{{"schema_version": 1, "cells": [{cells}],
+            "definition": {{"label": "mine", "target": null, "axes": [{axis}], "common": [],
+                "repeat": 1, "seed": 1, "by_size": false}}}}"#
     );
     fs::write(at("s/sweep.json"), &sweep).expect("a file");
     fs::create_dir(at("t")).expect("a folder");
