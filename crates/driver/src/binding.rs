@@ -1,6 +1,6 @@
 //! Bindings: how YCSB's command line asks for a driver. Knows nothing about YCSB's workloads.
 
-use super::plan::redact;
+use super::address::redact;
 use super::{Card, DriverPlan};
 use crate::mistake::Invalid;
 use crate::properties::{Properties, PropertyReader};

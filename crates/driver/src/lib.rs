@@ -2,12 +2,14 @@
 //!
 //! A driver translates operations for its database. It knows nothing about pace or stages.
 
+mod address;
 mod binding;
 mod database;
 mod json;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub mod library;
 mod list;
+mod login;
 mod plan;
 mod prober;
 mod secrets;
@@ -26,6 +28,7 @@ list::drivers! {
     ycsb_java: YcsbJava(YcsbJavaPlan) = "ycsb_java" if "ycsb-java",
 }
 
+pub use address::with_scheme;
 pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
@@ -34,12 +37,13 @@ pub use database::{DatabasePlan, Scratch, scratch_name};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
 pub use list::WithTarget;
+pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use plan::{
-    Auth, Card, DriverPlan, Echo, Existing, GIVE_PASSWORD, LOG_IN, ONLY_TABLE, OWN_SERVERS,
-    Opening, Planned, ServerFacts, Size, TargetAsked, TargetError, with_scheme,
+    Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, OWN_SERVERS, Opening, Planned, ServerFacts,
+    Size, TargetAsked, TargetError,
 };
 pub use prober::{Prober, Stored};
-pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
+pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 use springload_core::{clock, generate, http1, measure, mistake, net, op, properties, schema};
 

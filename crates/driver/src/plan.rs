@@ -1,5 +1,7 @@
 //! Targets as requested and as planned, and what is known about a driver.
 
+use super::address::redact;
+use super::secrets::LeftOut;
 use super::{Binding, Target};
 use crate::http1::Watcher;
 use crate::measure::SizePoint;
@@ -10,7 +12,6 @@ use crate::{Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -146,29 +147,6 @@ pub enum Existing {
     Maybe,
 }
 
-/// What to do about a server that requires a log-in when none was given.
-pub const LOG_IN: &str = "log in with -u USER or SPRINGLOAD_USER, and type the password, or give it \
-    in SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
-/// What to do if a user was given without a password.
-pub const GIVE_PASSWORD: &str = "no password was given: type it on a terminal, or give it in \
-    SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
-/// What to do if both were given.
-pub(super) const CHECK_LOG_IN: &str = "check user and password";
-
-/// The message for a server that refuses this user and password.
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
-pub(super) fn locked_out(
-    server: &str,
-    reason: &str,
-    (user, password): (&Option<String>, &Option<String>),
-) -> String {
-    match (user, password) {
-        (None, None) => format!("{server} wants a log-in ({reason}); {LOG_IN}"),
-        (Some(_), None) => format!("{server} refuses the credentials ({reason}); {GIVE_PASSWORD}"),
-        _ => format!("{server} refuses the credentials ({reason}); {CHECK_LOG_IN}"),
-    }
-}
-
 /// How credentials are sent to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -186,7 +164,7 @@ pub enum Auth {
     ProxySha1,
 }
 
-/// A target that has been checked. Serialises without any password.
+/// A target that has been checked. Serialises without any [`Secret`](crate::Secret).
 pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned {
     /// The database, ready for load.
     type Target: Target;
@@ -260,6 +238,11 @@ pub trait Planned: Debug {
     /// Whether its user cannot log in, because the password is not stored.
     fn lacks_password(&self) -> bool {
         false
+    }
+
+    /// What it is stored without, for the agents of a run.
+    fn secrets(&self) -> LeftOut {
+        LeftOut::new()
     }
 
     /// What is wrong with a plan that was stored and may have been edited since; the check of an
@@ -380,38 +363,9 @@ impl From<EndpointError> for TargetError {
 /// The size of a database at one time; the caller fills in the time.
 pub type Size = SizePoint;
 
-/// Completes an address without a scheme to an HTTP one, if it has a port or is localhost.
-pub fn with_scheme(address: &str) -> Cow<'_, str> {
-    let end = address.find(['/', '?', '#']).unwrap_or(address.len());
-    let authority = &address[..end];
-    let place = authority.rsplit('@').next().unwrap_or_default();
-    let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
-    let has_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = !host.is_empty() && !host.contains(char::is_whitespace);
-    if is_host && (has_port || place == "localhost") && !address.contains("://") {
-        return format!("http://{address}").into();
-    }
-    address.into()
-}
-
 /// Whether a header, `Name: value`, has that name.
 pub(super) fn is_named(header: &str, name: &str) -> bool {
     header.split(':').next().is_some_and(|own| own.trim().eq_ignore_ascii_case(name))
-}
-
-/// A URL without its password.
-pub(super) fn redact(text: &str) -> String {
-    match url::Url::parse(text) {
-        Ok(mut url) if url.password().is_some() => {
-            let _ = url.set_password(Some("***"));
-            url.to_string()
-        }
-        Err(_) if text.contains('@') => {
-            let after = text.rsplit('@').next().unwrap_or_default();
-            format!("***@{after}")
-        }
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,47 +1,67 @@
-//! Passwords in settings that springload does not interpret, such as the properties of a binding.
+//! What a plan is stored without: passwords, and settings that may be secret.
+//!
+//! Serialising a plan never writes them, so that nobody has to remember to hide them. Whoever needs
+//! them puts them back by name: see [`with_left_out`].
 
 use crate::mistake::strike_password;
-use std::cell::Cell;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::fmt;
 
-thread_local! {
-    static REVEALED: Cell<bool> = const { Cell::new(false) };
-    static COMPLETE: Cell<bool> = const { Cell::new(false) };
+/// What is shown in place of a secret.
+const STRUCK: &str = "***";
+
+/// A secret in a plan. It can be read from JSON, but is neither written nor printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
 }
 
-/// Runs `work` with plans serialised including their passwords: for the agents of a run, never for
-/// a record.
-pub fn with_secrets<T>(work: impl FnOnce() -> T) -> T {
-    let before = REVEALED.replace(true);
-    let result = work();
-    REVEALED.set(before);
-    result
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
 }
 
-/// Runs `work` with plans serialised including the bodies of requests, so that they can be run
-/// elsewhere; records leave them out.
-pub fn with_bodies<T>(work: impl FnOnce() -> T) -> T {
-    let before = COMPLETE.replace(true);
-    let result = work();
-    COMPLETE.set(before);
-    result
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(STRUCK)
+    }
 }
 
-/// Runs `work` with bodies left out in any case.
-pub(super) fn without_bodies<T>(work: impl FnOnce() -> T) -> T {
-    let before = COMPLETE.replace(false);
-    let result = work();
-    COMPLETE.set(before);
-    result
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(STRUCK)
+    }
 }
 
-/// Whether bodies of requests are left out of what is serialised.
-pub(super) fn bodies_are_hidden() -> bool {
-    !COMPLETE.get()
-}
+/// Members that a plan is stored without, under their JSON pointers.
+pub type LeftOut = Map<String, Value>;
 
-/// Whether a secret is left out when serialising: everywhere except in [`with_secrets`].
-pub(super) fn is_hidden<T: ?Sized>(_: &T) -> bool {
-    !REVEALED.get()
+/// `plan` as JSON, with what it is stored without; the pointers begin at the member `under`.
+///
+/// # Errors
+/// Those of the plan's serialisation.
+pub fn with_left_out(
+    plan: &impl Serialize,
+    under: &str,
+    left_out: LeftOut,
+) -> serde_json::Result<Value> {
+    let mut stored = serde_json::to_value(plan)?;
+    for (pointer, value) in left_out {
+        let pointer = format!("{under}{pointer}");
+        let (owner, name) = pointer.rsplit_once('/').unwrap_or_default();
+        if let Some(Value::Object(members)) = stored.pointer_mut(owner) {
+            members.insert(name.to_owned(), value);
+        }
+    }
+    Ok(stored)
 }
 
 /// Parts of the names of settings that are kept secret.
@@ -63,7 +83,7 @@ pub fn strike_secrets(text: &str) -> String {
             _ => (part, ""),
         };
         match pair.split_once('=') {
-            Some((name, _)) if is_secret(name) => out.extend([name, "=***"]),
+            Some((name, _)) if is_secret(name) => out.extend([name, "=", STRUCK]),
             _ => out.push_str(&strike_password(pair)),
         }
         out.push_str(end);
@@ -74,6 +94,7 @@ pub fn strike_secrets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CARDS, TargetAsked, TargetPlan};
 
     #[test]
     fn passwords_are_struck_out_wherever_they_are() {
@@ -91,5 +112,50 @@ mod tests {
             assert_eq!(strike_secrets(text), struck);
         }
         assert!(is_secret("s3.accessKey") && is_secret("AUTH_TOKEN") && !is_secret("keyspace"));
+    }
+
+    /// Plans with a secret that is `s3cret`, of all drivers that have secrets.
+    fn plans() -> Vec<TargetPlan> {
+        let plan = |address: &str| {
+            let mut asked = TargetAsked::at(address);
+            if address.starts_with("http") {
+                asked.headers.push("X-Key: s3cret".to_owned());
+                asked.nodes.push("http://bob:s3cret@h:2".to_owned());
+            }
+            TargetPlan::check(&asked).unwrap()
+        };
+        let addresses = CARDS.iter().filter_map(|card| match (card.name, card.schemes.first()?) {
+            ("hbase" | "line", _) => None,
+            ("ycsb_java", scheme) => Some(format!("{scheme}:a.B?db.passwd=s3cret")),
+            (_, scheme) => Some(format!("{scheme}://ann:s3cret@h:1")),
+        });
+        addresses.map(|address| plan(&address)).collect()
+    }
+
+    #[test]
+    fn nothing_that_is_serialised_has_a_secret_whatever_was_serialised_before() {
+        for plan in plans() {
+            let stored = || serde_json::to_string(&plan).unwrap();
+            let before = stored();
+            assert!(!before.contains("s3cret"), "{before}");
+            let complete = with_left_out(&plan, "", plan.secrets()).unwrap();
+            assert!(complete.to_string().contains("s3cret"), "{complete}");
+            assert_eq!(serde_json::from_value::<TargetPlan>(complete).unwrap(), plan);
+            let elsewhere = std::thread::scope(|scope| {
+                let completing = scope.spawn(|| with_left_out(&plan, "", plan.secrets()).unwrap());
+                let elsewhere = scope.spawn(stored).join().unwrap();
+                completing.join().unwrap();
+                elsewhere
+            });
+            assert_eq!((elsewhere, stored()), (before.clone(), before));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_struck_out_even_where_nobody_leaves_it_out() {
+        let secret = Secret::from("s3cret".to_owned());
+        assert_eq!(serde_json::to_string(&secret).unwrap(), "\"***\"");
+        assert_eq!(format!("{secret:?}"), "***");
+        assert_eq!(serde_json::from_str::<Secret>("\"s3cret\"").unwrap(), secret);
     }
 }

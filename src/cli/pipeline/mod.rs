@@ -17,7 +17,7 @@ use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
 use crate::cli::remembered::remember;
-use crate::driver::{GIVE_PASSWORD, LOG_IN, with_bodies};
+use crate::driver::{GIVE_PASSWORD, LOG_IN};
 use crate::embedded::{Options, StandIn, bind};
 use crate::fleet::Fleet;
 use crate::journal::Journal;
@@ -73,8 +73,7 @@ pub(in crate::cli) fn audit_with<D: Dialect>(
     let output = job.output;
     let plan = job.check()?;
     if output.dry_run {
-        let text = with_bodies(|| serde_json::to_string_pretty(&plan));
-        println!("{}", text.expect("a plan is plain data"));
+        println!("{:#}", plan.with_bodies());
         return Ok(Exit::Passed);
     }
     let mut dialect = open(&plan)?;

@@ -1,7 +1,6 @@
 //! Plans as JSON: what `--dry-run` prints, or the plan in a `run.json`. They are run as they are.
 
 use crate::cli::flags::credentials::{CredentialArgs, Requesters};
-use crate::driver::with_bodies;
 use crate::files;
 use crate::plan::{Invalid, Plan, PlanRecord};
 use serde_json::{Value, json};
@@ -67,7 +66,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
 /// The members of `stored` that `plan`, which was read from it, does not depend on: another
 /// version may mean something by them.
 fn unknown(stored: &Value, plan: &PlanRecord) -> Vec<String> {
-    let known = with_bodies(|| serde_json::to_value(plan)).unwrap_or_default();
+    let known = plan.with_bodies();
     let mut missing = Vec::new();
     absent(stored, &known, &mut Vec::new(), &mut missing);
     // A missing member is unknown, or has its default: in that case no value of the wrong kind is

@@ -41,13 +41,17 @@ pub enum EndpointError {
 }
 
 /// How the server's certificate is checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsOptions {
-    /// A PEM file with the authorities to trust instead of the operating system's.
+    /// The authorities trusted to sign a server's certificate; `None` for the system's.
+    #[serde(rename = "tls_ca")]
     pub authorities: Option<PathBuf>,
     /// Whether any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
     /// The client's proof of its identity.
+    #[serde(rename = "tls_identity", default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
 }
 

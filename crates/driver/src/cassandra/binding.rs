@@ -1,8 +1,8 @@
 //! YCSB's binding `cassandra-cql`.
 
+use crate::address::encoded;
 use crate::properties::PropertyReader;
 use crate::{Binding, Bound};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 /// See the module. YCSB has no `cassandra.url`, which implies all the others except the levels.
@@ -43,7 +43,6 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     let hosts = read.text("hosts", "127.0.0.1");
     let hosts: Vec<_> = hosts.split(',').map(|host| format!("{}:{port}", host.trim())).collect();
     let keyspace = read.text("cassandra.keyspace", "ycsb");
-    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let user = read.text("cassandra.username", "");
     let password = read.text("cassandra.password", "");
     let login = match user.as_str() {

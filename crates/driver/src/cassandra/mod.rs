@@ -13,8 +13,8 @@ mod trouble;
 
 pub use plan::{CassandraPlan, Consistency};
 
-use super::TargetError;
 use super::library::{Client, Clients, Database, Local, Trouble};
+use super::{LogIn, TargetError};
 use crate::net::ShardContext;
 use crate::op::{Failure, Reason};
 use ::scylla::client::PoolSize;
@@ -49,7 +49,7 @@ pub struct Cassandra {
 #[derive(Clone)]
 struct Servers {
     hosts: Vec<String>,
-    login: Option<(String, String)>,
+    login: LogIn,
     /// The keyspace whose replicas must be known in order to send requests to them.
     keyspace: String,
     /// Connections per thread and server.
@@ -70,8 +70,8 @@ impl Servers {
             .connection_timeout(self.timeout)
             .keyspaces_to_fetch([self.keyspace.clone()])
             .pool_size(PoolSize::PerHost(self.connections));
-        if let Some((user, password)) = &self.login {
-            builder = builder.user(user, password);
+        if let Some(user) = &self.login.user {
+            builder = builder.user(user, self.login.password());
         }
         match tokio::time::timeout(self.timeout, builder.build()).await {
             Ok(session) => session.map_err(|error| trouble::of_new_session(&error)),

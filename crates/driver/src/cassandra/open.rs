@@ -5,7 +5,6 @@ use super::plan::{CassandraPlan, TABLE};
 use super::{Cassandra, Servers, trouble};
 use crate::library::{Library, Trouble};
 use crate::op::{Failure, Reason};
-use crate::plan::locked_out;
 use crate::{DatabasePlan, Opening, ServerFacts, TargetError};
 use ::scylla::client::session::Session;
 use ::scylla::value::{CqlValue, Row};
@@ -24,7 +23,7 @@ pub(super) async fn open(
     let place = Place::of(plan, opening);
     let servers = Servers {
         hosts: plan.hosts(),
-        login: plan.user.clone().zip(plan.password.clone()),
+        login: plan.login.clone(),
         keyspace: place.keyspace.clone(),
         connections: NonZeroUsize::try_from(plan.pool).unwrap_or(NonZeroUsize::MIN),
         timeout: Duration::from_nanos(opening.timeout_ns),
@@ -202,7 +201,7 @@ fn is_here(host: &str) -> bool {
 fn unusable(plan: &CassandraPlan, trouble: &Trouble) -> TargetError {
     let (server, reason) = (&plan.server, Reason::new(None, &trouble.reason).reason);
     TargetError(match trouble.failure {
-        Failure::Authentication => locked_out(server, &reason, (&plan.user, &plan.password)),
+        Failure::Authentication => plan.login.locked_out(server, &reason),
         failure if !failure.answered() => format!(
             "what answers at {server} does not speak CQL's binary protocol ({reason}); name a \
              Cassandra server and its native port (9042), without TLS"

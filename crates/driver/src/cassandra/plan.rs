@@ -2,15 +2,15 @@
 
 use super::binding::BINDING;
 use super::open;
+use crate::address::{Parts, decoded, has_port, is_host};
 use crate::library::Library;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::secrets::is_hidden;
+use crate::secrets::LeftOut;
 use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
+    Binding, Card, DatabasePlan, DriverPlan, LogIn, Opening, Planned, ServerFacts, TargetAsked,
     TargetError,
 };
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
@@ -26,12 +26,9 @@ const MOST: u32 = 1_000;
 pub struct CassandraPlan {
     /// The servers' address without path, user or password.
     pub server: String,
-    /// The user to log in as; `None`: nobody.
-    pub user: Option<String>,
-    /// The password. Never stored.
-    #[serde(default, skip_serializing_if = "is_hidden")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub password: Option<String>,
+    /// Who logs in to it.
+    #[serde(flatten)]
+    pub login: LogIn,
     /// The keyspace; empty for a scratch keyspace.
     pub parent: String,
     /// The table, or the scratch keyspace.
@@ -128,6 +125,10 @@ impl Options {
 }
 
 impl Planned for CassandraPlan {
+    fn secrets(&self) -> LeftOut {
+        self.login.secrets("")
+    }
+
     fn address(&self) -> Option<String> {
         Some(self.server.clone())
     }
@@ -145,9 +146,8 @@ impl Planned for CassandraPlan {
         let level = |level: Consistency| {
             serde_json::to_value(level).ok().and_then(|it| it.as_str().map(str::to_owned))
         };
-        let auth = if self.user.is_some() { "user and password" } else { "none" };
         vec![
-            ("authentication", auth.to_owned()),
+            self.login.fact(),
             ("consistency of reads", level(self.read_consistency).unwrap_or_default()),
             ("consistency of writes", level(self.write_consistency).unwrap_or_default()),
             ("connections of a thread to a server", self.pool.to_string()),
@@ -176,32 +176,22 @@ impl DriverPlan for CassandraPlan {
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
-        let address = asked.address.as_deref().unwrap_or_default();
-        let (_, rest) = address.split_once("://").ok_or_else(|| wrong("no host"))?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, hosts) = match authority.rsplit_once('@') {
-            Some((login, hosts)) => (Some(login), hosts),
-            None => (None, authority),
-        };
+        let parts = Parts::of(asked, &Self::CARD)?;
         let mut options: Options = asked.options(&Self::CARD)?;
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (_, name, value) in parts.parameters() {
             options.read(name, value).map_err(|problem| wrong(&problem))?;
         }
-        if hosts.split(',').any(|host| !is_host(host)) {
+        if parts.hosts.split(',').any(|host| !is_host(host)) {
             return Err(wrong("no host, or a port that is no number,"));
         }
-        let (user, password) = match login.map(|it| it.split_once(':')) {
-            None => (None, None),
-            Some(Some((user, password))) => (Some(decoded(user)), Some(decoded(password))),
-            Some(None) => return Err(wrong("a user without a password")),
-        };
-        let (parent, database) = names(asked, path).map_err(|problem| wrong(&problem))?;
+        let login = LogIn::of_text(parts.login);
+        if login.user.is_some() && login.password.is_none() {
+            return Err(wrong("a user without a password"));
+        }
+        let (parent, database) = names(asked, parts.path).map_err(|problem| wrong(&problem))?;
         Ok(Self {
-            server: format!("cassandra://{hosts}"),
-            user,
-            password,
+            server: format!("cassandra://{}", parts.hosts),
+            login,
             parent,
             database,
             read_consistency: options.read_consistency.unwrap_or(Consistency::Quorum),
@@ -220,17 +210,15 @@ impl CassandraPlan {
     /// The servers, each with its port.
     pub(super) fn hosts(&self) -> Vec<String> {
         let hosts = self.server.trim_start_matches("cassandra://").split(',');
-        let with_port = |host: &str| match host.rsplit_once(':') {
-            Some((_, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
-            _ => format!("{host}:9042"),
-        };
+        let with_port =
+            |host: &str| if has_port(host) { host.to_owned() } else { format!("{host}:9042") };
         hosts.map(with_port).collect()
     }
 }
 
 /// The keyspace and the table asked for. As in CQL without quotes, case does not matter.
 fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), String> {
-    let path = decoded(path.trim_matches('/')).to_ascii_lowercase();
+    let path = decoded(path).to_ascii_lowercase();
     let (keyspace, table) = path.split_once('/').unwrap_or((&path, ""));
     let default = if keyspace.is_empty() { None } else { Some(TABLE) };
     let table = Some(table).filter(|table| !table.is_empty()).or(default).map(str::to_owned);
@@ -251,19 +239,4 @@ fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), Stri
         (keyspace, _) => keyspace,
     };
     Ok((keyspace.to_owned(), database))
-}
-
-/// Whether this is a host, possibly with a port.
-fn is_host(text: &str) -> bool {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port),
-        _ => (text, "1"),
-    };
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-    !bare.is_empty() && bare.chars().all(known) && port.parse::<u16>().is_ok_and(|port| port > 0)
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -32,7 +32,7 @@ fn addresses_name_servers_a_keyspace_and_a_table() {
         (Consistency::One, Consistency::One)
     );
     let full = plan("cassandra://ann:p%40w@h/k/things?write_consistency=EACH_QUORUM").unwrap();
-    assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
+    assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
     assert_eq!(
         (full.named_database(), full.write_consistency),
         (Some("things"), Consistency::EachQuorum)
@@ -71,7 +71,7 @@ fn a_plan_is_stored_without_its_password() {
     assert!(stored.contains("ann") && !stored.contains("secret"), "{stored}");
     assert!(stored.contains("\"LOCAL_ONE\""), "{stored}");
     let again: CassandraPlan = serde_json::from_str(&stored).unwrap();
-    assert_eq!(again, CassandraPlan { password: None, ..plan });
+    assert_eq!(again, CassandraPlan { login: LogIn { password: None, ..plan.login }, ..plan });
 }
 
 /// A peer that answers this to anything, and closes the connection if the answer ends with `!`.

@@ -3,10 +3,10 @@
 use super::credentials::Credentials;
 use crate::clock::Clock;
 use crate::http1::{Connection, Request};
+use crate::login::{CHECK_LOG_IN, GIVE_PASSWORD, LOG_IN};
 use crate::measure::Probe;
 use crate::net::{Endpoint, ShardContext, Trouble, mixed_up};
 use crate::op::Failure;
-use crate::plan::{CHECK_LOG_IN, GIVE_PASSWORD, LOG_IN};
 use serde_json::Value;
 use std::rc::Rc;
 use std::sync::Arc;

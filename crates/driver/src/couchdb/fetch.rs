@@ -1,9 +1,8 @@
 //! Fetches one stored document by its address.
 
 use super::{Admin, Credentials};
-use crate::TargetError;
 use crate::net::{Endpoint, TlsOptions};
-use percent_encoding::percent_decode_str;
+use crate::{LogIn, TargetError};
 use std::sync::Arc;
 use url::Url;
 
@@ -17,12 +16,10 @@ pub async fn fetch_document(
     timeout_ns: u64,
 ) -> Result<String, TargetError> {
     let endpoint = Arc::new(Endpoint::resolve(url, tls)?);
-    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let credentials = if url.username().is_empty() {
-        Credentials::None
-    } else {
-        let password = url.password().map(decode).unwrap_or_default();
-        Credentials::Basic { name: decode(url.username()), password }
+    let login = LogIn::of_url(url);
+    let credentials = match &login.user {
+        None => Credentials::None,
+        Some(user) => Credentials::Basic { name: user.clone(), password: login.password().into() },
     };
     let mut admin = Admin::new(&endpoint, credentials, timeout_ns);
     let (_, document) = admin.expect(&[200], "GET", url.path(), None).await?;

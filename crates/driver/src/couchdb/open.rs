@@ -115,7 +115,7 @@ pub(super) async fn enter(
     let server = &node.server;
     let url = Url::parse(server).map_err(|error| TargetError(error.to_string()))?;
     let endpoint =
-        Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
+        Arc::new(Endpoint::resolve(&url, &plan.tls)?.with_max_answer(opening.max_answer));
     let bare = Node::new(endpoint.clone(), Credentials::None, &plan.headers);
     // With several nodes, none is waited for long.
     let patience_ns = if several { NODE_PATIENCE_NS } else { Nanos::MAX };

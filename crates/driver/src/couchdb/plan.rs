@@ -2,16 +2,15 @@
 
 use super::Credentials;
 use super::making::Making;
+use crate::address::{decoded, with_scheme};
 use crate::http::masked;
 use crate::mistake::Invalid;
-use crate::net::{Identity, TlsOptions};
+use crate::net::TlsOptions;
 use crate::op::{OpKind, Way};
-use crate::plan::{is_named, with_scheme};
-use crate::secrets::is_hidden;
-use crate::{Auth, Card, DatabasePlan, Existing, Planned, Setting, TargetAsked};
-use percent_encoding::percent_decode_str;
+use crate::plan::is_named;
+use crate::secrets::LeftOut;
+use crate::{Auth, Card, DatabasePlan, Existing, LogIn, Planned, Setting, TargetAsked};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use url::Url;
 
 /// The server and database of a run. Stored without its password.
@@ -20,22 +19,14 @@ use url::Url;
 pub struct CouchPlan {
     /// The server's address without path, user or password; `None` for the stand-in.
     pub server: Option<String>,
-    /// The user to log in as; `None`: nobody.
-    pub user: Option<String>,
-    /// The password. Never stored.
-    #[serde(default, skip_serializing_if = "is_hidden")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub password: Option<String>,
+    /// Who logs in to it.
+    #[serde(flatten)]
+    pub login: LogIn,
     /// How the credentials are sent.
     pub auth: Auth,
-    /// The authorities trusted to sign a server's certificate; `None` for the system's.
-    pub tls_ca: Option<PathBuf>,
-    /// Whether any certificate is accepted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub insecure: bool,
-    /// The client's proof of its identity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls_identity: Option<Identity>,
+    /// How the server's certificate is checked.
+    #[serde(flatten)]
+    pub tls: TlsOptions,
     /// The roles that proxy authentication claims, separated by commas; `None`: `_admin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<String>,
@@ -64,12 +55,9 @@ pub struct CouchPlan {
 pub struct NodePlan {
     /// Its address without path, user or password.
     pub server: String,
-    /// The user to log in as; `None`: nobody.
-    pub user: Option<String>,
-    /// The password. Never stored.
-    #[serde(default, skip_serializing_if = "is_hidden")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub password: Option<String>,
+    /// Who logs in to it.
+    #[serde(flatten)]
+    pub login: LogIn,
 }
 
 /// The role that may create and remove databases.
@@ -87,14 +75,14 @@ impl CouchPlan {
     /// All nodes, or the only server. `stand_in` is its address if none was given.
     pub(super) fn all(&self, stand_in: Option<&String>) -> Vec<NodePlan> {
         let server = self.server.as_ref().or(stand_in).cloned().unwrap_or_default();
-        let first = NodePlan { server, user: self.user.clone(), password: self.password.clone() };
+        let first = NodePlan { server, login: self.login.clone() };
         std::iter::once(first).chain(self.nodes.iter().cloned()).collect()
     }
 
     /// The credentials for a node.
     pub(super) fn credentials(&self, node: &NodePlan) -> Credentials {
-        let Some(name) = node.user.clone() else { return Credentials::None };
-        let password = node.password.clone().unwrap_or_default();
+        let Some(name) = node.login.user.clone() else { return Credentials::None };
+        let password = node.login.password().to_owned();
         match self.auth {
             Auth::Cookie => Credentials::Cookie { name, password, cookie: String::new() },
             Auth::Basic => Credentials::Basic { name, password },
@@ -105,25 +93,13 @@ impl CouchPlan {
         }
     }
 
-    /// How the server's certificate is checked.
-    pub(super) fn tls(&self) -> TlsOptions {
-        TlsOptions {
-            authorities: self.tls_ca.clone(),
-            insecure: self.insecure,
-            identity: self.tls_identity.clone(),
-        }
-    }
-
     /// A new database on the stand-in.
     fn stand_in(asked: &TargetAsked, cached_updates: bool) -> Self {
         Self {
             server: None,
-            user: None,
-            password: None,
+            login: LogIn::default(),
             auth: asked.auth,
-            tls_ca: None,
-            insecure: false,
-            tls_identity: None,
+            tls: TlsOptions::default(),
             roles: None,
             headers: Vec::new(),
             database: DatabasePlan::Scratch { keep: asked.keep },
@@ -179,12 +155,23 @@ impl Planned for CouchPlan {
     }
 
     fn accepts_any_certificate(&self) -> bool {
-        self.insecure
+        self.tls.insecure
     }
 
     fn lacks_password(&self) -> bool {
-        let lacks = |node: NodePlan| node.user.is_some() && node.password.is_none();
-        self.all(None).into_iter().any(lacks)
+        let lacks = |LogIn { user, password }: LogIn| user.is_some() && password.is_none();
+        self.all(None).into_iter().any(|node| lacks(node.login))
+    }
+
+    fn secrets(&self) -> LeftOut {
+        let mut left_out = self.login.secrets("");
+        for (place, node) in self.nodes.iter().enumerate() {
+            left_out.extend(node.login.secrets(&format!("/nodes/{place}")));
+        }
+        if !self.headers.is_empty() {
+            left_out.insert("/headers".to_owned(), self.headers.clone().into());
+        }
+        left_out
     }
 
     fn problem(&self) -> Option<String> {
@@ -213,7 +200,7 @@ impl Planned for CouchPlan {
     }
 
     fn proves_each_request(&self) -> bool {
-        self.user.is_some() && self.auth == Auth::Basic
+        self.login.user.is_some() && self.auth == Auth::Basic
     }
 
     /// The stand-in's end of each connection is in this process, too.
@@ -222,7 +209,7 @@ impl Planned for CouchPlan {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let auth = match (&self.user, self.auth) {
+        let auth = match (&self.login.user, self.auth) {
             (None, _) if self.headers.iter().any(|it| is_named(it, "authorization")) => {
                 "header Authorization"
             }
@@ -293,12 +280,9 @@ impl CouchPlan {
         let _ = server.set_password(None);
         Ok(Self {
             server: Some(server.as_str().trim_end_matches('/').to_owned()),
-            user: (!url.username().is_empty()).then(|| decoded(url.username())),
-            password: url.password().map(decoded),
+            login: LogIn::of_url(&url),
             auth: asked.auth,
-            tls_ca: asked.tls.authorities.clone(),
-            insecure: asked.tls.insecure,
-            tls_identity: asked.tls.identity.clone(),
+            tls: asked.tls.clone(),
             roles,
             headers: asked.headers.clone(),
             database,
@@ -345,13 +329,9 @@ impl CouchPlan {
         if !other.making.is_default() && other.making != self.making {
             return Err(format!("{server} has another way to make the database"));
         }
-        self.nodes.push(NodePlan { server, user: other.user, password: other.password });
+        self.nodes.push(NodePlan { server, login: other.login });
         Ok(())
     }
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// The database named by `asked` or by the path of its address.

@@ -2,13 +2,13 @@
 
 use super::HBase;
 use super::binding::BINDING;
+use crate::address::{Parts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked,
     TargetError,
 };
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
@@ -133,22 +133,16 @@ impl DriverPlan for HBasePlan {
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
-        let text = asked.address.as_deref().unwrap_or_default();
-        let rest = text.strip_prefix("hbase://").ok_or_else(|| wrong("no server"))?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, hosts) = match authority.rsplit_once('@') {
-            Some((user, hosts)) => (Some(decoded(user)), hosts),
-            None => (None, authority),
-        };
+        let Parts { login, hosts, path, query, .. } = Parts::of(asked, &Self::CARD)?;
+        let user = login.map(decoded);
         if user.as_deref().is_some_and(|user| user.is_empty() || user.contains(':')) {
             return Err(wrong("an empty user or a password, which HBase is not sent,"));
         }
         let servers: Vec<_> = hosts.split(',').map(str::to_owned).collect();
-        if !servers.iter().all(|server| is_server(server)) {
+        if !servers.iter().all(|server| is_host(server)) {
             return Err(wrong("no host, or no port from 1 to 65535,"));
         }
-        let table = (!path.is_empty()).then(|| decoded(path.trim_end_matches('/')));
+        let table = (!path.is_empty()).then(|| decoded(path));
         let database = DatabasePlan::of(asked, table).map_err(wrong)?;
         if database.name().is_some_and(|name| !is_table(name)) {
             return Err(wrong("a table name with other characters than HBase allows"));
@@ -181,24 +175,6 @@ impl HBasePlan {
         };
         self.servers.iter().flat_map(with_ports).collect()
     }
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
-/// Whether a port is given; the colons of an IPv6 address are inside brackets.
-fn has_port(server: &str) -> bool {
-    server.rsplit_once(']').map_or(server, |(_, rest)| rest).contains(':')
-}
-
-fn is_server(server: &str) -> bool {
-    let (host, port) = match server.rsplit_once(':') {
-        Some((host, port)) if has_port(server) => (host, Some(port)),
-        _ => (server, None),
-    };
-    let valid = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
-    url::Host::parse(host).is_ok() && port.is_none_or(valid)
 }
 
 /// Whether HBase allows it as the name of a table, with or without a namespace.

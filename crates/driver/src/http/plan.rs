@@ -6,7 +6,7 @@ use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
 use crate::schema::{Pattern, Values};
-use crate::secrets::{bodies_are_hidden, is_hidden, without_bodies};
+use crate::secrets::LeftOut;
 use crate::{
     Binding, Card, DriverPlan, Opening, Planned, ServerFacts, Setting, TargetAsked, TargetError,
 };
@@ -31,7 +31,7 @@ pub struct HttpPlan {
     pub requests: Vec<RequestPlan>,
     /// What each user requests once, unmeasured, before it starts; users take these requests in
     /// turn.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_text")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log_in: Vec<RequestPlan>,
     /// Headers of every request, `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
@@ -45,6 +45,19 @@ pub struct HttpPlan {
     /// Which requests may be resent.
     #[serde(default, skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
+}
+
+impl HttpPlan {
+    /// The bodies of the list, which records leave out, so that it can be run elsewhere; those of
+    /// logins have passwords in them.
+    pub fn bodies(&self) -> LeftOut {
+        let body = |(place, request): (usize, &RequestPlan)| {
+            let text = String::from_utf8(request.body.as_ref()?.pattern.source()).ok()?;
+            let text = Some(text).filter(|text| !text.is_empty())?;
+            Some((format!("/requests/{place}/body/text"), text.into()))
+        };
+        self.requests.iter().enumerate().filter_map(body).collect()
+    }
 }
 
 /// One entry of the list. Records have neither its password nor the text of its body.
@@ -83,19 +96,10 @@ pub struct BodyPlan {
     /// The index of its schema in the plan, if it is generated from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
-    /// Its text, stored only in [`with_bodies`](crate::with_bodies).
+    /// Its text, which [`HttpPlan::bodies`] has.
     #[cfg_attr(feature = "schema", schemars(skip))]
-    #[serde(rename = "text", default, skip_serializing_if = "is_left_out")]
-    #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
+    #[serde(rename = "text", default, skip_serializing, deserialize_with = "from_text")]
     pub pattern: Pattern,
-}
-
-fn is_left_out(pattern: &Pattern) -> bool {
-    bodies_are_hidden() || pattern.is_empty() || String::from_utf8(pattern.source()).is_err()
-}
-
-fn as_text<S: Serializer>(pattern: &Pattern, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&String::from_utf8_lossy(&pattern.source()))
 }
 
 /// The text as it is: the request says where its placeholders are.
@@ -103,18 +107,12 @@ fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
     String::deserialize(from).map(|text| Pattern::literal(text.as_bytes()))
 }
 
-/// Login requests have passwords in their bodies.
-fn without_text<S: Serializer>(log_in: &[RequestPlan], to: S) -> Result<S::Ok, S::Error> {
-    without_bodies(|| log_in.serialize(to))
-}
-
-/// Writes headers without their values; the agents of a run get the values, too.
+/// Writes headers without their values.
 ///
 /// # Errors
 /// Whatever the serialiser refuses.
 pub fn masked<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
-    let hidden = is_hidden(headers);
-    to.collect_seq(headers.iter().map(|header| if hidden { mask(header) } else { header.clone() }))
+    to.collect_seq(headers.iter().map(|header| mask(header)))
 }
 
 /// `Name: value` without the value.

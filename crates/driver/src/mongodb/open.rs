@@ -4,7 +4,6 @@ use super::Mongo;
 use super::plan::MongoPlan;
 use crate::library::{Library, Trouble};
 use crate::op::{Failure, Reason};
-use crate::plan::locked_out;
 use crate::{DatabasePlan, Opening, ServerFacts, TargetError};
 use ::mongodb::bson::{Bson, Document, doc};
 use ::mongodb::options::{ClientOptions, ServerAddress, Tls};
@@ -139,7 +138,7 @@ fn unusable(plan: &MongoPlan, trouble: &Trouble) -> TargetError {
     TargetError(match trouble.failure {
         Failure::Authentication => format!(
             "{}; add the option authSource=NAME if the user is of another database than admin",
-            locked_out(server, &reason, (&plan.user, &plan.password))
+            plan.login.locked_out(server, &reason)
         ),
         failure if !failure.answered() => format!(
             "there is no usable MongoDB server at {server} ({reason}); name one that speaks its \

@@ -2,16 +2,16 @@
 
 use super::binding::BINDING;
 use super::open;
+use crate::address::{Parts, decoded, encoded};
 use crate::library::Library;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::secrets::is_hidden;
+use crate::secrets::LeftOut;
 use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, Setting, TargetAsked,
-    TargetError,
+    Binding, Card, DatabasePlan, DriverPlan, LogIn, Opening, Planned, ServerFacts, Setting,
+    TargetAsked, TargetError,
 };
 use ::mongodb::options::ConnectionString;
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -27,12 +27,9 @@ const TABLE: &str = "usertable";
 pub struct MongoPlan {
     /// The servers' address without path, options, user or password.
     pub server: String,
-    /// The user to log in as; `None`: nobody.
-    pub user: Option<String>,
-    /// The password. Never stored.
-    #[serde(default, skip_serializing_if = "is_hidden")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub password: Option<String>,
+    /// Who logs in to it.
+    #[serde(flatten)]
+    pub login: LogIn,
     /// The authorities trusted to sign a server's certificate; `None` for those built in.
     pub tls_ca: Option<PathBuf>,
     /// Whether any certificate is accepted.
@@ -66,6 +63,10 @@ impl Planned for MongoPlan {
         self.insecure
     }
 
+    fn secrets(&self) -> LeftOut {
+        self.login.secrets("")
+    }
+
     fn address(&self) -> Option<String> {
         Some(self.server.clone())
     }
@@ -76,13 +77,7 @@ impl Planned for MongoPlan {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let values = if self.binary { "binary, as YCSB has them" } else { "as in JSON" };
-        let mut facts = vec![
-            (
-                "authentication",
-                if self.user.is_some() { "user and password" } else { "none" }.into(),
-            ),
-            ("values", values.to_owned()),
-        ];
+        let mut facts = vec![self.login.fact(), ("values", values.to_owned())];
         if self.upsert {
             facts.push(("creates", "replace what is there".to_owned()));
         }
@@ -113,12 +108,13 @@ impl DriverPlan for MongoPlan {
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
-        let parts = Parts::of(asked.address.as_deref().unwrap_or_default());
-        let parts = parts.ok_or_else(|| wrong("no host"))?;
+        let parts = Parts::of(asked, &Self::CARD)?;
+        if parts.hosts.is_empty() {
+            return Err(wrong("no host"));
+        }
         let mut own: Options = asked.options(&Self::CARD)?;
-        let options = parts.options(&mut own).map_err(|problem| wrong(&problem))?;
-        let path = parts.path.trim_matches('/');
-        let (parent, collection) = path.split_once('/').unwrap_or((path, ""));
+        let options = own.read(&parts).map_err(|problem| wrong(&problem))?;
+        let (parent, collection) = parts.path.split_once('/').unwrap_or((parts.path, ""));
         if collection.contains('/') {
             return Err(wrong("more than a database and a collection"));
         }
@@ -132,8 +128,7 @@ impl DriverPlan for MongoPlan {
         let default = if database.name().is_some() { YCSB } else { SCRATCH };
         let plan = Self {
             server: format!("{}://{}", parts.scheme, parts.hosts),
-            user: parts.login.map(|it| decoded(it.split(':').next().unwrap_or_default())),
-            password: parts.login.and_then(|it| it.split_once(':')).map(|it| decoded(it.1)),
+            login: LogIn::of_text(parts.login),
             tls_ca: asked.tls.authorities.clone(),
             insecure: asked.tls.insecure,
             options,
@@ -169,10 +164,11 @@ impl DriverPlan for MongoPlan {
 impl MongoPlan {
     /// The library's connection string, with credentials.
     pub(super) fn connection_string(&self) -> String {
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (scheme, hosts) = self.server.split_once("://").unwrap_or_default();
-        let login = match (&self.user, &self.password) {
-            (Some(user), Some(password)) => format!("{}:{}@", encoded(user), encoded(password)),
+        let login = match (&self.login.user, &self.login.password) {
+            (Some(user), Some(password)) => {
+                format!("{}:{}@", encoded(user), encoded(password.reveal()))
+            }
             (Some(user), None) => format!("{}@", encoded(user)),
             (None, _) => String::new(),
         };
@@ -181,37 +177,15 @@ impl MongoPlan {
     }
 }
 
-/// An address, taken apart. It may have several hosts, unlike a URL, and a collection, unlike a
-/// connection string.
-struct Parts<'a> {
-    scheme: &'a str,
-    login: Option<&'a str>,
-    hosts: &'a str,
-    path: &'a str,
-    query: &'a str,
-}
-
-impl<'a> Parts<'a> {
-    fn of(address: &'a str) -> Option<Self> {
-        let (scheme, rest) = address.split_once("://")?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, hosts) = match authority.rsplit_once('@') {
-            Some((login, hosts)) => (Some(login), hosts),
-            None => (None, authority),
-        };
-        (!hosts.is_empty()).then_some(Self { scheme, login, hosts, path, query })
-    }
-
-    /// The options for the library; the driver's own are taken out.
-    fn options(&self, own: &mut Options) -> Result<String, String> {
+impl Options {
+    /// Reads the driver's own options of the address, and returns those for the library.
+    fn read(&mut self, address: &Parts<'_>) -> Result<String, String> {
         let mut kept = Vec::new();
-        for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (pair, name, value) in address.parameters() {
             let flag = || value.parse().map_err(|_| format!("{name} neither true nor false"));
             match name.to_ascii_lowercase().as_str() {
-                "binary" => own.binary = flag()?,
-                "upsert" => own.upsert = flag()?,
+                "binary" => self.binary = flag()?,
+                "upsert" => self.upsert = flag()?,
                 // Each of these would be stored with the plan.
                 "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
                     return Err(format!("{name}, which is not supported,"));
@@ -224,10 +198,6 @@ impl<'a> Parts<'a> {
         }
         Ok(kept.join("&"))
     }
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -262,7 +232,7 @@ mod tests {
         );
         assert!(named.binary && named.upsert);
         let full = plan("mongodb://ann:p%40w@[::1]:7/bench/things").unwrap();
-        assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
+        assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
         assert_eq!(full.named_database(), Some("things"));
         assert_eq!(full.connection_string(), "mongodb://ann:p%40w@[::1]:7/");
         let table =
@@ -306,6 +276,7 @@ mod tests {
         let stored = serde_json::to_string(&plan).unwrap();
         assert!(stored.contains("ann") && !stored.contains("secret"), "{stored}");
         let again: MongoPlan = serde_json::from_str(&stored).unwrap();
-        assert_eq!(again, MongoPlan { password: None, ..plan });
+        let login = LogIn { password: None, ..plan.login };
+        assert_eq!(again, MongoPlan { login, ..plan });
     }
 }

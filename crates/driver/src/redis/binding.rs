@@ -1,8 +1,8 @@
 //! YCSB's binding `redis`.
 
+use crate::address::encoded;
 use crate::properties::PropertyReader;
 use crate::{Binding, Bound};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// See the module. YCSB has no `redis.url`, which implies all the others.
 pub(super) const BINDING: Binding = Binding {
@@ -32,7 +32,6 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     let host = read.text("redis.host", "127.0.0.1");
     let (user, own) = (read.text("redis.cusername", ""), read.text("redis.cpassword", ""));
     let password = read.text("redis.password", &own);
-    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let login = match (user.as_str(), password.as_str()) {
         ("", "") => String::new(),
         (user, password) => format!("{}:{}@", encoded(user), encoded(password)),

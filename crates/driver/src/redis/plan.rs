@@ -4,20 +4,17 @@ use super::Keys;
 use super::binding::BINDING;
 use crate::library::{Library, Trouble};
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, Identity, TlsOptions};
+use crate::net::{Endpoint, TlsOptions};
 use crate::op::{Failure, Kinds, OpKind, Reason};
-use crate::plan::locked_out;
-use crate::secrets::is_hidden;
+use crate::secrets::LeftOut;
 use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts, Setting,
-    TargetAsked, TargetError,
+    Binding, Card, DatabasePlan, DriverPlan, Existing, LogIn, Opening, Planned, ServerFacts,
+    Setting, TargetAsked, TargetError,
 };
 use ::redis::RedisConnectionInfo;
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -70,20 +67,12 @@ const WITHOUT_INDEX: Kinds = OpKind::ON_DOCUMENTS.without(OpKind::Scan);
 pub struct RespPlan<F> {
     /// The server's address without database number, user or password.
     pub server: String,
-    /// The user to log in as; `None`: nobody.
-    pub user: Option<String>,
-    /// The password. Never stored.
-    #[serde(default, skip_serializing_if = "is_hidden")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub password: Option<String>,
-    /// The authorities trusted to sign a server's certificate; `None` for the system's.
-    pub tls_ca: Option<PathBuf>,
-    /// Whether any certificate is accepted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub insecure: bool,
-    /// The client's proof of its identity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls_identity: Option<Identity>,
+    /// Who logs in to it.
+    #[serde(flatten)]
+    pub login: LogIn,
+    /// How the server's certificate is checked.
+    #[serde(flatten)]
+    pub tls: TlsOptions,
     /// The number of the database.
     #[serde(default, skip_serializing_if = "is_first")]
     pub number: u32,
@@ -110,7 +99,11 @@ struct Options {
 
 impl<F: Flavor> Planned for RespPlan<F> {
     fn accepts_any_certificate(&self) -> bool {
-        self.insecure
+        self.tls.insecure
+    }
+
+    fn secrets(&self) -> LeftOut {
+        self.login.secrets("")
     }
 
     fn address(&self) -> Option<String> {
@@ -127,13 +120,8 @@ impl<F: Flavor> Planned for RespPlan<F> {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let auth = match (&self.user, &self.password) {
-            (None, None) => "none",
-            (None, Some(_)) => "password",
-            (Some(_), _) => "user and password",
-        };
         let index = if self.index { "a sorted set, _indices" } else { "none" };
-        let mut facts = vec![("authentication", auth.to_owned())];
+        let mut facts = vec![self.login.fact()];
         facts.extend(F::INDEXED.then(|| ("index of keys", index.to_owned())));
         facts
     }
@@ -176,11 +164,8 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
         let name = number.to_string();
         Ok(Self {
             server: format!("{}://{host}:{}", url.scheme(), url.port().unwrap_or(F::PORT)),
-            user: Some(decoded(url.username())).filter(|user| !user.is_empty()),
-            password: url.password().map(decoded),
-            tls_ca: asked.tls.authorities.clone(),
-            insecure: asked.tls.insecure,
-            tls_identity: asked.tls.identity.clone(),
+            login: LogIn::of_url(&url),
+            tls: asked.tls.clone(),
             number,
             database: match asked.existing {
                 Existing::No => DatabasePlan::Scratch { keep: asked.keep },
@@ -213,29 +198,24 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 
 impl<F: Flavor> RespPlan<F> {
     pub(super) fn keys(&self, opening: &Opening) -> Result<Keys, TargetError> {
-        let tls = TlsOptions {
-            authorities: self.tls_ca.clone(),
-            insecure: self.insecure,
-            identity: self.tls_identity.clone(),
-        };
         let (scheme, place) = self.server.split_once("://").unwrap_or_default();
         let web = if scheme == F::CARD.schemes[0] { "http" } else { "https" };
         let url = Url::parse(&format!("{web}://{place}"));
         let url = url.map_err(|error| TargetError(format!("{}: {error}", self.server)))?;
         let mut info = RedisConnectionInfo::default().set_skip_set_lib_name();
         info = info.set_db(i64::from(self.number));
-        if let Some(user) = &self.user {
+        if let Some(user) = &self.login.user {
             info = info.set_username(user);
         }
-        if let Some(password) = &self.password {
-            info = info.set_password(password);
+        if let Some(password) = &self.login.password {
+            info = info.set_password(password.reveal());
         }
         let prefix = match &self.database {
             DatabasePlan::Scratch { .. } => format!("{}:", self.database.name_or_new(opening)),
             _ => String::new(),
         };
         Ok(Keys {
-            endpoint: Arc::new(Endpoint::resolve(&url, &tls)?),
+            endpoint: Arc::new(Endpoint::resolve(&url, &self.tls)?),
             info,
             removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),
             prefix,
@@ -248,10 +228,9 @@ impl<F: Flavor> RespPlan<F> {
     fn unusable(&self, trouble: &Trouble) -> TargetError {
         let (server, reason) = (&self.server, Reason::new(None, &trouble.reason).reason);
         let scheme = F::CARD.schemes[0];
-        let own = (&self.user, &self.password);
         TargetError(match trouble.failure {
             Failure::Connect | Failure::Timeout => format!("cannot reach {server}: {reason}"),
-            Failure::Authentication => locked_out(server, &reason, own),
+            Failure::Authentication => self.login.locked_out(server, &reason),
             Failure::Protocol | Failure::Reset => format!(
                 "what answers at {server} does not speak Redis's protocol ({reason}); name a \
                  server that does, and {scheme}s:// if it uses TLS"
@@ -300,8 +279,4 @@ fn without_effect(asked: &TargetAsked, url: &Url, card: &Card) -> Result<(), Inv
         return Err(Invalid::new(asked.tls.flag(), problem, cure));
     }
     Ok(())
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -358,7 +358,7 @@ fn addresses_name_a_server_a_number_and_an_index() {
     let plan = |text: &str| RedisPlan::check(&asked(text));
     let full = plan("rediss://ann:p%40w@[::1]:7/3?index=false").unwrap();
     assert_eq!((full.server.as_str(), full.number, full.index), ("rediss://[::1]:7", 3, false));
-    assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
+    assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
     assert_eq!(full.database, DatabasePlan::Existing { name: "3".to_owned() });
     assert!(!full.operations().unwrap().contains(OpKind::Scan));
     let short = plan("redis://h").unwrap();
@@ -392,6 +392,6 @@ fn a_plan_is_stored_without_its_password() {
     let stored = serde_json::to_string(&plan).unwrap();
     assert!(stored.contains("ann") && !stored.contains("secret"), "{stored}");
     let again: RedisPlan = serde_json::from_str(&stored).unwrap();
-    plan.password = None;
+    plan.login.password = None;
     assert_eq!(again, plan);
 }

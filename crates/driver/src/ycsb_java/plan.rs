@@ -5,13 +5,14 @@ use super::binding::BINDING;
 use super::host::Host;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::secrets::is_hidden;
+use crate::secrets::LeftOut;
 use crate::{
     Binding, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked, TargetError,
     is_secret, strike_secrets,
 };
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,9 +47,6 @@ fn without_secrets<S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     to.collect_map(all.iter().map(|(name, value)| {
-        if !is_hidden(value) {
-            return (name, value.clone());
-        }
         (name, if is_secret(name) { "***".to_owned() } else { strike_secrets(value) })
     }))
 }
@@ -66,6 +64,10 @@ struct Options {
 impl Planned for YcsbJavaPlan {
     fn address(&self) -> Option<String> {
         Some(format!("ycsb-java:{}", self.class))
+    }
+
+    fn secrets(&self) -> LeftOut {
+        LeftOut::from_iter([("/binding_properties".to_owned(), json!(self.properties))])
     }
 
     fn named_database(&self) -> Option<&str> {

@@ -1,6 +1,5 @@
 //! Stored plans: those of every kind are taken as they are, and hostile ones refused.
 
-use crate::driver::with_bodies;
 use crate::mistake::Flagged;
 use crate::plan::{
     HttpFlags, HttpLoad, HttpPlan, HttpSpec, Plan, PlanRecord, PlanSpec, UrlSource, check,
@@ -79,7 +78,7 @@ fn of_list() -> Plan {
 fn all() -> Vec<Value> {
     let runs = ["mixed", "hot", "bulk-insert", "ycsb-a", "ycsb-d", "ycsb-e", "ycsb-f"].map(of_run);
     let plans = runs.into_iter().chain([of_bursts(), of_list()]);
-    with_bodies(|| plans.map(|plan| serde_json::to_value(plan).unwrap()).collect())
+    plans.map(|plan| plan.with_bodies()).collect()
 }
 
 fn again(stored: &Value) -> Result<Plan, String> {
@@ -94,11 +93,11 @@ fn again(stored: &Value) -> Result<Plan, String> {
 fn what_was_planned_is_taken_as_it_is() {
     for stored in all() {
         let plan = again(&stored).unwrap_or_else(|told| panic!("{told}: {stored}"));
-        assert_eq!(with_bodies(|| serde_json::to_value(&plan).unwrap()), stored);
+        assert_eq!(plan.with_bodies(), stored);
     }
     let plan = again(&serde_json::to_value(of_bursts()).unwrap()).unwrap();
     assert_eq!(plan, of_bursts());
-    let stored = with_bodies(|| serde_json::to_value(of_list()).unwrap());
+    let stored = of_list().with_bodies();
     assert_eq!(again(&stored).unwrap(), of_list());
 }
 
@@ -168,10 +167,10 @@ fn what_is_not_stored_is_missed() {
         told.contains("http.requests.1: the text of its body (inline) is not stored"),
         "{told}"
     );
-    let mut struck = with_bodies(|| serde_json::to_value(of_list()).unwrap());
+    let mut struck = of_list().with_bodies();
     struck["http"]["headers"] = json!(["Authorization: ***"]);
     assert!(again(&struck).unwrap_err().contains("http.headers"));
-    let mut other = with_bodies(|| serde_json::to_value(of_list()).unwrap());
+    let mut other = of_list().with_bodies();
     other["http"]["requests"][0]["server"] = json!("gopher://h");
     assert!(again(&other).unwrap_err().contains("http.requests.0: gopher is not supported"));
 }

@@ -1,6 +1,7 @@
 //! Every mistake has its flag and its cure; a valid specification becomes a plan.
 
 use super::*;
+use crate::driver::Secret;
 use crate::plan::SchemaSource;
 use crate::workload::mixed::{CrudOrder, MixedDemand};
 use crate::workload::{DocumentsAsked, FillDemand, Mix};
@@ -133,7 +134,10 @@ fn targets_are_taken_apart_and_passwords_kept_out() {
     let target = plan("http://ann:p%40ss@[::1]:5984/a%2Fb").unwrap().into_record().target;
     let TargetPlan::CouchDb(target) = target else { panic!("{target:?}") };
     assert_eq!(target.server.as_deref(), Some("http://[::1]:5984"));
-    assert_eq!((target.user.as_deref(), target.password.as_deref()), (Some("ann"), Some("p@ss")));
+    assert_eq!(
+        (target.login.user.as_deref(), target.login.password.as_ref().map(Secret::reveal)),
+        (Some("ann"), Some("p@ss"))
+    );
     assert_eq!(
         target.database,
         crate::driver::DatabasePlan::New { name: "a/b".to_owned(), keep: false }

@@ -8,7 +8,7 @@ use super::stage::StagePlan;
 use super::threshold::{Limit, Threshold};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::driver::{HttpPlan, TargetPlan};
+use crate::driver::{HttpPlan, TargetPlan, with_left_out};
 use crate::engine::Pace;
 use crate::mistake::Invalid;
 use crate::net::MAX_ANSWER;
@@ -195,6 +195,18 @@ impl Plan {
 }
 
 impl PlanRecord {
+    /// As JSON with its passwords: for the agents of a run, never for a record.
+    pub fn with_secrets(&self) -> Value {
+        with_left_out(self, "/target", self.target.secrets()).expect("a plan is plain data")
+    }
+
+    /// As JSON with the bodies of its list, so that it can be run elsewhere; records leave them
+    /// out.
+    pub fn with_bodies(&self) -> Value {
+        let bodies = self.http.as_ref().map(HttpPlan::bodies).unwrap_or_default();
+        with_left_out(self, "/http", bodies).expect("a plan is plain data")
+    }
+
     /// How long the server may be silent before the run is given up, in nanoseconds.
     pub fn patience_ns(&self) -> Nanos {
         let asked = self.fill.wait_for_server_ns.or(self.give_up_ns);

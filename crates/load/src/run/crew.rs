@@ -7,7 +7,6 @@ use super::stage::Source;
 use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::with_secrets;
 use crate::engine::{ShardResult, Start, StopReason};
 use crate::fleet::{Assignment, Event, Fleet, Opened, StageEnd};
 use crate::measure::{Hiccups, Histogram, Interval, SlotSums, Spans, ThreadLoss};
@@ -273,7 +272,7 @@ impl<'a> Crew<'a> {
 
 /// The plan as agents are given it.
 fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
-    let text = with_secrets(|| serde_json::to_string(plan)).expect("a plan is plain data");
+    let text = plan.with_secrets().to_string();
     let again: Option<PlanRecord> = serde_json::from_str(&text).ok();
     if again.as_ref() != Some(&**plan) {
         let why = "agents cannot be given this plan: lists of requests and their files stay with \

@@ -1,0 +1,110 @@
+//! The text of addresses.
+
+use super::{Card, TargetAsked};
+use crate::mistake::Invalid;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
+
+/// Text of an address, without percent-encoding.
+pub(super) fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Text as a part of an address.
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+pub(super) fn encoded(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// An address, taken apart. Unlike a URL it may have several hosts.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    #[cfg(feature = "mongodb")]
+    pub(super) scheme: &'a str,
+    /// What precedes the `@`.
+    pub(super) login: Option<&'a str>,
+    /// Separated by commas.
+    pub(super) hosts: &'a str,
+    /// Without the slashes around it.
+    pub(super) path: &'a str,
+    /// What follows the `?`.
+    pub(super) query: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// The parts of the address that is asked for.
+    pub(super) fn of(asked: &'a TargetAsked, card: &Card) -> Result<Self, Invalid> {
+        let address = asked.address.as_deref().unwrap_or_default();
+        let is_its = |scheme: &str| card.schemes.contains(&scheme.to_ascii_lowercase().as_str());
+        let parts = address.split_once("://").filter(|(scheme, _)| is_its(scheme));
+        let (scheme, rest) = parts.ok_or_else(|| asked.wrong(card, "no host"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        Ok(Self {
+            #[cfg(feature = "mongodb")]
+            scheme,
+            login,
+            hosts,
+            path: path.trim_matches('/'),
+            query,
+        })
+    }
+
+    /// The parameters: the whole text of each, its name and its value.
+    #[cfg(any(feature = "cassandra", feature = "mongodb"))]
+    pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+        let pairs = self.query.split('&').filter(|pair| !pair.is_empty());
+        pairs.map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (pair, name, value)
+        })
+    }
+}
+
+/// Whether a host has a port; the colons of an IPv6 address are inside brackets.
+pub(super) fn has_port(host: &str) -> bool {
+    host.rsplit_once(']').map_or(host, |(_, rest)| rest).contains(':')
+}
+
+/// Whether this is a host, possibly with a port.
+pub(super) fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if has_port(text) => (host, Some(port)),
+        _ => (text, None),
+    };
+    let valid = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    url::Host::parse(host).is_ok() && port.is_none_or(valid)
+}
+
+/// Completes an address without a scheme to an HTTP one, if it has a port or is localhost.
+pub fn with_scheme(address: &str) -> Cow<'_, str> {
+    let end = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let authority = &address[..end];
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
+    let has_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = !host.is_empty() && !host.contains(char::is_whitespace);
+    if is_host && (has_port || place == "localhost") && !address.contains("://") {
+        return format!("http://{address}").into();
+    }
+    address.into()
+}
+
+/// A URL without its password.
+pub(super) fn redact(text: &str) -> String {
+    match url::Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            let _ = url.set_password(Some("***"));
+            url.to_string()
+        }
+        Err(_) if text.contains('@') => {
+            let after = text.rsplit('@').next().unwrap_or_default();
+            format!("***@{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
