@@ -19,8 +19,6 @@ pub(super) fn encoded(text: &str) -> String {
 /// An address, taken apart. Unlike a URL it may have several hosts.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
-    #[cfg(feature = "mongodb")]
-    pub(super) scheme: &'a str,
     /// What precedes the `@`.
     pub(super) login: Option<&'a str>,
     /// Separated by commas.
@@ -37,21 +35,14 @@ impl<'a> Parts<'a> {
         let address = asked.address.as_deref().unwrap_or_default();
         let is_its = |scheme: &str| card.schemes.contains(&scheme.to_ascii_lowercase().as_str());
         let parts = address.split_once("://").filter(|(scheme, _)| is_its(scheme));
-        let (scheme, rest) = parts.ok_or_else(|| asked.wrong(card, "no host"))?;
+        let (_, rest) = parts.ok_or_else(|| asked.wrong(card, "no host"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = match authority.rsplit_once('@') {
             Some((login, hosts)) => (Some(login), hosts),
             None => (None, authority),
         };
-        Ok(Self {
-            #[cfg(feature = "mongodb")]
-            scheme,
-            login,
-            hosts,
-            path: path.trim_matches('/'),
-            query,
-        })
+        Ok(Self { login, hosts, path: path.trim_matches('/'), query })
     }
 
     /// The parameters: the whole text of each, its name and its value.

@@ -13,10 +13,9 @@ mod trouble;
 
 pub use plan::{CassandraPlan, Consistency};
 
-use super::library::{Client, Clients, Database, Local, Trouble};
+use super::library::{Clients, Database, Local, Trouble, within};
 use super::{LogIn, TargetError};
-use crate::net::ShardContext;
-use crate::op::{Failure, Reason};
+use crate::op::Reason;
 use ::scylla::client::PoolSize;
 use ::scylla::client::execution_profile::ExecutionProfile;
 use ::scylla::client::session::Session;
@@ -28,7 +27,6 @@ use cql::Table;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::io;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -73,18 +71,12 @@ impl Servers {
         if let Some(user) = &self.login.user {
             builder = builder.user(user, self.login.password());
         }
-        match tokio::time::timeout(self.timeout, builder.build()).await {
-            Ok(session) => session.map_err(|error| trouble::of_new_session(&error)),
-            Err(_) => Err(Trouble::new(Failure::Timeout, "no answer in time")),
-        }
+        within(self.timeout, builder.build(), trouble::of_new_session).await
     }
 
     /// Executes a statement that returns nothing, within the timeout.
     async fn command(&self, session: &Session, cql: &str) -> Result<(), Trouble> {
-        match tokio::time::timeout(self.timeout, session.query_unpaged(cql, ())).await {
-            Ok(done) => done.map(|_| ()).map_err(|error| trouble::of(&error)),
-            Err(_) => Err(Trouble::new(Failure::Timeout, "no answer in time")),
-        }
+        within(self.timeout, session.query_unpaged(cql, ()), trouble::of).await.map(|_| ())
     }
 }
 
@@ -95,13 +87,13 @@ impl fmt::Debug for Cassandra {
 }
 
 impl Database for Cassandra {
-    fn clients(&self, _: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>> {
-        let pool = Pool {
+    fn clients(&self) -> Clients {
+        let pool = Rc::new(Pool {
             target: self.clone(),
             session: tokio::sync::Mutex::default(),
             statements: RefCell::default(),
-        };
-        Box::pin(async { Ok(Box::new(ShardPool(Rc::new(pool))) as Box<dyn Clients>) })
+        });
+        Box::new(move || Box::new(CassandraClient::new(pool.clone())))
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
@@ -165,15 +157,6 @@ impl Pool {
         prepared.set_consistency(level.into());
         self.statements.borrow_mut().insert(cql.to_owned(), prepared.clone());
         Ok(prepared)
-    }
-}
-
-/// The pool as seen by the sessions of one shard.
-struct ShardPool(Rc<Pool>);
-
-impl Clients for ShardPool {
-    fn client(&self) -> Box<dyn Client> {
-        Box::new(CassandraClient::new(self.0.clone()))
     }
 }
 

@@ -1,65 +1,64 @@
 //! Before the first stage: the cluster, credentials, the keyspace and the table.
 
+use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
-use super::plan::{CassandraPlan, TABLE};
+use super::plan::{CARD, CassandraPlan, TABLE};
 use super::{Cassandra, Servers, trouble};
-use crate::library::{Library, Trouble};
-use crate::op::{Failure, Reason};
-use crate::{DatabasePlan, Opening, ServerFacts, TargetError};
+use crate::library::{Library, Trouble, is_here, reach, unusable, within};
+use crate::mistake::Invalid;
+use crate::op::Failure;
+use crate::{
+    Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
+};
 use ::scylla::client::session::Session;
 use ::scylla::value::{CqlValue, Row};
-use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The number of YCSB's fields, for a table about which nothing else is known.
 const FIELDS: usize = 10;
 
-/// Connects, authenticates, and finds or creates the table.
-pub(super) async fn open(
-    plan: &CassandraPlan,
-    opening: &Opening,
-) -> Result<(Library, ServerFacts), TargetError> {
-    let place = Place::of(plan, opening);
-    let servers = Servers {
-        hosts: plan.hosts(),
-        login: plan.login.clone(),
-        keyspace: place.keyspace.clone(),
-        connections: NonZeroUsize::try_from(plan.pool).unwrap_or(NonZeroUsize::MIN),
-        timeout: Duration::from_nanos(opening.timeout_ns),
-    };
-    let failed = |trouble: Trouble| unusable(plan, &trouble);
-    reach(plan, servers.timeout).await?;
-    let session = servers.connect().await.map_err(failed)?;
-    let admin = Admin { servers: &servers, session: &session };
-    let version = admin.ask("SELECT release_version FROM system.local", &[]).await;
-    let version = version.map_err(failed)?.into_iter().flatten().next().unwrap_or_default();
-    let (table, removal) = make(&admin, plan, opening, &place).await?;
-    let same_machine = plan.hosts().iter().all(|host| is_here(host));
-    let facts = ServerFacts {
-        url: plan.server.clone(),
-        name: "cassandra".to_owned(),
-        version,
-        same_machine,
-        database: format!("{}.{}", place.keyspace, place.table),
-        created: removal.is_some(),
-    };
-    let removal = removal.filter(|_| plan.database.is_removed());
-    let (read, write) = (plan.read_consistency, plan.write_consistency);
-    Ok((Library::new(Cassandra { servers, table, read, write, removal }), facts))
-}
+impl DriverPlan for CassandraPlan {
+    type Target = Library;
 
-/// Whether one of the servers can be reached: the library does not say why none can.
-async fn reach(plan: &CassandraPlan, timeout: Duration) -> Result<(), TargetError> {
-    let mut why = String::new();
-    for host in plan.hosts() {
-        match tokio::time::timeout(timeout, tokio::net::TcpStream::connect(&host)).await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => why = error.to_string(),
-            Err(_) => "no answer in time".clone_into(&mut why),
-        }
+    const CARD: Card = CARD;
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Self::checked(asked)
     }
-    Err(TargetError(format!("cannot reach {}: {why}", plan.server)))
+
+    /// Connects, authenticates, and finds or creates the table.
+    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
+        let place = Place::of(self, opening);
+        let servers = Servers {
+            hosts: self.hosts(),
+            login: self.login.clone(),
+            keyspace: place.keyspace.clone(),
+            connections: NonZeroUsize::try_from(self.pool).unwrap_or(NonZeroUsize::MIN),
+            timeout: Duration::from_nanos(opening.timeout_ns),
+        };
+        let failed = |trouble: Trouble| unusable_cluster(self, &trouble);
+        reach(&self.server, &servers.hosts, servers.timeout).await?;
+        let session = servers.connect().await.map_err(failed)?;
+        let admin = Admin { servers: &servers, session: &session };
+        let version = admin.ask("SELECT release_version FROM system.local", &[]).await;
+        let version = version.map_err(failed)?.into_iter().flatten().next().unwrap_or_default();
+        let (table, removal) = make(&admin, self, opening, &place).await?;
+        let same_machine = servers.hosts.iter().all(|host| is_here(host));
+        let facts = ServerFacts {
+            url: self.server.clone(),
+            name: "cassandra".to_owned(),
+            version,
+            same_machine,
+            database: format!("{}.{}", place.keyspace, place.table),
+            created: removal.is_some(),
+        };
+        let removal = removal.filter(|_| self.database.is_removed());
+        let (read, write) = (self.read_consistency, self.write_consistency);
+        Ok((Library::new(Cassandra { servers, table, read, write, removal }), facts))
+    }
 }
 
 /// Where the rows are.
@@ -88,9 +87,7 @@ impl Admin<'_> {
     /// The rows that a statement finds; all of their columns must be text.
     async fn ask(&self, cql: &str, values: &[&str]) -> Result<Vec<Vec<String>>, Trouble> {
         let asking = self.session.query_unpaged(cql, values);
-        let answer = tokio::time::timeout(self.servers.timeout, asking).await;
-        let answer = answer.map_err(|_| Trouble::new(Failure::Timeout, "no answer in time"))?;
-        let answer = answer.map_err(|error| trouble::of(&error))?;
+        let answer = within(self.servers.timeout, asking, trouble::of).await?;
         let wrong = |error: String| Trouble::new(Failure::Protocol, error);
         let rows = answer.into_rows_result().map_err(|error| wrong(error.to_string()))?;
         let rows = rows.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
@@ -116,7 +113,7 @@ async fn make(
     opening: &Opening,
     place: &Place,
 ) -> Result<(Table, Option<String>), TargetError> {
-    let failed = |trouble: Trouble| unusable(plan, &trouble);
+    let failed = |trouble: Trouble| unusable_cluster(plan, &trouble);
     let Place { keyspace, table } = place;
     let columns = admin
         .ask(
@@ -192,20 +189,13 @@ fn fields(opening: &Opening) -> Vec<String> {
     opening.fields.clone()
 }
 
-fn is_here(host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |it| it.0).trim_matches(['[', ']']);
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 /// Why a cluster that was reached cannot be used, and what to do about it.
-fn unusable(plan: &CassandraPlan, trouble: &Trouble) -> TargetError {
-    let (server, reason) = (&plan.server, Reason::new(None, &trouble.reason).reason);
-    TargetError(match trouble.failure {
-        Failure::Authentication => plan.login.locked_out(server, &reason),
-        failure if !failure.answered() => format!(
+fn unusable_cluster(plan: &CassandraPlan, trouble: &Trouble) -> TargetError {
+    let server = &plan.server;
+    unusable(server, &plan.login, trouble, |reason| {
+        format!(
             "what answers at {server} does not speak CQL's binary protocol ({reason}); name a \
              Cassandra server and its native port (9042), without TLS"
-        ),
-        _ => format!("{server} cannot be used: {reason}"),
+        )
     })
 }

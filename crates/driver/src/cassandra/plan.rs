@@ -1,16 +1,10 @@
 //! The target as planned: servers, a table, and how consistent requests are.
 
-use super::binding::BINDING;
-use super::open;
 use crate::address::{Parts, decoded, has_port, is_host};
-use crate::library::Library;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::secrets::LeftOut;
-use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, LogIn, Opening, Planned, ServerFacts, TargetAsked,
-    TargetError,
-};
+use crate::{Card, DatabasePlan, LogIn, Planned, TargetAsked};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
@@ -155,29 +149,27 @@ impl Planned for CassandraPlan {
     }
 }
 
-impl DriverPlan for CassandraPlan {
-    type Target = Library;
+/// What is known about the driver.
+pub(super) const CARD: Card = Card {
+    name: "cassandra",
+    schemes: &["cassandra"],
+    summary: "Cassandra and what speaks CQL's binary protocol",
+    address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
+              [?consistency=LEVEL&replication=N]",
+    operations: OpKind::ON_DOCUMENTS,
+    documents: true,
+    databases: true,
+    server: true,
+    phases: false,
+    heeds: &[],
+};
 
-    const CARD: Card = Card {
-        name: "cassandra",
-        schemes: &["cassandra"],
-        summary: "Cassandra and what speaks CQL's binary protocol",
-        address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
-                  [?consistency=LEVEL&replication=N]",
-        operations: OpKind::ON_DOCUMENTS,
-        documents: true,
-        databases: true,
-        server: true,
-        phases: false,
-        heeds: &[],
-    };
-
-    const BINDING: Option<Binding> = Some(BINDING);
-
-    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
-        let parts = Parts::of(asked, &Self::CARD)?;
-        let mut options: Options = asked.options(&Self::CARD)?;
+impl CassandraPlan {
+    /// Makes a plan from a request.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&CARD, problem);
+        let parts = Parts::of(asked, &CARD)?;
+        let mut options: Options = asked.options(&CARD)?;
         for (_, name, value) in parts.parameters() {
             options.read(name, value).map_err(|problem| wrong(&problem))?;
         }
@@ -199,10 +191,6 @@ impl DriverPlan for CassandraPlan {
             replication: options.replication.unwrap_or(NonZeroU32::MIN),
             pool: options.pool.unwrap_or(NonZeroU32::MIN),
         })
-    }
-
-    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
-        open::open(self, opening).await
     }
 }
 

@@ -1,15 +1,17 @@
 //! Before the first stage: the cluster, the table and its regions.
 
 use super::admin::{Admin, settings, split_points, told};
+use super::binding::BINDING;
 use super::connection::{Connection, Lost, Settings};
 use super::messages::{Column, Get, GetRequest, GetResponse};
-use super::plan::HBasePlan;
+use super::plan::{CARD, HBasePlan};
 use super::regions::{Region, Trouble, all, ask, locate_meta};
 use super::servers::{CLIENT, Servers};
 use super::worker::specifier;
 use super::{HBase, Opened};
+use crate::mistake::Invalid;
 use crate::op::Failure;
-use crate::{Opening, ServerFacts, TargetError};
+use crate::{Binding, Card, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError};
 use prost::bytes::Bytes;
 use std::net::ToSocketAddrs;
 use std::rc::Rc;
@@ -20,58 +22,69 @@ use tokio::task::LocalSet;
 /// The most regions that are looked up in advance.
 const MOST_REGIONS: usize = 20_000;
 
-/// Finds the cluster and its table, or creates the table.
-pub(super) async fn open(
-    plan: &HBasePlan,
-    opening: &Opening,
-) -> Result<(HBase, ServerFacts), TargetError> {
-    let settings = settings(plan, opening);
-    let seeds = plan.seeds();
-    let admin = Admin::of(&seeds, &settings);
-    // Servers that are away, or are not HBase, are reported before anything is requested.
-    let timeout = Duration::from_nanos(opening.timeout_ns);
-    let servers = Servers::new(settings.clone());
-    let meta = LocalSet::new()
-        .run_until(tokio::time::timeout(timeout, locate_meta(&seeds, &servers)))
-        .await
-        .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
-        .map_err(|trouble| unreachable(plan, &trouble))?;
-    let table = Bytes::from(plan.database.name_or_new(opening));
-    let created = plan.database.must_be_new() && !opening.as_it_is;
-    let removed = created && plan.database.is_removed();
-    if created {
-        let splits = plan.options.splits.map(split_points).unwrap_or_default();
-        admin.create_table(&table, plan.family_or_default(), &splits).await?;
+impl DriverPlan for HBasePlan {
+    type Target = HBase;
+
+    const CARD: Card = CARD;
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Self::checked(asked)
     }
-    let (family, regions) = match find(plan, &admin, &table, &meta).await {
-        Ok(found) => found,
-        // A table that the run cannot use is not left behind.
-        Err(error) if removed => {
-            let left = admin.remove_table(&table).await.err();
-            return Err(left.map_or(error.clone(), |left| TargetError(format!("{error}; {left}"))));
+
+    /// Finds the cluster and its table, or creates the table.
+    async fn open(&self, opening: &Opening) -> Result<(HBase, ServerFacts), TargetError> {
+        let settings = settings(self, opening);
+        let seeds = self.seeds();
+        let admin = Admin::of(&seeds, &settings);
+        // Servers that are away, or are not HBase, are reported before anything is requested.
+        let timeout = Duration::from_nanos(opening.timeout_ns);
+        let servers = Servers::new(settings.clone());
+        let meta = LocalSet::new()
+            .run_until(tokio::time::timeout(timeout, locate_meta(&seeds, &servers)))
+            .await
+            .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
+            .map_err(|trouble| unreachable(self, &trouble))?;
+        let table = Bytes::from(self.database.name_or_new(opening));
+        let created = self.database.must_be_new() && !opening.as_it_is;
+        let removed = created && self.database.is_removed();
+        if created {
+            let splits = self.options.splits.map(split_points).unwrap_or_default();
+            admin.create_table(&table, self.family_or_default(), &splits).await?;
         }
-        Err(error) => return Err(error),
-    };
-    let version = admin.version().await.unwrap_or_default();
-    let facts = ServerFacts {
-        url: format!("hbase://{}", plan.servers.join(",")),
-        name: "HBase".to_owned(),
-        version,
-        same_machine: is_loopback(&regions),
-        database: String::from_utf8_lossy(&table).into_owned(),
-        created,
-    };
-    let opened = Opened {
-        seeds,
-        table,
-        family: family.as_bytes().into(),
-        durability: plan.options.durability,
-        connections: plan.options.connections.unwrap_or(1),
-        regions,
-        settings,
-        removed,
-    };
-    Ok((HBase { opened: Arc::new(opened) }, facts))
+        let (family, regions) = match find(self, &admin, &table, &meta).await {
+            Ok(found) => found,
+            // A table that the run cannot use is not left behind.
+            Err(error) if removed => {
+                let left = admin.remove_table(&table).await.err();
+                return Err(
+                    left.map_or(error.clone(), |left| TargetError(format!("{error}; {left}")))
+                );
+            }
+            Err(error) => return Err(error),
+        };
+        let version = admin.version().await.unwrap_or_default();
+        let facts = ServerFacts {
+            url: format!("hbase://{}", self.servers.join(",")),
+            name: "HBase".to_owned(),
+            version,
+            same_machine: is_loopback(&regions),
+            database: String::from_utf8_lossy(&table).into_owned(),
+            created,
+        };
+        let opened = Opened {
+            seeds,
+            table,
+            family: family.as_bytes().into(),
+            durability: self.options.durability,
+            connections: self.options.connections.unwrap_or(1),
+            regions,
+            settings,
+            removed,
+        };
+        Ok((HBase { opened: Arc::new(opened) }, facts))
+    }
 }
 
 fn unreachable(plan: &HBasePlan, trouble: &Trouble) -> TargetError {

@@ -1,14 +1,9 @@
 //! A table of HBase as planned.
 
-use super::HBase;
-use super::binding::BINDING;
 use crate::address::{Parts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked,
-    TargetError,
-};
+use crate::{Card, DatabasePlan, Existing, Planned, TargetAsked};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
@@ -112,28 +107,26 @@ impl Planned for HBasePlan {
     }
 }
 
-impl DriverPlan for HBasePlan {
-    type Target = HBase;
+/// What is known about the driver.
+pub(super) const CARD: Card = Card {
+    name: "hbase",
+    schemes: &["hbase"],
+    summary: "HBase",
+    address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
+              &durability=SYNC_WAL&connections=N]",
+    operations: OpKind::ON_DOCUMENTS,
+    documents: true,
+    databases: true,
+    server: true,
+    phases: true,
+    heeds: &[],
+};
 
-    const CARD: Card = Card {
-        name: "hbase",
-        schemes: &["hbase"],
-        summary: "HBase",
-        address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
-                  &durability=SYNC_WAL&connections=N]",
-        operations: OpKind::ON_DOCUMENTS,
-        documents: true,
-        databases: true,
-        server: true,
-        phases: true,
-        heeds: &[],
-    };
-
-    const BINDING: Option<Binding> = Some(BINDING);
-
-    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
-        let Parts { login, hosts, path, query, .. } = Parts::of(asked, &Self::CARD)?;
+impl HBasePlan {
+    /// Makes a plan from a request.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&CARD, problem);
+        let Parts { login, hosts, path, query, .. } = Parts::of(asked, &CARD)?;
         let user = login.map(decoded);
         if user.as_deref().is_some_and(|user| user.is_empty() || user.contains(':')) {
             return Err(wrong("an empty user or a password, which HBase is not sent,"));
@@ -152,10 +145,6 @@ impl DriverPlan for HBasePlan {
             return Err(wrong("splits, but the table must exist,"));
         }
         Ok(Self { servers, user, database, options })
-    }
-
-    async fn open(&self, opening: &Opening) -> Result<(HBase, ServerFacts), TargetError> {
-        super::open::open(self, opening).await
     }
 }
 

@@ -7,10 +7,12 @@
 
 mod found;
 mod pen;
+mod servers;
 mod session;
 
 pub use found::{Found, Scanned};
 pub use pen::{Form, LibraryPen};
+pub use servers::{is_here, reach, unusable};
 pub use session::LibrarySession;
 
 use super::{Outcome, Shard, Size, Target, TargetError};
@@ -22,6 +24,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The future of a call, on the caller's thread.
 pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -34,7 +37,7 @@ pub trait Database: fmt::Debug + Send + Sync {
     }
 
     /// Opens it for the sessions of one shard, inside that shard's runtime.
-    fn clients(&self, context: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>>;
+    fn clients(&self) -> Clients;
 
     /// Asks for its size.
     fn size(&self) -> Local<'_, Option<Size>> {
@@ -47,11 +50,8 @@ pub trait Database: fmt::Debug + Send + Sync {
     }
 }
 
-/// A database as seen by one shard.
-pub trait Clients {
-    /// Makes the client that executes the requests of one session, not yet connected.
-    fn client(&self) -> Box<dyn Client>;
-}
+/// A database as seen by one shard: makes the client of each session, not yet connected.
+pub type Clients = Box<dyn Fn() -> Box<dyn Client>>;
 
 /// Executes the requests of one session, one at a time.
 pub trait Client {
@@ -105,6 +105,18 @@ impl From<Failure> for Trouble {
     }
 }
 
+/// The result of `work`, unless it takes too long; `meaning` is that of an error.
+pub async fn within<T, E>(
+    timeout: Duration,
+    work: impl Future<Output = Result<T, E>>,
+    meaning: impl FnOnce(&E) -> Trouble,
+) -> Result<T, Trouble> {
+    match tokio::time::timeout(timeout, work).await {
+        Ok(ended) => ended.map_err(|error| meaning(&error)),
+        Err(_) => Err(Trouble::new(Failure::Timeout, "no answer in time")),
+    }
+}
+
 /// The database of any driver with a client library, ready for load.
 #[derive(Clone, Debug)]
 pub struct Library(Arc<dyn Database>);
@@ -120,8 +132,7 @@ impl Target for Library {
     type Shard = LibraryShard;
 
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<LibraryShard> {
-        let clients = self.0.clients(context.clone()).await?;
-        Ok(LibraryShard { clients, form: self.0.form(), context })
+        Ok(LibraryShard { clients: self.0.clients(), form: self.0.form(), context })
     }
 
     async fn size(&self) -> Option<Size> {
@@ -135,7 +146,7 @@ impl Target for Library {
 
 /// The database as seen by one shard.
 pub struct LibraryShard {
-    clients: Box<dyn Clients>,
+    clients: Clients,
     form: Form,
     context: Rc<ShardContext>,
 }
@@ -144,7 +155,7 @@ impl Shard for LibraryShard {
     type Session = LibrarySession;
 
     fn session(&self) -> LibrarySession {
-        LibrarySession::new(self.clients.client(), self.form, &self.context)
+        LibrarySession::new((self.clients)(), self.form, &self.context)
     }
 }
 

@@ -12,15 +12,13 @@ mod trouble;
 
 pub use plan::MongoPlan;
 
-use super::library::{Client as LibraryClient, Clients, Database, Form, Local, Trouble};
+use super::library::{Clients, Database, Form, Local, Trouble, within};
 use super::{Size, TargetError};
-use crate::net::ShardContext;
 use ::mongodb::bson::{Document, RawDocumentBuf, doc};
 use ::mongodb::options::ClientOptions;
 use ::mongodb::{Client, Collection};
 use client::MongoClient;
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -51,11 +49,7 @@ impl Mongo {
     /// Runs a command on the database.
     async fn command(&self, command: Document) -> Result<Document, Trouble> {
         let database = self.client()?.database(&self.database);
-        let answer = tokio::time::timeout(self.timeout, database.run_command(command)).await;
-        match answer {
-            Ok(answer) => answer.map_err(|error| trouble::of(&error)),
-            Err(_) => Err(Trouble::new(crate::op::Failure::Timeout, "no answer in time")),
-        }
+        within(self.timeout, database.run_command(command).into_future(), trouble::of).await
     }
 }
 
@@ -64,15 +58,18 @@ impl Database for Mongo {
         if self.binary { Form::Fields } else { Form::Json }
     }
 
-    fn clients(&self, _: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>> {
-        let pool = ShardPool(Rc::new(Pool {
+    fn clients(&self) -> Clients {
+        let pool = Rc::new(Pool {
             target: self.clone(),
             binary: self.binary,
             upsert: self.upsert,
             sessions: Cell::new(0),
             client: RefCell::default(),
-        }));
-        Box::pin(async { Ok(Box::new(pool) as Box<dyn Clients>) })
+        });
+        Box::new(move || {
+            pool.sessions.set(pool.sessions.get() + 1);
+            Box::new(MongoClient::new(pool.clone()))
+        })
     }
 
     fn size(&self) -> Local<'_, Option<Size>> {
@@ -158,16 +155,6 @@ impl Pool {
             command.insert("writeConcern", ::mongodb::bson::serialize_to_bson(concern)?);
         }
         client.database(&self.target.database).run_command(command).await
-    }
-}
-
-/// The pool as seen by the sessions of one shard.
-struct ShardPool(Rc<Pool>);
-
-impl Clients for ShardPool {
-    fn client(&self) -> Box<dyn LibraryClient> {
-        self.0.sessions.set(self.0.sessions.get() + 1);
-        Box::new(MongoClient::new(self.0.clone()))
     }
 }
 

@@ -1,51 +1,66 @@
 //! Before the first stage: the servers, credentials, and the collection.
 
 use super::Mongo;
-use super::plan::MongoPlan;
-use crate::library::{Library, Trouble};
-use crate::op::{Failure, Reason};
-use crate::{DatabasePlan, Opening, ServerFacts, TargetError};
+use super::binding::BINDING;
+use super::plan::{CARD, MongoPlan};
+use crate::library::{Library, Trouble, is_here, reach, unusable};
+use crate::mistake::Invalid;
+use crate::op::Failure;
+use crate::{
+    Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
+};
 use ::mongodb::bson::{Bson, Document, doc};
 use ::mongodb::options::{ClientOptions, ServerAddress, Tls};
 use std::time::Duration;
-use tokio::net::TcpStream;
 
 /// How long the library looks for a usable server, at most.
 const SELECTION: Duration = Duration::from_secs(10);
 
-/// Finds the servers, authenticates, and finds or creates the collection.
-pub(super) async fn open(
-    plan: &MongoPlan,
-    opening: &Opening,
-) -> Result<(Library, ServerFacts), TargetError> {
-    let timeout = Duration::from_nanos(opening.timeout_ns);
-    let options = options(plan, timeout).await?;
-    reach(&options.hosts, timeout)
-        .await
-        .map_err(|why| TargetError(format!("cannot reach {}: {why}", plan.server)))?;
-    let same_machine = options.hosts.iter().all(is_here);
-    let mongo = Mongo {
-        options,
-        database: plan.parent.clone(),
-        collection: plan.database.name_or_new(opening),
-        binary: plan.binary,
-        upsert: plan.upsert,
-        removed: plan.database.is_removed() && !opening.as_it_is,
-        timeout,
-    };
-    let failed = |trouble: Trouble| unusable(plan, &trouble);
-    let told = mongo.command(doc! {"buildInfo": 1}).await.map_err(failed)?;
-    let created = !opening.as_it_is && make(&mongo, plan).await?;
-    let (name, version) = brand(&told);
-    let facts = ServerFacts {
-        url: plan.server.clone(),
-        name: name.to_owned(),
-        version,
-        same_machine,
-        database: format!("{}.{}", mongo.database, mongo.collection),
-        created,
-    };
-    Ok((Library::new(mongo), facts))
+impl DriverPlan for MongoPlan {
+    type Target = Library;
+
+    const CARD: Card = CARD;
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Self::checked(asked)
+    }
+
+    /// Finds the servers, authenticates, and finds or creates the collection.
+    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
+        let timeout = Duration::from_nanos(opening.timeout_ns);
+        let options = options(self, timeout).await?;
+        // There are none if a server is a socket in the file system.
+        let hosts: Vec<_> =
+            options.hosts.iter().map(with_port).collect::<Option<_>>().unwrap_or_default();
+        if !hosts.is_empty() {
+            reach(&self.server, &hosts, timeout).await?;
+        }
+        let same_machine = hosts.iter().all(|host| is_here(host));
+        let mongo = Mongo {
+            options,
+            database: self.parent.clone(),
+            collection: self.database.name_or_new(opening),
+            binary: self.binary,
+            upsert: self.upsert,
+            removed: self.database.is_removed() && !opening.as_it_is,
+            timeout,
+        };
+        let failed = |trouble: Trouble| unusable_servers(self, &trouble);
+        let told = mongo.command(doc! {"buildInfo": 1}).await.map_err(failed)?;
+        let created = !opening.as_it_is && make(&mongo, self).await?;
+        let (name, version) = brand(&told);
+        let facts = ServerFacts {
+            url: self.server.clone(),
+            name: name.to_owned(),
+            version,
+            same_machine,
+            database: format!("{}.{}", mongo.database, mongo.collection),
+            created,
+        };
+        Ok((Library::new(mongo), facts))
+    }
 }
 
 async fn options(plan: &MongoPlan, timeout: Duration) -> Result<ClientOptions, TargetError> {
@@ -71,27 +86,11 @@ async fn options(plan: &MongoPlan, timeout: Duration) -> Result<ClientOptions, T
     Ok(options)
 }
 
-/// Whether one of the servers can be reached: the library would keep trying for long. The error
-/// says why not.
-async fn reach(hosts: &[ServerAddress], timeout: Duration) -> Result<(), String> {
-    let mut why = "no server is named".to_owned();
-    for host in hosts {
-        let ServerAddress::Tcp { host, port } = host else { return Ok(()) };
-        let host = host.trim_matches(['[', ']']);
-        let connecting = TcpStream::connect((host, port.unwrap_or(27_017)));
-        match tokio::time::timeout(timeout, connecting).await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => why = error.to_string(),
-            Err(_) => "no answer in time".clone_into(&mut why),
-        }
-    }
-    Err(why)
-}
-
-fn is_here(host: &ServerAddress) -> bool {
-    let ServerAddress::Tcp { host, .. } = host else { return true };
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+/// `host:port`; `None` for a socket in the file system.
+fn with_port(host: &ServerAddress) -> Option<String> {
+    let ServerAddress::Tcp { host, port } = host else { return None };
+    let (host, port) = (host.trim_matches(['[', ']']), port.unwrap_or(27_017));
+    Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
 }
 
 /// The server's name for itself, and its version.
@@ -109,7 +108,7 @@ fn brand(told: &Document) -> (&'static str, String) {
 /// Finds the collection or creates it. Returns whether it was created.
 async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let Mongo { database, collection, .. } = mongo;
-    let failed = |trouble: Trouble| unusable(plan, &trouble);
+    let failed = |trouble: Trouble| unusable_servers(plan, &trouble);
     let command = doc! {"listCollections": 1, "filter": {"name": collection}, "nameOnly": true};
     let listed = mongo.command(command).await.map_err(failed)?;
     let listed = listed.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
@@ -133,20 +132,19 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
 }
 
 /// Why servers that were reached cannot be used, and what to do about it.
-fn unusable(plan: &MongoPlan, trouble: &Trouble) -> TargetError {
-    let (server, reason) = (&plan.server, Reason::new(None, &trouble.reason).reason);
-    TargetError(match trouble.failure {
-        Failure::Authentication => format!(
-            "{}; add the option authSource=NAME if the user is of another database than admin",
-            plan.login.locked_out(server, &reason)
-        ),
-        failure if !failure.answered() => format!(
+fn unusable_servers(plan: &MongoPlan, trouble: &Trouble) -> TargetError {
+    let server = &plan.server;
+    let TargetError(mut why) = unusable(server, &plan.login, trouble, |reason| {
+        format!(
             "there is no usable MongoDB server at {server} ({reason}); name one that speaks its \
              protocol, with the option tls=true if it uses TLS, and directConnection=true for a \
              single member of a replica set"
-        ),
-        _ => format!("{server} cannot be used: {reason}"),
-    })
+        )
+    });
+    if trouble.failure == Failure::Authentication {
+        why += "; add the option authSource=NAME if the user is of another database than admin";
+    }
+    TargetError(why)
 }
 
 #[cfg(test)]
@@ -165,7 +163,8 @@ mod tests {
 
     #[test]
     fn this_machine_is_known_by_its_addresses() {
-        let here = |host: &str| is_here(&ServerAddress::parse(host).unwrap());
-        assert!(here("localhost:1") && here("127.0.0.1") && !here("db.example:27017"));
+        let here = |host: &str| is_here(&with_port(&ServerAddress::parse(host).unwrap()).unwrap());
+        assert!(here("localhost:1") && here("127.0.0.1") && here("[::1]:7"));
+        assert!(!here("db.example:27017"));
     }
 }

@@ -1,16 +1,10 @@
 //! The target as planned: servers, a collection, and the options of the connection string.
 
-use super::binding::BINDING;
-use super::open;
 use crate::address::{Parts, decoded, encoded};
-use crate::library::Library;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::secrets::LeftOut;
-use crate::{
-    Binding, Card, DatabasePlan, DriverPlan, LogIn, Opening, Planned, ServerFacts, Setting,
-    TargetAsked, TargetError,
-};
+use crate::{Card, DatabasePlan, LogIn, Planned, Setting, TargetAsked};
 use ::mongodb::options::ConnectionString;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -88,31 +82,30 @@ impl Planned for MongoPlan {
     }
 }
 
-impl DriverPlan for MongoPlan {
-    type Target = Library;
+/// What is known about the driver.
+pub(super) const CARD: Card = Card {
+    name: "mongodb",
+    schemes: &["mongodb", "mongodb+srv"],
+    summary: "MongoDB and what speaks its protocol",
+    address: "mongodb://[user:password@]host[:port][,host...][/database[/collection]][?options]",
+    operations: OpKind::ON_DOCUMENTS,
+    documents: true,
+    databases: true,
+    server: true,
+    phases: false,
+    heeds: &[Setting::Certificates],
+};
 
-    const CARD: Card = Card {
-        name: "mongodb",
-        schemes: &["mongodb", "mongodb+srv"],
-        summary: "MongoDB and what speaks its protocol",
-        address: "mongodb://[user:password@]host[:port][,host...][/database[/collection]][?options]",
-        operations: OpKind::ON_DOCUMENTS,
-        documents: true,
-        databases: true,
-        server: true,
-        phases: false,
-        heeds: &[Setting::Certificates],
-    };
-
-    const BINDING: Option<Binding> = Some(BINDING);
-
-    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
-        let parts = Parts::of(asked, &Self::CARD)?;
+impl MongoPlan {
+    /// Makes a plan from a request.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&CARD, problem);
+        let parts = Parts::of(asked, &CARD)?;
+        let scheme = asked.address.iter().flat_map(|it| it.split("://")).next().unwrap_or_default();
         if parts.hosts.is_empty() {
             return Err(wrong("no host"));
         }
-        let mut own: Options = asked.options(&Self::CARD)?;
+        let mut own: Options = asked.options(&CARD)?;
         let options = own.read(&parts).map_err(|problem| wrong(&problem))?;
         let (parent, collection) = parts.path.split_once('/').unwrap_or((parts.path, ""));
         if collection.contains('/') {
@@ -127,7 +120,7 @@ impl DriverPlan for MongoPlan {
         let database = DatabasePlan::of(asked, named).map_err(wrong)?;
         let default = if database.name().is_some() { YCSB } else { SCRATCH };
         let plan = Self {
-            server: format!("{}://{}", parts.scheme, parts.hosts),
+            server: format!("{scheme}://{}", parts.hosts),
             login: LogIn::of_text(parts.login),
             tls_ca: asked.tls.authorities.clone(),
             insecure: asked.tls.insecure,
@@ -154,10 +147,6 @@ impl DriverPlan for MongoPlan {
             ));
         }
         Ok(plan)
-    }
-
-    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
-        open::open(self, opening).await
     }
 }
 
@@ -203,7 +192,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Existing;
+    use crate::{DriverPlan as _, Existing};
 
     fn asked(address: &str, existing: Existing) -> TargetAsked {
         TargetAsked { existing, ..TargetAsked::at(address) }

@@ -12,15 +12,13 @@ mod trouble;
 
 pub use plan::{Flavor, RedisPlan, RespPlan};
 
-use super::library::{Client, Clients, Database, Local, Trouble};
+use super::library::{Clients, Database, Local, Trouble, within};
 use super::{Size, TargetError};
-use crate::net::{Endpoint, ShardContext, Stream};
-use crate::op::Failure;
+use crate::net::{Endpoint, Stream};
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Pipeline, RedisConnectionInfo, Value};
 use client::RedisClient;
 use std::fmt;
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,8 +104,7 @@ impl Keys {
         &self,
         work: impl Future<Output = Result<T, Trouble>>,
     ) -> Result<T, Trouble> {
-        let late = |_| Err(Trouble::new(Failure::Timeout, "no answer in time"));
-        tokio::time::timeout(self.timeout, work).await.unwrap_or_else(late)
+        within(self.timeout, work, Trouble::clone).await
     }
 
     async fn count(&self) -> Result<u64, Trouble> {
@@ -162,9 +159,9 @@ impl fmt::Debug for Keys {
 }
 
 impl Database for Keys {
-    fn clients(&self, _: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>> {
-        let clients = ShardKeys(Rc::new(self.clone()));
-        Box::pin(async { Ok(Box::new(clients) as Box<dyn Clients>) })
+    fn clients(&self) -> Clients {
+        let keys = Rc::new(self.clone());
+        Box::new(move || Box::new(RedisClient::new(keys.clone())))
     }
 
     fn size(&self) -> Local<'_, Option<Size>> {
@@ -184,15 +181,6 @@ impl Database for Keys {
             }
             Ok(self.removed)
         })
-    }
-}
-
-/// The keys as seen by the sessions of one shard, each of which has its own connection.
-struct ShardKeys(Rc<Keys>);
-
-impl Clients for ShardKeys {
-    fn client(&self) -> Box<dyn Client> {
-        Box::new(RedisClient::new(self.0.clone()))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::Keys;
 use super::binding::BINDING;
-use crate::library::{Library, Trouble};
+use crate::library::{Library, Trouble, unusable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
-use crate::op::{Failure, Kinds, OpKind, Reason};
+use crate::op::{Failure, Kinds, OpKind};
 use crate::secrets::LeftOut;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Existing, LogIn, Opening, Planned, ServerFacts,
@@ -226,16 +226,13 @@ impl<F: Flavor> RespPlan<F> {
 
     /// Why the server cannot be used, and what to do about it.
     fn unusable(&self, trouble: &Trouble) -> TargetError {
-        let (server, reason) = (&self.server, Reason::new(None, &trouble.reason).reason);
-        let scheme = F::CARD.schemes[0];
-        TargetError(match trouble.failure {
-            Failure::Connect | Failure::Timeout => format!("cannot reach {server}: {reason}"),
-            Failure::Authentication => self.login.locked_out(server, &reason),
+        let (server, scheme) = (&self.server, F::CARD.schemes[0]);
+        unusable(server, &self.login, trouble, |reason| match trouble.failure {
             Failure::Protocol | Failure::Reset => format!(
                 "what answers at {server} does not speak Redis's protocol ({reason}); name a \
                  server that does, and {scheme}s:// if it uses TLS"
             ),
-            _ => format!("{server} cannot be used: {reason}"),
+            _ => format!("cannot reach {server}: {reason}"),
         })
     }
 }

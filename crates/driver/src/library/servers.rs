@@ -1,0 +1,44 @@
+//! Before the first stage: whether there is a server, and why one that is there cannot be used.
+
+use super::{Trouble, within};
+use crate::op::{Failure, Reason};
+use crate::{LogIn, TargetError};
+use std::net::IpAddr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// Whether one of the hosts, each with its port, accepts connections: a library would keep trying
+/// for long, and not say why none does.
+pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<(), TargetError> {
+    let mut why = "no server is named".to_owned();
+    for host in hosts {
+        let refused = |error: &std::io::Error| Trouble::new(Failure::Connect, error.to_string());
+        match within(timeout, TcpStream::connect(host), refused).await {
+            Ok(_) => return Ok(()),
+            Err(trouble) => why = trouble.reason,
+        }
+    }
+    Err(TargetError(format!("cannot reach {server}: {why}")))
+}
+
+/// Whether a host, which has a port, is this machine by its name.
+pub fn is_here(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |it| it.0).trim_matches(['[', ']']);
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Why a server that was reached cannot be used, and what to do about it. `stranger` says what to
+/// do about one that does not speak the protocol, for this reason.
+pub fn unusable(
+    server: &str,
+    login: &LogIn,
+    trouble: &Trouble,
+    stranger: impl FnOnce(&str) -> String,
+) -> TargetError {
+    let reason = Reason::new(None, &trouble.reason).reason;
+    TargetError(match trouble.failure {
+        Failure::Authentication => login.locked_out(server, &reason),
+        failure if !failure.answered() => stranger(&reason),
+        _ => format!("{server} cannot be used: {reason}"),
+    })
+}
