@@ -185,7 +185,7 @@ fn any_driver_has_a_shell() {
         "Return code: OK",
         "a=2",
         "b=two words",
-        "Error: TARGET: a line protocol, the example of a driver has no scan; ",
+        "Error: TARGET: a line protocol, the example of a driver does not support scan; ",
         "Using table \"other\"",
         "Error: TARGET: a database, of which there are none, in \"line\"; ",
         "Using table \"usertable\"",

@@ -466,7 +466,8 @@ fn a_driver_that_ycsb_has_no_binding_to_is_named_by_its_own_name() {
     springload(words)
         .refused(2, &["-p line.url: \"http://h:1\" is not an address of line", "give line://"]);
     let series = "ycsb run line -P workloads/tsworkloada -p recordcount=2000";
-    springload(series.split(' ')).refused(2, &["-p querytimespan: line has no ranges of keys"]);
+    springload(series.split(' '))
+        .refused(2, &["-p line.url: a line protocol", "cannot read ranges of keys"]);
     let table = ["ycsb", "load", "line", "-P", "workloads/workloada", "-table", "t"];
     springload(table).refused(2, &["-p line.url: a database, of which there are none"]);
 }

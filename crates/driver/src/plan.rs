@@ -7,7 +7,7 @@ use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
-use crate::op::{Kinds, OpKind, Way, plain};
+use crate::op::{Feature, Kinds, OpKind, Way, plain};
 use crate::{Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,8 @@ pub struct Card {
     pub phases: bool,
     /// Which settings of a target it heeds; all others are refused.
     pub heeds: &'static [Setting],
+    /// What its operations can do beyond their kinds; all else is refused.
+    pub can: &'static [Feature],
 }
 
 /// The name of the only table if a server has no databases: YCSB's default.
@@ -60,9 +62,30 @@ impl Card {
             OpKind::ALL.into_iter().filter(|kind| refused(kind) && done(*kind)).collect();
         let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
         (!names.is_empty()).then(|| {
-            let problem = format!("{} has no {}", self.summary, names.join(" and no "));
+            let problem = format!("{} does not support {}", self.summary, names.join(" or "));
             Invalid::new(flag, problem, "leave these operations out, or name another target")
         })
+    }
+
+    /// Refuses what the driver's operations cannot do, if it is needed.
+    pub fn lack(&self, flag: &str, feature: Feature) -> Option<Invalid> {
+        const SERIES: &str = "name another target for time series";
+        let (flag, problem, cure) = match feature {
+            _ if self.can.contains(&feature) => return None,
+            Feature::Ranges => (flag, "cannot read ranges of keys", SERIES),
+            Feature::Overwriting => (flag, "cannot insert over a document that exists", SERIES),
+            Feature::Conditions => {
+                ("--conditional", "does not support conditional reads", "leave it out")
+            }
+            Feature::Settling => (
+                "--wait-for-server",
+                "cannot tell which documents of a lost request were stored",
+                "leave it out, or name another target",
+            ),
+            // It is done one document at a time instead.
+            Feature::Several => return None,
+        };
+        Some(Invalid::new(flag, format!("{} {problem}", self.summary), cure))
     }
 }
 
@@ -266,19 +289,9 @@ pub trait Planned: Debug {
         None
     }
 
-    /// Whether a read may ask for several documents at once.
-    fn reads_several(&self) -> bool {
-        false
-    }
-
     /// The ways in which it can look for a document that was just stored.
     fn ways(&self) -> &'static [Way] {
         &[]
-    }
-
-    /// Whether documents can be read in ranges, in the order of their names.
-    fn is_ordered(&self) -> bool {
-        true
     }
 
     /// File descriptors that each connection needs.
@@ -370,7 +383,7 @@ pub(super) fn is_named(header: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::op::OpKind;
+    use crate::op::{Feature, OpKind};
     use crate::{CARDS, TargetPlan};
 
     #[test]
@@ -382,6 +395,20 @@ mod tests {
         // Operations that are derived from requests or their results are not up to the driver to
         // refuse.
         assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Verify), None);
+    }
+
+    #[test]
+    fn every_driver_can_do_what_is_needed_or_refuses_it_by_its_flag() {
+        for card in CARDS {
+            for feature in Feature::ALL {
+                let (can, told) = (card.can.contains(&feature), card.lack("TARGET", feature));
+                assert_eq!(told.is_none(), can || feature == Feature::Several, "{}", card.name);
+                let Some(told) = told.map(|it| it.to_string()) else { continue };
+                let flags = ["TARGET: ", "--conditional: ", "--wait-for-server: "];
+                let named = flags.iter().any(|flag| told.starts_with(flag));
+                assert!(named && told.contains(card.summary), "{told}");
+            }
+        }
     }
 
     #[test]

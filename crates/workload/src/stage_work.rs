@@ -5,7 +5,7 @@
 
 use super::{FromSchemas, Ledger, Live, Original, UrlEntry, Workload};
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::schema::{Documents, Ids, Naming};
 use std::any::Any;
 use std::sync::Arc;
@@ -74,6 +74,8 @@ pub trait Lanes: StageWork {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Traits {
+    /// What its operations ask for beyond their kinds.
+    pub needs: &'static [Feature],
     /// What it fills the database with, if it does so.
     pub fill: Option<Fill>,
     /// How many documents must be stored at the end for the run to succeed.
@@ -83,8 +85,6 @@ pub struct Traits {
     /// Why connections may end before they have done everything that was planned; `None`: only if
     /// there is nothing left to do.
     pub why_too_few: Option<&'static str>,
-    /// Asks for ranges of documents in the order of their names.
-    pub needs_order: bool,
     /// Its connections write the same documents, or an audit looks for such documents: conflicts
     /// are expected, and the order of writes is unknown.
     pub shares_documents: bool,

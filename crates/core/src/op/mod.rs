@@ -5,6 +5,7 @@
 #[cfg(any(test, feature = "testing"))]
 mod draft;
 mod failure;
+mod feature;
 mod finding;
 #[cfg(feature = "schema")]
 mod keyed;
@@ -17,6 +18,7 @@ mod way;
 #[cfg(any(test, feature = "testing"))]
 pub use draft::Draft;
 pub use failure::{Failure, Reason};
+pub use feature::Feature;
 pub use finding::Finding;
 #[cfg(feature = "schema")]
 pub use keyed::keyed;

@@ -3,7 +3,7 @@
 use super::binding::BINDING;
 use super::{Basic, Delay};
 use crate::mistake::Invalid;
-use crate::op::Kinds;
+use crate::op::{Feature, Kinds};
 use crate::{Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,7 @@ impl DriverPlan for BasicPlan {
         server: false,
         phases: false,
         heeds: &[],
+        can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

@@ -2,7 +2,7 @@
 
 use crate::address::{Parts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
 use crate::{Card, DatabasePlan, LogIn, Planned, TargetAsked};
 use serde::{Deserialize, Serialize};
@@ -131,11 +131,6 @@ impl Planned for CassandraPlan {
         self.database.name()
     }
 
-    /// Rows are in the order of their hashes.
-    fn is_ordered(&self) -> bool {
-        false
-    }
-
     fn facts(&self) -> Vec<(&'static str, String)> {
         let level = |level: Consistency| {
             serde_json::to_value(level).ok().and_then(|it| it.as_str().map(str::to_owned))
@@ -162,6 +157,7 @@ pub(super) const CARD: Card = Card {
     server: true,
     phases: false,
     heeds: &[],
+    can: &[Feature::Overwriting, Feature::Settling],
 };
 
 impl CassandraPlan {

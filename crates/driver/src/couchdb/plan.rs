@@ -6,7 +6,7 @@ use crate::address::{decoded, with_scheme};
 use crate::http::masked;
 use crate::mistake::Invalid;
 use crate::net::TlsOptions;
-use crate::op::{OpKind, Way};
+use crate::op::{Feature, OpKind, Way};
 use crate::plan::is_named;
 use crate::secrets::LeftOut;
 use crate::{Auth, Card, DatabasePlan, Existing, LogIn, Planned, Setting, TargetAsked};
@@ -123,6 +123,7 @@ pub(super) const CARD: Card = Card {
     server: true,
     phases: true,
     heeds: &Setting::ALL,
+    can: &Feature::ALL,
 };
 
 impl Planned for CouchPlan {
@@ -140,10 +141,6 @@ impl Planned for CouchPlan {
 
     fn is_stand_in(&self) -> bool {
         self.server.is_none()
-    }
-
-    fn reads_several(&self) -> bool {
-        true
     }
 
     fn ways(&self) -> &'static [Way] {

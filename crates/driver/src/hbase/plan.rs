@@ -2,7 +2,7 @@
 
 use crate::address::{Parts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::{Card, DatabasePlan, Existing, Planned, TargetAsked};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -120,6 +120,7 @@ pub(super) const CARD: Card = Card {
     server: true,
     phases: true,
     heeds: &[],
+    can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
 };
 
 impl HBasePlan {

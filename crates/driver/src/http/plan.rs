@@ -276,6 +276,7 @@ impl DriverPlan for HttpTarget {
         server: true,
         phases: true,
         heeds: &Setting::ALL,
+        can: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

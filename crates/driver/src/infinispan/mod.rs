@@ -5,7 +5,7 @@
 
 use super::redis::{Flavor, RespPlan};
 use super::{Binding, Bound, Card, Setting};
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 
 /// Infinispan's RESP endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,7 @@ impl Flavor for Infinispan {
         server: true,
         phases: false,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
+        can: &[Feature::Overwriting, Feature::Settling],
     };
     /// YCSB's bindings are configured by files for Hot Rod, which say nothing about this endpoint.
     const BINDING: Binding = Binding {

@@ -2,7 +2,7 @@
 
 use crate::address::{Parts, decoded, encoded};
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
 use crate::{Card, DatabasePlan, LogIn, Planned, Setting, TargetAsked};
 use ::mongodb::options::ConnectionString;
@@ -94,6 +94,7 @@ pub(super) const CARD: Card = Card {
     server: true,
     phases: false,
     heeds: &[Setting::Certificates],
+    can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
 };
 
 impl MongoPlan {

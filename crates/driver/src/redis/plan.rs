@@ -5,7 +5,7 @@ use super::binding::BINDING;
 use crate::library::{Library, Trouble, unusable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
-use crate::op::{Failure, Kinds, OpKind};
+use crate::op::{Failure, Feature, Kinds, OpKind};
 use crate::secrets::LeftOut;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Existing, LogIn, Opening, Planned, ServerFacts,
@@ -50,6 +50,7 @@ impl Flavor for Redis {
         server: true,
         phases: false,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
+        can: &[Feature::Overwriting, Feature::Settling],
     };
     const BINDING: Binding = BINDING;
     const PORT: u16 = 6379;
@@ -112,11 +113,6 @@ impl<F: Flavor> Planned for RespPlan<F> {
 
     fn operations(&self) -> Option<Kinds> {
         (!self.index).then_some(WITHOUT_INDEX)
-    }
-
-    /// The index is in the order of hashes.
-    fn is_ordered(&self) -> bool {
-        false
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {

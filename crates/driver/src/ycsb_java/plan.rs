@@ -105,6 +105,7 @@ impl DriverPlan for YcsbJavaPlan {
         server: true,
         phases: false,
         heeds: &[],
+        can: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

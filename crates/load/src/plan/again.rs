@@ -2,6 +2,7 @@
 //! [`check`](super::check()) refuses in a specification, this refuses in the plan itself.
 
 use super::baseline::Baseline;
+use super::check::check_card;
 use super::load::{MOST_SLACK_NS, check_max_answer};
 use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::schemas::{SchemaPlan, SchemaSource};
@@ -144,15 +145,7 @@ impl PlanRecord {
     }
 
     fn check_target(&self, mistakes: &mut Vec<Invalid>) {
-        let card = self.target.card();
-        let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));
-        mistakes.extend(card.refusal("target", done));
-        if !self.target.is_ordered()
-            && self.stages.iter().any(|stage| stage.work.traits().needs_order)
-        {
-            let problem = format!("{} cannot read ranges of keys", card.summary);
-            mistakes.push(Invalid::new("target", problem, CURE));
-        }
+        check_card(&self.target.card(), "target", (&self.stages, &self.fill), mistakes);
         if let Some(problem) = self.target.problem() {
             mistakes.push(Invalid::new("target", problem, CURE));
         }

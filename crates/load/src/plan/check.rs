@@ -6,15 +6,15 @@ use super::load::{
     pace, staged, thresholds,
 };
 use super::noise::Noise;
-use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
+use super::planned::{FillPlan, MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
 use crate::clock::SECOND_NS;
-use crate::driver::TargetPlan;
-use crate::driver::{Card, Existing, TargetAsked};
+use crate::driver::{Card, Existing, TargetAsked, TargetPlan};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
+use crate::op::Feature;
 use crate::schema::Ids;
 use crate::workload::AuditDemand;
 
@@ -48,14 +48,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
         mistakes.extend(verify_mistake(spec, &stages, &card));
         mistakes.extend(audit_mistake(spec, &stages, &card));
-        let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
-        mistakes.extend(card.refusal(spec.target_flag, done));
-        let ordered = target.as_ref().is_none_or(|target| target.is_ordered());
-        if !ordered && stages.iter().any(|stage| stage.work.traits().needs_order) {
-            let problem = format!("{} cannot read ranges of keys", card.summary);
-            let cure = "name another target for time series";
-            mistakes.push(Invalid::new(spec.target_flag, problem, cure));
-        }
+        check_card(&card, spec.target_flag, (&stages, &spec.fill), &mut mistakes);
     }
     let ways = target.as_ref().map(|target| target.ways());
     super::probe::check(spec, ways, &mut mistakes);
@@ -89,6 +82,25 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         ycsb: spec.measurement.clone(),
         fleet: None,
     }))
+}
+
+/// Refuses what the driver cannot do of what is planned.
+pub(super) fn check_card(
+    card: &Card,
+    flag: &str,
+    (stages, fill): (&[StagePlan], &FillPlan),
+    mistakes: &mut Vec<Invalid>,
+) {
+    mistakes.extend(card.refusal(flag, |kind| stages.iter().any(|stage| stage.work.does(kind))));
+    let resends = fill.wait_for_server_ns.is_some();
+    let needed = |feature: &Feature| match feature {
+        Feature::Settling => {
+            resends && stages.iter().any(|stage| stage.work.traits().fill.is_some())
+        }
+        _ => stages.iter().any(|stage| stage.work.traits().needs.contains(feature)),
+    };
+    let needed = Feature::ALL.into_iter().filter(needed);
+    mistakes.extend(needed.filter_map(|feature| card.lack(flag, feature)));
 }
 
 /// Refuses `--verify` where nothing would be compared.

@@ -3,6 +3,7 @@
 use super::bench::Bench;
 use super::{Observer, RunError};
 use crate::engine::Pace;
+use crate::op::Feature;
 use crate::plan::StagePlan;
 use crate::record::StageRecord;
 use crate::schema::Documents;
@@ -47,7 +48,7 @@ impl Connections {
             entries: self.entries.clone(),
             persists: plan.fill.wait_for_server_ns.is_some(),
             verify: plan.verify,
-            reads_several: plan.target.reads_several(),
+            reads_several: plan.target.card().can.contains(&Feature::Several),
         };
         let traits = stage.work.traits();
         if let Some(journal) = bench.journal.as_ref().filter(|_| traits.audits) {

@@ -10,7 +10,7 @@ use super::{
     Runner, StageWork, Step, Stock, Traits,
 };
 use crate::mistake::{Flagged, Invalid};
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::schema::Ids;
 use body::{Bodies, FIELD};
 use serde::{Deserialize, Serialize};
@@ -215,6 +215,7 @@ impl StageWork for BurstPlan {
     fn traits(&self) -> Traits {
         let (patience_ns, not_before_ns) = (self.gather_ns, self.not_before_ns);
         Traits {
+            needs: if self.conditional { &[Feature::Conditions] } else { &[] },
             gathering: Some(Gathering { patience_ns, not_before_ns }),
             verifies: self.role == Role::Read,
             is_auditable: true,

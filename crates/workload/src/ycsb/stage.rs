@@ -8,7 +8,7 @@ use super::{Class, Core, CoreConfig, CoreLane};
 use crate::budget::share;
 use crate::either::Either;
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::{Fill, LaneContext, Lanes, Original, Restored, Runner, StageWork, Stock, Traits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -143,9 +143,13 @@ impl StageWork for YcsbStage {
     }
 
     fn traits(&self) -> Traits {
+        let needs: &[_] = match self.class {
+            Class::Series(_) => &[Feature::Ranges, Feature::Overwriting],
+            _ => &[],
+        };
         let traits = Traits {
+            needs,
             is_auditable: self.class.is_core(),
-            needs_order: matches!(self.class, Class::Series(_)),
             ..Traits::default()
         };
         let Some(documents) = self.records() else {

@@ -328,7 +328,7 @@ impl Asked {
         }
     }
 
-    /// Refuses what a binding cannot do: URLs, keys, or deletes of more than one point.
+    /// Refuses what a binding cannot do: URLs, documents, or deletes of more than one point.
     fn check_pair(
         config: &CoreConfig,
         class: &Class,
@@ -352,11 +352,6 @@ impl Asked {
         for (name, asked) in
             [("querytimespan", series.span > 0), ("groupbyfunction", series.group_by.is_some())]
         {
-            if asked && config.proportions.read > 0.0 && !card.operations.contains(OpKind::Scan) {
-                let cure = "leave it out, or give readproportion=0";
-                let problem = format!("{} has no ranges of keys", binding.names[0]);
-                mistakes.push(wrong(name, problem, cure));
-            }
             if asked && config.proportions.delete > 0.0 {
                 let cure = "leave it out, or give deleteproportion=0";
                 let problem = format!("{} deletes one point at a time", binding.names[0]);

@@ -1,0 +1,23 @@
+//! What an operation can ask for beyond its kind.
+
+/// Something that an [`Op`](super::Op) can ask for, and that not every driver can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// A read of a range of documents, in the order of their names: the `limit` of a read.
+    Ranges,
+    /// A create that changes the document if it exists: `overwrite`.
+    Overwriting,
+    /// A read that need not be answered if nothing has changed: `conditional`.
+    Conditions,
+    /// A bulk insert after one that had no answer: `settle`.
+    Settling,
+    /// A read of several documents: the `documents` of a read. Without it, they are read one at a
+    /// time.
+    Several,
+}
+
+impl Feature {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Ranges, Self::Overwriting, Self::Conditions, Self::Settling, Self::Several];
+}
