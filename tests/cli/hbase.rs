@@ -128,8 +128,8 @@ fn a_site_that_cannot_be_read_is_told_by_its_path() {
         ("<configuration>\n<property>", "line 2: "),
         ("\u{0}\u{1}", "line 1: there is text"),
         (&large, "larger than 1048576 bytes"),
-        (&site(&[("hbase.security.authentication", "kerberos")]), "no Kerberos"),
-        (&site(&[("hbase.zookeeper.quorum", "a b")]), "\"a b\" is no host"),
+        (&site(&[("hbase.security.authentication", "kerberos")]), "not support Kerberos"),
+        (&site(&[("hbase.zookeeper.quorum", "a b")]), "\"a b\" is not a host"),
     ] {
         let path = write(folder.path(), text);
         load(&["-cp", &path]).refused(2, &[told]);

@@ -117,7 +117,7 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
     verb(&run, &["--tls-cert", "/dev/null", "--tls-key", &key]).refused(3, &["no certificate"]);
     verb(&run, &["--tls-cert", own]).refused(2, &["--tls-key"]);
     let plain = [&["run", &server.url][..], &SMALL, &["--tls-cert", own, "--tls-key", &key]];
-    Run::of(&plain.concat()).finish().refused(2, &["--tls-cert: the target is not https"]);
+    Run::of(&plain.concat()).finish().refused(2, &["--tls-cert: the target does not use TLS"]);
 }
 
 #[test]

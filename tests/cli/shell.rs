@@ -187,7 +187,7 @@ fn any_driver_has_a_shell() {
         "b=two words",
         "Error: TARGET: a line protocol, the example of a driver does not support scan; ",
         "Using table \"other\"",
-        "Error: TARGET: a database, of which there are none, in \"line\"; ",
+        "Error: TARGET: a database, although this server has none, in \"line\"; ",
         "Using table \"usertable\"",
         "Return result: OK",
         "Return code: NOT_FOUND",

@@ -469,7 +469,7 @@ fn a_driver_that_ycsb_has_no_binding_to_is_named_by_its_own_name() {
     springload(series.split(' '))
         .refused(2, &["-p line.url: a line protocol", "cannot read ranges of keys"]);
     let table = ["ycsb", "load", "line", "-P", "workloads/workloada", "-table", "t"];
-    springload(table).refused(2, &["-p line.url: a database, of which there are none"]);
+    springload(table).refused(2, &["-p line.url: a database, although this server has none"]);
 }
 
 #[test]

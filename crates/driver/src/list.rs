@@ -79,7 +79,7 @@ pub(super) fn check_nodes(
     let first_driver = lists.0.first().map_or("", |card| card.name);
     if driver != first_driver || asked.address.is_none() {
         let summary = lists.0.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
-        let problem = format!("several addresses, but {summary} is given as one");
+        let problem = format!("several addresses, but {summary} takes only one");
         let cure = "name one target, or the nodes of a CouchDB cluster";
         return Err(Invalid::new(asked.flag, problem, cure));
     }

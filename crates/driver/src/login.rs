@@ -5,7 +5,7 @@ use super::secrets::{LeftOut, Secret};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// What to do about a server that requires a log-in when none was given.
+/// What to do about a server that wants a log-in when none was given.
 pub const LOG_IN: &str = "log in with -u USER or SPRINGLOAD_USER, and type the password, or give it \
     in SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
 /// What to do if a user was given without a password.

@@ -147,6 +147,18 @@ impl TargetAsked {
         Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
     }
 
+    /// Refuses to check certificates where there are none.
+    ///
+    /// # Errors
+    /// That options of TLS have no effect, with this cure.
+    pub fn check_tls(&self, uses_tls: bool, cure: &str) -> Result<(), Invalid> {
+        if uses_tls || self.tls.is_default() {
+            return Ok(());
+        }
+        let problem = "the target does not use TLS, so no certificate is checked";
+        Err(Invalid::new(self.tls.flag(), problem, format!("{cure}, or leave it out")))
+    }
+
     /// The settings specific to the driver.
     ///
     /// # Errors

@@ -41,8 +41,8 @@ impl Setting {
         match self {
             Self::Headers => "requests have no headers",
             Self::Auth => "credentials are not sent with requests",
-            Self::Certificates => "no certificate is looked at",
-            Self::ClientCertificate => "no certificate of the client is shown",
+            Self::Certificates => "no certificate is checked",
+            Self::ClientCertificate => "no client certificate is sent",
         }
     }
 }

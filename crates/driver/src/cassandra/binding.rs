@@ -32,7 +32,7 @@ pub(super) const BINDING: Binding = Binding {
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {
     for (name, problem) in [
-        ("cassandra.useSSL", "this driver has no TLS"),
+        ("cassandra.useSSL", "this driver does not support TLS"),
         ("cassandra.tracing", "requests are not traced"),
     ] {
         if read.flag(name, false) {

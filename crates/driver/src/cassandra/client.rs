@@ -58,7 +58,8 @@ impl CassandraClient {
             OpKind::Delete => Bound { cql: table.delete(), values: vec![key] },
             OpKind::Scan => Bound { cql: table.scan(wanted()), values: vec![key] },
             _ if op.limit > 0 => {
-                let reason = "rows are in the order of hashes: there is no range of keys to read";
+                let reason =
+                    "rows are in the order of hashes, so there are no ranges of keys to read";
                 return Err(Trouble::new(Failure::Rejected, reason));
             }
             _ => Bound { cql: table.select(wanted()), values: vec![key] },

@@ -96,12 +96,12 @@ impl Options {
     fn read(&mut self, name: &str, value: &str) -> Result<(), String> {
         let level = || {
             let upper = serde_json::Value::from(value.to_ascii_uppercase());
-            let wrong = |_| format!("{name}={value}, which is no consistency level,");
+            let wrong = |_| format!("{name}={value}, which is not a consistency level,");
             serde_json::from_value(upper).map_err(wrong)
         };
         let count = || {
             let count = value.parse::<NonZeroU32>().ok().filter(|count| count.get() <= MOST);
-            count.ok_or_else(|| format!("{name}={value}, which is no number from 1 to {MOST},"))
+            count.ok_or_else(|| format!("{name}={value}, which is not a number from 1 to {MOST},"))
         };
         match name {
             "consistency" => {
@@ -112,7 +112,7 @@ impl Options {
             "write_consistency" => self.write_consistency = Some(level()?),
             "replication" => self.replication = Some(count()?),
             "pool" => self.pool = Some(count()?),
-            _ => return Err(format!("{name}, which is no parameter,")),
+            _ => return Err(format!("unknown parameter {name}")),
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl CassandraPlan {
             options.read(name, value).map_err(|problem| wrong(&problem))?;
         }
         if parts.hosts.split(',').any(|host| !is_host(host)) {
-            return Err(wrong("no host, or a port that is no number,"));
+            return Err(wrong("no host, or an invalid port,"));
         }
         let login = LogIn::of_text(parts.login);
         if login.user.is_some() && login.password.is_none() {
@@ -215,7 +215,7 @@ fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), Stri
     };
     for name in database.name().into_iter().chain(Some(keyspace).filter(|it| !it.is_empty())) {
         if !known(name) {
-            return Err(format!("{name:?}, which is no name of a keyspace or table,"));
+            return Err(format!("{name:?}, which is not a valid keyspace or table name,"));
         }
     }
     let keyspace = match (keyspace, database.name()) {

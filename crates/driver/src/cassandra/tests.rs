@@ -47,14 +47,14 @@ fn addresses_name_servers_a_keyspace_and_a_table() {
 fn wrong_addresses_are_refused_without_their_password() {
     for (address, message) in [
         ("cassandra://", "no host"),
-        ("cassandra://u:pw@h:x", "no host, or a port that is no number"),
-        ("cassandra://u:pw@h,", "no host, or a port that is no number"),
+        ("cassandra://u:pw@h:x", "no host, or an invalid port"),
+        ("cassandra://u:pw@h,", "no host, or an invalid port"),
         ("cassandra://u@h", "a user without a password"),
-        ("cassandra://u:pw@h/a/b/c", "no name of a keyspace or table"),
-        ("cassandra://u:pw@h/a-b", "no name of a keyspace or table"),
-        ("cassandra://u:pw@h?consistency=some", "no consistency level"),
-        ("cassandra://u:pw@h?replication=0", "no number from 1 to 1000"),
-        ("cassandra://u:pw@h?x=1", "x, which is no parameter"),
+        ("cassandra://u:pw@h/a/b/c", "not a valid keyspace or table name"),
+        ("cassandra://u:pw@h/a-b", "not a valid keyspace or table name"),
+        ("cassandra://u:pw@h?consistency=some", "not a consistency level"),
+        ("cassandra://u:pw@h?replication=0", "not a number from 1 to 1000"),
+        ("cassandra://u:pw@h?x=1", "unknown parameter x"),
     ] {
         let found = plan(address).unwrap_err();
         assert!(found.starts_with("TARGET: ") && found.contains(message), "{found}");

@@ -31,14 +31,20 @@ impl Making {
         for (name, value) in url.query_pairs() {
             let count = || {
                 let count = value.parse().ok().filter(|&count| count > 0);
-                count.ok_or_else(|| format!("{name}={value}, which is no number from 1 on,"))
+                count.ok_or_else(|| format!("{name}={value}, which is not a number above 0,"))
             };
             match (&*name, &*value) {
                 ("q", _) => making.q = Some(count()?),
                 ("n", _) => making.n = Some(count()?),
                 ("partitioned", "true" | "false") => making.partitioned = value == "true",
-                ("partitioned", _) => return Err("partitioned neither true nor false".to_owned()),
-                _ => return Err(format!("{name}, which is no parameter of a new database,")),
+                ("partitioned", _) => {
+                    return Err("partitioned that is neither true nor false".to_owned());
+                }
+                _ => {
+                    return Err(format!(
+                        "{name}, which is not a parameter for creating a database,"
+                    ));
+                }
             }
         }
         Ok(making)

@@ -172,7 +172,8 @@ async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetErr
             )));
         }
         400 => {
-            let reason = body["reason"].as_str().unwrap_or("it is no name").trim_end_matches('.');
+            let reason =
+                body["reason"].as_str().unwrap_or("it is not a valid name").trim_end_matches('.');
             let problem = format!("the server refuses the database name {name:?}: {reason}");
             return Err(TargetError(format!("{problem}; give another")));
         }

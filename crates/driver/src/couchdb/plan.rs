@@ -185,7 +185,7 @@ impl Planned for CouchPlan {
                     && (url.path(), url.query(), url.fragment()) == ("/", None, None)
             });
             if plain.is_none() {
-                return Some("server is not the address of one".to_owned());
+                return Some("server is not the address of a server".to_owned());
             }
         }
         if self.headers.iter().any(|header| header.ends_with(": ***")) {
@@ -237,7 +237,7 @@ impl CouchPlan {
             error => wrong(&error.to_string()),
         })?;
         if !matches!(url.scheme(), "http" | "https") {
-            let problem = format!("no database is reached by {}://", url.scheme());
+            let problem = format!("no database has addresses that begin with {}://", url.scheme());
             let cure = "give http://host:port[/database], or another address that springload run \
                         --help lists";
             return Err(Invalid::new(asked.flag, problem, cure));
@@ -250,6 +250,7 @@ impl CouchPlan {
             let cure = "give USER:PASSWORD@ with the colon as it is";
             return Err(Invalid::new(asked.flag, "there is a : in the user", cure));
         }
+        asked.check_tls(url.scheme() == "https", "write https://")?;
         if let Some(mistake) = without_effect(asked, &url) {
             return Err(mistake);
         }
@@ -264,7 +265,9 @@ impl CouchPlan {
         }
         let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
         if url.query().is_some() && asked.existing == Existing::Yes {
-            return Err(wrong("how to make a database, but it must exist,"));
+            return Err(wrong(
+                "parameters for creating a database, although it must exist already,",
+            ));
         }
         if let Some(problem) = making.mistake(&asked.id_prefix) {
             return Err(wrong(problem));
@@ -321,10 +324,12 @@ impl CouchPlan {
         }
         if let (DatabasePlan::Scratch { .. }, Some(name)) = (&self.database, other.database.name())
         {
-            return Err(format!("only {server} has the database {name:?}, the first address none"));
+            return Err(format!(
+                "only {server} names the database {name:?}, the first address names none"
+            ));
         }
         if !other.making.is_default() && other.making != self.making {
-            return Err(format!("{server} has another way to make the database"));
+            return Err(format!("{server} has other parameters for creating the database"));
         }
         self.nodes.push(NodePlan { server, login: other.login });
         Ok(())
@@ -339,20 +344,16 @@ fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str
     }
     let database = DatabasePlan::of(asked, (!path.is_empty()).then(|| decoded(path)))?;
     if database.name().is_some_and(|name| name.starts_with('_')) {
-        return Err("a database whose name begins with _ belongs to the server, as");
+        return Err("a database name that begins with _ and so belongs to the server,");
     }
     Ok(database)
 }
 
 /// Refuses flags that have no effect with this address.
 fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
-    if !asked.tls.is_default() && url.scheme() == "http" {
-        let problem = "the target is not https, so that no certificate is looked at";
-        return Some(Invalid::new(asked.tls.flag(), problem, "write https://, or leave it out"));
-    }
     let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
     if named("authorization") && !url.username().is_empty() {
-        let problem = "an Authorization, and a user is given, too";
+        let problem = "an Authorization header, although a user is given";
         return Some(Invalid::new("--header", problem, "leave one of them out"));
     }
     if asked.auth != Auth::Cookie && url.username().is_empty() {

@@ -129,7 +129,7 @@ impl Prober for CouchProber {
     async fn prepare(&mut self, way: Way) -> Result<(), TargetError> {
         self.index(way).await.map_err(|error| match error {
             AdminError::Unexpected { status: status @ (404 | 405 | 501), .. } => {
-                TargetError(format!("this server cannot do that ({status})"))
+                TargetError(format!("this server does not support that ({status})"))
             }
             error => error.into(),
         })

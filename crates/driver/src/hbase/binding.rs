@@ -123,19 +123,19 @@ fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
 fn refuse(read: &mut PropertyReader<'_>) {
     for name in ["principal", "keytab"] {
         if !read.text(name, "").is_empty() {
-            read.wrong(name, "there is no Kerberos here", "leave it out");
+            read.wrong(name, "this driver does not support Kerberos", "leave it out");
         }
     }
     for name in ["hbase.security.authentication", "hadoop.security.authentication"] {
         let asked = read.text(name, "simple");
         if !asked.eq_ignore_ascii_case("simple") {
             let cure = "name a server that accepts simple authentication";
-            read.wrong(name, format!("{asked:?}: there is no Kerberos here"), cure);
+            read.wrong(name, format!("{asked:?}: this driver does not support Kerberos"), cure);
         }
     }
     if read.flag("hbase.client.netty.tls.enabled", false) {
         let name = "hbase.client.netty.tls.enabled";
-        read.wrong(name, "there is no TLS to HBase here", "name a server without it");
+        read.wrong(name, "this driver does not support TLS", "name a server without it");
     }
     if read.flag("hbase.usescanvaluefiltering", false) {
         let name = "hbase.usescanvaluefiltering";
@@ -208,7 +208,7 @@ fn places(read: &mut PropertyReader<'_>, name: &str, default: &str) -> Vec<(Stri
     }
     for wrong in found.iter().filter_map(|it| it.as_ref().err()) {
         let wrong: String = wrong.chars().take(MOST_SHOWN).collect();
-        let problem = format!("{wrong:?} is no host");
+        let problem = format!("{wrong:?} is not a host");
         read.wrong(name, problem, HOSTS);
     }
     found.into_iter().flatten().collect()

@@ -89,10 +89,10 @@ fn a_list_of_hosts_has_an_end() {
 fn mistakes_name_the_property() {
     for (pairs, message) in [
         ("", "columnfamily: the column family is missing; give that of the table"),
-        ("columnfamily=cf principal=me", "principal: there is no Kerberos here"),
+        ("columnfamily=cf principal=me", "principal: this driver does not support Kerberos"),
         ("columnfamily=cf keytab=/k", "keytab: "),
-        ("columnfamily=cf hbase.security.authentication=kerberos", "no Kerberos"),
-        ("columnfamily=cf hbase.client.netty.tls.enabled=true", "no TLS"),
+        ("columnfamily=cf hbase.security.authentication=kerberos", "not support Kerberos"),
+        ("columnfamily=cf hbase.client.netty.tls.enabled=true", "not support TLS"),
         ("columnfamily=cf durability=true", "durability: \"true\" is not valid; give USE_DEFAULT"),
         ("columnfamily=cf writebuffersize=0", "writebuffersize: 0 is out of range"),
         ("columnfamily=cf clientbuffering=1", "clientbuffering: "),
@@ -100,10 +100,10 @@ fn mistakes_name_the_property() {
         ("columnfamily=cf hbase.masters=a hbase.master.port=0", "a:0: its port is not known"),
         ("columnfamily=cf hbase.master.port=0 hbase.regionserver.port=0", "no server has a known"),
         ("columnfamily=cf hbase.zookeeper.quorum=,", "hbase.zookeeper.quorum: names no host"),
-        ("columnfamily=cf hbase.zookeeper.quorum=a/b", "quorum: \"a/b\" is no host"),
-        ("columnfamily=cf hbase.masters=a:0", "masters: \"a:0\" is no host"),
-        ("columnfamily=cf hbase.masters=[::1", "is no host"),
-        ("columnfamily=cf hbase.masters=a:1:2", "is no host"),
+        ("columnfamily=cf hbase.zookeeper.quorum=a/b", "quorum: \"a/b\" is not a host"),
+        ("columnfamily=cf hbase.masters=a:0", "masters: \"a:0\" is not a host"),
+        ("columnfamily=cf hbase.masters=[::1", "is not a host"),
+        ("columnfamily=cf hbase.masters=a:1:2", "is not a host"),
         ("columnfamily=cf hbase.usescanvaluefiltering=true", "do not filter"),
     ] {
         let error = bound(pairs).unwrap_err();

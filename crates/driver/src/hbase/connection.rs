@@ -124,7 +124,7 @@ impl Shared {
 
     /// Passes on an answer, which began to arrive at `first_byte`.
     fn answer(&self, frame: &[u8], first_byte: Nanos, last_byte: Nanos) -> Result<(), Lost> {
-        let broken = || Lost::new(Failure::Protocol, "what came is no answer of HBase");
+        let broken = || Lost::new(Failure::Protocol, "the answer is not one of HBase's");
         let (header, rest) = read_header(frame).ok_or_else(broken)?;
         let number = header.call_id.ok_or_else(broken)?;
         let call = self.calls.borrow_mut().remove(&number);
@@ -314,7 +314,9 @@ fn frames(
     while let Some(length) = buffer.first_chunk::<4>() {
         let length = u32::from_be_bytes(*length) as usize;
         if length > shared.settings.max_answer {
-            let reason = format!("{length} bytes are announced: no answer of HBase, or too large");
+            let reason = format!(
+                "an answer of {length} bytes is announced: it is too large, or not HBase's"
+            );
             return Err(Lost::new(Failure::Protocol, &reason));
         }
         let Some(frame) = buffer[4..].get(..length) else { break };

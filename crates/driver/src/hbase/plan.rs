@@ -130,20 +130,20 @@ impl HBasePlan {
         let Parts { login, hosts, path, query, .. } = Parts::of(asked, &CARD)?;
         let user = login.map(decoded);
         if user.as_deref().is_some_and(|user| user.is_empty() || user.contains(':')) {
-            return Err(wrong("an empty user or a password, which HBase is not sent,"));
+            return Err(wrong("an empty user, or a password, which this driver does not send,"));
         }
         let servers: Vec<_> = hosts.split(',').map(str::to_owned).collect();
         if !servers.iter().all(|server| is_host(server)) {
-            return Err(wrong("no host, or no port from 1 to 65535,"));
+            return Err(wrong("no host, or an invalid port,"));
         }
         let table = (!path.is_empty()).then(|| decoded(path));
         let database = DatabasePlan::of(asked, table).map_err(wrong)?;
         if database.name().is_some_and(|name| !is_table(name)) {
-            return Err(wrong("a table name with other characters than HBase allows"));
+            return Err(wrong("a table name with characters that HBase does not allow"));
         }
         let options = options(asked, query).map_err(|problem| wrong(&problem))?;
         if options.splits.is_some() && asked.existing != Existing::No {
-            return Err(wrong("splits, but the table must exist,"));
+            return Err(wrong("splits, although the table must exist already,"));
         }
         Ok(Self { servers, user, database, options })
     }
@@ -187,7 +187,7 @@ fn options(asked: &TargetAsked, query: &str) -> Result<HBaseOptions, String> {
             "durability" => ("durability", Value::from(value.to_ascii_uppercase())),
             "connections" | "splits" => {
                 let number = value.parse::<u32>();
-                (&*name, number.map_err(|_| format!("{name} that is no number"))?.into())
+                (&*name, number.map_err(|_| format!("{name} that is not a number"))?.into())
             }
             other => return Err(format!("an unknown setting {other:?}")),
         };
@@ -199,7 +199,7 @@ fn options(asked: &TargetAsked, query: &str) -> Result<HBaseOptions, String> {
     let within = |value: Option<u32>, most| value.is_none_or(|value| (1..=most).contains(&value));
     if !within(options.connections, MOST_CONNECTIONS) || !within(options.splits, MOST_SPLITS) {
         return Err(format!(
-            "connections that are not 1 to {MOST_CONNECTIONS}, or splits not 1 to {MOST_SPLITS},"
+            "connections outside 1 to {MOST_CONNECTIONS}, or splits outside 1 to {MOST_SPLITS},"
         ));
     }
     let family = |name: &String| {

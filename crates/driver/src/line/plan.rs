@@ -49,7 +49,7 @@ impl DriverPlan for LinePlan {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
         let text = asked.address.as_deref().unwrap_or_default();
         if asked.database.is_some() || asked.existing == Existing::Yes {
-            return Err(wrong("a database, of which there are none,"));
+            return Err(wrong("a database, although this server has none,"));
         }
         if text == Self::CARD.name {
             return Ok(Self { server: None });
@@ -64,7 +64,7 @@ impl DriverPlan for LinePlan {
             (Some(host), Some(port)) if !more => {
                 Ok(Self { server: Some(format!("line://{host}:{port}")) })
             }
-            _ => Err(wrong("no host with a port and nothing else")),
+            _ => Err(wrong("something other than a host and a port")),
         }
     }
 

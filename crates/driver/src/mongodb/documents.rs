@@ -22,7 +22,7 @@ pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Do
         Ok(Value::Object(members)) => {
             Ok(members.into_iter().map(|(name, value)| (name, bson(value))).collect())
         }
-        _ => Err(Trouble::new(Failure::Rejected, "the document is no JSON object")),
+        _ => Err(Trouble::new(Failure::Rejected, "the document is not a JSON object")),
     }
 }
 

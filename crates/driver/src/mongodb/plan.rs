@@ -136,17 +136,12 @@ impl MongoPlan {
         if let Some(concern) = &string.write_concern
             && matches!(concern.w, Some(::mongodb::options::Acknowledgment::Nodes(0)))
         {
-            return Err(wrong("w=0, with which no write is answered and none can be measured,"));
-        }
-        let tls = string.tls.is_some_and(|tls| matches!(tls, ::mongodb::options::Tls::Enabled(_)));
-        if (plan.tls_ca.is_some() || plan.insecure) && !tls {
-            let problem = "the target is without TLS, so that no certificate is looked at";
-            return Err(Invalid::new(
-                asked.tls.flag(),
-                problem,
-                "add the option tls=true, or leave it out",
+            return Err(wrong(
+                "w=0, with which writes are not acknowledged,",
             ));
         }
+        let tls = string.tls.is_some_and(|tls| matches!(tls, ::mongodb::options::Tls::Enabled(_)));
+        asked.check_tls(tls, "add the option tls=true")?;
         Ok(plan)
     }
 }
@@ -172,16 +167,17 @@ impl Options {
     fn read(&mut self, address: &Parts<'_>) -> Result<String, String> {
         let mut kept = Vec::new();
         for (pair, name, value) in address.parameters() {
-            let flag = || value.parse().map_err(|_| format!("{name} neither true nor false"));
+            let flag =
+                || value.parse().map_err(|_| format!("{name} that is neither true nor false"));
             match name.to_ascii_lowercase().as_str() {
                 "binary" => self.binary = flag()?,
                 "upsert" => self.upsert = flag()?,
                 // Each of these would be stored with the plan.
                 "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
-                    return Err(format!("{name}, which is not supported,"));
+                    return Err(format!("{name}, which this driver does not support,"));
                 }
                 "retryreads" | "retrywrites" if value != "false" => {
-                    return Err(format!("{name}, but nothing is ever retried,"));
+                    return Err(format!("{name}, although nothing is ever retried,"));
                 }
                 _ => kept.push(pair),
             }
@@ -238,8 +234,8 @@ mod tests {
             ("mongodb://u:pw@h/a/b/c", "more than a database and a collection"),
             ("mongodb://u:pw@h?w=0", "w=0, with which"),
             ("mongodb://u:pw@h?retryWrites=true", "nothing is ever retried"),
-            ("mongodb://u:pw@h?tlsCertificateKeyFilePassword=x", "is not supported"),
-            ("mongodb://u:pw@h?upsert=1", "upsert neither true nor false"),
+            ("mongodb://u:pw@h?tlsCertificateKeyFilePassword=x", "does not support"),
+            ("mongodb://u:pw@h?upsert=1", "upsert that is neither true nor false"),
             ("mongodb://u:pw@h?readPreference=x", ""),
             ("mongodb://u:pw@h:x", ""),
         ] {

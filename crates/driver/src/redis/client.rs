@@ -65,7 +65,7 @@ impl RedisClient {
     async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
         let Call { op, pen, found, probe } = call;
         if op.kind == OpKind::Read && op.limit > 0 {
-            let reason = "keys are hashed: there is no range of them to read";
+            let reason = "keys are hashed, so there are no ranges of them to read";
             return Err(Trouble::new(Failure::Rejected, reason));
         }
         let connection = self.connection.as_mut().ok_or(Failure::Connect)?;

@@ -139,22 +139,23 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
         if url.fragment().is_some() {
             return Err(wrong("a fragment"));
         }
-        without_effect(asked, &url, &F::CARD)?;
+        let scheme = F::CARD.schemes[0];
+        asked.check_tls(url.scheme() != scheme, &format!("write {scheme}s://"))?;
         if asked.database.is_some() {
-            return Err(wrong("a table other than usertable, of which there are none,"));
+            return Err(wrong("a table other than usertable"));
         }
         let path = url.path().trim_matches('/');
         let number = if path.is_empty() { Ok(0) } else { path.parse() };
-        let number = number.map_err(|_| wrong("a path that is no number of a database"))?;
+        let number = number.map_err(|_| wrong("a path that is not a database number"))?;
         let Options { mut index } = asked.options(&F::CARD)?;
         let known = |name: &str| F::INDEXED && name == "index";
         for (name, value) in url.query_pairs() {
             match value.parse() {
                 _ if !known(&name) => {
-                    return Err(wrong(&format!("{name}, which is no parameter,")));
+                    return Err(wrong(&format!("unknown parameter {name}")));
                 }
                 Ok(value) => index = Some(value),
-                Err(_) => return Err(wrong(&format!("{name} neither true nor false"))),
+                Err(_) => return Err(wrong(&format!("{name} that is neither true nor false"))),
             }
         }
         let name = number.to_string();
@@ -262,14 +263,4 @@ impl Keys {
         let (name, version) = valkey.unwrap_or((own, line("redis_version").unwrap_or_default()));
         Ok(Greeting { name: name.to_owned(), version })
     }
-}
-
-/// Refuses flags that have no effect with this address.
-fn without_effect(asked: &TargetAsked, url: &Url, card: &Card) -> Result<(), Invalid> {
-    if !asked.tls.is_default() && url.scheme() == card.schemes[0] {
-        let problem = "the target is without TLS, so that no certificate is looked at";
-        let cure = format!("write {}s://, or leave it out", url.scheme());
-        return Err(Invalid::new(asked.tls.flag(), problem, cure));
-    }
-    Ok(())
 }

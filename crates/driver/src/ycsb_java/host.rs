@@ -131,7 +131,7 @@ fn not_loaded(class: &str, why: &str) -> String {
         return format!("no class {class} in the class path: add the binding's jars to cp");
     }
     if why.starts_with("java.lang.ClassCastException") {
-        return format!("the class {class} is no binding of YCSB: it is no subclass of DB");
+        return format!("the class {class} is not a binding of YCSB: it does not extend DB");
     }
     format!("the binding {class} cannot be loaded: {why}")
 }

@@ -125,7 +125,7 @@ fn what_makes_no_sense_is_refused_by_its_member() {
             "stages.2.pace: a pause",
         ),
         ("/stages/2/name", json!("\u{1b}[2J"), "stages.2.name"),
-        ("/target/server", json!("file:///etc"), "target: server is not the address of one"),
+        ("/target/server", json!("file:///etc"), "target: server is not the address of a server"),
         ("/target/database", json!({"kind": "existing", "name": "_users"}), "target: a database"),
         ("/thresholds", json!(["request.p99 > 1s"]), "thresholds: no stage does"),
         ("/fleet", json!({"agents": 5}), "--agents: 5 agents for 4 connections"),
