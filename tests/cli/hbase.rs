@@ -186,7 +186,7 @@ fn a_table_that_cannot_be_made_is_refused() {
     let create = |more: &str| springload(format!("hbase create-table {more}").split(' '));
     for (words, told) in [
         ("hbase://h", "TARGET: no table in"),
-        ("http://h/t", "TARGET: no server in"),
+        ("http://h/t", "TARGET: no hbase:// in"),
         ("hbase://h/a/b", "TARGET: "),
         ("hbase://h/t --splits 0", "--splits: 0 is out of range"),
         ("hbase://h/t --splits 9000", "--splits: 9000 is out of range"),

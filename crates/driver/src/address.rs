@@ -18,7 +18,7 @@ pub(super) fn encoded(text: &str) -> String {
 
 /// An address, taken apart. Unlike a URL it may have several hosts.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct AddressParts<'a> {
     /// What precedes the `@`.
     pub(super) login: Option<&'a str>,
     /// Separated by commas.
@@ -29,13 +29,14 @@ pub(super) struct Parts<'a> {
     pub(super) query: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> AddressParts<'a> {
     /// The parts of the address that is asked for.
     pub(super) fn of(asked: &'a TargetAsked, card: &Card) -> Result<Self, Invalid> {
         let address = asked.address.as_deref().unwrap_or_default();
         let is_its = |scheme: &str| card.schemes.contains(&scheme.to_ascii_lowercase().as_str());
         let parts = address.split_once("://").filter(|(scheme, _)| is_its(scheme));
-        let (_, rest) = parts.ok_or_else(|| asked.wrong(card, "no host"))?;
+        let (_, rest) =
+            parts.ok_or_else(|| asked.wrong(card, &format!("no {}://", card.schemes[0])))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = match authority.rsplit_once('@') {

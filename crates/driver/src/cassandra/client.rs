@@ -2,7 +2,7 @@
 
 use super::{Pool, trouble};
 use crate::json::{quote, write_member};
-use crate::library::{Call, Client, Found, LibraryPen, Local, Trouble};
+use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::scylla::client::session::Session;
 use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 const AT_ONCE: usize = 256;
 
 /// A statement, and the values for it.
-struct Bound {
+struct Statement {
     cql: String,
     values: Vec<String>,
 }
@@ -26,7 +26,7 @@ pub(super) struct CassandraClient {
     pool: Rc<Pool>,
     session: Option<Arc<Session>>,
     /// What is sent for the operation: one statement, or one per document.
-    bound: Result<Vec<Bound>, Trouble>,
+    bound: Result<Vec<Statement>, CallError>,
 }
 
 impl CassandraClient {
@@ -34,7 +34,7 @@ impl CassandraClient {
         Self { pool, session: None, bound: Ok(Vec::new()) }
     }
 
-    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Bound>, Trouble> {
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Statement>, CallError> {
         let table = &self.pool.target.table;
         let names = |place| pen.fields(place).map(|(name, _)| name);
         let values = |place| pen.fields(place).map(|(_, value)| text(value));
@@ -42,7 +42,7 @@ impl CassandraClient {
         let wanted = || pen.wanted().iter().map(String::as_str);
         let insert = |place, key| {
             let values = std::iter::once(text(key)).chain(values(place)).collect::<Result<_, _>>();
-            Ok(Bound { cql: table.insert(names(place)), values: values? })
+            Ok(Statement { cql: table.insert(names(place)), values: values? })
         };
         let one = match op.kind {
             OpKind::BulkInsert => {
@@ -53,21 +53,21 @@ impl CassandraClient {
             OpKind::Update if names(0).len() == 0 => insert(0, pen.first_name())?,
             OpKind::Update => {
                 let values = values(0).chain([Ok(key)]).collect::<Result<_, _>>()?;
-                Bound { cql: table.update(names(0)), values }
+                Statement { cql: table.update(names(0)), values }
             }
-            OpKind::Delete => Bound { cql: table.delete(), values: vec![key] },
-            OpKind::Scan => Bound { cql: table.scan(wanted()), values: vec![key] },
+            OpKind::Delete => Statement { cql: table.delete(), values: vec![key] },
+            OpKind::Scan => Statement { cql: table.scan(wanted()), values: vec![key] },
             _ if op.limit > 0 => {
                 let reason =
                     "rows are in the order of hashes, so there are no ranges of keys to read";
-                return Err(Trouble::new(Failure::Rejected, reason));
+                return Err(CallError::new(Failure::Rejected, reason));
             }
-            _ => Bound { cql: table.select(wanted()), values: vec![key] },
+            _ => Statement { cql: table.select(wanted()), values: vec![key] },
         };
         Ok(vec![one])
     }
 
-    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
+    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
         let session = self.session.as_ref().ok_or(Failure::Connect)?;
         let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
@@ -87,7 +87,7 @@ impl CassandraClient {
             }
             return Ok(Reply::default());
         }
-        let Some(Bound { cql, values }) = bound.into_iter().next() else {
+        let Some(Statement { cql, values }) = bound.into_iter().next() else {
             return Err(Failure::Rejected.into());
         };
         let statement = self.pool.statement(session, &cql, writes).await?;
@@ -114,7 +114,7 @@ impl Client for CassandraClient {
         self.session.is_some()
     }
 
-    fn connect(&mut self) -> Local<'_, Result<(), Trouble>> {
+    fn connect(&mut self) -> Local<'_, Result<(), CallError>> {
         Box::pin(async {
             self.session = Some(self.pool.connect().await?);
             Ok(())
@@ -130,13 +130,13 @@ impl Client for CassandraClient {
         self.bound = self.spell(op, pen);
     }
 
-    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>> {
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>> {
         Box::pin(self.carry_out(call))
     }
 }
 
-fn text(bytes: &[u8]) -> Result<String, Trouble> {
-    let wrong = |_| Trouble::new(Failure::Rejected, "the text is not UTF-8");
+fn text(bytes: &[u8]) -> Result<String, CallError> {
+    let wrong = |_| CallError::new(Failure::Rejected, "the text is not UTF-8");
     String::from_utf8(bytes.to_vec()).map_err(wrong)
 }
 
@@ -145,12 +145,12 @@ fn text(bytes: &[u8]) -> Result<String, Trouble> {
 async fn insert_all(
     pool: &Pool,
     session: &Arc<Session>,
-    bound: Vec<Bound>,
-) -> Vec<Result<(), Trouble>> {
+    bound: Vec<Statement>,
+) -> Vec<Result<(), CallError>> {
     // The outcome unless another one is noted.
     let mut outcomes = vec![Err(Failure::Unanswered.into()); bound.len()];
     let mut under_way = JoinSet::new();
-    for (place, Bound { cql, values }) in bound.into_iter().enumerate() {
+    for (place, Statement { cql, values }) in bound.into_iter().enumerate() {
         match pool.statement(session, &cql, true).await {
             Ok(statement) => {
                 under_way.spawn(insert(place, session.clone(), statement, values));
@@ -176,14 +176,14 @@ async fn insert(
     session: Arc<Session>,
     statement: PreparedStatement,
     values: Vec<String>,
-) -> (usize, Result<(), Trouble>) {
+) -> (usize, Result<(), CallError>) {
     let done = session.execute_unpaged(&statement, values).await;
     let outcome = done.map(|_| ()).map_err(|error| {
         let trouble = trouble::of(&error);
         match trouble.failure {
             // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset => {
-                Trouble { failure: Failure::Unanswered, ..trouble }
+                CallError { failure: Failure::Unanswered, ..trouble }
             }
             _ => trouble,
         }
@@ -192,16 +192,16 @@ async fn insert(
 }
 
 /// The rows of an answer, not yet decoded.
-fn brought(answer: QueryResult) -> Result<QueryRowsResult, Trouble> {
+fn brought(answer: QueryResult) -> Result<QueryRowsResult, CallError> {
     answer.into_rows_result().map_err(|error| wrong(error.to_string()))
 }
 
-fn wrong(error: String) -> Trouble {
-    Trouble::new(Failure::Protocol, error)
+fn wrong(error: String) -> CallError {
+    CallError::new(Failure::Protocol, error)
 }
 
 /// The rows as JSON objects.
-fn spelled(brought: &QueryRowsResult) -> Result<Vec<Vec<u8>>, Trouble> {
+fn spelled(brought: &QueryRowsResult) -> Result<Vec<Vec<u8>>, CallError> {
     let names: Vec<_> = brought.column_specs().iter().map(|it| it.name().to_owned()).collect();
     let rows = brought.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
     let spelled = |row: Row| {
@@ -213,7 +213,7 @@ fn spelled(brought: &QueryRowsResult) -> Result<Vec<Vec<u8>>, Trouble> {
 }
 
 /// Keeps the row that was read.
-fn read(answer: QueryResult, looks: bool, found: &mut Found) -> Result<Reply, Trouble> {
+fn read(answer: QueryResult, looks: bool, found: &mut Found) -> Result<Reply, CallError> {
     let brought = brought(answer)?;
     if brought.rows_num() == 0 {
         return Err(Failure::NotFound.into());
@@ -226,7 +226,7 @@ fn read(answer: QueryResult, looks: bool, found: &mut Found) -> Result<Reply, Tr
 }
 
 /// Keeps the rows of a scan.
-fn scanned(answer: QueryResult, found: &mut Found) -> Result<Reply, Trouble> {
+fn scanned(answer: QueryResult, found: &mut Found) -> Result<Reply, CallError> {
     let brought = brought(answer)?;
     found.received = brought.rows_bytes_size() as u64;
     let rows = brought.rows_num() as u32;

@@ -13,7 +13,7 @@ mod trouble;
 
 pub use plan::{CassandraPlan, Consistency};
 
-use super::library::{Clients, Database, Local, Trouble, within};
+use super::library::{CallError, Clients, Database, Local, within};
 use super::{LogIn, TargetError};
 use crate::op::Reason;
 use ::scylla::client::PoolSize;
@@ -56,7 +56,7 @@ struct Servers {
 }
 
 impl Servers {
-    async fn connect(&self) -> Result<Session, Trouble> {
+    async fn connect(&self) -> Result<Session, CallError> {
         let profile = ExecutionProfile::builder()
             .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
             // The session enforces the timeout.
@@ -75,7 +75,7 @@ impl Servers {
     }
 
     /// Executes a statement that returns nothing, within the timeout.
-    async fn command(&self, session: &Session, cql: &str) -> Result<(), Trouble> {
+    async fn command(&self, session: &Session, cql: &str) -> Result<(), CallError> {
         within(self.timeout, session.query_unpaged(cql, ()), trouble::of).await.map(|_| ())
     }
 }
@@ -103,7 +103,7 @@ impl Database for Cassandra {
                 let session = self.servers.connect().await?;
                 self.servers.command(&session, removal).await
             };
-            removed.await.map_err(|trouble: Trouble| {
+            removed.await.map_err(|trouble: CallError| {
                 let reason = Reason::new(None, &trouble.reason).reason;
                 TargetError(format!("{removal}: {reason}"))
             })?;
@@ -122,7 +122,7 @@ struct Pool {
 impl Pool {
     /// A session that has answered. One that does not answer is replaced, since the library would
     /// wait for long before looking for a server again.
-    async fn connect(&self) -> Result<Arc<Session>, Trouble> {
+    async fn connect(&self) -> Result<Arc<Session>, CallError> {
         let mut shared = self.session.lock().await;
         if let Some(session) = &*shared {
             let ask = self.target.servers.command(session, "SELECT key FROM system.local");
@@ -147,7 +147,7 @@ impl Pool {
         session: &Session,
         cql: &str,
         writes: bool,
-    ) -> Result<PreparedStatement, Trouble> {
+    ) -> Result<PreparedStatement, CallError> {
         if let Some(prepared) = self.statements.borrow().get(cql) {
             return Ok(prepared.clone());
         }

@@ -4,7 +4,7 @@ use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
 use super::plan::{CARD, CassandraPlan, TABLE};
 use super::{Cassandra, Servers, trouble};
-use crate::library::{Library, Trouble, is_here, reach, unusable, within};
+use crate::library::{CallError, Library, is_here, reach, unusable, within};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::{
@@ -31,7 +31,7 @@ impl DriverPlan for CassandraPlan {
 
     /// Connects, authenticates, and finds or creates the table.
     async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
-        let place = Place::of(self, opening);
+        let place = TableName::of(self, opening);
         let servers = Servers {
             hosts: self.hosts(),
             login: self.login.clone(),
@@ -39,7 +39,7 @@ impl DriverPlan for CassandraPlan {
             connections: NonZeroUsize::try_from(self.pool).unwrap_or(NonZeroUsize::MIN),
             timeout: Duration::from_nanos(opening.timeout_ns),
         };
-        let failed = |trouble: Trouble| unusable_cluster(self, &trouble);
+        let failed = |trouble: CallError| unusable_cluster(self, &trouble);
         reach(&self.server, &servers.hosts, servers.timeout).await?;
         let session = servers.connect().await.map_err(failed)?;
         let admin = Admin { servers: &servers, session: &session };
@@ -62,12 +62,12 @@ impl DriverPlan for CassandraPlan {
 }
 
 /// Where the rows are.
-struct Place {
+struct TableName {
     keyspace: String,
     table: String,
 }
 
-impl Place {
+impl TableName {
     /// A scratch keyspace gets a new name and the usual table.
     fn of(plan: &CassandraPlan, opening: &Opening) -> Self {
         if let Some(table) = plan.database.name() {
@@ -85,10 +85,10 @@ struct Admin<'a> {
 
 impl Admin<'_> {
     /// The rows that a statement finds; all of their columns must be text.
-    async fn ask(&self, cql: &str, values: &[&str]) -> Result<Vec<Vec<String>>, Trouble> {
+    async fn ask(&self, cql: &str, values: &[&str]) -> Result<Vec<Vec<String>>, CallError> {
         let asking = self.session.query_unpaged(cql, values);
         let answer = within(self.servers.timeout, asking, trouble::of).await?;
-        let wrong = |error: String| Trouble::new(Failure::Protocol, error);
+        let wrong = |error: String| CallError::new(Failure::Protocol, error);
         let rows = answer.into_rows_result().map_err(|error| wrong(error.to_string()))?;
         let rows = rows.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
         let text = |row: Row| {
@@ -101,7 +101,7 @@ impl Admin<'_> {
             .map_err(|error| wrong(error.to_string()))
     }
 
-    async fn command(&self, cql: &str) -> Result<(), Trouble> {
+    async fn command(&self, cql: &str) -> Result<(), CallError> {
         self.servers.command(self.session, cql).await
     }
 }
@@ -111,10 +111,10 @@ async fn make(
     admin: &Admin<'_>,
     plan: &CassandraPlan,
     opening: &Opening,
-    place: &Place,
+    place: &TableName,
 ) -> Result<(Table, Option<String>), TargetError> {
-    let failed = |trouble: Trouble| unusable_cluster(plan, &trouble);
-    let Place { keyspace, table } = place;
+    let failed = |trouble: CallError| unusable_cluster(plan, &trouble);
+    let TableName { keyspace, table } = place;
     let columns = admin
         .ask(
             "SELECT column_name, kind FROM system_schema.columns \
@@ -166,8 +166,8 @@ async fn make(
 }
 
 /// The table with these columns, one of which must be the key.
-fn found(place: &Place, columns: &[Vec<String>]) -> Result<Table, TargetError> {
-    let Place { keyspace, table } = place;
+fn found(place: &TableName, columns: &[Vec<String>]) -> Result<Table, TargetError> {
+    let TableName { keyspace, table } = place;
     let of_kind = |wanted: &str| {
         let kind = |column: &&Vec<String>| column.get(1).is_some_and(|kind| kind == wanted);
         columns.iter().filter(kind).filter_map(|column| column.first().cloned()).collect::<Vec<_>>()
@@ -190,7 +190,7 @@ fn fields(opening: &Opening) -> Vec<String> {
 }
 
 /// Why a cluster that was reached cannot be used, and what to do about it.
-fn unusable_cluster(plan: &CassandraPlan, trouble: &Trouble) -> TargetError {
+fn unusable_cluster(plan: &CassandraPlan, trouble: &CallError) -> TargetError {
     let server = &plan.server;
     unusable(server, &plan.login, trouble, |reason| {
         format!(

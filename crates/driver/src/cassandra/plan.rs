@@ -1,6 +1,6 @@
 //! The target as planned: servers, a table, and how consistent requests are.
 
-use crate::address::{Parts, decoded, has_port, is_host};
+use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
@@ -164,7 +164,7 @@ impl CassandraPlan {
     /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
-        let parts = Parts::of(asked, &CARD)?;
+        let parts = AddressParts::of(asked, &CARD)?;
         let mut options: Options = asked.options(&CARD)?;
         for (_, name, value) in parts.parameters() {
             options.read(name, value).map_err(|problem| wrong(&problem))?;

@@ -1,6 +1,6 @@
 //! What the library's errors mean.
 
-use crate::library::Trouble;
+use crate::library::CallError;
 use crate::op::Failure;
 use ::scylla::errors::{
     ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, ExecutionError,
@@ -8,7 +8,7 @@ use ::scylla::errors::{
 };
 
 /// The failure that an error of the library amounts to, in the words of the server.
-pub(super) fn of(error: &ExecutionError) -> Trouble {
+pub(super) fn of(error: &ExecutionError) -> CallError {
     let failure = match error {
         ExecutionError::LastAttemptError(error) => return of_attempt(error),
         ExecutionError::PrepareError(error) => return of_prepare(error),
@@ -20,31 +20,31 @@ pub(super) fn of(error: &ExecutionError) -> Trouble {
         }
         _ => Failure::Rejected,
     };
-    Trouble::new(failure, error.to_string())
+    CallError::new(failure, error.to_string())
 }
 
 /// The same for a statement that could not be prepared.
-pub(super) fn of_prepare(error: &PrepareError) -> Trouble {
+pub(super) fn of_prepare(error: &PrepareError) -> CallError {
     match error {
         PrepareError::ConnectionPoolError(error) => of_pool(error),
         PrepareError::AllAttemptsFailed { first_attempt } => of_attempt(first_attempt),
-        _ => Trouble::new(Failure::Protocol, error.to_string()),
+        _ => CallError::new(Failure::Protocol, error.to_string()),
     }
 }
 
 /// The same for a cluster that could not be connected to.
-pub(super) fn of_new_session(error: &NewSessionError) -> Trouble {
+pub(super) fn of_new_session(error: &NewSessionError) -> CallError {
     match error {
         NewSessionError::MetadataError(MetadataError::ConnectionPoolError(error)) => of_pool(error),
-        NewSessionError::MetadataError(_) => Trouble::new(Failure::Protocol, error.to_string()),
-        _ => Trouble::new(Failure::Connect, error.to_string()),
+        NewSessionError::MetadataError(_) => CallError::new(Failure::Protocol, error.to_string()),
+        _ => CallError::new(Failure::Connect, error.to_string()),
     }
 }
 
-fn of_attempt(error: &RequestAttemptError) -> Trouble {
+fn of_attempt(error: &RequestAttemptError) -> CallError {
     let failure = match error {
         RequestAttemptError::DbError(error, words) => {
-            return Trouble::new(of_refusal(error, words), words);
+            return CallError::new(of_refusal(error, words), words);
         }
         RequestAttemptError::BrokenConnectionError(_) => Failure::Reset,
         RequestAttemptError::UnableToAllocStreamId => Failure::Connect,
@@ -52,21 +52,24 @@ fn of_attempt(error: &RequestAttemptError) -> Trouble {
         | RequestAttemptError::CqlRequestSerialization(_) => Failure::Rejected,
         _ => Failure::Protocol,
     };
-    Trouble::new(failure, error.to_string())
+    CallError::new(failure, error.to_string())
 }
 
-fn of_pool(error: &ConnectionPoolError) -> Trouble {
+fn of_pool(error: &ConnectionPoolError) -> CallError {
     let ConnectionPoolError::Broken { last_connection_error } = error else {
-        return Trouble::new(Failure::Connect, error.to_string());
+        return CallError::new(Failure::Connect, error.to_string());
     };
     let failure = match last_connection_error {
         ConnectionError::ConnectionSetupRequestError(setup) => match &setup.error {
             ConnectionSetupRequestErrorKind::DbError(
                 DbError::AuthenticationError | DbError::Unauthorized,
                 words,
-            ) => return Trouble::new(Failure::Authentication, words),
+            ) => return CallError::new(Failure::Authentication, words),
             ConnectionSetupRequestErrorKind::MissingAuthentication => {
-                return Trouble::new(Failure::Authentication, "it asks for a user and a password");
+                return CallError::new(
+                    Failure::Authentication,
+                    "it asks for a user and a password",
+                );
             }
             ConnectionSetupRequestErrorKind::BrokenConnection(_) => Failure::Reset,
             _ => Failure::Protocol,
@@ -74,11 +77,11 @@ fn of_pool(error: &ConnectionPoolError) -> Trouble {
         ConnectionError::BrokenConnection(_) => Failure::Reset,
         ConnectionError::IoError(error) => {
             let (failure, reason) = crate::net::Trouble::refused(error);
-            return Trouble { failure, reason };
+            return CallError { failure, reason };
         }
         _ => Failure::Connect,
     };
-    Trouble::new(failure, last_connection_error.to_string())
+    CallError::new(failure, last_connection_error.to_string())
 }
 
 /// What a refusal by the server means.
@@ -131,7 +134,7 @@ mod tests {
             (DbError::AuthenticationError, "wrong password", Failure::Authentication),
             (DbError::Unauthorized, "no MODIFY permission", Failure::Rejected),
         ] {
-            assert_eq!(class(error, words), Trouble::new(failure, words), "{words}");
+            assert_eq!(class(error, words), CallError::new(failure, words), "{words}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Requests to the master: tables and their families, HBase's version.
 
-use super::connection::{Connection, Settings};
+use super::connection::{Connection, Lost, Setback, Settings};
 use super::exception::simple;
 use super::messages::{
     ActiveMaster, ClusterStatusRequest, ClusterStatusResponse, ColumnFamilySchema,
@@ -8,7 +8,7 @@ use super::messages::{
     TableDescriptors, TableName, TableRequest, TableSchema,
 };
 use super::plan::HBasePlan;
-use super::regions::{Trouble, address, ask};
+use super::regions::{address, ask};
 use super::seeds::first_of;
 use super::servers::{MASTER, REGISTRY};
 use crate::clock::Clock;
@@ -74,7 +74,7 @@ impl<'a> Admin<'a> {
         self.carry_out("CreateTable", &request).await.map_err(|trouble| {
             let name = String::from_utf8_lossy(table);
             match &trouble {
-                Trouble::Lost(lost) if lost.reason.starts_with("TableExists") => {
+                Setback::Lost(lost) if lost.reason.starts_with("TableExists") => {
                     TargetError(format!(
                         "table {name:?} exists already; add --use-existing to use it (it will not \
                          be deleted), or name another"
@@ -88,19 +88,19 @@ impl<'a> Admin<'a> {
     /// Disables and deletes a table.
     pub(super) async fn remove_table(&self, table: &Bytes) -> Result<(), TargetError> {
         let request = TableRequest { table_name: Some(table_name(table)) };
-        let failed = |trouble: &Trouble| {
+        let failed = |trouble: &Setback| {
             told(&format!("remove table {:?}", String::from_utf8_lossy(table)), trouble)
         };
         match self.carry_out("DisableTable", &request).await {
             // An earlier attempt may have got this far.
-            Err(Trouble::Lost(lost)) if lost.reason.starts_with("TableNotEnabled") => {}
+            Err(Setback::Lost(lost)) if lost.reason.starts_with("TableNotEnabled") => {}
             disabled => disabled.map_err(|trouble| failed(&trouble))?,
         }
         self.carry_out("DeleteTable", &request).await.map_err(|trouble| failed(&trouble))
     }
 
     /// The families of a table; `None` if there is no such table.
-    pub(super) async fn families(&self, table: &Bytes) -> Result<Option<Vec<String>>, Trouble> {
+    pub(super) async fn families(&self, table: &Bytes) -> Result<Option<Vec<String>>, Setback> {
         let request = TableRequest { table_name: Some(table_name(table)) };
         let found: TableDescriptors = self.ask("GetTableDescriptors", &request).await?;
         let text = |family: &ColumnFamilySchema| String::from_utf8_lossy(&family.name).into_owned();
@@ -115,7 +115,7 @@ impl<'a> Admin<'a> {
     }
 
     /// Starts a procedure of several steps and waits for it to end.
-    async fn carry_out(&self, method: &str, request: &impl Message) -> Result<(), Trouble> {
+    async fn carry_out(&self, method: &str, request: &impl Message) -> Result<(), Setback> {
         let started: ProcedureStarted = self.ask(method, request).await?;
         let Some(proc_id) = started.proc_id else { return Ok(()) };
         let waiting = async {
@@ -128,15 +128,15 @@ impl<'a> Admin<'a> {
                 tokio::time::sleep(PAUSE).await;
             }
         };
-        let ended: Result<ProcedureResult, Trouble> =
+        let ended: Result<ProcedureResult, Setback> =
             tokio::time::timeout(MOST_TIME, waiting).await.unwrap_or_else(|_| {
-                Err(Trouble::NotYet(format!("the master is not done after {MOST_TIME:?}")))
+                Err(Setback::NotYet(format!("the master is not done after {MOST_TIME:?}")))
             });
         let Some(exception) = ended?.exception else { return Ok(()) };
         let exception = exception.generic_exception.unwrap_or_default();
         let class = exception.class_name.unwrap_or_default();
         let reason = format!("{}: {}", simple(&class), exception.message.unwrap_or_default());
-        Err(super::connection::Lost { failure: Failure::Rejected, reason }.into())
+        Err(Lost { failure: Failure::Rejected, reason }.into())
     }
 
     /// Asks the active master. A master that is still starting is asked again, within the time of
@@ -145,12 +145,12 @@ impl<'a> Admin<'a> {
         &self,
         method: &str,
         request: &impl Message,
-    ) -> Result<M, Trouble> {
-        let mut last = Trouble::NotYet("no answer in time".to_owned());
+    ) -> Result<M, Setback> {
+        let mut last = Setback::NotYet("no answer in time".to_owned());
         let asking = async {
             loop {
                 match self.ask_once(method, request).await {
-                    Err(trouble @ Trouble::NotYet(_)) => last = trouble,
+                    Err(trouble @ Setback::NotYet(_)) => last = trouble,
                     ended => return ended,
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -166,17 +166,17 @@ impl<'a> Admin<'a> {
         &self,
         method: &str,
         request: &impl Message,
-    ) -> Result<M, Trouble> {
+    ) -> Result<M, Setback> {
         let timeout_ns = self.settings.timeout_ns;
         let master = first_of(self.seeds, timeout_ns, async |seed| self.master(seed).await).await?;
         ask(&master, method, request).await
     }
 
     /// A connection to the active master, whose address `seed` knows.
-    async fn master(&self, seed: &str) -> Result<Connection, Trouble> {
+    async fn master(&self, seed: &str) -> Result<Connection, Setback> {
         let registry = Connection::open(seed, REGISTRY, self.settings).await?;
         let found: ActiveMaster = ask(&registry, "GetActiveMaster", &Nothing {}).await?;
-        let missing = || Trouble::NotYet("there is no active master".to_owned());
+        let missing = || Setback::NotYet("there is no active master".to_owned());
         let master = address(&found.server_name.ok_or_else(missing)?);
         Ok(Connection::open(&master, MASTER, self.settings).await?)
     }
@@ -192,8 +192,8 @@ fn table_name(table: &Bytes) -> TableName {
 }
 
 /// Why something could not be done, in one line.
-pub(super) fn told(what: &str, trouble: &Trouble) -> TargetError {
-    let (Trouble::NotYet(reason) | Trouble::Lost(super::connection::Lost { reason, .. })) = trouble;
+pub(super) fn told(what: &str, trouble: &Setback) -> TargetError {
+    let (Setback::NotYet(reason) | Setback::Lost(Lost { reason, .. })) = trouble;
     TargetError(format!("cannot {what}: {reason}"))
 }
 

@@ -1,10 +1,10 @@
 //! Bulk inserts: the rows of each server in one call.
 
 use super::HBasePen;
-use super::connection::Call;
+use super::connection::{Call, Setback};
 use super::exception::{Sense, first_line, sense};
 use super::messages::{Action, MultiRequest, MultiResponse, NameBytesPair, RegionAction};
-use super::regions::{Place, Trouble};
+use super::regions::Located;
 use super::worker::{Worker, specifier};
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply, Token};
@@ -12,7 +12,7 @@ use prost::bytes::Bytes;
 use std::rc::Rc;
 
 /// The rows of a call: each region with the numbers of its rows.
-type Parts = Vec<(Rc<Place>, Vec<u32>)>;
+type Parts = Vec<(Rc<Located>, Vec<u32>)>;
 
 /// What became of a row: `None` if it is to be sent again.
 type Fate = Option<Result<Token, Failure>>;
@@ -71,12 +71,12 @@ impl Worker {
             };
             let place = match found {
                 Ok(place) => place,
-                Err(Trouble::NotYet(why)) => {
+                Err(Setback::NotYet(why)) => {
                     again.push(number);
                     *said = why;
                     continue;
                 }
-                Err(Trouble::Lost(lost)) => {
+                Err(Setback::Lost(lost)) => {
                     self.rows[number as usize] = Err(self.not_sent(lost));
                     continue;
                 }
@@ -168,7 +168,7 @@ impl Worker {
     }
 
     /// What follows from the exception for a row, or for a whole region.
-    fn fate(&mut self, exception: &NameBytesPair, place: &Rc<Place>, said: &mut String) -> Fate {
+    fn fate(&mut self, exception: &NameBytesPair, place: &Rc<Located>, said: &mut String) -> Fate {
         let text = exception.value.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
         let told = first_line(&exception.name, &text);
         match sense(&exception.name) {

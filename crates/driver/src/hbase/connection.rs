@@ -54,6 +54,21 @@ impl Lost {
     }
 }
 
+/// Why a region or a master cannot be asked at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Setback {
+    /// It is being moved, or its server is starting: ask again soon. Contains the server's words.
+    NotYet(String),
+    /// There was no answer, or a refusal.
+    Lost(Lost),
+}
+
+impl From<Lost> for Setback {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
+}
+
 /// The times of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {

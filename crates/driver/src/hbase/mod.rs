@@ -40,7 +40,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use worker::Shared;
+use worker::Cluster;
 
 /// A table of HBase.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ struct Opened {
 /// The table as seen by one thread.
 #[derive(Debug)]
 pub struct HBaseShard {
-    shared: Rc<Shared>,
+    shared: Rc<Cluster>,
     context: Rc<ShardContext>,
     connections: u32,
     sessions: Cell<u32>,
@@ -79,7 +79,7 @@ impl Target for HBase {
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<HBaseShard> {
         let opened = &*self.opened;
         let settings = Settings { clock: context.clock(), ..opened.settings.clone() };
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(Cluster {
             regions: Regions::new(opened.table.clone(), opened.seeds.clone(), &opened.regions),
             servers: Servers::new(settings),
             family: (*opened.family).into(),

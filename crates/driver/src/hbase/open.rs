@@ -2,10 +2,10 @@
 
 use super::admin::{Admin, settings, split_points, told};
 use super::binding::BINDING;
-use super::connection::{Connection, Lost, Settings};
+use super::connection::{Connection, Lost, Setback, Settings};
 use super::messages::{Column, Get, GetRequest, GetResponse};
 use super::plan::{CARD, HBasePlan};
-use super::regions::{Region, Trouble, all, ask, locate_meta};
+use super::regions::{Region, all, ask, locate_meta};
 use super::servers::{CLIENT, Servers};
 use super::worker::specifier;
 use super::{HBase, Opened};
@@ -44,7 +44,7 @@ impl DriverPlan for HBasePlan {
         let meta = LocalSet::new()
             .run_until(tokio::time::timeout(timeout, locate_meta(&seeds, &servers)))
             .await
-            .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
+            .unwrap_or_else(|_| Err(Setback::NotYet("no answer in time".to_owned())))
             .map_err(|trouble| unreachable(self, &trouble))?;
         let table = Bytes::from(self.database.name_or_new(opening));
         let created = self.database.must_be_new() && !opening.as_it_is;
@@ -87,10 +87,10 @@ impl DriverPlan for HBasePlan {
     }
 }
 
-fn unreachable(plan: &HBasePlan, trouble: &Trouble) -> TargetError {
+fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
     let servers = plan.seeds().join(", ");
     match trouble {
-        Trouble::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason }) => {
+        Setback::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason }) => {
             TargetError(format!(
                 "what answers at {servers} does not speak HBase's RPC ({reason}); name a master \
                  (port 16000) or a region server (port 16020) of HBase 2.5 or later"
@@ -113,7 +113,7 @@ async fn find(
     let regions = LocalSet::new()
         .run_until(tokio::time::timeout(timeout, looking))
         .await
-        .unwrap_or_else(|_| Err(Trouble::NotYet("no region answers in time".to_owned())))
+        .unwrap_or_else(|_| Err(Setback::NotYet("no region answers in time".to_owned())))
         .map_err(|trouble| {
             told(&format!("use table {:?}", String::from_utf8_lossy(table)), &trouble)
         })?;
@@ -151,7 +151,7 @@ async fn look(
     family: &str,
     meta: &str,
     settings: &Settings,
-) -> Result<Vec<Region>, Trouble> {
+) -> Result<Vec<Region>, Setback> {
     let servers = Servers::new(settings.clone());
     let meta: Rc<str> = meta.into();
     loop {
@@ -159,7 +159,7 @@ async fn look(
         if let Some(region) = regions.first() {
             match probe(region, family, settings).await {
                 Ok(()) => return Ok(regions),
-                Err(Trouble::NotYet(_)) => {}
+                Err(Setback::NotYet(_)) => {}
                 Err(lost) => return Err(lost),
             }
         }
@@ -168,7 +168,7 @@ async fn look(
 }
 
 /// Reads a row, which need not exist.
-async fn probe(region: &Region, family: &str, settings: &Settings) -> Result<(), Trouble> {
+async fn probe(region: &Region, family: &str, settings: &Settings) -> Result<(), Setback> {
     let connection = Connection::open(&region.server, CLIENT, settings).await?;
     let family = Bytes::copy_from_slice(family.as_bytes());
     let row =

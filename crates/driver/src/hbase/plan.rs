@@ -1,6 +1,6 @@
 //! A table of HBase as planned.
 
-use crate::address::{Parts, decoded, has_port, is_host};
+use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::{Card, DatabasePlan, Existing, Planned, TargetAsked};
@@ -127,7 +127,7 @@ impl HBasePlan {
     /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
-        let Parts { login, hosts, path, query, .. } = Parts::of(asked, &CARD)?;
+        let AddressParts { login, hosts, path, query, .. } = AddressParts::of(asked, &CARD)?;
         let user = login.map(decoded);
         if user.as_deref().is_some_and(|user| user.is_empty() || user.contains(':')) {
             return Err(wrong("an empty user, or a password, which this driver does not send,"));

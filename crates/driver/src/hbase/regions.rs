@@ -1,7 +1,7 @@
 //! Which server has which rows of the table: a cache of what `hbase:meta` says.
 
 use super::cells::{Cell, Cells};
-use super::connection::{Connection, Lost};
+use super::connection::{Connection, Lost, Setback};
 use super::exception::{Sense, sense, told};
 use super::frame::Answer;
 use super::messages::{
@@ -22,6 +22,8 @@ use tokio::sync::Mutex;
 const INFO: &[u8] = b"info";
 /// Precedes a message that is stored in a cell.
 const MAGIC: &[u8] = b"PBUF";
+
+/// Rows of the table that one server has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     /// The name used in requests.
@@ -46,24 +48,9 @@ impl Region {
 
 /// A region, with the address of its server, which is shared by all regions there.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Located {
     pub(super) region: Region,
     pub(super) server: Rc<str>,
-}
-
-/// Why a region cannot be found at the moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// It is being moved, or its server is starting: ask again soon. Contains the server's words.
-    NotYet(String),
-    /// There was no answer, or a refusal.
-    Lost(Lost),
-}
-
-impl From<Lost> for Trouble {
-    fn from(lost: Lost) -> Self {
-        Self::Lost(lost)
-    }
 }
 
 /// The regions of the table that this thread knows.
@@ -73,7 +60,7 @@ pub(super) struct Regions {
     /// Servers that know where `hbase:meta` is.
     seeds: Vec<String>,
     /// By the first row.
-    known: RefCell<BTreeMap<Bytes, Rc<Place>>>,
+    known: RefCell<BTreeMap<Bytes, Rc<Located>>>,
     /// The server of `hbase:meta`. Whoever holds the lock asks; others wait for the result.
     asking: Mutex<Option<Rc<str>>>,
 }
@@ -84,14 +71,14 @@ impl Regions {
         let mut place = |region: &Region| {
             let server = servers.entry(region.server.clone());
             let server = server.or_insert_with_key(|server| server.as_str().into()).clone();
-            (region.start.clone(), Rc::new(Place { region: region.clone(), server }))
+            (region.start.clone(), Rc::new(Located { region: region.clone(), server }))
         };
         let known = RefCell::new(known.iter().map(&mut place).collect());
         Self { table, seeds, known, asking: Mutex::new(None) }
     }
 
     /// The region of this row, if it is known.
-    pub(super) fn known(&self, row: &[u8]) -> Option<Rc<Place>> {
+    pub(super) fn known(&self, row: &[u8]) -> Option<Rc<Located>> {
         use std::ops::Bound::{Included, Unbounded};
         let known = self.known.borrow();
         let (_, place) = known.range::<[u8], _>((Unbounded, Included(row))).next_back()?;
@@ -114,7 +101,7 @@ impl Regions {
 
     /// Forgets a region that was not where it was supposed to be. A region found since then is
     /// kept.
-    pub(super) fn forget(&self, stale: &Rc<Place>) {
+    pub(super) fn forget(&self, stale: &Rc<Located>) {
         let mut known = self.known.borrow_mut();
         if known.get(&stale.region.start).is_some_and(|place| Rc::ptr_eq(place, stale)) {
             known.remove(&stale.region.start);
@@ -122,7 +109,7 @@ impl Regions {
     }
 
     /// The region of this row, looked up if it is not known.
-    pub(super) async fn find(&self, row: &[u8], servers: &Servers) -> Result<Rc<Place>, Trouble> {
+    pub(super) async fn find(&self, row: &[u8], servers: &Servers) -> Result<Rc<Located>, Setback> {
         if let Some(place) = self.known(row) {
             return Ok(place);
         }
@@ -137,19 +124,19 @@ impl Regions {
         let region = closest(&self.table, row, &at, servers).await?;
         *meta = Some(at);
         if !region.holds(row) {
-            return Err(Trouble::NotYet("the region of the row is not there".to_owned()));
+            return Err(Setback::NotYet("the region of the row is not there".to_owned()));
         }
         Ok(self.learn(region))
     }
 
     /// Adds a region, which replaces all that it overlaps.
-    fn learn(&self, region: Region) -> Rc<Place> {
+    fn learn(&self, region: Region) -> Rc<Located> {
         let mut known = self.known.borrow_mut();
         known.retain(|_, place| !place.region.overlaps(&region));
         let shared = known.values().map(|place| &place.server).find(|it| ***it == *region.server);
         let server = shared.cloned().unwrap_or_else(|| region.server.as_str().into());
         let start = region.start.clone();
-        let place = Rc::new(Place { region, server });
+        let place = Rc::new(Located { region, server });
         known.insert(start, place.clone());
         place
     }
@@ -161,11 +148,11 @@ pub(super) fn address(server: &ServerName) -> String {
 }
 
 /// The answer, unless it is an exception.
-pub(super) fn accepted(answer: Answer) -> Result<Answer, Trouble> {
+pub(super) fn accepted(answer: Answer) -> Result<Answer, Setback> {
     let Some(exception) = &answer.exception else { return Ok(answer) };
     let class = exception.exception_class_name.as_deref().unwrap_or_default();
     Err(match sense(class) {
-        Sense::Moved | Sense::NotYet => Trouble::NotYet(told(exception)),
+        Sense::Moved | Sense::NotYet => Setback::NotYet(told(exception)),
         Sense::Failed(failure) => Lost { failure, reason: told(exception) }.into(),
     })
 }
@@ -175,23 +162,23 @@ pub(super) async fn ask<M: Message + Default>(
     connection: &Connection,
     method: &str,
     message: &impl Message,
-) -> Result<M, Trouble> {
+) -> Result<M, Setback> {
     let (call, _) = connection.send(method, message, &[]);
     let answer = accepted(call.await?)?;
     answer.message().ok_or_else(|| broken("it is not the message that was asked for"))
 }
 
-fn broken(reason: &str) -> Trouble {
+fn broken(reason: &str) -> Setback {
     Lost { failure: Failure::Protocol, reason: reason.to_owned() }.into()
 }
 
 /// Asks the seeds where `hbase:meta` is.
-pub(super) async fn locate_meta(seeds: &[String], servers: &Servers) -> Result<String, Trouble> {
+pub(super) async fn locate_meta(seeds: &[String], servers: &Servers) -> Result<String, Setback> {
     let timeout_ns = servers.settings.timeout_ns;
     first_of(seeds, timeout_ns, async |seed| meta_by(seed, servers).await).await
 }
 
-async fn meta_by(seed: &str, servers: &Servers) -> Result<String, Trouble> {
+async fn meta_by(seed: &str, servers: &Servers) -> Result<String, Setback> {
     let registry = Connection::open(seed, REGISTRY, &servers.settings).await?;
     let found: MetaLocations = ask(&registry, "GetMetaRegionLocations", &Nothing {}).await?;
     let first = found
@@ -202,7 +189,7 @@ async fn meta_by(seed: &str, servers: &Servers) -> Result<String, Trouble> {
         .filter_map(|location| location.server_name.as_ref())
         .map(address)
         .next()
-        .ok_or_else(|| Trouble::NotYet("hbase:meta has no server yet".to_owned()))
+        .ok_or_else(|| Setback::NotYet("hbase:meta has no server yet".to_owned()))
 }
 
 /// The last region of the table that begins at or before `row`.
@@ -211,7 +198,7 @@ async fn closest(
     row: &[u8],
     meta: &Rc<str>,
     servers: &Servers,
-) -> Result<Region, Trouble> {
+) -> Result<Region, Setback> {
     // Sorts after every region that begins at this row, whose names continue with a number.
     let from = [table, &b","[..], row, b",:"].concat();
     let scan = Scan { start_row: Some(from.into()), reversed: Some(true), ..of_meta(1) };
@@ -221,7 +208,7 @@ async fn closest(
         reason: format!("there is no table {:?}", String::from_utf8_lossy(table)),
     };
     let (_, found) = rows.into_iter().find(|(name, _)| is_of(name, table)).ok_or_else(gone)?;
-    found.ok_or_else(|| Trouble::NotYet("the region is being moved or split".to_owned()))
+    found.ok_or_else(|| Setback::NotYet("the region is being moved or split".to_owned()))
 }
 
 /// All regions of the table that have a server, up to `most`.
@@ -230,7 +217,7 @@ pub(super) async fn all(
     most: usize,
     meta: &Rc<str>,
     servers: &Servers,
-) -> Result<Vec<Region>, Trouble> {
+) -> Result<Vec<Region>, Setback> {
     /// Rows in one answer.
     const AT_ONCE: u32 = 1_000;
     let mut regions = Vec::new();
@@ -268,7 +255,7 @@ async fn read_meta(
     rows: u32,
     meta: &Rc<str>,
     servers: &Servers,
-) -> Result<(Vec<(Bytes, Option<Region>)>, bool), Trouble> {
+) -> Result<(Vec<(Bytes, Option<Region>)>, bool), Setback> {
     let request = ScanRequest {
         region: Some(RegionSpecifier { kind: 1, value: Bytes::from_static(b"hbase:meta,,1") }),
         scan: Some(scan),

@@ -4,7 +4,7 @@ use super::HBasePen;
 use super::cells::{Cell, Cells};
 use super::frame::Answer;
 use super::messages::{Scan, ScanRequest, ScanResponse};
-use super::regions::Place;
+use super::regions::Located;
 use super::rows;
 use super::worker::{Worker, specifier};
 use crate::measure::Probe;
@@ -36,7 +36,7 @@ impl Worker {
                 ..Scan::default()
             };
             let mut end = Bytes::new();
-            let first = |place: &Place| {
+            let first = |place: &Located| {
                 end = place.region.end.clone();
                 let request = ScanRequest {
                     region: Some(specifier(&place.region.name)),

@@ -1,7 +1,7 @@
 //! One session: one operation at a time, on the connections that its thread shares.
 
 use super::HBasePen;
-use super::worker::{Shared, Standing, Worker};
+use super::worker::{Cluster, Standing, Worker};
 use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
 use crate::net::{Deadline, ShardContext, rest_after};
@@ -20,7 +20,7 @@ pub struct HBaseSession {
 }
 
 impl HBaseSession {
-    pub(super) fn new(shared: Rc<Shared>, number: u32, context: &Rc<ShardContext>) -> Self {
+    pub(super) fn new(shared: Rc<Cluster>, number: u32, context: &Rc<ShardContext>) -> Self {
         let worker = Worker::new(shared, number);
         Self { worker, deadline: context.register(), clock: context.clock(), failed: 0 }
     }

@@ -4,13 +4,13 @@
 //! again until the operation's time is up. Anything else that goes wrong ends the operation.
 
 use super::HBasePen;
-use super::connection::{Call, Lost};
+use super::connection::{Call, Lost, Setback};
 use super::exception::{Sense, sense, told};
 use super::frame::Answer;
 use super::messages::{
     Column, Get, GetRequest, GetResponse, MutateRequest, MutateResponse, Mutation, RegionSpecifier,
 };
-use super::regions::{Place, Regions, Trouble};
+use super::regions::{Located, Regions};
 use super::rows;
 use super::servers::Servers;
 use crate::measure::{BodyBytes, Probe, Wire};
@@ -27,9 +27,9 @@ const MOST_DOUBLED: u32 = 5;
 const PUT: i32 = 2;
 const DELETE: i32 = 3;
 
-/// What the sessions of one thread share.
+/// The cluster as the sessions of one thread share it.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct Cluster {
     pub(super) regions: Regions,
     pub(super) servers: Servers,
     pub(super) family: Rc<[u8]>,
@@ -52,7 +52,7 @@ pub(super) enum Standing {
 /// The work of one session.
 #[derive(Debug)]
 pub(super) struct Worker {
-    pub(super) shared: Rc<Shared>,
+    pub(super) shared: Rc<Cluster>,
     /// Which of the connections to a server it uses.
     pub(super) number: u32,
     pub(super) standing: Standing,
@@ -70,7 +70,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(shared: Rc<Shared>, number: u32) -> Self {
+    pub(super) fn new(shared: Rc<Cluster>, number: u32) -> Self {
         Self {
             shared,
             number,
@@ -119,7 +119,7 @@ impl Worker {
     async fn get(&mut self, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
         let row = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
         let get = Get { row: row.clone(), column: vec![self.column(pen)] };
-        let send = |place: &Place| {
+        let send = |place: &Located| {
             ("Get", GetRequest { region: specifier(&place.region.name), get: get.clone() })
         };
         let answer = self.call(&row, send, &[], probe).await?;
@@ -149,7 +149,7 @@ impl Worker {
             _ => pen.document(0),
         };
         let mutation = self.mutation(row.clone(), count);
-        let send = |place: &Place| {
+        let send = |place: &Located| {
             let region = specifier(&place.region.name);
             ("Mutate", MutateRequest { region, mutation: mutation.clone() })
         };
@@ -182,7 +182,7 @@ impl Worker {
     pub(super) async fn call<M: Message>(
         &mut self,
         row: &[u8],
-        mut request: impl FnMut(&Place) -> (&'static str, M),
+        mut request: impl FnMut(&Located) -> (&'static str, M),
         cells: &[u8],
         probe: &mut Probe,
     ) -> Result<Answer, Failure> {
@@ -194,11 +194,11 @@ impl Worker {
             };
             let place = match found {
                 Ok(place) => place,
-                Err(Trouble::NotYet(said)) => {
+                Err(Setback::NotYet(said)) => {
                     self.again(&mut tries, said).await;
                     continue;
                 }
-                Err(Trouble::Lost(lost)) => return Err(self.not_sent(lost)),
+                Err(Setback::Lost(lost)) => return Err(self.not_sent(lost)),
             };
             let (method, message) = request(&place);
             let call = self.send(&place.server, method, &message, cells, probe).await?;
@@ -209,7 +209,7 @@ impl Worker {
         }
     }
 
-    pub(super) async fn find(&self, row: &[u8]) -> Result<Rc<Place>, Trouble> {
+    pub(super) async fn find(&self, row: &[u8]) -> Result<Rc<Located>, Setback> {
         Box::pin(self.shared.regions.find(row, &self.shared.servers)).await
     }
 
@@ -249,7 +249,7 @@ impl Worker {
     pub(super) async fn answer(
         &mut self,
         mut call: Call,
-        place: &Rc<Place>,
+        place: &Rc<Located>,
         probe: &mut Probe,
     ) -> Result<Result<Answer, String>, Failure> {
         let ended = (&mut call).await;

@@ -38,7 +38,7 @@ pub struct Http(Arc<Common>);
 struct Common {
     servers: Vec<Arc<Server>>,
     requests: Vec<Spelled>,
-    log_in: Vec<(Spelled, LogIn)>,
+    log_in: Vec<(Spelled, LogInText)>,
     settings: Settings,
     tls: TlsOptions,
     /// The number of the next session.
@@ -49,7 +49,7 @@ struct Common {
 
 /// A request that a user makes before any other.
 #[derive(Clone, Debug, Default)]
-pub struct LogIn {
+pub struct LogInText {
     /// Path and query.
     pub target: Vec<u8>,
     /// The body.
@@ -62,7 +62,7 @@ impl Http {
     pub fn new(
         servers: Vec<Server>,
         requests: Vec<Request>,
-        log_in: Vec<(Request, LogIn)>,
+        log_in: Vec<(Request, LogInText)>,
         settings: Settings,
         tls: TlsOptions,
     ) -> Self {

@@ -1,7 +1,7 @@
 //! The requests of a list as planned, and the target made from them.
 
 use super::binding::BINDING;
-use super::{Http, LogIn, Request, Retry, Server, Settings};
+use super::{Http, LogInText, Request, Retry, Server, Settings};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
@@ -198,7 +198,7 @@ impl HttpTarget {
         let requests = list.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
         let mut log_in = Vec::new();
         for entry in &list.log_in {
-            let mut text = LogIn::default();
+            let mut text = LogInText::default();
             entry.target.write(&LOG_IN, &mut text.target);
             if let Some(body) = &entry.body {
                 body.pattern.write(&LOG_IN, &mut text.body);

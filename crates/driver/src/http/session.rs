@@ -3,7 +3,7 @@
 use super::cookies::Cookies;
 use super::pen::HttpPen;
 use super::request::{Request, Spelled};
-use super::{Common, LogIn};
+use super::{Common, LogInText};
 use crate::clock::Nanos;
 use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_values, reason};
 use crate::measure::{Probe, Wire};
@@ -300,7 +300,8 @@ impl HttpSession {
     /// Makes the login request of this user.
     async fn log_in(&mut self) -> LogInStep {
         let shared = self.shared.clone();
-        let (prepared, LogIn { target, body }) = &shared.log_in[self.number % shared.log_in.len()];
+        let (prepared, LogInText { target, body }) =
+            &shared.log_in[self.number % shared.log_in.len()];
         let mut payload = Payload::default();
         payload.body_mut().extend_from_slice(body);
         let clock = self.context.clock();

@@ -1,6 +1,6 @@
 //! The contents of an answer, kept until the next operation.
 
-use super::Trouble;
+use super::CallError;
 use crate::op::{Failure, Token};
 use std::cell::OnceCell;
 
@@ -21,7 +21,7 @@ pub struct Found {
     /// The bytes of documents received.
     pub received: u64,
     spelled: OnceCell<Vec<Vec<u8>>>,
-    reasons: Vec<Trouble>,
+    reasons: Vec<CallError>,
 }
 
 impl Found {
@@ -40,13 +40,13 @@ impl Found {
     }
 
     /// Notes that a document of a bulk insert failed.
-    pub fn failed(&mut self, trouble: Trouble) {
+    pub fn failed(&mut self, trouble: CallError) {
         self.rows.push(Err(trouble.failure));
         self.keep(trouble);
     }
 
     /// Keeps the reason of a failure, if it is the first of its class.
-    pub(super) fn keep(&mut self, trouble: Trouble) {
+    pub(super) fn keep(&mut self, trouble: CallError) {
         if !trouble.reason.is_empty() && self.reason(trouble.failure).is_none() {
             self.reasons.push(trouble);
         }
@@ -54,7 +54,7 @@ impl Found {
 
     /// The reason of a failure.
     pub(super) fn reason(&self, failure: Failure) -> Option<&str> {
-        let of_class = |it: &&Trouble| it.failure == failure;
+        let of_class = |it: &&CallError| it.failure == failure;
         self.reasons.iter().find(of_class).map(|it| it.reason.as_str())
     }
 

@@ -59,7 +59,7 @@ pub trait Client {
     fn is_connected(&self) -> bool;
 
     /// Connects. Never called more often than the pauses after failures allow.
-    fn connect(&mut self) -> Local<'_, Result<(), Trouble>>;
+    fn connect(&mut self) -> Local<'_, Result<(), CallError>>;
 
     /// Drops the connection: an answer may still be on its way on it.
     fn disconnect(&mut self);
@@ -68,7 +68,7 @@ pub trait Client {
     fn prepare(&mut self, _op: &Op, _pen: &LibraryPen) {}
 
     /// Executes the operation, and sets the marks around the library's call.
-    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>>;
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>>;
 }
 
 /// One operation, with what is needed to execute it.
@@ -85,21 +85,21 @@ pub struct Call<'a> {
 
 /// Why an operation failed, in the words of the server or the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct CallError {
     /// The class.
     pub failure: Failure,
     /// The words; empty if there are none.
     pub reason: String,
 }
 
-impl Trouble {
+impl CallError {
     /// A failure and its reason.
     pub fn new(failure: Failure, reason: impl Into<String>) -> Self {
         Self { failure, reason: reason.into() }
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         Self::new(failure, "")
     }
@@ -109,11 +109,11 @@ impl From<Failure> for Trouble {
 pub async fn within<T, E>(
     timeout: Duration,
     work: impl Future<Output = Result<T, E>>,
-    meaning: impl FnOnce(&E) -> Trouble,
-) -> Result<T, Trouble> {
+    meaning: impl FnOnce(&E) -> CallError,
+) -> Result<T, CallError> {
     match tokio::time::timeout(timeout, work).await {
         Ok(ended) => ended.map_err(|error| meaning(&error)),
-        Err(_) => Err(Trouble::new(Failure::Timeout, "no answer in time")),
+        Err(_) => Err(CallError::new(Failure::Timeout, "no answer in time")),
     }
 }
 

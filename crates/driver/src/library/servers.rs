@@ -1,6 +1,6 @@
 //! Before the first stage: whether there is a server, and why one that is there cannot be used.
 
-use super::{Trouble, within};
+use super::{CallError, within};
 use crate::op::{Failure, Reason};
 use crate::{LogIn, TargetError};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<(), TargetError> {
     let mut why = "no server is named".to_owned();
     for host in hosts {
-        let refused = |error: &std::io::Error| Trouble::new(Failure::Connect, error.to_string());
+        let refused = |error: &std::io::Error| CallError::new(Failure::Connect, error.to_string());
         match within(timeout, TcpStream::connect(host), refused).await {
             Ok(_) => return Ok(()),
             Err(trouble) => why = trouble.reason,
@@ -32,7 +32,7 @@ pub fn is_here(host: &str) -> bool {
 pub fn unusable(
     server: &str,
     login: &LogIn,
-    trouble: &Trouble,
+    trouble: &CallError,
     stranger: impl FnOnce(&str) -> String,
 ) -> TargetError {
     let reason = Reason::new(None, &trouble.reason).reason;

@@ -1,6 +1,6 @@
 //! One session of any client library: pauses, the timeout, and the meaning of failures.
 
-use super::{Call, Client, Form, Found, LibraryPen, Outcome, Trouble};
+use super::{Call, CallError, Client, Form, Found, LibraryPen, Outcome};
 use crate::Session;
 use crate::clock::{Clock, Nanos};
 use crate::measure::{BodyBytes, Probe, Wire};
@@ -15,7 +15,7 @@ pub struct LibrarySession {
     /// Consecutive failed attempts to connect.
     failed: u32,
     /// Why the last attempt failed.
-    refusal: Option<Trouble>,
+    refusal: Option<CallError>,
     found: Found,
     deadline: Deadline,
     clock: Clock,
@@ -47,12 +47,12 @@ impl LibrarySession {
     }
 
     /// Without a connection nothing is sent. Refused credentials end a run, so they are reported.
-    fn not_connected(&self) -> Trouble {
+    fn not_connected(&self) -> CallError {
         let refusal = self.refusal.clone().unwrap_or(Failure::Connect.into());
         match refusal.failure {
             Failure::Authentication => refusal,
             failure if failure.unconnected() => refusal,
-            _ => Trouble { failure: Failure::Connect, ..refusal },
+            _ => CallError { failure: Failure::Connect, ..refusal },
         }
     }
 
@@ -61,7 +61,7 @@ impl LibrarySession {
         op: &Op,
         pen: &LibraryPen,
         probe: &mut Probe,
-    ) -> Result<Reply, Trouble> {
+    ) -> Result<Reply, CallError> {
         if !self.client.is_connected() {
             return Err(self.not_connected());
         }
@@ -73,7 +73,7 @@ impl LibrarySession {
         ended.unwrap_or(Err(Failure::Timeout.into())).map_err(|trouble| match trouble.failure {
             // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => {
-                Trouble { failure: Failure::Unanswered, ..trouble }
+                CallError { failure: Failure::Unanswered, ..trouble }
             }
             _ => trouble,
         })

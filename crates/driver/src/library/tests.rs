@@ -74,7 +74,7 @@ fn a_pen_for_json_keeps_documents_as_they_are() {
 }
 
 /// What a [`Told`] client does with each call; `None` means that it never answers.
-type Script = Rc<RefCell<VecDeque<Option<Result<Reply, Trouble>>>>>;
+type Script = Rc<RefCell<VecDeque<Option<Result<Reply, CallError>>>>>;
 
 /// A client that follows its script and notes what it is asked for.
 struct Told {
@@ -84,7 +84,7 @@ struct Told {
 }
 
 impl Told {
-    async fn next(&self, call: &'static str) -> Result<Reply, Trouble> {
+    async fn next(&self, call: &'static str) -> Result<Reply, CallError> {
         self.log.borrow_mut().push(call);
         let next = self.script.borrow_mut().pop_front().expect("nothing more is asked");
         match next {
@@ -99,7 +99,7 @@ impl Client for Told {
         self.connected
     }
 
-    fn connect(&mut self) -> Local<'_, Result<(), Trouble>> {
+    fn connect(&mut self) -> Local<'_, Result<(), CallError>> {
         Box::pin(async {
             self.next("connect").await?;
             self.connected = true;
@@ -112,12 +112,12 @@ impl Client for Told {
         self.connected = false;
     }
 
-    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>> {
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>> {
         Box::pin(async {
             let result = self.next("execute").await;
             call.found.document = b"{}".to_vec();
             call.found.stored();
-            call.found.failed(Trouble::new(Failure::Conflict, "there already"));
+            call.found.failed(CallError::new(Failure::Conflict, "there already"));
             result
         })
     }
@@ -128,7 +128,7 @@ type Heard = Rc<RefCell<Vec<&'static str>>>;
 /// A session with a client that follows this script, its notes, and its clock, with a timeout of
 /// 100 ms.
 fn session(
-    script: Vec<Option<Result<Reply, Trouble>>>,
+    script: Vec<Option<Result<Reply, CallError>>>,
 ) -> (LibrarySession, Heard, Rc<ShardContext>) {
     let context = ShardContext::new(Clock::virtual_time(), 100_000_000);
     let (script, log) = (Rc::new(RefCell::new(script.into())), Heard::default());
@@ -149,7 +149,7 @@ async fn carry_out(session: &mut LibrarySession, kind: OpKind, clock: Clock) -> 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_passed_on_with_its_counts_and_forgotten_by_the_next() {
     let fine = || Some(Ok(Reply::default()));
-    let refused = Some(Err(Trouble::new(Failure::Rejected, "no room")));
+    let refused = Some(Err(CallError::new(Failure::Rejected, "no room")));
     let (mut session, log, context) = session(vec![fine(), fine(), refused]);
     let outcome = carry_out(&mut session, OpKind::BulkInsert, context.clock()).await;
     assert_eq!(outcome.result, Ok(Reply::default()));
@@ -190,7 +190,7 @@ async fn an_operation_without_an_answer_ends_in_time_and_gets_a_fresh_connection
 
 #[tokio::test(start_paused = true)]
 async fn without_a_connection_nothing_is_sent_and_pauses_grow() {
-    let closed = || Some(Err(Trouble::new(Failure::Connect, "refused")));
+    let closed = || Some(Err(CallError::new(Failure::Connect, "refused")));
     let (mut session, log, context) = session(vec![closed(), closed(), closed()]);
     let (clock, mut took_ms) = (context.clock(), Vec::new());
     for _ in 0..3 {
@@ -208,7 +208,7 @@ async fn without_a_connection_nothing_is_sent_and_pauses_grow() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_credentials_are_told_as_such() {
-    let refused = Some(Err(Trouble::new(Failure::Authentication, "wrong password")));
+    let refused = Some(Err(CallError::new(Failure::Authentication, "wrong password")));
     let (mut session, _, context) = session(vec![refused]);
     let outcome = carry_out(&mut session, OpKind::Read, context.clock()).await;
     assert_eq!(outcome.result, Err(Failure::Authentication));

@@ -3,7 +3,7 @@
 
 use super::documents::{members, write};
 use super::{Pool, trouble};
-use crate::library::{Call, Client, Found, LibraryPen, Local, Trouble};
+use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::mongodb::Collection;
 use ::mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// What is sent for an operation.
 enum Request {
     /// Nothing can be sent.
-    Wrong(Trouble),
+    Wrong(CallError),
     /// Finds documents: the filter, and the fields.
     Find(Document, Option<Document>),
     /// Inserts a document.
@@ -43,7 +43,7 @@ impl MongoClient {
         Self { pool, collection: None, request }
     }
 
-    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Request, Trouble> {
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Request, CallError> {
         let (binary, upsert) = (self.pool.binary, self.pool.upsert);
         let mut names = pen.names().map(text);
         let name = names.next().unwrap_or(Ok(""))?;
@@ -51,7 +51,7 @@ impl MongoClient {
         let whole = |place, name: &str| {
             let mut document = doc! {"_id": name};
             document.extend(members(pen, place, binary)?);
-            Ok::<_, Trouble>(document)
+            Ok::<_, CallError>(document)
         };
         Ok(match op.kind {
             OpKind::BulkInsert => {
@@ -88,7 +88,7 @@ impl MongoClient {
         })
     }
 
-    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
+    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
         let collection = self.collection.as_ref().ok_or(Failure::Connect)?;
         probe.mark_send();
@@ -142,7 +142,7 @@ impl Client for MongoClient {
         self.collection.is_some()
     }
 
-    fn connect(&mut self) -> Local<'_, Result<(), Trouble>> {
+    fn connect(&mut self) -> Local<'_, Result<(), CallError>> {
         Box::pin(async {
             self.collection = Some(self.pool.connect().await?);
             Ok(())
@@ -159,19 +159,19 @@ impl Client for MongoClient {
         self.request = self.spell(op, pen).unwrap_or_else(Request::Wrong);
     }
 
-    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>> {
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>> {
         Box::pin(self.carry_out(call))
     }
 }
 
-fn text(name: &[u8]) -> Result<&str, Trouble> {
-    let wrong = |_| Trouble::new(Failure::Rejected, "the name is not UTF-8");
+fn text(name: &[u8]) -> Result<&str, CallError> {
+    let wrong = |_| CallError::new(Failure::Rejected, "the name is not UTF-8");
     std::str::from_utf8(name).map_err(wrong)
 }
 
-fn raw(document: &Document) -> Result<RawDocumentBuf, Trouble> {
+fn raw(document: &Document) -> Result<RawDocumentBuf, CallError> {
     let wrong =
-        |error: ::mongodb::bson::error::Error| Trouble::new(Failure::Rejected, error.to_string());
+        |error: ::mongodb::bson::error::Error| CallError::new(Failure::Rejected, error.to_string());
     RawDocumentBuf::try_from(document).map_err(wrong)
 }
 
@@ -182,7 +182,7 @@ async fn fetch(
     filter: Document,
     projection: Option<Document>,
     limit: u32,
-) -> Result<Vec<RawDocumentBuf>, Trouble> {
+) -> Result<Vec<RawDocumentBuf>, CallError> {
     let failed = |error: Error| trouble::of(&error);
     if limit == 0 {
         let mut find = collection.find_one(filter);
@@ -231,7 +231,7 @@ fn fetched(
 }
 
 /// The outcome of each of `count` documents that were inserted together.
-fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
+fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Reply, CallError> {
     let Some(error) = error else {
         (0..count).for_each(|_| found.stored());
         return Ok(Reply::default());
@@ -248,10 +248,10 @@ fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Rep
 /// The outcome of each of `count` documents, some of which were refused: their places, with the
 /// code and the message.
 fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> Reply {
-    let mut refusals: Vec<Option<Trouble>> = vec![None; count];
+    let mut refusals: Vec<Option<CallError>> = vec![None; count];
     for (place, code, words) in refused {
         if let Some(refusal) = refusals.get_mut(place) {
-            *refusal = Some(Trouble::new(trouble::of_code(code), words));
+            *refusal = Some(CallError::new(trouble::of_code(code), words));
         }
     }
     for refusal in refusals {
@@ -264,10 +264,10 @@ fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> 
 }
 
 /// The same for the answer to the command that replaces several.
-fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
+fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply, CallError> {
     if let Ok(concern) = answer.get_document("writeConcernError") {
         let words = concern.get_str("errmsg").unwrap_or_default();
-        return Err(Trouble::new(Failure::ServerError, words));
+        return Err(CallError::new(Failure::ServerError, words));
     }
     let refused = answer.get_array("writeErrors").cloned().unwrap_or_default();
     let refused = refused.iter().filter_map(Bson::as_document).filter_map(|it| {
@@ -301,6 +301,6 @@ mod tests {
         assert_eq!(found.rows, [Err(Failure::TooLarge), stored]);
         let concern = doc! {"writeConcernError": {"code": 64, "errmsg": "waiting timed out"}};
         let told = replaced(&concern, 2, &mut Found::default()).unwrap_err();
-        assert_eq!(told, Trouble::new(Failure::ServerError, "waiting timed out"));
+        assert_eq!(told, CallError::new(Failure::ServerError, "waiting timed out"));
     }
 }

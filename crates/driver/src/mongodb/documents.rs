@@ -1,14 +1,14 @@
 //! Documents converted between JSON and BSON.
 
 use crate::json::{quote, write_member};
-use crate::library::{LibraryPen, Trouble};
+use crate::library::{CallError, LibraryPen};
 use crate::op::Failure;
 use ::mongodb::bson::spec::BinarySubtype;
 use ::mongodb::bson::{Binary, Bson, Document, RawBsonRef, RawDocument};
 use serde_json::Value;
 
 /// The members of document number `place`: real BSON, or binary fields as YCSB writes them.
-pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Document, Trouble> {
+pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Document, CallError> {
     if binary {
         let bytes = |value: &[u8]| {
             Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes: value.to_vec() })
@@ -22,7 +22,7 @@ pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Do
         Ok(Value::Object(members)) => {
             Ok(members.into_iter().map(|(name, value)| (name, bson(value))).collect())
         }
-        _ => Err(Trouble::new(Failure::Rejected, "the document is not a JSON object")),
+        _ => Err(CallError::new(Failure::Rejected, "the document is not a JSON object")),
     }
 }
 

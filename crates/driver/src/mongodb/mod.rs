@@ -12,7 +12,7 @@ mod trouble;
 
 pub use plan::MongoPlan;
 
-use super::library::{Clients, Database, Form, Local, Trouble, within};
+use super::library::{CallError, Clients, Database, Form, Local, within};
 use super::{Size, TargetError};
 use ::mongodb::bson::{Document, RawDocumentBuf, doc};
 use ::mongodb::options::ClientOptions;
@@ -42,12 +42,12 @@ pub struct Mongo {
 
 impl Mongo {
     /// A separate client for a few requests.
-    fn client(&self) -> Result<Client, Trouble> {
+    fn client(&self) -> Result<Client, CallError> {
         Client::with_options(self.options.clone()).map_err(|error| trouble::of(&error))
     }
 
     /// Runs a command on the database.
-    async fn command(&self, command: Document) -> Result<Document, Trouble> {
+    async fn command(&self, command: Document) -> Result<Document, CallError> {
         let database = self.client()?.database(&self.database);
         within(self.timeout, database.run_command(command).into_future(), trouble::of).await
     }
@@ -112,7 +112,7 @@ struct Pool {
 }
 
 impl Pool {
-    fn client(&self) -> Result<Client, Trouble> {
+    fn client(&self) -> Result<Client, CallError> {
         if let Some(client) = &*self.client.borrow() {
             return Ok(client.clone());
         }
@@ -129,7 +129,7 @@ impl Pool {
     }
 
     /// The collection, once a server has answered.
-    async fn connect(&self) -> Result<Collection<RawDocumentBuf>, Trouble> {
+    async fn connect(&self) -> Result<Collection<RawDocumentBuf>, CallError> {
         let client = self.client()?;
         client.warm_connection_pool().await;
         let database = client.database(&self.target.database);

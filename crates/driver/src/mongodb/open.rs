@@ -3,7 +3,7 @@
 use super::Mongo;
 use super::binding::BINDING;
 use super::plan::{CARD, MongoPlan};
-use crate::library::{Library, Trouble, is_here, reach, unusable};
+use crate::library::{CallError, Library, is_here, reach, unusable};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::{
@@ -47,7 +47,7 @@ impl DriverPlan for MongoPlan {
             removed: self.database.is_removed() && !opening.as_it_is,
             timeout,
         };
-        let failed = |trouble: Trouble| unusable_servers(self, &trouble);
+        let failed = |trouble: CallError| unusable_servers(self, &trouble);
         let told = mongo.command(doc! {"buildInfo": 1}).await.map_err(failed)?;
         let created = !opening.as_it_is && make(&mongo, self).await?;
         let (name, version) = brand(&told);
@@ -108,7 +108,7 @@ fn brand(told: &Document) -> (&'static str, String) {
 /// Finds the collection or creates it. Returns whether it was created.
 async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let Mongo { database, collection, .. } = mongo;
-    let failed = |trouble: Trouble| unusable_servers(plan, &trouble);
+    let failed = |trouble: CallError| unusable_servers(plan, &trouble);
     let command = doc! {"listCollections": 1, "filter": {"name": collection}, "nameOnly": true};
     let listed = mongo.command(command).await.map_err(failed)?;
     let listed = listed.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
@@ -132,7 +132,7 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
 }
 
 /// Why servers that were reached cannot be used, and what to do about it.
-fn unusable_servers(plan: &MongoPlan, trouble: &Trouble) -> TargetError {
+fn unusable_servers(plan: &MongoPlan, trouble: &CallError) -> TargetError {
     let server = &plan.server;
     let TargetError(mut why) = unusable(server, &plan.login, trouble, |reason| {
         format!(

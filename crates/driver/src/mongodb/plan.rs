@@ -1,6 +1,6 @@
 //! The target as planned: servers, a collection, and the options of the connection string.
 
-use crate::address::{Parts, decoded, encoded};
+use crate::address::{AddressParts, decoded, encoded};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
@@ -101,7 +101,7 @@ impl MongoPlan {
     /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
-        let parts = Parts::of(asked, &CARD)?;
+        let parts = AddressParts::of(asked, &CARD)?;
         let scheme = asked.address.iter().flat_map(|it| it.split("://")).next().unwrap_or_default();
         if parts.hosts.is_empty() {
             return Err(wrong("no host"));
@@ -136,9 +136,7 @@ impl MongoPlan {
         if let Some(concern) = &string.write_concern
             && matches!(concern.w, Some(::mongodb::options::Acknowledgment::Nodes(0)))
         {
-            return Err(wrong(
-                "w=0, with which writes are not acknowledged,",
-            ));
+            return Err(wrong("w=0, with which writes are not acknowledged,"));
         }
         let tls = string.tls.is_some_and(|tls| matches!(tls, ::mongodb::options::Tls::Enabled(_)));
         asked.check_tls(tls, "add the option tls=true")?;
@@ -164,7 +162,7 @@ impl MongoPlan {
 
 impl Options {
     /// Reads the driver's own options of the address, and returns those for the library.
-    fn read(&mut self, address: &Parts<'_>) -> Result<String, String> {
+    fn read(&mut self, address: &AddressParts<'_>) -> Result<String, String> {
         let mut kept = Vec::new();
         for (pair, name, value) in address.parameters() {
             let flag =

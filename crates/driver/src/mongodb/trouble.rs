@@ -1,13 +1,13 @@
 //! What the library's errors mean.
 
-use crate::library::Trouble as Told;
+use crate::library::CallError;
 use crate::net::Trouble;
 use crate::op::Failure;
 use ::mongodb::error::{Error, ErrorKind, WriteConcernError, WriteFailure};
 use std::io;
 
 /// The failure that an error of the library amounts to, in the words of the server.
-pub(super) fn of(error: &Error) -> Told {
+pub(super) fn of(error: &Error) -> CallError {
     use ErrorKind as Kind;
     let (failure, reason) = match &*error.kind {
         Kind::Authentication { message, .. } => (Failure::Authentication, message.clone()),
@@ -27,12 +27,12 @@ pub(super) fn of(error: &Error) -> Told {
         Kind::Shutdown => (Failure::Connect, "the client was shut down".to_owned()),
         _ => (Failure::Rejected, error.to_string()),
     };
-    Told::new(failure, reason)
+    CallError::new(failure, reason)
 }
 
 /// A write that was carried out, but not on as many servers as requested.
-pub(super) fn of_concern(error: &WriteConcernError) -> Told {
-    Told::new(Failure::ServerError, format!("{} {}", error.code_name, error.message))
+pub(super) fn of_concern(error: &WriteConcernError) -> CallError {
+    CallError::new(Failure::ServerError, format!("{} {}", error.code_name, error.message))
 }
 
 /// The meaning of an error code of the server, from MongoDB's `error_codes.yml`.

@@ -3,7 +3,7 @@
 use super::hash::java_hash;
 use super::{Connection, Keys, trouble};
 use crate::json::write_member;
-use crate::library::{Call, Client, Found, LibraryPen, Local, Trouble};
+use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::redis::{Pipeline, Value};
 use std::rc::Rc;
@@ -62,11 +62,11 @@ impl RedisClient {
         }
     }
 
-    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
+    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
         if op.kind == OpKind::Read && op.limit > 0 {
             let reason = "keys are hashed, so there are no ranges of them to read";
-            return Err(Trouble::new(Failure::Rejected, reason));
+            return Err(CallError::new(Failure::Rejected, reason));
         }
         let connection = self.connection.as_mut().ok_or(Failure::Connect)?;
         probe.mark_send();
@@ -120,7 +120,7 @@ impl Client for RedisClient {
         self.connection.as_ref().is_some_and(|it| !it.task.is_finished())
     }
 
-    fn connect(&mut self) -> Local<'_, Result<(), Trouble>> {
+    fn connect(&mut self) -> Local<'_, Result<(), CallError>> {
         Box::pin(async {
             self.connection = None;
             let connected = self.keys.connect(self.failed).await;
@@ -138,7 +138,7 @@ impl Client for RedisClient {
         self.spell(op, pen);
     }
 
-    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>> {
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>> {
         Box::pin(self.carry_out(call))
     }
 }
@@ -153,7 +153,7 @@ fn fetch(commands: &mut Pipeline, key: &[u8], wanted: &[String]) {
 }
 
 /// The outcome of each of `count` documents; the remaining answers are about the index.
-fn stored(answers: Vec<Value>, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
+fn stored(answers: Vec<Value>, count: usize, found: &mut Found) -> Result<Reply, CallError> {
     for (place, answer) in answers.into_iter().enumerate() {
         match answer.extract_error() {
             Ok(_) if place < count => found.stored(),

@@ -12,7 +12,7 @@ mod trouble;
 
 pub use plan::{Flavor, RedisPlan, RespPlan};
 
-use super::library::{Clients, Database, Local, Trouble, within};
+use super::library::{CallError, Clients, Database, Local, within};
 use super::{Size, TargetError};
 use crate::net::{Endpoint, Stream};
 use ::redis::aio::MultiplexedConnection;
@@ -55,7 +55,7 @@ impl Drop for Connection {
 
 impl Connection {
     /// Sends the commands together, and returns as many answers, which include refusals.
-    async fn send(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+    async fn send(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, CallError> {
         let answers = match pipeline.cmd_iter().next() {
             // For several commands, the library does not say what was wrong with an answer.
             Some(command) if pipeline.len() == 1 => {
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Sends one command that is not part of the load.
-    async fn ask(&mut self, words: &[&str]) -> Result<Value, Trouble> {
+    async fn ask(&mut self, words: &[&str]) -> Result<Value, CallError> {
         let mut pipeline = Pipeline::new();
         pipeline.cmd(words[0]).arg(&words[1..]);
         let answer = self.send(&pipeline).await?.pop().unwrap_or_default();
@@ -77,7 +77,7 @@ impl Connection {
 
 impl Keys {
     /// Connects and authenticates. After `failed` attempts it starts with a different address.
-    async fn connect(&self, failed: u32) -> Result<Connection, Trouble> {
+    async fn connect(&self, failed: u32) -> Result<Connection, CallError> {
         let stream = Stream::connect(&self.endpoint, failed, false).await;
         let stream = stream.map_err(|error| trouble::of_connect(&error))?;
         // The session enforces the timeout.
@@ -102,12 +102,12 @@ impl Keys {
     /// The result of `work`, unless it takes too long.
     async fn within<T>(
         &self,
-        work: impl Future<Output = Result<T, Trouble>>,
-    ) -> Result<T, Trouble> {
-        within(self.timeout, work, Trouble::clone).await
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        within(self.timeout, work, CallError::clone).await
     }
 
-    async fn count(&self) -> Result<u64, Trouble> {
+    async fn count(&self) -> Result<u64, CallError> {
         let mut connection = self.connect(0).await?;
         let count = if self.indexed {
             connection.ask(&["ZCARD", &self.index()]).await?
@@ -118,7 +118,7 @@ impl Keys {
     }
 
     /// Removes all keys with the prefix, a thousand at a time.
-    async fn remove(&self) -> Result<(), Trouble> {
+    async fn remove(&self) -> Result<(), CallError> {
         let mut connection = self.within(self.connect(0)).await?;
         let pattern = format!("{}*", self.prefix);
         let mut cursor = "0".to_owned();

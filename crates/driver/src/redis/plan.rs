@@ -2,7 +2,7 @@
 
 use super::Keys;
 use super::binding::BINDING;
-use crate::library::{Library, Trouble, unusable};
+use crate::library::{CallError, Library, unusable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
 use crate::op::{Failure, Feature, Kinds, OpKind};
@@ -222,7 +222,7 @@ impl<F: Flavor> RespPlan<F> {
     }
 
     /// Why the server cannot be used, and what to do about it.
-    fn unusable(&self, trouble: &Trouble) -> TargetError {
+    fn unusable(&self, trouble: &CallError) -> TargetError {
         let (server, scheme) = (&self.server, F::CARD.schemes[0]);
         unusable(server, &self.login, trouble, |reason| match trouble.failure {
             Failure::Protocol | Failure::Reset => format!(
@@ -241,12 +241,12 @@ struct Greeting {
 }
 
 impl Keys {
-    async fn greet(&self, own: &str) -> Result<Greeting, Trouble> {
+    async fn greet(&self, own: &str) -> Result<Greeting, CallError> {
         let mut connection = self.connect(0).await?;
         let pong = connection.ask(&["PING"]).await?;
         let told: Result<String, _> = ::redis::from_redis_value(pong);
         if told.as_deref().ok() != Some("PONG") {
-            return Err(Trouble::new(Failure::Protocol, "no PONG to PING"));
+            return Err(CallError::new(Failure::Protocol, "no PONG to PING"));
         }
         // Not every server of this protocol supports it.
         let info = connection.ask(&["INFO"]).await.unwrap_or_default();
@@ -257,7 +257,7 @@ impl Keys {
         };
         if line("redis_mode").as_deref() == Some("cluster") {
             let reason = "it is a node of a cluster, and redirections are not followed";
-            return Err(Trouble::new(Failure::Rejected, reason));
+            return Err(CallError::new(Failure::Rejected, reason));
         }
         let valkey = line("valkey_version").map(|version| ("valkey", version));
         let (name, version) = valkey.unwrap_or((own, line("redis_version").unwrap_or_default()));

@@ -1,12 +1,12 @@
 //! What the library's errors mean.
 
-use crate::library::Trouble;
+use crate::library::CallError;
 use crate::op::Failure;
 use ::redis::{ErrorKind, RedisError};
 use std::io;
 
 /// The failure that an error of the library amounts to, in the words of the server.
-pub(super) fn of(error: &RedisError) -> Trouble {
+pub(super) fn of(error: &RedisError) -> CallError {
     let failure = match error.kind() {
         ErrorKind::AuthenticationFailed => Failure::Authentication,
         ErrorKind::Io if error.is_timeout() => Failure::Timeout,
@@ -19,13 +19,13 @@ pub(super) fn of(error: &RedisError) -> Trouble {
         (None, Some(detail)) if failure == Failure::Authentication => detail.to_owned(),
         _ => error.to_string(),
     };
-    Trouble::new(failure, reason)
+    CallError::new(failure, reason)
 }
 
 /// The failure of a connection that could not be made.
-pub(super) fn of_connect(error: &io::Error) -> Trouble {
+pub(super) fn of_connect(error: &io::Error) -> CallError {
     let (failure, reason) = crate::net::Trouble::refused(error);
-    Trouble { failure, reason }
+    CallError { failure, reason }
 }
 
 /// The meaning of a refusal by the server, by its first word.
@@ -46,7 +46,7 @@ mod tests {
     use ::redis::{Value, parse_redis_value};
 
     /// The failure that the server's refusal amounts to.
-    fn refused(line: &str) -> Trouble {
+    fn refused(line: &str) -> CallError {
         let answer: Value = parse_redis_value(format!("{line}\r\n").as_bytes()).unwrap();
         of(&answer.extract_error().unwrap_err())
     }
@@ -65,7 +65,7 @@ mod tests {
             ("-OOM command not allowed when used memory > 'maxmemory'.", Failure::ServerError),
             ("-LOADING Redis is loading the dataset in memory", Failure::ServerError),
         ] {
-            assert_eq!(refused(line), Trouble::new(failure, &line[1..]), "{line}");
+            assert_eq!(refused(line), CallError::new(failure, &line[1..]), "{line}");
         }
     }
 

@@ -23,6 +23,16 @@ pub(super) fn put_count(count: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
 }
 
+/// The frame in `read`, if all of it has arrived.
+pub(super) fn whole(read: &[u8], most: usize) -> Result<Option<&[u8]>, Failure> {
+    let Some((length, frame)) = read.split_first_chunk() else { return Ok(None) };
+    match u32::from_be_bytes(*length) as usize {
+        length if length > most || frame.len() > length => Err(Failure::Protocol),
+        length if frame.len() < length => Ok(None),
+        _ => Ok(Some(frame)),
+    }
+}
+
 /// Reads the parts of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {

@@ -1,18 +1,22 @@
 //! The host of the binding: a Java process that is started for a run and ends with it.
 
-use super::frame::KEY;
+use super::frame::{KEY, Parts, whole};
 use super::plan::YcsbJavaPlan;
 use super::process::{Process, lock};
-use super::session::greet;
 use crate::TargetError;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// How long Java may take to compile its side and start.
 const START: Duration = Duration::from_secs(60);
+
+/// The longest greeting, in bytes: a key and the text of an exception.
+const GREETING: usize = 1_000_000;
 
 /// How to reach the binding, and the keys of both sides.
 #[derive(Clone, Debug)]
@@ -22,6 +26,33 @@ pub(super) struct Door {
     pub(super) ours: [u8; KEY],
     /// The key that is shown in return.
     pub(super) theirs: [u8; KEY],
+}
+
+impl Door {
+    /// Connects and presents the key. The result is an error if that did not work; the inner error
+    /// is the text of the exception if `DB.init` failed.
+    ///
+    /// # Errors
+    /// If the peer cannot be reached, or does not show its key.
+    pub(super) async fn enter(&self) -> io::Result<Result<TcpStream, String>> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        stream.write_all(&self.ours).await?;
+        let mut greeting = Vec::new();
+        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "not the Java process");
+        loop {
+            if let Some(frame) = whole(&greeting, GREETING).map_err(|_| wrong())? {
+                let mut parts = Parts::of(frame);
+                let theirs: Option<[u8; KEY]> = parts.key();
+                let text = parts.text().filter(|_| parts.ended() && theirs == Some(self.theirs));
+                let text = String::from_utf8_lossy(text.ok_or_else(wrong)?).into_owned();
+                return Ok(if text.is_empty() { Ok(stream) } else { Err(text) });
+            }
+            if stream.read_buf(&mut greeting).await? == 0 {
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+        }
+    }
 }
 
 /// The process, ready for connections.
@@ -56,8 +87,7 @@ impl Host {
                 None => process.not_started().await,
             }));
         };
-        let opening = async { greet(TcpStream::connect(door.address).await?, &door).await };
-        let why = match tokio::time::timeout(timeout, opening).await {
+        let why = match tokio::time::timeout(timeout, door.enter()).await {
             Ok(Ok(Ok(stream))) => {
                 let (told, keeper) = (Mutex::new(Some(told)), Mutex::new(Some(stream)));
                 return Ok(Self { door, java, process, told, keeper });

@@ -13,7 +13,11 @@ pub use pen::JavaPen;
 pub use plan::YcsbJavaPlan;
 pub use session::JavaSession;
 
-use super::{Shard, ShardOf, Target, TargetError};
+use super::{
+    Binding, Card, DriverPlan, Opening, ServerFacts, Shard, ShardOf, Target, TargetAsked,
+    TargetError,
+};
+use crate::mistake::Invalid;
 use crate::net::ShardContext;
 use host::{Door, Host};
 use std::io;
@@ -29,6 +33,34 @@ pub struct YcsbJava {
     host: Option<Arc<Host>>,
     /// How long its end may take.
     timeout: Duration,
+}
+
+impl DriverPlan for YcsbJavaPlan {
+    type Target = YcsbJava;
+
+    const CARD: Card = plan::CARD;
+
+    const BINDING: Option<Binding> = Some(binding::BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Self::checked(asked)
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(YcsbJava, ServerFacts), TargetError> {
+        let timeout = Duration::from_nanos(opening.timeout_ns);
+        let host = Host::start(self, timeout).await?;
+        let facts = ServerFacts {
+            url: format!("ycsb-java:{}", self.class),
+            name: "YCSB binding".to_owned(),
+            version: format!("on Java {}", host.java),
+            // The process with the binding does, wherever the database is.
+            same_machine: true,
+            database: self.table.clone(),
+            created: false,
+        };
+        let host = Arc::new(host);
+        Ok((YcsbJava { door: host.door.clone(), host: Some(host), timeout }, facts))
+    }
 }
 
 impl Target for YcsbJava {

@@ -1,21 +1,13 @@
 //! The target as planned: a binding's class, its class path and its properties.
 
-use super::YcsbJava;
-use super::binding::BINDING;
-use super::host::Host;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::secrets::LeftOut;
-use crate::{
-    Binding, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked, TargetError,
-    is_secret, strike_secrets,
-};
+use crate::{Card, ONLY_TABLE, Planned, TargetAsked, is_secret, strike_secrets};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// The most bytes of properties.
 const MOST_PROPERTIES: usize = 1_000_000;
@@ -91,31 +83,29 @@ impl Planned for YcsbJavaPlan {
     }
 }
 
-impl DriverPlan for YcsbJavaPlan {
-    type Target = YcsbJava;
+/// What is known about the driver.
+pub(super) const CARD: Card = Card {
+    name: "ycsb_java",
+    schemes: &["ycsb-java"],
+    summary: "a Java binding of YCSB",
+    address: "ycsb-java:CLASS[?cp=PATH&table=NAME&jvm-args=ARGS&log=FILE&PROPERTY=VALUE...]",
+    operations: OpKind::ON_DOCUMENTS,
+    documents: true,
+    databases: true,
+    server: true,
+    phases: false,
+    heeds: &[],
+    can: &[],
+};
 
-    const CARD: Card = Card {
-        name: "ycsb_java",
-        schemes: &["ycsb-java"],
-        summary: "a Java binding of YCSB",
-        address: "ycsb-java:CLASS[?cp=PATH&table=NAME&jvm-args=ARGS&log=FILE&PROPERTY=VALUE...]",
-        operations: OpKind::ON_DOCUMENTS,
-        documents: true,
-        databases: true,
-        server: true,
-        phases: false,
-        heeds: &[],
-        can: &[],
-    };
-
-    const BINDING: Option<Binding> = Some(BINDING);
-
-    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+impl YcsbJavaPlan {
+    /// Makes a plan from a request.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: String| {
-            let cure = format!("give {}", Self::CARD.address);
+            let cure = format!("give {}", CARD.address);
             Invalid::new(asked.flag, problem, cure)
         };
-        let Options { class_path, jvm_args, log, properties } = asked.options(&Self::CARD)?;
+        let Options { class_path, jvm_args, log, properties } = asked.options(&CARD)?;
         let text = asked.address.as_deref().unwrap_or_default();
         let rest = text.split_once(':').map_or("", |(_, rest)| rest);
         let (class, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -150,24 +140,6 @@ impl DriverPlan for YcsbJavaPlan {
         Ok(plan)
     }
 
-    async fn open(&self, opening: &Opening) -> Result<(YcsbJava, ServerFacts), TargetError> {
-        let timeout = Duration::from_nanos(opening.timeout_ns);
-        let host = Host::start(self, timeout).await?;
-        let facts = ServerFacts {
-            url: format!("ycsb-java:{}", self.class),
-            name: "YCSB binding".to_owned(),
-            version: format!("on Java {}", host.java),
-            // The process with the binding does, wherever the database is.
-            same_machine: true,
-            database: self.table.clone(),
-            created: false,
-        };
-        let host = Arc::new(host);
-        Ok((YcsbJava { door: host.door.clone(), host: Some(host), timeout }, facts))
-    }
-}
-
-impl YcsbJavaPlan {
     /// Applies one parameter of the address's query.
     fn set(&mut self, name: &str, value: String) {
         match name {

@@ -1,6 +1,6 @@
 //! One connection: one frame goes out, and one frame comes back.
 
-use super::frame::{Answer, KEY, MOST, Parts, ROOM, Stored};
+use super::frame::{Answer, MOST, ROOM, Stored, whole};
 use super::host::{Door, Host};
 use super::{JavaPen, YcsbJava};
 use crate::clock::{Clock, Nanos};
@@ -13,9 +13,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-
-/// The longest greeting, in bytes: a key and the text of an exception.
-const GREETING: usize = 1_000_000;
 
 /// A connection to the Java process, and thus to a `DB` object.
 #[derive(Debug)]
@@ -33,43 +30,6 @@ pub struct JavaSession {
     deadline: Deadline,
     clock: Clock,
     unsolicited: u64,
-}
-
-/// Presents the key on a new connection. The result is an error if that did not work; the inner
-/// error is the text of the exception if `DB.init` failed.
-///
-/// # Errors
-/// If the peer cannot be reached, or does not show its key.
-pub(super) async fn greet(
-    mut stream: TcpStream,
-    door: &Door,
-) -> io::Result<Result<TcpStream, String>> {
-    stream.set_nodelay(true)?;
-    stream.write_all(&door.ours).await?;
-    let mut greeting = Vec::new();
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "not the Java process");
-    loop {
-        if let Some(frame) = whole(&greeting, GREETING).map_err(|_| wrong())? {
-            let mut parts = Parts::of(frame);
-            let theirs: Option<[u8; KEY]> = parts.key();
-            let text = parts.text().filter(|_| parts.ended() && theirs == Some(door.theirs));
-            let text = String::from_utf8_lossy(text.ok_or_else(wrong)?).into_owned();
-            return Ok(if text.is_empty() { Ok(stream) } else { Err(text) });
-        }
-        if stream.read_buf(&mut greeting).await? == 0 {
-            return Err(io::ErrorKind::ConnectionReset.into());
-        }
-    }
-}
-
-/// The frame in `read`, if all of it has arrived.
-fn whole(read: &[u8], most: usize) -> Result<Option<&[u8]>, Failure> {
-    let Some((length, frame)) = read.split_first_chunk() else { return Ok(None) };
-    match u32::from_be_bytes(*length) as usize {
-        length if length > most || frame.len() > length => Err(Failure::Protocol),
-        length if frame.len() < length => Ok(None),
-        _ => Ok(Some(frame)),
-    }
 }
 
 impl JavaSession {
@@ -162,9 +122,7 @@ impl Session for JavaSession {
             tokio::time::sleep(rest_after(self.failed)).await;
         }
         let since = self.clock.now();
-        let connecting =
-            async { greet(TcpStream::connect(self.door.address).await?, &self.door).await };
-        let connected = self.deadline.within(since, connecting).await;
+        let connected = self.deadline.within(since, self.door.enter()).await;
         self.refusal = None;
         self.stream = match connected {
             Some(Ok(Ok(stream))) => Some(stream),

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::measure::{Probe, Timing};
 use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
 use crate::properties::{Properties, PropertyReader};
-use crate::{Binding, DriverPlan as _, Outcome, Planned as _, Session as _, TargetAsked};
+use crate::{Binding, Outcome, Planned as _, Session as _, TargetAsked};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
