@@ -8,6 +8,7 @@ mod database;
 mod json;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub mod library;
+mod link;
 mod list;
 mod login;
 mod plan;

@@ -128,7 +128,7 @@ async fn what_a_server_does_wrong_is_told_by_its_class() {
             () = context.sweep() => unreachable!("it never ends"),
         };
         assert_eq!(outcome.result.err(), Some(wanted), "{answer:?} to {kind}");
-        assert_eq!(session.stream.is_none(), wanted != Failure::Rejected, "{answer:?}");
+        assert_eq!(session.link.stream.is_none(), wanted != Failure::Rejected, "{answer:?}");
     }
 }
 
@@ -138,7 +138,7 @@ async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
     let (mut session, _context) = session(server.address(), 5_000);
     session.ready().await;
     // A request whose answer is not read.
-    let stream = session.stream.as_mut().unwrap();
+    let stream = session.link.stream.as_mut().unwrap();
     tokio::io::AsyncWriteExt::write_all(stream, b"GET x\n").await.unwrap();
     stream.readable().await.unwrap();
     let outcome = carry_out(&mut session, op(OpKind::Create), &[("a", "{}")]).await;
@@ -170,7 +170,7 @@ async fn an_earlier_answer_is_no_answer_to_the_next_request() {
     assert_eq!(session.answered().document, Some(&b"{}"[..]));
     drop(server);
     // As if the connection had been found closed, and nobody were listening any more.
-    session.stream = None;
+    session.link.stream = None;
     let mut pen = session.pen();
     pen.name().push(b'a');
     session.prepare(&op(OpKind::Read), &mut pen);

@@ -208,7 +208,7 @@ async fn each_status_of_ycsb_has_its_class() {
         let (outcome, _) = carry_out(&mut session, op(OpKind::Create), &[("k", "{}")]).await;
         assert_eq!(outcome.result.err(), Some(class), "{code}");
         assert_eq!(session.reason(class).unwrap().reason, "why");
-        assert!(session.stream.is_some());
+        assert!(session.link.stream.is_some());
     }
     for (code, accepted) in [(0, false), (8, true)] {
         let outcome = answered(op(OpKind::Create), &[("k", "{}")], answer(1, &[(code, "")], &[]));
@@ -280,7 +280,7 @@ async fn what_a_peer_does_wrong_is_told_by_its_class() {
             () = context.sweep() => unreachable!("it never ends"),
         };
         assert_eq!(outcome.result.err(), Some(wanted), "{name} to {kind}");
-        assert!(session.stream.is_none(), "{name} to {kind}");
+        assert!(session.link.stream.is_none(), "{name} to {kind}");
         assert!(session.answered().document.is_none(), "{name} to {kind}");
     }
 }
@@ -323,7 +323,7 @@ async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
     let (mut session, _context) = session(address, 5_000);
     session.ready().await;
     // A request whose answer is not read.
-    let stream = session.stream.as_mut().unwrap();
+    let stream = session.link.stream.as_mut().unwrap();
     tokio::io::AsyncWriteExt::write_all(stream, &framed(b"x")).await.unwrap();
     stream.readable().await.unwrap();
     let outcome = tokio::time::timeout(
