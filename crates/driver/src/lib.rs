@@ -37,11 +37,11 @@ pub use couchdb::fetch_document;
 pub use database::{DatabasePlan, Scratch, scratch_name};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
-pub use list::WithTarget;
+pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use plan::{
-    Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, OWN_SERVERS, Opening, Planned, ServerFacts,
-    Size, TargetAsked, TargetError,
+    Auth, Card, DriverPlan, Echo, Existing, Local, ONLY_TABLE, OWN_SERVERS, Opening, Planned,
+    ServerFacts, Size, TargetAsked, TargetError,
 };
 pub use prober::{Prober, Stored};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};

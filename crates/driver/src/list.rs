@@ -1,8 +1,10 @@
 //! Code generated from the list of drivers. The driver is selected once per thread: the loop knows
 //! its type.
 
-use super::{Card, Target, TargetAsked};
+use super::{Card, Local, Size, Target, TargetAsked, TargetError};
+use crate::clock::Nanos;
 use crate::mistake::Invalid;
+use crate::op::Failure;
 
 /// Work on a target of any driver.
 pub trait WithTarget {
@@ -11,6 +13,33 @@ pub trait WithTarget {
 
     /// Does the work.
     fn with<T: Target>(self, target: &T) -> Self::Output;
+}
+
+/// What is asked of the target of any driver, outside the loop; see [`Target`].
+#[allow(missing_docs, reason = "they are those of `Target`")]
+pub trait Opened {
+    fn size(&self) -> Local<'_, Option<Size>>;
+    fn answers(&self, timeout_ns: Nanos) -> Local<'_, Option<Result<(), Failure>>>;
+    fn documents(&self) -> Local<'_, Option<u64>>;
+    fn tear_down(&self) -> Local<'_, Result<bool, TargetError>>;
+}
+
+impl<T: Target> Opened for T {
+    fn size(&self) -> Local<'_, Option<Size>> {
+        Box::pin(Target::size(self))
+    }
+
+    fn answers(&self, timeout_ns: Nanos) -> Local<'_, Option<Result<(), Failure>>> {
+        Box::pin(Target::answers(self, timeout_ns))
+    }
+
+    fn documents(&self) -> Local<'_, Option<u64>> {
+        Box::pin(Target::documents(self))
+    }
+
+    fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
+        Box::pin(Target::tear_down(self))
+    }
 }
 
 /// A driver that this program was built without.
@@ -238,42 +267,6 @@ macro_rules! drivers {
             }
         }
 
-        impl TargetPlan {
-            /// The scratch databases on its server, in order of their names, whichever run made
-            /// them; `None` if the driver does not look for them.
-            ///
-            /// # Errors
-            /// Why the target cannot be used.
-            pub async fn scratches(
-                &self,
-                opening: &Opening,
-            ) -> Result<Option<Vec<Scratch>>, TargetError> {
-                match self {
-                    $(
-                        $(#[cfg(feature = $feature)])?
-                        Self::$name(plan) => plan.scratches(opening).await,
-                    )*
-                }
-            }
-
-            /// Removes one of the scratch databases.
-            ///
-            /// # Errors
-            /// Why it could not be removed.
-            pub async fn remove_scratch(
-                &self,
-                opening: &Opening,
-                scratch: &Scratch,
-            ) -> Result<(), TargetError> {
-                match self {
-                    $(
-                        $(#[cfg(feature = $feature)])?
-                        Self::$name(plan) => plan.remove_scratch(opening, scratch).await,
-                    )*
-                }
-            }
-        }
-
         impl std::ops::Deref for TargetPlan {
             type Target = dyn Planned;
 
@@ -357,49 +350,16 @@ macro_rules! drivers {
                     )*
                 }
             }
+        }
 
-            /// Asks for the size of the database, if the driver can.
-            pub async fn size(&self) -> Option<Size> {
+        impl std::ops::Deref for Driver {
+            type Target = dyn Opened;
+
+            fn deref(&self) -> &(dyn Opened + 'static) {
                 match self {
                     $(
                         $(#[cfg(feature = $feature)])?
-                        Self::$name(target) => target.size().await,
-                    )*
-                }
-            }
-
-            /// Asks on new connections whether the server is there; `None` if the driver cannot.
-            ///
-            /// # Errors
-            /// Why there was no answer within `timeout_ns`.
-            pub async fn answers(&self, timeout_ns: u64) -> Option<Result<(), Failure>> {
-                match self {
-                    $(
-                        $(#[cfg(feature = $feature)])?
-                        Self::$name(target) => target.answers(timeout_ns).await,
-                    )*
-                }
-            }
-
-            /// The exact number of documents in the database, if the driver can tell.
-            pub async fn documents(&self) -> Option<u64> {
-                match self {
-                    $(
-                        $(#[cfg(feature = $feature)])?
-                        Self::$name(target) => target.documents().await,
-                    )*
-                }
-            }
-
-            /// Removes what the run created and does not keep. Returns whether it did.
-            ///
-            /// # Errors
-            /// Why it could not be removed.
-            pub async fn tear_down(&self) -> Result<bool, TargetError> {
-                match self {
-                    $(
-                        $(#[cfg(feature = $feature)])?
-                        Self::$name(target) => target.tear_down().await,
+                        Self::$name(target) => target,
                     )*
                 }
             }

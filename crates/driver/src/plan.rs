@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// What is known about a driver before anything is planned.
@@ -222,24 +223,6 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
         &self,
         opening: &Opening,
     ) -> impl Future<Output = Result<(Self::Target, ServerFacts), TargetError>>;
-
-    /// The scratch databases on the server, in order of their names, whichever run made them;
-    /// `None` if this driver does not look for them.
-    fn scratches(
-        &self,
-        _: &Opening,
-    ) -> impl Future<Output = Result<Option<Vec<Scratch>>, TargetError>> {
-        async { Ok(None) }
-    }
-
-    /// Removes one of the scratch databases.
-    fn remove_scratch(
-        &self,
-        _: &Opening,
-        _: &Scratch,
-    ) -> impl Future<Output = Result<(), TargetError>> {
-        async { Ok(()) }
-    }
 }
 
 /// What other rooms need to know about the plan of a target, whatever its driver.
@@ -322,11 +305,38 @@ pub trait Planned: Debug {
         "OK"
     }
 
+    /// The scratch databases on the server, in order of their names, whichever run made them;
+    /// `None` if the driver does not look for them.
+    ///
+    /// # Errors
+    /// Why the target cannot be used.
+    fn scratches<'a>(
+        &'a self,
+        _: &'a Opening,
+    ) -> Local<'a, Result<Option<Vec<Scratch>>, TargetError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Removes one of the scratch databases.
+    ///
+    /// # Errors
+    /// Why it could not be removed.
+    fn remove_scratch<'a>(
+        &'a self,
+        _: &'a Opening,
+        _: &'a Scratch,
+    ) -> Local<'a, Result<(), TargetError>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// What reports say about it: names and texts.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }
+
+/// A future on the caller's thread, in a box.
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Receives the printed line of each operation, on all threads.
 pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;

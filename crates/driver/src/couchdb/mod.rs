@@ -32,8 +32,8 @@ pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, Opening, Prober, Scratch, ServerFacts, Shard, Size, Target,
-    TargetAsked, TargetError,
+    Binding, Card, DriverPlan, Opening, Prober, ServerFacts, Shard, Size, Target, TargetAsked,
+    TargetError,
 };
 use crate::measure::NodeLog;
 use crate::mistake::Invalid;
@@ -123,18 +123,6 @@ impl DriverPlan for CouchPlan {
 
     async fn open(&self, opening: &Opening) -> Result<(CouchDb, ServerFacts), TargetError> {
         open::open(self, opening).await
-    }
-
-    async fn scratches(&self, opening: &Opening) -> Result<Option<Vec<Scratch>>, TargetError> {
-        self.list_scratches(opening).await.map(Some)
-    }
-
-    async fn remove_scratch(
-        &self,
-        opening: &Opening,
-        scratch: &Scratch,
-    ) -> Result<(), TargetError> {
-        self.drop_scratch(opening, scratch).await
     }
 }
 

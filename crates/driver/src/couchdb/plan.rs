@@ -9,7 +9,10 @@ use crate::net::TlsOptions;
 use crate::op::{Feature, OpKind, Way};
 use crate::plan::is_named;
 use crate::secrets::LeftOut;
-use crate::{Auth, Card, DatabasePlan, Existing, LogIn, Planned, Setting, TargetAsked};
+use crate::{
+    Auth, Card, DatabasePlan, Existing, Local, LogIn, Opening, Planned, Scratch, Setting,
+    TargetAsked, TargetError,
+};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -141,6 +144,21 @@ impl Planned for CouchPlan {
 
     fn is_stand_in(&self) -> bool {
         self.server.is_none()
+    }
+
+    fn scratches<'a>(
+        &'a self,
+        opening: &'a Opening,
+    ) -> Local<'a, Result<Option<Vec<Scratch>>, TargetError>> {
+        Box::pin(async { self.list_scratches(opening).await.map(Some) })
+    }
+
+    fn remove_scratch<'a>(
+        &'a self,
+        opening: &'a Opening,
+        scratch: &'a Scratch,
+    ) -> Local<'a, Result<(), TargetError>> {
+        Box::pin(self.drop_scratch(opening, scratch))
     }
 
     fn ways(&self) -> &'static [Way] {

@@ -10,6 +10,7 @@ mod pen;
 mod servers;
 mod session;
 
+pub use super::Local;
 pub use found::{Found, Scanned};
 pub use pen::{Form, LibraryPen};
 pub use servers::{is_here, reach, unusable};
@@ -21,13 +22,9 @@ use crate::net::ShardContext;
 use crate::op::{Failure, Op, Reply};
 use std::fmt;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The future of a call, on the caller's thread.
-pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// A database accessed through a client library.
 pub trait Database: fmt::Debug + Send + Sync {
@@ -106,6 +103,9 @@ impl From<Failure> for CallError {
 }
 
 /// The result of `work`, unless it takes too long; `meaning` is that of an error.
+///
+/// # Errors
+/// Why it failed, or that it took too long.
 pub async fn within<T, E>(
     timeout: Duration,
     work: impl Future<Output = Result<T, E>>,

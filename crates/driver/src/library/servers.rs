@@ -9,6 +9,9 @@ use tokio::net::TcpStream;
 
 /// Whether one of the hosts, each with its port, accepts connections: a library would keep trying
 /// for long, and not say why none does.
+///
+/// # Errors
+/// Why the last one does not.
 pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<(), TargetError> {
     let mut why = "no server is named".to_owned();
     for host in hosts {
