@@ -99,7 +99,7 @@ impl Link {
         self.deadline.within(began, exchanging).await.unwrap_or(Err(Failure::Timeout))
     }
 
-    /// How an operation ended, given the result of its exchange; it closes a connection that failed.
+    /// How an operation ended, given the result of its exchange. Closes a connection that failed.
     pub(super) fn ended(
         &mut self,
         op: &Op,

@@ -99,8 +99,9 @@ pub(super) fn check_card(
         }
         _ => stages.iter().any(|stage| stage.work.traits().needs.contains(feature)),
     };
-    let needed = Feature::ALL.into_iter().filter(needed);
-    mistakes.extend(needed.filter_map(|feature| card.lack(flag, feature)));
+    // Time series need several, and one sentence is enough.
+    let mut needed = Feature::ALL.into_iter().filter(needed);
+    mistakes.extend(needed.find_map(|feature| card.lack(flag, feature)));
 }
 
 /// Refuses `--verify` where nothing would be compared.
