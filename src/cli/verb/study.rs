@@ -14,7 +14,7 @@ use crate::cli::pipeline::{keep_in_mind, measure};
 use crate::engine::StopReason;
 use crate::files;
 use crate::fleet::Fleet;
-use crate::plan::{Invalid, Plan};
+use crate::plan::{Invalid, Plan, PlanRecord};
 use crate::record::RunRecord;
 use crate::report::{Format, Look, Study};
 use std::fs::{self, File};
@@ -166,7 +166,10 @@ impl Runs<'_> {
 
 /// The record of a run in `file`, if it has ended and its plan is the one that is asked for: it was
 /// measured before the study was interrupted.
-pub(super) fn measured_before(file: &Path, is_its: impl Fn(&Plan) -> bool) -> Option<RunRecord> {
+pub(super) fn measured_before(
+    file: &Path,
+    is_its: impl Fn(&PlanRecord) -> bool,
+) -> Option<RunRecord> {
     record(file).ok().filter(|it| !it.partial && is_its(&it.plan))
 }
 
@@ -176,7 +179,7 @@ pub(super) const fn says_nothing(exit: Exit) -> bool {
 }
 
 /// Whether two plans of a study are the same.
-pub(super) fn is_same(one: &Plan, other: &Plan) -> bool {
+pub(super) fn is_same(one: &PlanRecord, other: &PlanRecord) -> bool {
     one.stages == other.stages && one.command == other.command
 }
 

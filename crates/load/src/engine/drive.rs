@@ -8,7 +8,7 @@ use crate::driver::{Outcome, Session};
 use crate::journal::{Act, Entry, Fate, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
 use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
-use crate::workload::{Check, Next, Workload};
+use crate::workload::{Check, Next, WorkloadFor};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -119,7 +119,7 @@ impl Shared {
         op: &Op,
         outcome: &Outcome,
         session: &S,
-        workload: &mut impl Workload,
+        workload: &mut dyn WorkloadFor<S::Pen>,
     ) -> Check {
         let (answered, result) = (session.answered(), learnt(outcome, session));
         if let Some(journal) = &self.journal {
@@ -130,7 +130,7 @@ impl Shared {
 
     /// Records a workload's check of the data, if there was one.
     #[inline]
-    fn checked(&self, check: Check, since: Nanos, workload: &mut impl Workload) {
+    fn checked<P>(&self, check: Check, since: Nanos, workload: &mut dyn WorkloadFor<P>) {
         match check {
             Check::Unchecked => {}
             Check::Checked(found) => checked(self, found, since, || workload.finding()),
@@ -205,7 +205,7 @@ pub(super) struct Prepared<P> {
 }
 
 impl<P: Pen> Prepared<P> {
-    pub(super) fn new(workload: &mut impl Workload, mut pen: P) -> Self {
+    pub(super) fn new(workload: &mut dyn WorkloadFor<P>, mut pen: P) -> Self {
         let next = workload.next(&mut pen);
         Self { pen, next, since: None }
     }
@@ -219,6 +219,9 @@ pub struct Lane<W> {
     /// The source of its operations.
     pub workload: W,
 }
+
+/// A workload for sessions of type `S`.
+pub(super) type AnyWorkload<S> = Box<dyn WorkloadFor<<S as Session>::Pen>>;
 
 /// One connection after the stage.
 #[derive(Debug, Serialize, Deserialize)]
@@ -248,22 +251,30 @@ impl<W> LaneResult<W> {
         let (late, unopened) = (false, true);
         Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
     }
+
+    /// The same with another workload.
+    pub(super) fn map<V>(self, workload_of: impl FnOnce(W) -> V) -> LaneResult<V> {
+        let Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened } =
+            self;
+        let workload = workload_of(workload);
+        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
+    }
 }
 
 #[allow(
     clippy::manual_async_fn,
     reason = "the future of an `async fn` would hold its arguments a second time"
 )]
-pub(super) fn run_lane<S: Session, W: Workload>(
+pub(super) fn run_lane<S: Session>(
     shared: Rc<Shared>,
     seat: usize,
-    mut lane: Lane<W>,
+    mut lane: Lane<AnyWorkload<S>>,
     mut first: Prepared<S::Pen>,
     mut session: S,
     late: bool,
-) -> impl Future<Output = LaneResult<W>> {
+) -> impl Future<Output = LaneResult<AnyWorkload<S>>> {
     async move {
-        let workload = &mut lane.workload;
+        let workload = &mut *lane.workload;
         let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
         let first_sent_ns = first_sent.as_ref().map(|first| first.at_ns);
         let first_late_ns = first_sent.map(|first| first.late_ns);
@@ -281,11 +292,11 @@ struct FirstSent {
 
 /// Carries out the operations of one connection until its workload or the stage ends. Also returns
 /// when its first request was sent.
-async fn drive<S: Session, W: Workload>(
+async fn drive<S: Session>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
-    workload: &mut W,
+    workload: &mut dyn WorkloadFor<S::Pen>,
     first: &mut Prepared<S::Pen>,
 ) -> (ConnectionTimes, Option<FirstSent>) {
     let mut own = Connection::default();

@@ -1,13 +1,12 @@
 //! Opens more connections of an open loop while it runs, ahead of need. Knows no plan.
 
-use super::drive::{Lane, LaneResult, Prepared, Shared, run_lane};
+use super::drive::{AnyWorkload, Lane, LaneResult, Prepared, Shared, run_lane};
 use super::pace::{Pace, Schedule};
 use super::share::STOP_CHECK_NS;
 use super::usage::more;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{Session, Shard};
 use crate::measure::Held;
-use crate::workload::Workload;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -24,27 +23,27 @@ const AHEAD_NS: Nanos = SECOND_NS;
 const CHECKS: usize = 5;
 
 /// The connections of a shard that may still be opened.
-pub(super) struct Growth<'a, S, W> {
+pub(super) struct Growth<'a, S: Shard> {
     shared: Rc<Shared>,
     shard: &'a S,
     /// When operations are due, and what share of them is this shard's; `None`: a closed loop,
     /// which opens no connections.
     schedule: Option<(&'a Schedule, f64)>,
     /// Their places among the connections of the shard, and what they would work on.
-    spare: VecDeque<(usize, Lane<W>)>,
-    tasks: Vec<JoinHandle<LaneResult<W>>>,
+    spare: VecDeque<(usize, Lane<AnyWorkload<S::Session>>)>,
+    tasks: Vec<JoinHandle<LaneResult<AnyWorkload<S::Session>>>>,
     /// How long all operations had held connections at the last checks, and when those were.
     seen: VecDeque<(Nanos, Held)>,
 }
 
-impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
+impl<'a, S: Shard> Growth<'a, S> {
     /// The connections `spare` of `shard`, one of `shards`, after the `open` that are open already.
     pub(super) fn new(
         (pace, shards): (&'a Pace, usize),
         shard: &'a S,
         shared: Rc<Shared>,
         open: usize,
-        spare: Vec<Lane<W>>,
+        spare: Vec<Lane<AnyWorkload<S::Session>>>,
     ) -> Self {
         let schedule = match pace {
             Pace::Open { schedule, .. } => Some((schedule, 1.0 / shards as f64)),
@@ -93,7 +92,7 @@ impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
     ///
     /// # Errors
     /// If one of them panicked.
-    pub(super) async fn finish(self) -> std::io::Result<Vec<LaneResult<W>>> {
+    pub(super) async fn finish(self) -> std::io::Result<Vec<LaneResult<AnyWorkload<S::Session>>>> {
         let mut lanes = Vec::with_capacity(self.tasks.len() + self.spare.len());
         for task in self.tasks {
             lanes.push(task.await?);
@@ -108,11 +107,11 @@ fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Out
 }
 
 /// Opens a connection, which then takes part like all others. No operation waits for it meanwhile.
-async fn join<S: Session, W: Workload>(
+async fn join<S: Session>(
     shared: Rc<Shared>,
-    (seat, mut lane): (usize, Lane<W>),
+    (seat, mut lane): (usize, Lane<AnyWorkload<S>>),
     mut session: S,
-) -> LaneResult<W> {
+) -> LaneResult<AnyWorkload<S>> {
     let since = shared.clock.now();
     let is_open = opened(&shared, &mut session).await;
     let now = shared.clock.now();
@@ -121,7 +120,7 @@ async fn join<S: Session, W: Workload>(
         return LaneResult::unopened(lane);
     }
     let pen = session.pen();
-    let mut first = Prepared::new(&mut lane.workload, pen);
+    let mut first = Prepared::new(&mut *lane.workload, pen);
     first.since = Some(now);
     run_lane(shared, seat, lane, first, session, false).await
 }

@@ -3,7 +3,7 @@
 
 use super::beat::beat;
 use super::doubt::doubt;
-use super::drive::{Lane, LaneResult, Prepared, Shared, Suspicion, run_lane};
+use super::drive::{AnyWorkload, Lane, LaneResult, Prepared, Shared, Suspicion, run_lane};
 use super::growth::Growth;
 use super::pace::Pace;
 use super::share::Share;
@@ -130,22 +130,21 @@ impl<W> ShardResult<W> {
         self.nodes.iter_mut().for_each(|node| node.convert((from, to)));
     }
 
+    /// The same with other workloads.
+    fn map<V>(self, mut workload_of: impl FnMut(W) -> V) -> ShardResult<V> {
+        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes } = self;
+        let lanes = lanes.into_iter().map(|lane| lane.map(&mut workload_of)).collect();
+        ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes }
+    }
+
     /// The measurements, and the workloads by the number of their connection.
     pub fn parted(self) -> (ShardResult<()>, Vec<(usize, W)>) {
-        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes } = self;
-        let mut workloads = Vec::with_capacity(lanes.len());
-        let part = |lane: LaneResult<W>| {
-            let LaneResult { connection, workload, times, first_sent_ns, .. } = lane;
-            let LaneResult { first_late_ns, late, unopened, .. } = lane;
-            workloads.push((connection, workload));
-            let workload = ();
-            LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
-        };
+        let mut workloads = Vec::with_capacity(self.lanes.len());
+        let connections: Vec<_> = self.lanes.iter().map(|lane| lane.connection).collect();
+        let mut measured = self.map(|workload| workloads.push(workload));
         // There is nothing to report about connections that were never opened.
-        let lanes = lanes.into_iter().map(part).filter(|lane| !lane.unopened).collect();
-        let measured =
-            ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes };
-        (measured, workloads)
+        measured.lanes.retain(|lane| !lane.unopened);
+        (measured, connections.into_iter().zip(workloads).collect())
     }
 }
 
@@ -185,12 +184,29 @@ fn context(plan: &ShardPlan) -> Rc<ShardContext> {
     }
 }
 
+/// All that depends on the type of the workloads.
 async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
-    mut lanes: Vec<Lane<W>>,
+    lanes: Vec<Lane<W>>,
     place: Place<'_>,
 ) -> io::Result<ShardResult<W>> {
+    let lanes = lanes.into_iter().map(|Lane { connection, workload }| {
+        let workload: AnyWorkload<SessionOf<T>> = Box::new(workload);
+        Lane { connection, workload }
+    });
+    let result = erased(run_any(plan, target, lanes.collect(), place)).await?;
+    Ok(result.map(|workload| *workload.into_any().downcast().expect("the type that it had")))
+}
+
+type SessionOf<T> = <<T as Target>::Shard as Shard>::Session;
+
+async fn run_any<T: Target>(
+    plan: &ShardPlan,
+    target: &T,
+    mut lanes: Vec<Lane<AnyWorkload<SessionOf<T>>>>,
+    place: Place<'_>,
+) -> io::Result<ShardResult<AnyWorkload<SessionOf<T>>>> {
     let context = context(plan);
     let sweep = tokio::task::spawn_local(context.clone().sweep());
     let spare = lanes.split_off(lanes.partition_point(|it| it.connection < plan.connections));
@@ -290,15 +306,15 @@ async fn pace(shared: Rc<Shared>) -> io::Result<()> {
 type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
 
 /// Opens the connections of `lanes`; prepares the first operation of each.
-async fn open<S: Shard, W: Workload>(
+async fn open<S: Shard>(
     plan: &ShardPlan,
     shard: &S,
-    lanes: &mut [Lane<W>],
+    lanes: &mut [Lane<AnyWorkload<S::Session>>],
 ) -> io::Result<Opened<S::Session>> {
     let numbers = lanes.iter().map(|lane| lane.connection);
     let sessions = connect(shard, numbers, plan.gather_ns).await?;
-    let first = |(lane, (session, _)): (&mut Lane<W>, &(_, bool))| {
-        Prepared::new(&mut lane.workload, Session::pen(session))
+    let first = |(lane, (session, _)): (&mut Lane<AnyWorkload<S::Session>>, &(_, bool))| {
+        Prepared::new(&mut *lane.workload, Session::pen(session))
     };
     let firsts = lanes.iter_mut().zip(&sessions).map(first).collect();
     Ok((sessions, firsts))

@@ -10,7 +10,7 @@ use crate::cli::verb::other::Other;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{is_same, measured_before, says_nothing};
 use crate::cli::verb::sweep::{flags, given, plan_of};
-use crate::plan::{Invalid, Plan, command_line, words};
+use crate::plan::{Invalid, Plan, PlanRecord, command_line, words};
 use crate::record::RunRecord;
 use clap::FromArgMatches as _;
 use std::os::fd::AsFd as _;
@@ -147,7 +147,7 @@ impl Side {
     /// The record in `file`, if it is a complete one of this side, and says something about the
     /// server.
     pub(super) fn kept(&self, file: &Path) -> Option<RunRecord> {
-        let is_its = |plan: &Plan| self.program.is_some() || is_same(plan, &self.plan);
+        let is_its = |plan: &PlanRecord| self.program.is_some() || is_same(plan, &self.plan);
         measured_before(file, is_its).filter(|it| !says_nothing(Exit::of_record(it)))
     }
 }

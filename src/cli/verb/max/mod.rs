@@ -18,7 +18,7 @@ use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothin
 use crate::engine::StopReason;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
-use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, Threshold};
+use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, PlanRecord, Threshold};
 use crate::record::RunRecord;
 use crate::report::step_words;
 use crate::search::{

@@ -5,7 +5,7 @@ use crate::cli::exit::Exit;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::secrets::command_line;
 use crate::cli::verb::other::Other;
-use crate::plan::{Invalid, Plan, Threshold};
+use crate::plan::{Invalid, PlanRecord, Threshold};
 use crate::record::RunRecord;
 use crate::search::{Ask, Searched, requirement};
 use std::ffi::OsString;
@@ -124,7 +124,7 @@ impl Words {
     }
 
     /// Whether a plan is that of a step: its command line has the same words, and more.
-    pub(super) fn is_of(&self, (ask, length_s): (Ask, f64), plan: &Plan) -> bool {
+    pub(super) fn is_of(&self, (ask, length_s): (Ask, f64), plan: &PlanRecord) -> bool {
         let line = shown(&self.words(ask, length_s));
         let own = line.split(' ').skip(1 + self.of.begins.len()).collect::<Vec<_>>().join(" ");
         plan.command.contains(&own)
