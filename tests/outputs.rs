@@ -233,8 +233,8 @@ fn charts_are_drawn_from_the_command_line() {
     assert!(test_cases.starts_with("<?xml") && test_cases.contains("<testsuite"), "{test_cases}");
     let nowhere = folder.path().join("missing/a.svg").to_str().unwrap().to_owned();
     for (arguments, says) in [
-        (vec!["--format", "svg", "--chart", "pie"], "--chart: there is no \"pie\"; give one of "),
-        (vec!["--chart", "errors"], "--chart goes with --format svg or png, not with text; "),
+        (vec!["--format", "svg", "--chart", "pie"], "--chart: unknown value \"pie\"; give one of "),
+        (vec!["--chart", "errors"], "--chart works with --format svg or png, not with text; "),
         (vec!["-o", &pdf], "--output: no format has the ending .pdf; give --format, or a name "),
         (vec!["--format", "svg", "-o", &nowhere], "--output: cannot write "),
     ] {

@@ -101,7 +101,7 @@ fn refuse(error: &clap::Error, verb: Option<&str>, verbs: &[Entry]) -> Exit {
         Some(word) if error.kind() == ErrorKind::InvalidSubcommand => {
             let near = nearest(word, verbs.iter().map(|verb| verb.name));
             let cure = near.map_or_else(|| "give one of the verbs".to_owned(), meant);
-            (format!("there is no verb {word:?}"), cure)
+            (format!("unknown verb {word:?}"), cure)
         }
         _ => mistake(error, verb),
     };
@@ -127,7 +127,7 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
             };
             let near = text(error, ContextKind::SuggestedValue);
             let cure = near.map_or_else(|| format!("give one of {}", known.join(", ")), meant);
-            (format!("{flag}: there is no {value:?}"), cure)
+            (format!("{flag}: unknown value {value:?}"), cure)
         }
         ErrorKind::ValueValidation => {
             let source = error.source().map_or_else(String::new, ToString::to_string);
@@ -137,19 +137,19 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
             let number = error.source().and_then(|it| it.downcast_ref::<ParseIntError>());
             if number.is_some() {
                 let problem = format!("{flag}: {value:?} is not a whole number in range");
-                return (problem, "give for example 42".to_owned());
+                return (problem, "give a number such as 42".to_owned());
             }
             (format!("{flag}: {value:?}: {source}"), format!("give {}", plain(shown)))
         }
         ErrorKind::MissingRequiredArgument => match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::Strings(names)) if names.len() > 1 => {
                 let names: Vec<_> = names.iter().map(|it| plain(it)).collect();
-                (format!("{} are missing", names.join(", ")), "give them".to_owned())
+                (format!("{} are required", names.join(", ")), "add them".to_owned())
             }
             _ => {
                 let name = plain(text(error, ContextKind::InvalidArg).unwrap_or_default());
-                let cure = if name.contains('|') { "give one of them" } else { "give it" };
-                (format!("{} is missing", name.replace('|', " or ")), cure.to_owned())
+                let cure = if name.contains('|') { "give one of them" } else { "add it" };
+                (format!("{} is required", name.replace('|', " or ")), cure.to_owned())
             }
         },
         ErrorKind::ArgumentConflict => {
@@ -157,14 +157,14 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
             let problem = if other == flag {
                 format!("{flag} is given twice")
             } else {
-                format!("{flag} and {other} exclude each other")
+                format!("{flag} and {other} cannot be combined")
             };
             (problem, "leave one of them out".to_owned())
         }
         _ => {
             let words = error.render().to_string();
             let line = words.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            (line.to_owned(), "check how it is written".to_owned())
+            (line.to_owned(), "check the spelling".to_owned())
         }
     }
 }
@@ -173,13 +173,13 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
 fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, String) {
     let verb = verb.unwrap_or("springload");
     if !word.starts_with('-') {
-        let cure = "leave it out, or put what belongs together in quotes".to_owned();
-        return (format!("{word:?} is one word too many"), cure);
+        let cure = "leave it out, or put words that belong together in quotes".to_owned();
+        return (format!("unexpected argument {word:?}"), cure);
     }
     let moved = MOVED.iter().find(|(of, old, _)| *of == verb && word.starts_with(old));
     if let Some((_, old, new)) = moved {
         let now = if *old == "-t" { "threads" } else { "operations" };
-        let problem = format!("{verb} has no {old} any more (elsewhere a number of {now})");
+        let problem = format!("{verb} no longer has {old} (in other verbs the number of {now})");
         return (problem, format!("give {new}"));
     }
     let flag = flag_alone(word);

@@ -95,8 +95,8 @@ pub(in crate::cli) fn remember(
     add(&place, run).map_err(|error| {
         let index = place.join(INDEX);
         format!(
-            "cannot remember this run for springload list in {}: {error}; \
-             with {VARIABLE}= (empty) no run is remembered",
+            "cannot remember this run for springload list in {}: {error}; set {VARIABLE}= (empty) \
+             to remember no runs",
             index.display()
         )
     })
@@ -131,7 +131,7 @@ fn lock(file: &Path) -> io::Result<File> {
             Err(error) => return Err(error.into()),
         }
     }
-    Err(io::Error::other("another springload holds its lock"))
+    Err(io::Error::other("another springload has locked it"))
 }
 
 /// The runs in an index, the last one last. Lines that cannot be read are skipped.
@@ -248,7 +248,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let held = lock(&folder.path().join("runs.lock")).expect("a lock");
         let error = add(folder.path(), saved(folder.path(), "run")).expect_err("it is held");
-        assert!(error.to_string().contains("holds its lock"), "{error}");
+        assert!(error.to_string().contains("has locked it"), "{error}");
         drop(held);
         add(folder.path(), saved(folder.path(), "run")).expect("it is free");
     }

@@ -72,7 +72,7 @@ impl Noise {
             format!("this machine stalled for {ms:.1} ms{at}")
         });
         let others =
-            others.map(|others| format!("others had {:.0} % of a processor", others * 100.0));
+            others.map(|others| format!("others used {:.0} % of a processor", others * 100.0));
         let reasons: Vec<String> = stalled.into_iter().chain(others).collect();
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
@@ -89,7 +89,7 @@ impl fmt::Display for Noise {
             write!(f, "hiccups p50 {p50:.2} p99 {p99:.2} p99.9 {p999:.2} max {most:.2} ms")?;
         }
         match self.others {
-            Some(others) => write!(f, "; others had {:.0} % of a processor", others * 100.0),
+            Some(others) => write!(f, "; others used {:.0} % of a processor", others * 100.0),
             None => Ok(()),
         }
     }

@@ -29,14 +29,15 @@ fn each_claim_bears_stalls_of_another_length() {
 #[test]
 fn the_reason_has_figures() {
     let why = noise(20, 12 * MS, Some(0.34)).explains(TAIL);
-    let says = "this machine stalled for 12.0 ms at p99.9, others had 34 % of a processor";
+    let says = "this machine stalled for 12.0 ms at p99.9, others used 34 % of a processor";
     assert_eq!(why.as_deref(), Some(says));
     assert_eq!(
         noise(1, 7 * MS, None).explains(PAUSE).as_deref(),
         Some("this machine stalled for 7.0 ms")
     );
     assert_eq!(noise(0, 0, Some(0.09)).explains(TAIL), None);
-    let says = "hiccups p50 0.10 p99 0.10 p99.9 12.00 max 12.00 ms; others had 34 % of a processor";
+    let says =
+        "hiccups p50 0.10 p99 0.10 p99.9 12.00 max 12.00 ms; others used 34 % of a processor";
     assert_eq!(noise(20, 12 * MS, Some(0.34)).to_string(), says);
     assert_eq!(Noise::default().to_string(), "hiccups not measured");
 }

@@ -98,7 +98,7 @@ mod tests {
         // A claim that starves the client makes hiccups by itself.
         assert_eq!(Outcome::of(false, Some(STARVED), &loud()), Outcome::Fails);
         let busy = Noise { others: Some(0.6), ..quiet() };
-        let why = Outcome::CannotTell("others had 60 % of a processor".to_owned());
+        let why = Outcome::CannotTell("others used 60 % of a processor".to_owned());
         assert_eq!(Outcome::of(false, Some(STARVED), &busy), why);
     }
 

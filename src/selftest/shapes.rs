@@ -260,7 +260,7 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     let held = grew_by_the_rest(told, RATE, answered as f64 * SECOND as f64 / length_ns as f64);
     let measured = format!(
         "offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, backlog grew by \
-         {backlog_per_s:.0}/s; the server answered {answered} until the end"
+         {backlog_per_s:.0}/s; the server had answered {answered} by the end"
     );
     Ok(Measured::new(held, measured))
 }

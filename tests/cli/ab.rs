@@ -198,7 +198,7 @@ fn the_page_is_there_after_each_pair_and_says_that_nothing_is_decided() {
     assert!(failed.stderr.contains("the comparison is incomplete"), "{}", failed.stderr);
     let under_way = std::fs::read_to_string(folder.path().join("pages-1")).expect("a page");
     assert!(under_way.contains("after 1 of 6 pairs, no verdict yet"), "after the first");
-    assert!(under_way.contains("under way when this was written"));
+    assert!(under_way.contains("this was written while the comparison was under way"));
     assert!(under_way.contains("http-equiv=\"refresh\""), "it is loaded again");
     let ended = page(&output);
     assert!(ended.contains("<h1>B against A, after 2 of 6 pairs</h1>"));
@@ -281,7 +281,7 @@ fn another_springload_can_measure_a() {
     assert_eq!(json["differs"], serde_json::json!([]), "{}", json["differs"]);
     let secret = url.replace("http://", "http://user:s3cret@");
     ab(&output, &[&secret, "--against", BINARY]).refused(2, &["SPRINGLOAD_PASSWORD"]);
-    ab(&output, &[&url, "--against", "/bin/echo"]).refused(2, &["is no springload"]);
+    ab(&output, &[&url, "--against", "/bin/echo"]).refused(2, &["is not springload"]);
     ab(&output, &[&url, "--against", "no/such"]).refused(2, &["cannot be started"]);
 }
 

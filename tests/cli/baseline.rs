@@ -143,7 +143,7 @@ fn a_baseline_that_is_none_is_refused() {
     refused(folder, &gate("empty"), &["no run in empty can be a baseline; name a run"]);
     std::fs::create_dir(folder.join("broken")).expect("a folder");
     std::fs::write(folder.join("broken/run.json"), "{\"schema_version\": 2,").expect("a file");
-    refused(folder, &gate("broken"), &["--baseline: broken is no baseline: broken at byte"]);
+    refused(folder, &gate("broken"), &["--baseline: broken cannot be a baseline: broken at byte"]);
     let mut other = record();
     other["plan"]["connections"] = json!(77);
     std::fs::create_dir_all(folder.join("others/one")).expect("a folder");
@@ -154,8 +154,8 @@ fn a_baseline_that_is_none_is_refused() {
     stopped["partial"] = json!(true);
     std::fs::create_dir(folder.join("stopped")).expect("a folder");
     std::fs::write(folder.join("stopped/run.json"), stopped.to_string()).expect("a record");
-    refused(folder, &gate("stopped"), &["stopped is no baseline: stopped"]);
-    refused(folder, &["--fail-if", "p99 > 1.1 * baseline"], &["has no baseline; give --baseline"]);
+    refused(folder, &gate("stopped"), &["stopped cannot be a baseline: stopped"]);
+    refused(folder, &["--fail-if", "p99 > 1.1 * baseline"], &["needs a baseline; give --baseline"]);
     save(folder, "good", 1.0);
     let missing = ["--baseline", "good", "--fail-if", "delete.p99.9 > 2 * baseline"];
     refused(folder, &missing, &["--baseline: the baseline has no delete.p99.9: too little"]);

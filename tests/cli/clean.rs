@@ -125,7 +125,7 @@ fn what_cannot_be_cleaned_is_refused() {
     assert_eq!(all(&server), before);
     let admin = Some(("ann".to_owned(), "pw".to_owned()));
     let guarded = Server::stand_in(Options { admin, ..Options::default() });
-    springload(["clean", &guarded.url]).refused(3, &["wants a log-in"]);
+    springload(["clean", &guarded.url]).refused(3, &["requires a log-in"]);
     let wrong = guarded.url.replace("://", "://ann:no@");
     springload(["clean", &wrong]).refused(3, &["refuses to log in \"ann\""]);
     let right = guarded.url.replace("://", "://ann:pw@");

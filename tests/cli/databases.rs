@@ -122,7 +122,7 @@ fn passwords() {
     let server = Server::stand_in(Options { admin, ..Options::default() });
     let host = server.url.strip_prefix("http://").unwrap();
     let counters = || server.as_stand_in().unwrap().counters();
-    let refused = small(&server.url, &[]).refused(3, &["wants a log-in", "-u USER", "--netrc"]);
+    let refused = small(&server.url, &[]).refused(3, &["requires a log-in", "-u USER", "--netrc"]);
     assert!(!refused.stderr.contains("password@"), "{}", refused.stderr);
     let user = format!("http://ann@{host}");
     small(&user, &[]).refused(3, &["refuses", "no password was given", "SPRINGLOAD_PASSWORD"]);
@@ -138,7 +138,7 @@ fn passwords() {
     assert!(!refused.stderr.contains("-u USER"), "{}", refused.stderr);
     let before = counters().unauthorized;
     let wrong = format!("http://ann:wrong@{host}");
-    let refused = small(&wrong, &[]).refused(3, &["name or password is wrong"]);
+    let refused = small(&wrong, &[]).refused(3, &["wrong name or password"]);
     assert!(!refused.stderr.contains("ann:wrong"), "{}", refused.stderr);
     small(&wrong, &["--auth", "basic"]).refused(3, &["refuses"]);
     // CouchDB locks a user out after five: each run may ask but once.

@@ -45,7 +45,7 @@ fn a_label_is_kept_as_it_was_given() {
         let labelled = plan(&[verb, &["--label", " after <b>the</b> update "]].concat());
         assert_eq!(labelled["label"], "after <b>the</b> update", "{verb:?}");
     }
-    for (label, says) in [("", "say something"), ("a\tb", "one line"), (&"x".repeat(61), "60")] {
+    for (label, says) in [("", "is empty"), ("a\tb", "one line"), (&"x".repeat(61), "60")] {
         let run = springload(["run", "--dry-run", "--label", label]);
         assert!(run.code == 2 && run.stderr.contains(says), "{label:?}: {}", run.stderr);
     }

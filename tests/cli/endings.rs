@@ -65,7 +65,7 @@ fn a_broken_record_is_refused_with_the_byte_where_it_breaks() {
     for length in [whole.len() / 2, whole.len() - 3, 10, 0] {
         std::fs::write(&file, &whole[..length]).expect("a file");
         let words = format!("broken at byte {length} ");
-        run.report("text").refused(2, &["RUN: ", &words, "; name a complete run.json"]);
+        run.report("text").refused(2, &["RUN: ", &words, "; give a complete run.json"]);
     }
     let mut flipped = whole.clone();
     let at = whole.windows(7).position(|w| w == b"\"plan\":").expect("a plan") + 6;
@@ -76,7 +76,7 @@ fn a_broken_record_is_refused_with_the_byte_where_it_breaks() {
     let newer = newer.replacen("\"schema_version\": 2", "\"schema_version\": 3", 1);
     std::fs::write(&file, newer).expect("a file");
     run.report("text").refused(2, &["schema_version 3 is newer", "update springload"]);
-    springload(["report", "no/such"]).refused(2, &["RUN: cannot read no/such", "; name a"]);
+    springload(["report", "no/such"]).refused(2, &["RUN: cannot read no/such", "; give a"]);
     let nope = springload(["report", "x", "--format", "nope"]);
     nope.refused(2, &["--format", "text, json, csv, hlog, openmetrics, cushion"]);
 }

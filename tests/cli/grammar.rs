@@ -196,7 +196,7 @@ fn man_pages_have_every_verb_and_flag() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").expect("a file");
     let refused = springload(["man".as_ref(), "--out".as_ref(), file.as_os_str()]);
-    refused.refused(2, &["--out: cannot write to", "; name a writable folder"]);
+    refused.refused(2, &["--out: cannot write to", "; choose a writable folder"]);
     if missing {
         absent("man", "install the package man-db");
     }

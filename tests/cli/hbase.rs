@@ -138,7 +138,7 @@ fn a_site_that_cannot_be_read_is_told_by_its_path() {
     std::fs::remove_file(&path).expect("it was written");
     std::fs::create_dir(&path).expect("a folder");
     let folder = folder.path().to_str().expect("UTF-8");
-    load(&["-cp", folder]).refused(2, &["hbase-site.xml: it is no file", "mend it"]);
+    load(&["-cp", folder]).refused(2, &["hbase-site.xml: it is not a file", "fix it"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_quorum_without_hbase_cannot_be_reached() {
     let refused = load(&words);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let (note, error) = refused.stderr.split_once('\n').expect("two lines");
-    assert!(note.starts_with("note: ZooKeeper is not asked: "), "{note}");
+    assert!(note.starts_with("note: ZooKeeper is not used: "), "{note}");
     let told = format!("error: cannot reach HBase at 127.0.0.1:{port}");
     assert!(error.starts_with(&told) && error.lines().count() == 1, "{error}");
 }

@@ -206,16 +206,19 @@ fn it_is_told_how_the_secret_is_made_without_showing_it() {
 fn names_that_kubernetes_would_refuse_are_refused() {
     let long = "a".repeat(52);
     for (flags, told) in [
-        (&["--name", "Load"][..], "--name: \"Load\" is no name for Kubernetes; give at most 51"),
+        (
+            &["--name", "Load"][..],
+            "--name: \"Load\" is not a valid Kubernetes name; give at most 51",
+        ),
         (&["--name", &long], "--name: "),
-        (&["--run-id", "a b"], "--run-id: \"a b\" cannot be a label of Kubernetes; give "),
+        (&["--run-id", "a b"], "--run-id: \"a b\" cannot be a Kubernetes label; give "),
         (&["--run-id", "A"], "--run-id: "),
-        (&["--namespace", "a.b"], "--namespace: \"a.b\" is no name for Kubernetes; give "),
+        (&["--namespace", "a.b"], "--namespace: \"a.b\" is not a valid Kubernetes name; give "),
         (&["--broker-secret", "a_b"], "--broker-secret: "),
-        (&["--cpu", "2Gi"], "--cpu: \"2Gi\" is no amount; give CPUs such as 2, or thousandths"),
-        (&["--memory", "0"], "--memory: \"0\" is no amount; give a size such as 512Mi or 2Gi"),
+        (&["--cpu", "2Gi"], "--cpu: \"2Gi\" is not an amount; give CPUs such as 2, or thousandths"),
+        (&["--memory", "0"], "--memory: \"0\" is not an amount; give a size such as 512Mi or 2Gi"),
         (&["--deadline", "1ms"], "--deadline: less than a second; give a time such as 1h"),
-        (&["--", "serve"], "COMMAND: \"serve\" has no agents; begin with one of run, burst"),
+        (&["--", "serve"], "COMMAND: \"serve\" cannot have agents; begin with one of run, burst"),
         (&["--", "run", "--agents", "3"], "COMMAND: --agents is given twice; leave it out"),
         (
             &["--", "run", "--duraton", "1m"],
@@ -236,5 +239,5 @@ fn names_that_kubernetes_would_refuse_are_refused() {
     springload(["k8s", "--agents", "0", "--image", "x"])
         .refused(2, &["--agents: 0 is out of range; give a number from 1 to 100000"]);
     springload(["k8s", "--agents", "1", "--image", " x"])
-        .refused(2, &["--image: \" x\" is no image; "]);
+        .refused(2, &["--image: \" x\" is not an image name; "]);
 }

@@ -200,16 +200,19 @@ fn what_cannot_be_searched_is_refused() {
         let run = springload([&["max", "--slo", "p99 < 1s"], words].concat());
         assert!(run.code == 2 && run.stderr.contains(text), "{words:?}: {}", run.stderr);
     };
-    refused(&["--rate", "5"], "--rate: is what is searched for");
-    refused(&["--search", "connections", "-c", "5"], "--connections: is what is searched for");
+    refused(&["--rate", "5"], "--rate: is what the search varies");
+    refused(&["--search", "connections", "-c", "5"], "--connections: is what the search varies");
     refused(&["--ops", "5"], "--ops: would end a step");
     refused(&["--agents", "2", "--allow-lost"], "--allow-lost: would try less than the level");
     refused(&["--", "http", "--allow-lost"], "--allow-lost: would try less than the level");
     refused(&["--from", "0"], "--from: ");
     refused(&["--from", "10", "--to", "5"], "--from: ");
-    refused(&["--slo", "p99 = 5"], "has none of >, >=, <, <=");
+    refused(&["--slo", "p99 = 5"], "has no >, >=, < or <=");
     for slo in ["throughput > 300", "p99 > 20ms", "read.throughput >= 5"] {
-        refused(&["--slo", slo], " holds sooner at more load, and a search goes by what does not");
+        refused(
+            &["--slo", slo],
+            " gets easier to meet as the load grows, so a search cannot go by it",
+        );
     }
     let strange = "--slo: no step measures the operations of";
     refused(&["--slo", "scan.p99 < 1s"], &format!("{strange} scan.p99 < 1s"));
@@ -310,7 +313,7 @@ fn what_another_verb_says_against_it_ends_the_search() {
     for (words, told) in [
         (&["sweep", "-L", "batch=1,2"][..], "--: \"sweep\" cannot be searched; give one of run, h"),
         (&["ycsb", "load", "couchdb"], "--: only the run phase of ycsb can be searched"),
-        (&["http", &url, "-r", "5"], "-r: is what is searched for; leave it out"),
+        (&["http", &url, "-r", "5"], "-r: is what the search varies; leave it out"),
         (&["http", &url, "-d", "5s"], "-d: is the length of a step; give -d before --"),
         (&["http", &url, "--conections", "5"], "http has no flag --conections; did you mean"),
         (&["http"], "error: "),

@@ -128,7 +128,7 @@ fn a_node_that_is_dead_from_the_start_has_its_connections_elsewhere() {
         assert!(node["away_s"].as_f64().expect("a time") > 0.0);
         assert_eq!(failures(&run.operation("crud", "read")), 0, "{}", run.stderr);
         let told = run.told();
-        assert!(told.contains("was gone to the end: 2 connections moved"), "{told}");
+        assert!(told.contains("was gone until the end: 2 connections moved"), "{told}");
         // Both others got one of them: an even share.
         let served = nodes(&run, "crud").iter().filter(|it| number(&it["ok"]) > 100).count();
         assert_eq!(served, 2, "{told}");
@@ -299,9 +299,9 @@ fn what_are_no_nodes_of_one_cluster_are_refused() {
         measure([&["run"], targets, &["--ops", "10", "--docs", "10", "-c", "2"], more].concat())
     };
     let (a, b) = (format!("{}/a", one.url), format!("{}/b", two.url));
-    run(&[&a, &b], &[]).refused(2, &["TARGET", "\"a\" and \"b\"", "one database on all of them"]);
-    run(&[&one.url, &b], &[]).refused(2, &["the first address none"]);
-    run(&[&one.url, &one.url], &[]).refused(2, &["named twice"]);
+    run(&[&a, &b], &[]).refused(2, &["TARGET", "\"a\" and \"b\"", "with the same database"]);
+    run(&[&one.url, &b], &[]).refused(2, &["the first address has none"]);
+    run(&[&one.url, &one.url], &[]).refused(2, &["given twice"]);
     run(&[&one.url, "line://127.0.0.1:7"], &[]).refused(2, &["not all of the same kind"]);
     run(&["basic", &one.url], &[]).refused(2, &["several addresses"]);
     run(&[&one.url], &["--pin"]).refused(2, &["--pin", "only one address"]);

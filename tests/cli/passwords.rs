@@ -139,7 +139,7 @@ fn a_file_or_stdin_has_the_password() {
     let refused = run(&["run", "--password-file", &file]).finish();
     refused.refused(2, &["--password-file: there is no server to log in to"]);
     let refused = Run::bare(&["shell", &target, "--password-file", "-"]).finish();
-    refused.refused(2, &["--password-file: stdin has the commands"]);
+    refused.refused(2, &["--password-file: stdin is already used for the commands"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_netrc_is_read_when_it_is_asked_for() {
     nowhere(&refused.refused(2, &["--netrc: ", "no entry for bob at 127.0.0.1"]));
     fs::write(&file, format!("machine 127.0.0.1 {SECRET}")).expect("a file");
     let refused = run(&["run", &server.url, "--netrc"]).envs([("HOME", home)]).finish();
-    nowhere(&refused.refused(2, &["--netrc: ", ".netrc: line 1: a word that is none of"]));
+    nowhere(&refused.refused(2, &["--netrc: ", ".netrc: line 1: a word other than"]));
 }
 
 #[test]

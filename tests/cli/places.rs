@@ -44,5 +44,5 @@ fn each_place_is_looked_through_by_itself() {
     assert!(file.record["extra_documents"].is_u64());
     let refused = springload(["audit", run, &url, &other, "-o", "both.html"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("several places have a report each; name a folder"));
+    assert!(refused.stderr.contains("each of several places has its own report; give a folder"));
 }

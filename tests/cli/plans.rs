@@ -156,19 +156,19 @@ fn mistakes_are_told_with_their_line() {
         ("docs = -5\n", ["plan.toml:1: docs: \"-5\" is not a count", "50, 20k or 1M"]),
         (
             "workload = \"hat\"\n",
-            ["plan.toml:1: workload: there is no \"hat\"", "did you mean hot?"],
+            ["plan.toml:1: workload: unknown value \"hat\"", "did you mean hot?"],
         ),
-        ("growth = 1\n", ["plan.toml:1: growth: neither on nor off", "true or false"]),
+        ("growth = 1\n", ["plan.toml:1: growth: neither true nor false", "true or false"]),
         ("docs = 1979-05-27\n", ["plan.toml:1: docs: a date", "quotation marks"]),
-        ("docs = [[1]]\n", ["plan.toml:1: docs: a list in a list", "give numbers"]),
+        ("docs = [[1]]\n", ["plan.toml:1: docs: a list inside a list", "give numbers"]),
         ("docs = \"\"\n", ["plan.toml:1: docs: ", "give"]),
         ("docs = 1\ndocs = 2\n", ["plan.toml:2: ", "duplicate key"]),
         ("docs = \n", ["plan.toml:1: ", "key = value"]),
         ("[run]\ndocs = 5\n", ["plan.toml:1: run: no such key", ";"]),
-        ("rate = 5\nstages = \"1s:5\"\n", ["plan.toml:", "exclude each other"]),
+        ("rate = 5\nstages = \"1s:5\"\n", ["plan.toml:", "cannot be combined"]),
         (
             "password = \"x\"\n",
-            ["plan.toml:1: password: no password belongs here", "SPRINGLOAD_PASSWORD"],
+            ["plan.toml:1: password: passwords do not belong here", "SPRINGLOAD_PASSWORD"],
         ),
         (
             "target = \"http://a:b@h\"\n",
@@ -183,7 +183,7 @@ fn mistakes_are_told_with_their_line() {
             ["plan.toml:3: duration: --ops 0 runs no operations", ";"],
         ),
         ("timeout = 0\n", ["plan.toml:1: timeout: must be above 0", "30s"]),
-        ("fail-if = \"nonsense\"\n", ["plan.toml:1: fail-if: ", "write for example"]),
+        ("fail-if = \"nonsense\"\n", ["plan.toml:1: fail-if: ", "write it like"]),
         (
             "schema = \"none.json\"\n",
             ["plan.toml:1: schema: cannot read none.json", "readable file"],
@@ -204,7 +204,7 @@ fn mistakes_are_told_with_their_line() {
         .finish()
         .refused(2, &["PLAN: cannot read none.toml", "springload init"]);
     let two = with(&[("x.toml", ""), ("y.toml", "")], &["run", "x.toml", "y.toml"]).finish();
-    two.refused(2, &["PLAN: x.toml and y.toml are two plans"]);
+    two.refused(2, &["PLAN: x.toml and y.toml are both plans"]);
     let two = Run::bare(&["run", "http://h/a", "http://g/b"]).finish();
     two.refused(2, &["TARGET: ", "are not the same"]);
 }

@@ -96,7 +96,7 @@ fn connections_share_the_documents_of_a_run() {
 fn a_number_of_connections_and_a_limit_exclude_each_other() {
     let words = ["http", "http://127.0.0.1:1", "-r", "5", "--max-connections", "60"];
     springload([&words[..], &["-c", "55"]].concat())
-        .refused(2, &["--max-connections: -c gives their number"]);
+        .refused(2, &["--max-connections: -c already sets their number"]);
     springload(["http", "http://127.0.0.1:1", "-r", "5", "--max-connections", "40"])
         .refused(2, &["--max-connections: 40 is out of range"]);
     springload(["http", "http://127.0.0.1:1", "--max-connections", "60"]).refused(2, &["--rate"]);

@@ -254,7 +254,7 @@ fn a_proxy_of_couchdb_tells_who_asks() {
         (&["run", ann, "--roles", "a"], "--roles: only proxy authentication"),
         (&["run", ann, "--auth", "proxy", "--roles", "a b"], "--roles: not a list"),
         (&["run", ann, "--auth", "proxy", "--roles", "a\r\nX: y"], "--roles: not a list"),
-        (&["run", "http://a%0Db:x@127.0.0.1:1", "--auth", "proxy"], "does not fit into a header"),
+        (&["run", "http://a%0Db:x@127.0.0.1:1", "--auth", "proxy"], "cannot be sent in a header"),
     ] {
         Run::of(words).finish().refused(2, &[told]);
     }

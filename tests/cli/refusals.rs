@@ -81,7 +81,7 @@ fn schemas_that_are_none() {
             &["--json_document_schema_filename: ", "; give a JSON object"],
         );
     }
-    run_refuses(&["--schema", "none/such.json"], &["--schema: ", "none/such.json", "; name a"]);
+    run_refuses(&["--schema", "none/such.json"], &["--schema: ", "none/such.json", "; give a"]);
     let none = format!("0:{SCHEMA}");
     run_refuses(&["--schema", &none], &["--schema: ", "; give WEIGHT:FILE"]);
     let (_folder, name) = file("\u{fffd}");
@@ -268,7 +268,7 @@ fn addresses_that_are_none() {
         "--num_bulk_insert_operations=1",
     ])
     .refused(2, &["--database_address: ", "; give http://"]);
-    measure(["run", "--use-existing"]).refused(2, &["--use-existing: ", "; name the server"]);
+    measure(["run", "--use-existing"]).refused(2, &["--use-existing: ", "; give the server"]);
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn an_output_that_cannot_be_written() {
     std::fs::write(&file, "a file where a folder belongs").expect("a file");
     let out = file.join("below");
     let refused = springload(["run", &quiet.url(), "--output", out.to_str().expect("UTF-8")]);
-    refused.refused(2, &["--output: ", "; name a writable folder"]);
+    refused.refused(2, &["--output: ", "; choose a writable folder"]);
     quiet.undisturbed();
 }
 

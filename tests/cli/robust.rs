@@ -216,6 +216,6 @@ fn variables_that_double_are_bounded() {
         fs::write(run.folder().join("urls.txt"), &text).expect("it");
         let ended = run.finish();
         assert_eq!(ended.code, 2, "{}", ended.stderr);
-        assert!(ended.stderr.contains("grows by more than"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("the variables add more than"), "{}", ended.stderr);
     }
 }

@@ -105,11 +105,11 @@ fn passwords_are_in_no_list() {
 
 #[test]
 fn a_folder_that_is_not_there_is_refused() {
-    springload(["list", "no/such"]).refused(2, &["DIR: cannot read no/such", "; name a folder"]);
+    springload(["list", "no/such"]).refused(2, &["DIR: cannot read no/such", "; give a folder"]);
     let nothing: Finished = springload(["list", "--json"]);
     assert_eq!((nothing.code, &nothing.stdout[..]), (0, "[]\n"));
     springload(["show", "latest"])
-        .refused(2, &["RUN: latest does not exist", "no run is saved here"]);
+        .refused(2, &["RUN: latest does not exist", "no runs are saved here"]);
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn an_output_that_ends_like_a_format_is_a_file() {
     assert_eq!(runs.count(), 2);
     let (code, told) = run(&[&small[..], &["a.csv", "--format", "html"]].concat());
     assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("--output: a.csv is not a name for --format html; "), "{told}");
+    assert!(told.contains("--output: the name a.csv does not fit --format html; "), "{told}");
     let (code, told) = run(&[&small[..], &["none/a.html"]].concat());
     assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("; name a file in a folder that exists"), "{told}");
+    assert!(told.contains("; choose a file in an existing folder"), "{told}");
     let (code, told) = run(&["report", "latest", "-o", "chart.svg"]);
     assert_eq!((code, &told[..]), (Some(0), ""));
     assert!(read("chart.svg").starts_with("<svg"));
@@ -204,7 +204,7 @@ fn a_state_folder_that_cannot_be_used_costs_a_warning() {
     let told = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(matches!(output.status.code(), Some(0 | 5)), "{told}");
     assert!(told.starts_with("warning: cannot remember this run ") && told.lines().count() == 1);
-    assert!(told.contains("with SPRINGLOAD_STATE= (empty) no run is remembered"), "{told}");
+    assert!(told.contains("set SPRINGLOAD_STATE= (empty) to remember no runs"), "{told}");
     assert!(folder.path().join("out/run.json").exists());
     // A folder instead of the index, as good as none for those who read it.
     let state = folder.path().join("state");

@@ -331,7 +331,7 @@ fn a_user_is_given_by_a_flag_and_the_password_asked_for_on_a_terminal() {
     let run = measure(["run", &server.url, "-u", "ann:secret"].into_iter().chain(small)).passed();
     assert!(run.record["plan"]["command"].as_str().unwrap().contains("-u ann:***"));
     assert!(!run.record.to_string().contains("secret"));
-    measure(["run", &server.url, "-u", ":x"]).refused(2, &["--user: there is no user; give"]);
+    measure(["run", &server.url, "-u", ":x"]).refused(2, &["--user: the user is missing; give"]);
     measure(["run", "-u", "ann"]).refused(2, &["--user: there is no server"]);
     let folder = tempfile::tempdir().expect("a folder");
     // In the address as by the flag.

@@ -116,7 +116,8 @@ fn a_log_that_cannot_be_written_is_refused_at_once() {
         [(&*below, "No such file"), ("/dev/full", "No space left"), ("/", "Is a dir")]
     {
         let words = ["serve", "--listen", "127.0.0.1:0", "--log", file];
-        springload(words).refused(2, &["--log: cannot write ", file, why, "name a writable file"]);
+        springload(words)
+            .refused(2, &["--log: cannot write ", file, why, "choose a writable file"]);
     }
 }
 

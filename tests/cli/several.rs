@@ -162,7 +162,7 @@ fn searches_and_comparisons_are_shown_in_their_formats() {
     for (words, told) in [
         (&["show", "slower", "--format", "svg"][..], "shows runs, not comparisons; give one of t"),
         (&["show", "found", "--format", "csv"], "shows runs, not searches; give one of text, json"),
-        (&["show", "found", "plain"], "is a search and cannot be combined with others; name it a"),
+        (&["show", "found", "plain"], "is a search and cannot be combined with others; give it a"),
         (&["show", "found", "--chart", "latency"], "--chart is for runs, not for searches; leave"),
         (&["show", "empty"], "it has no pair of runs yet"),
         (&["compare", "found", "plain"], "found is a search, not a run; name one of its runs"),
@@ -219,7 +219,7 @@ fn what_is_broken_or_newer_is_told_and_steers_no_terminal() {
     }
     for name in ["newer/max", "later/ab"] {
         let line = row(&table, &format!("springload-runs/{name}.json: "));
-        assert!(line.ends_with(": of a newer version; update springload"), "{table}");
+        assert!(line.ends_with(": from a newer version; update springload"), "{table}");
     }
     assert!(row(&table, "damaged ").ends_with("  ?  2 of 8 runs measured"), "{table}");
     for (name, told) in [

@@ -133,5 +133,5 @@ fn why_not_all_was_begun_is_told() {
     let fixed = ["run", &server.url, "-c=2", "--docs=20", "--mix=read=1"];
     let run = measure(fixed.into_iter().chain(["--ops=1G", "-d=300ms"])).passed();
     let told = run.told();
-    assert!(told.contains("requests were begun: the time of 0.3 s was over"), "{told}");
+    assert!(told.contains("requests were begun: the 0.3 s were over"), "{told}");
 }

@@ -101,7 +101,7 @@ fn searches_that_do_not_go_together_are_refused_or_told() {
         size(&both, &["--rate", "5k"])
     };
     with("slo", json!(["p99 < 50ms"])).refused(2, &["--from", "kept to", "the same --slo"]);
-    with("ended", "stopped".into()).refused(2, &["--from", "has found no rate"]);
+    with("ended", "stopped".into()).refused(2, &["--from", "found no rate"]);
     with("schema_version", 9.into())
         .refused(2, &["written by a newer springload; update springload"]);
     with("found_per_s", json!([-1.0])).refused(2, &["negative"]);
@@ -128,7 +128,7 @@ fn mistakes_are_named_with_their_cure() {
     one(&["--rate", "5k", "--spare", "1M"], &["--spare"]);
     one(&["--rate", "5k", "--slo", "p99 < 1ms"], &["--slo", "kept to", "springload max --slo"]);
     one(&["--rate", "5k", "-o", "a.csv"], &["a sizing has no format csv"]);
-    one(&["--rate", "5k", "--from", "nowhere"], &["--from", "nowhere is no search"]);
+    one(&["--rate", "5k", "--from", "nowhere"], &["--from", "nowhere is not a search"]);
     let run = springload(["size", "--rate", "5k"]);
     assert!(run.code == 2 && run.stderr.contains("--from"), "{}", run.stderr);
 }

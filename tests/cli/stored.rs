@@ -161,7 +161,7 @@ fn plans_of_others_and_hostile_ones_are_refused() {
         ),
         (
             &[("/pace", json!("warp"))],
-            ["plan.json: pace: this springload knows no such member", "make the plan again"],
+            ["plan.json: pace: this springload does not know this member", "make the plan again"],
         ),
         (
             &[("/stages/0/speed", json!(9))],

@@ -130,7 +130,7 @@ fn the_page_has_the_command_that_goes_on_with_the_same_sweep() {
     let later = springload(["report", place, "--format", "html"]);
     assert_eq!((later.code, &later.stdout), (0, &page), "{}", later.stderr);
     for (arguments, says) in [
-        (&["report", place, place][..], "name it alone"),
+        (&["report", place, place][..], "give it alone"),
         (&["report", place, "--format", "hlog"], "give one of text, csv, json, html, svg, png"),
     ] {
         let refused = springload(arguments);

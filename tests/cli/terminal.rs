@@ -75,7 +75,7 @@ fn a_second_key_leaves_at_once() {
     assert_eq!(pty.finish().code(), Some(130));
     let shown = pty.shown();
     let (_, after) = shown.rsplit_once(LEAVE).expect("the first screen is shown again");
-    assert!(after.contains("error: left at once"), "{after}");
+    assert!(after.contains("error: exited immediately"), "{after}");
     // What had ended before is kept.
     assert_eq!(record(&folder)["stages"][0]["name"], "bulk_insert");
 }

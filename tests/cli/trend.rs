@@ -160,7 +160,10 @@ fn runs_of_several_plans_are_not_mixed() {
     assert!(text.contains(" 9.9 from 2026-03-17 09:15 on"), "{text}");
     assert!(text.contains("1 run, 2026-03-16"), "{text}");
     let csv = trend(folder.path(), &["--format", "csv"]);
-    csv.refused(2, &["--format csv: a table has the runs of one plan, these are of 2", "--group"]);
+    csv.refused(
+        2,
+        &["--format csv: a table shows the runs of one plan, but these are of 2", "--group"],
+    );
     let one = trend(folder.path(), &["--format", "csv", "--group", "2"]).stdout;
     assert_eq!(one.lines().count(), 2, "{one}");
     trend(folder.path(), &["--group", "3"]).refused(2, &["no group 3; give 1 to 2"]);
@@ -182,7 +185,7 @@ fn nothing_to_draw_is_refused() {
     save(folder.path(), "one", &run(0, 1.0));
     let one = trend(folder.path(), &[]).stdout;
     assert!(one.contains("1 run of one plan"), "{one}");
-    assert!(one.contains("changes are looked for in 6 runs or more"), "{one}");
+    assert!(one.contains("finding changes takes 6 runs or more"), "{one}");
 }
 
 #[test]

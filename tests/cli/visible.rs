@@ -140,12 +140,12 @@ fn a_server_that_stops_answering_holds_nobody_up() {
 #[test]
 fn probes_that_cannot_be_are_refused() {
     for (flags, problem) in [
-        (&["--probe", "visible=mango"][..], "\"mango\" is none of get, all_docs"),
-        (&["--probe", "latency"], "there is one kind of probe: visible"),
+        (&["--probe", "visible=mango"][..], "\"mango\" is not one of get, all_docs"),
+        (&["--probe", "latency"], "the only kind of probe is visible"),
         (&["--probe", "visible", "--probe-every", "10us"], "below 1ms"),
-        (&["--probe", "visible"], "is not asked for what was just written"),
+        (&["--probe", "visible"], "does not support probes"),
     ] {
-        let target: &[&str] = if problem.starts_with("is not") { &["basic"] } else { &[] };
+        let target: &[&str] = if problem.starts_with("does not") { &["basic"] } else { &[] };
         let refused = springload([&["run"], target, flags].concat());
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         assert!(refused.stderr.contains(problem), "{}", refused.stderr);

@@ -96,7 +96,8 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
         &cassandra,
         &format!("run cassandra://{CREDENTIALS}@127.0.0.1:{port} {small}"),
     ));
-    for (login, wanted) in [("", "wants a log-in"), ("cassandra:wrong@", "refuses the credentials")]
+    for (login, wanted) in
+        [("", "requires a log-in"), ("cassandra:wrong@", "refuses the credentials")]
     {
         let words = format!("run cassandra://{login}127.0.0.1:{port} {small}");
         let told = refused(springload(&cassandra, &words));

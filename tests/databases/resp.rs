@@ -113,7 +113,7 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
     let (port, small) = (redis.port(0), "--docs 50 --ops 100 -c 2");
     let right = PASSWORD.replace(':', "%3A");
     done(springload(&redis, &format!("run redis://:{right}@127.0.0.1:{port} {small}")));
-    for (login, wanted) in [("", "wants a log-in"), (":guessed@", "refuses the credentials")] {
+    for (login, wanted) in [("", "requires a log-in"), (":guessed@", "refuses the credentials")] {
         let words = format!("run redis://{login}127.0.0.1:{port} {small}");
         let told = refused(springload(&redis, &words));
         assert!(told.contains(wanted) && !told.contains("guessed"), "{told}");

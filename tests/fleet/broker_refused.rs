@@ -32,7 +32,7 @@ fn wrong_users_and_virtual_hosts() {
     let closed = url.replace("load%2Ftest", "closed");
     tells(&closed, &["virtual host closed", "refused", "set_permissions"]);
     let mute = url.replace("load%2Ftest", "mute");
-    tells(&mute, &["does not let this user", "access to queue", "set_permissions"]);
+    tells(&mute, &["does not allow this user", "access to queue", "set_permissions"]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn ports_of_something_else() {
     let in_clear = port(plain, tls);
     tells(&in_clear, &["does not speak RabbitMQ's protocol", "amqps:// (5671)"]);
     let without_tls = server.tls_url().replace(&tls.to_string(), &plain.to_string());
-    tells(&without_tls, &["there is no TLS with", "(5671), or amqp://"]);
+    tells(&without_tls, &["cannot use TLS with", "(5671), or amqp://"]);
     let nobody = free_ports(1).expect("a port")[0];
     tells(&port(plain, nobody), &["cannot reach the broker", "refused", "--broker"]);
     tells("amqp://u:p@nowhere.invalid", &["cannot find the address", "check its name"]);
@@ -83,7 +83,7 @@ fn strangers() {
     for words in [&http[..], b"", b"AMQP\x00\x01\x00\x00", b"-ERR unknown command\r\n", &[0; 64]] {
         let url = format!("amqp://ann:s3cret%3A%2F%3F%23@127.0.0.1:{}", stranger(words));
         tells(&url, &["does not speak RabbitMQ's protocol", "(5672)"]);
-        tells(&url.replace("amqp:", "amqps:"), &["there is no TLS with", "(5671)"]);
+        tells(&url.replace("amqp:", "amqps:"), &["cannot use TLS with", "(5671)"]);
     }
 }
 

@@ -192,7 +192,10 @@ fn a_binding_that_cannot_be_used_is_told_in_one_line() {
         measure(["run", address, "--docs", "10", "-n", "10", "-c", "2"]).refused(3, words);
     };
     refused(&format!("ycsb-java:a.B?cp={class_path}"), &["no class a.B", "cp"]);
-    refused(&format!("ycsb-java:java.lang.String?cp={class_path}"), &["String", "no binding"]);
+    refused(
+        &format!("ycsb-java:java.lang.String?cp={class_path}"),
+        &["String", "not a YCSB binding"],
+    );
     refused("ycsb-java:site.ycsb.BasicDB?cp=/nowhere", &["YCSB is not in the class path"]);
     let odd = |properties| format!("ycsb-java:Odd?cp={class_path}&{properties}");
     refused(&odd("odd.init=fail"), &["init of the binding Odd failed", "odd init"]);

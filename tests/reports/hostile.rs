@@ -278,7 +278,7 @@ fn a_sweep_of_more_cells_than_fit_anywhere_is_refused() {
     assert_eq!(sweep.check(), Ok(()));
     for outside in ["../../run.json", "/etc/passwd"] {
         sweep.cells[0].run = outside.to_owned();
-        assert_eq!(sweep.check(), Err("a run of it is not in its folder"));
+        assert_eq!(sweep.check(), Err("one of its runs is not in its folder"));
     }
 }
 

@@ -214,7 +214,7 @@ fn formats_of_one_run_refuse_two() {
     }
     let html = format("html").expect("a format");
     let many = html.render(&vec![closed(); 11], None).expect_err("too many").to_string();
-    assert_eq!(many, "11 runs are too many to tell apart; name at most 10");
+    assert_eq!(many, "11 runs are too many to tell apart; give at most 10");
 }
 
 /// A run of requests with the figures that a blog published of siege on CouchDB in 2011, at the

@@ -101,7 +101,7 @@ pub(super) fn check_nodes(
     lists: (&[Card], &[Absent]),
 ) -> Result<(), Invalid> {
     let Some(second) = asked.nodes.first() else {
-        let cure = "name the other nodes of the cluster, too, or leave it out";
+        let cure = "give the other nodes of the cluster, too, or leave it out";
         let refused = Invalid::new("--pin", "there is only one address", cure);
         return if asked.pin { Err(refused) } else { Ok(()) };
     };
@@ -109,14 +109,14 @@ pub(super) fn check_nodes(
     if driver != first_driver || asked.address.is_none() {
         let summary = lists.0.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
         let problem = format!("several addresses, but {summary} takes only one");
-        let cure = "name one target, or the nodes of a CouchDB cluster";
+        let cure = "give one target, or the nodes of a CouchDB cluster";
         return Err(Invalid::new(asked.flag, problem, cure));
     }
     for address in &asked.nodes {
         let other = TargetAsked { address: Some(address.clone()), ..TargetAsked::at(second) };
         if of_address(&TargetAsked { flag: asked.flag, ..other }, lists)? != driver {
             let problem = "the addresses are not all of the same kind of database";
-            let cure = "name the nodes of one CouchDB cluster, or one target";
+            let cure = "give the nodes of one CouchDB cluster, or one target";
             return Err(Invalid::new(asked.flag, problem, cure));
         }
     }

@@ -68,7 +68,7 @@ impl LogIn {
     pub(super) fn locked_out(&self, server: &str, reason: &str) -> String {
         let refused = format!("{server} refuses the credentials ({reason})");
         match (&self.user, &self.password) {
-            (None, None) => format!("{server} wants a log-in ({reason}); {LOG_IN}"),
+            (None, None) => format!("{server} requires a log-in ({reason}); {LOG_IN}"),
             (Some(_), None) => format!("{refused}; {GIVE_PASSWORD}"),
             _ => format!("{refused}; {CHECK_LOG_IN}"),
         }

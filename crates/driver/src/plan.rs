@@ -64,7 +64,7 @@ impl Card {
         let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
         (!names.is_empty()).then(|| {
             let problem = format!("{} does not support {}", self.summary, names.join(" or "));
-            Invalid::new(flag, problem, "leave these operations out, or name another target")
+            Invalid::new(flag, problem, "leave these operations out, or give another target")
         })
     }
 
@@ -166,7 +166,7 @@ impl TargetAsked {
     /// If the driver does not have a setting, or its value is invalid.
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
         serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
-            let cure = format!("leave it out, or give one of the driver {}", card.name);
+            let cure = format!("leave it out, or give an option of the driver {}", card.name);
             Invalid::new("options", error.to_string(), cure)
         })
     }

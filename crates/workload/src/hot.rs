@@ -88,7 +88,7 @@ impl StageWork for HotPlan {
             verifies: true,
             is_auditable: true,
             why_too_few: Some(
-                "on some connection there was no document left to work on, after failures or deletes",
+                "a connection had no documents left to work on, after failures or deletes",
             ),
             ..Traits::default()
         }

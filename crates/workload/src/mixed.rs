@@ -295,9 +295,9 @@ impl StageWork for MixedPlan {
             grows: uniform,
             is_auditable: true,
             why_too_few: Some(if uniform {
-                "on some connection there was no document left to work on, after failures or deletes"
+                "a connection had no documents left to work on, after failures or deletes"
             } else {
-                "on some connection there was no document left to work on, after failures"
+                "a connection had no documents left to work on, after failures"
             }),
             ..Traits::default()
         }

@@ -44,20 +44,20 @@ fn is_equal(expected: &[u8], found: &[u8]) -> bool {
 pub(super) fn difference(expected: &[u8], found: &[u8]) -> String {
     let object = |text| serde_json::from_slice::<Map<String, Value>>(text);
     let (Ok(expected), Ok(found)) = (object(expected), object(found)) else {
-        return "other content, which is no JSON object".to_owned();
+        return "other content, which is not a JSON object".to_owned();
     };
     let short = |value: &Value| value.to_string().chars().take(MOST_SHOWN).collect::<String>();
     for (name, value) in &expected {
         match found.get(name) {
             None => return format!("without {name}"),
             Some(found) if !is_same(value, found) => {
-                return format!("{name} {} in place of {}", short(found), short(value));
+                return format!("{name} {} instead of {}", short(found), short(value));
             }
             Some(_) => {}
         }
     }
     let other = found.keys().find(|name| !name.starts_with('_') && !expected.contains_key(*name));
-    other.map_or_else(|| "other content".to_owned(), |name| format!("with {name} in addition"))
+    other.map_or_else(|| "other content".to_owned(), |name| format!("with an extra {name}"))
 }
 
 fn is_same_object(expected: &Map<String, Value>, found: &Map<String, Value>) -> bool {
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn the_first_difference_is_told() {
         let shown = |found: &str| difference(EXPECTED.as_bytes(), found.as_bytes());
-        assert_eq!(shown(r#"{"_id":"1","a":"y","n":1}"#), r#"a "y" in place of "x""#);
+        assert_eq!(shown(r#"{"_id":"1","a":"y","n":1}"#), r#"a "y" instead of "x""#);
         assert_eq!(shown(r#"{"_id":"1","a":"x","n":1}"#), "without o");
         let more = r#"{"_id":"1","a":"x","n":1,"o":{"p":[1,true]},"z":1}"#;
-        assert_eq!(shown(more), "with z in addition");
-        assert_eq!(shown("x"), "other content, which is no JSON object");
+        assert_eq!(shown(more), "with an extra z");
+        assert_eq!(shown("x"), "other content, which is not a JSON object");
         let long = shown(&format!(r#"{{"a":"{}"}}"#, "y".repeat(1_000)));
         assert!(long.len() < 80, "{long}");
     }

@@ -25,7 +25,7 @@ pub(in crate::cli) struct BmCouchdb {
     /// Size of the string in each document, in bytes
     #[arg(short = 's', value_name = "SIZE", default_value = "10", value_parser = plan::count)]
     size: u64,
-    /// Write documents [default; also if both are given]
+    /// Write documents [default, even if both are given]
     #[arg(long)]
     write: bool,
     /// Read documents

@@ -31,7 +31,7 @@ pub(in crate::cli) struct BulkPerf {
     bulk_size: u64,
     /// Total number of documents
     ///
-    /// Total number of documents; those that do not fill a last request are left out
+    /// Total number of documents; a last, incomplete request is left out
     #[arg(value_parser = plan::count)]
     doc_count: u64,
     /// Number of connections

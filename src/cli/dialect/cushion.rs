@@ -62,7 +62,7 @@ pub(in crate::cli) struct Cushion {
     /// Number of threads; they share the connections [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
-    /// Timeout of one operation
+    /// Timeout for one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
     #[command(flatten)]
@@ -86,7 +86,7 @@ impl Verb for Cushion {
             "cushion --database_address=http://localhost:5984 --database_name=db --json_document_schema_filename=doc.json --num_documents_per_bulk_insert=1000 --num_bulk_insert_operations=10",
         ),
         (
-            "Single documents after that",
+            "Then single documents",
             "cushion --database_address=http://localhost:5984 --database_name=db --json_document_schema_filename=doc.json --num_documents_per_bulk_insert=1000 --num_bulk_insert_operations=1 --num_crud_operations=500 --create_weight=2 --read_weight=3",
         ),
         (

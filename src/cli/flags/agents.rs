@@ -6,12 +6,12 @@ use crate::plan::{self, FleetPlan, Invalid, Plan};
 /// Flags about agents, shared by all verbs that measure.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct AgentsArgs {
-    /// Number of agents to share the load: processes on this machine, or elsewhere with --broker
+    /// Share the load among this many agents: processes on this machine, or elsewhere with --broker
     #[arg(long, value_name = "N", value_parser = plan::count)]
     pub(in crate::cli) agents: Option<u64>,
     #[command(flatten)]
     pub(in crate::cli) broker: BrokerArgs,
-    /// The name of the run, as its agents are given it [default: a new one]
+    /// The name of the run, as given to its agents [default: a new one]
     #[arg(long, value_name = "ID", requires = "agents")]
     pub(in crate::cli) run_id: Option<String>,
     /// How long to wait for the agents
@@ -26,7 +26,7 @@ pub(in crate::cli) struct AgentsArgs {
 /// The password goes into the environment because process lists show command lines.
 const BROKER_HELP: &str = "The RabbitMQ that connects agents on other machines: \
     amqp://[user@]host[:port][/vhost], or amqps:// with TLS; put the password in \
-    SPRINGLOAD_BROKER_PASSWORD [default: SPRINGLOAD_BROKER of the environment]";
+    SPRINGLOAD_BROKER_PASSWORD [default: the variable SPRINGLOAD_BROKER]";
 
 /// Flags about the broker.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -54,7 +54,7 @@ impl AgentsArgs {
         let Some(agents) = self.agents else {
             if self.broker.broker.is_some() && plan.fleet.is_none() {
                 let cure = "add --agents N, or leave it out";
-                return Err(Invalid::new("--broker", "there are no agents to reach by it", cure));
+                return Err(Invalid::new("--broker", "there are no agents to reach with it", cure));
             }
             return Ok(plan);
         };

@@ -11,7 +11,7 @@ const TOKEN_VARIABLE: &str = "SPRINGLOAD_TOKEN";
 /// The longest token, in bytes: servers refuse longer heads.
 const MOST_BYTES: u64 = 1 << 16;
 
-const HELP: &str = "A file that holds a token, such as a JWT, to send as Authorization: Bearer \
+const HELP: &str = "A file containing a token, such as a JWT, to send as Authorization: Bearer \
     [default: the variable SPRINGLOAD_TOKEN, if no user is named]";
 
 /// The flag about the token.
@@ -41,15 +41,15 @@ impl BearerArgs {
         let flag = "--bearer-file";
         let shown = file.display().to_string();
         if user {
-            let problem = "a user is named, too, who has a password";
+            let problem = "a user with a password is also given";
             return Err(Invalid::new(flag, problem, "leave one of them out"));
         }
         if !http {
-            let problem = "only servers that speak HTTP take a token";
+            let problem = "only HTTP servers accept a token";
             return Err(Invalid::new(flag, problem, "leave it out"));
         }
         let text = files::read_text(file, MOST_BYTES).map_err(|error| {
-            let cure = "name a file whose only line is the token";
+            let cure = "give a file whose only line is the token";
             Invalid::new(flag, format!("cannot read {shown}: {error}"), cure)
         })?;
         header(flag, &shown, &text).map(Some)
@@ -63,8 +63,8 @@ fn header(flag: &str, place: &str, text: &str) -> Result<String, Invalid> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     if token.is_empty() || !token.bytes().all(plain) {
         let what = if token.is_empty() { "no token" } else { "more than a token" };
-        let cure = "give the token alone: letters, digits and -._~+/=";
-        return Err(Invalid::new(flag, format!("{place} has {what}"), cure));
+        let cure = "it may contain only the token: letters, digits and -._~+/=";
+        return Err(Invalid::new(flag, format!("{place} contains {what}"), cure));
     }
     Ok(format!("Authorization: Bearer {token}"))
 }

@@ -6,22 +6,22 @@ use crate::plan::{self, PlanSpec, ProbePlan};
 /// The flags of verbs that write documents.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct WriteArgs {
-    /// Look for every acknowledged write at the end
+    /// Check every acknowledged write at the end
     ///
-    /// Note every write that the server acknowledges, in the run's folder, and look for all of them
-    /// at the end. What is missing, or not as it was written, is counted under `verify`, and the
-    /// exit status is 6. `springload audit` does the same later.
+    /// Keep a journal of acknowledged writes in the run's folder, and look for all of them at the
+    /// end. Missing or altered documents are counted under `verify`, and the exit status is 6.
+    /// `springload audit` can do this later.
     #[arg(long)]
     audit: bool,
-    /// Measure how long acknowledged writes take to be visible
+    /// Measure how long acknowledged writes take to become visible
     ///
-    /// Measure how long acknowledged writes take to be visible: beside the load, documents are
-    /// written and looked for until they are seen, by their identifier, in the list of all
-    /// documents, in the changes, by a query, and in a view. They and their index are removed
-    /// again. `visible=get,all_docs,changes,find,view` has all five; name those that you want
+    /// Measure how long acknowledged writes take to become visible: alongside the load, springload
+    /// writes documents and looks for each until it appears: by its identifier, in the list of all
+    /// documents, in the changes, in a query and in a view. It removes them and their index
+    /// afterwards. `visible=get,all_docs,changes,find,view` is all five; list the ones you want
     #[arg(long, value_name = "visible", value_parser = plan::probe)]
     probe: Option<Probes>,
-    /// The time from one probe to the next
+    /// Time between probes
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = plan::duration_ns)]
     #[arg(requires = "probe")]
     probe_every: u64,
@@ -46,8 +46,8 @@ pub(in crate::cli) struct CheckArgs {
     writes: WriteArgs,
     /// Compare every document read with what was written
     ///
-    /// Compare every document read with what was written: its content, its revision, and that it
-    /// is there at all. What differs is counted under `verify`, and the exit status is 6.
+    /// Compare every document read with what was written: its content, its revision, and whether it
+    /// is there at all. Differences are counted under `verify`, and the exit status is 6.
     #[arg(long)]
     pub(in crate::cli) verify: bool,
 }

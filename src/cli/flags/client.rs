@@ -13,13 +13,13 @@ pub(in crate::cli) const DEFAULT_SEED: u64 = 42;
 /// Flags about the client, shared by all verbs that measure.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ClientArgs {
-    /// Seed of everything random [default: 42]
+    /// Seed for everything random [default: 42]
     ///
-    /// Seed of everything random: the same seed repeats the run [default: 42; http draws a new
-    /// one each time]
+    /// Seed for everything random: the same seed repeats the run [default: 42; http draws a new one
+    /// each time]
     #[arg(long, value_name = "N")]
     pub(in crate::cli) seed: Option<u64>,
-    /// Timeout of one operation, redirects included
+    /// Timeout for one operation, including redirects
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(in crate::cli) timeout: u64,
     #[command(flatten)]

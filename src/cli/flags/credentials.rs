@@ -29,22 +29,21 @@ const MOST_BYTES: u64 = 1 << 20;
 const PROMPT_S: i64 = 120;
 
 /// Process lists show command lines.
-const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for \
-    stdin [default: the variable SPRINGLOAD_PASSWORD, for the user in SPRINGLOAD_USER or the \
-    target]";
+const PASSWORD_HELP: &str = "A file containing the password for the target, or - for stdin \
+    [default: the variable SPRINGLOAD_PASSWORD, for the user in SPRINGLOAD_USER or the target]";
 
 /// Flags about credentials.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct CredentialArgs {
     /// The user to log in as
     ///
-    /// The user to log in as. On a terminal, springload asks for a password that is given nowhere.
-    /// Lists of processes show one that is given here
+    /// The user to log in as. On a terminal, springload prompts for the password if none is set. A
+    /// password given here is visible to other users of this machine
     #[arg(short, long, value_name = "USER[:PASSWORD]")]
     user: Option<String>,
     #[arg(long, value_name = "FILE", help = PASSWORD_HELP)]
     password_file: Option<PathBuf>,
-    /// Look up a missing user or password in ~/.netrc, or in the file that NETRC names
+    /// Look up a missing user or password in ~/.netrc, or in the file named by NETRC
     #[arg(long)]
     netrc: bool,
     #[command(flatten)]
@@ -106,7 +105,7 @@ impl CredentialArgs {
     /// Refuses to read the password from stdin if stdin is read for something else.
     pub(in crate::cli) fn keep_stdin(&self) -> Result<(), Invalid> {
         if self.password_file.as_deref() == Some(Path::new("-")) {
-            let problem = "stdin has the commands";
+            let problem = "stdin is already used for the commands";
             return Err(Invalid::new("--password-file", problem, "name a file"));
         }
         Ok(())
@@ -210,7 +209,7 @@ impl CredentialArgs {
             let list = target["driver"] == "http";
             return match self.given().filter(|&flag| !list || flag == "--bearer-file") {
                 Some(flag) => {
-                    let problem = "there is no server to log in to in the plan";
+                    let problem = "the plan has no server to log in to";
                     Err(Invalid::new(flag, problem, "leave it out"))
                 }
                 None => Ok(()),
@@ -271,7 +270,7 @@ impl CredentialArgs {
         }
         if wants_user && login.user.is_none() && login.password.is_some() {
             let cure =
-                "name the user with --user, in the target as user@host, or in SPRINGLOAD_USER";
+                "give the user with --user, in the target as user@host, or in SPRINGLOAD_USER";
             return Err(Invalid::new(flag, "a password without a user", cure));
         }
         Ok(login)
@@ -286,12 +285,12 @@ impl CredentialArgs {
         };
         if user == Some("") {
             let cure = "give USER or USER:PASSWORD";
-            return Err(Invalid::new("--user", "there is no user", cure));
+            return Err(Invalid::new("--user", "the user is missing", cure));
         }
         let password = self.password()?;
         if own.is_some() && password.is_some() {
             let cure = "leave it out of --user";
-            return Err(Invalid::new("--password-file", "a password is given twice", cure));
+            return Err(Invalid::new("--password-file", "the password is given twice", cure));
         }
         let own = own.map(str::to_owned);
         Ok(Login { user: user.map(str::to_owned), password: password.or(own) })
@@ -301,7 +300,7 @@ impl CredentialArgs {
     fn password(&self) -> Result<Option<String>, Invalid> {
         let Some(file) = &self.password_file else { return Ok(None) };
         let wrong = |problem: String| {
-            Invalid::new("--password-file", problem, "name a file whose only line is the password")
+            Invalid::new("--password-file", problem, "give a file whose only line is the password")
         };
         let stdin = file == Path::new("-");
         let shown = if stdin { "stdin".to_owned() } else { file.display().to_string() };
@@ -317,7 +316,7 @@ impl CredentialArgs {
         let password = password.strip_suffix('\r').unwrap_or(password);
         if password.is_empty() || password.contains('\n') {
             let what = if password.is_empty() { "no password" } else { "more than one line" };
-            return Err(wrong(format!("{shown} has {what}")));
+            return Err(wrong(format!("{shown} contains {what}")));
         }
         Ok(Some(password.to_owned()))
     }
@@ -371,8 +370,9 @@ impl<'a> Requesters<'a> {
         if shared
             && self.known.iter().any(|(known, login)| other(known) && login.password.is_some())
         {
-            let problem = "the URLs name several servers, which would all be sent the password";
-            let cure = "write user:password@ into the URLs, or give --netrc instead";
+            let problem = "the URLs name several servers, and all of them would receive the \
+                password";
+            let cure = "put user:password@ in the URLs, or use --netrc instead";
             return Err(Invalid::new(flag, problem, cure));
         }
         let host = Address::of(server).map_or("", |address| address.host());
@@ -385,11 +385,11 @@ impl<'a> Requesters<'a> {
     fn token_for(&mut self, server: &str, user: bool) -> Result<(), Invalid> {
         let flag = "--bearer-file";
         if user {
-            let problem = "a URL has a user, too";
+            let problem = "a URL also has a user";
             return Err(Invalid::new(flag, problem, "leave one of them out"));
         }
         if self.known.iter().any(|((known, _), _)| known != server) {
-            let problem = "the URLs name several servers, which would all be sent the token";
+            let problem = "the URLs name several servers, and all of them would receive the token";
             return Err(Invalid::new(flag, problem, "name one server"));
         }
         self.known.push(((server.to_owned(), None), Login::default()));
@@ -420,7 +420,7 @@ fn text_of(bytes: Vec<u8>) -> io::Result<String> {
 
 /// The credentials for `host` in the netrc.
 fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
-    let cure = format!("name a netrc in {NETRC_VARIABLE}, or leave it out");
+    let cure = format!("set {NETRC_VARIABLE} to the path of a netrc, or leave it out");
     let wrong = |problem: String| Invalid::new("--netrc", problem, cure.clone());
     let own = || variable("HOME").map(|home| Path::new(&home).join(".netrc"));
     let path = variable(NETRC_VARIABLE).map(PathBuf::from).or_else(own);
@@ -432,11 +432,14 @@ fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
     let entries = netrc::parse(&text).map_err(|error| wrong(format!("{shown}: {error}")))?;
     let entry = netrc::find(&entries, host, user).ok_or_else(|| {
         let who = user.map_or_else(String::new, |user| format!("{user} at "));
-        let cure = format!("write it there: machine {host} login USER password PASSWORD");
+        let cure = format!("add this line: machine {host} login USER password PASSWORD");
         Invalid::new("--netrc", format!("{shown} has no entry for {who}{host}"), cure)
     })?;
     if open {
-        eprintln!("warning: every user of this machine can read {shown}; chmod 600 it");
+        eprintln!(
+            "warning: every user of this machine can read {shown}; protect it with chmod \
+            600"
+        );
     }
     Ok(Login { user: entry.login.clone(), password: entry.password.clone() })
 }

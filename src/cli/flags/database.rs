@@ -15,7 +15,7 @@ fn drawn_prefix() -> String {
 /// Ways to authenticate.
 pub(in crate::cli) const AUTHS: [(&str, &str, Auth); 4] = [
     ("cookie", "A session cookie", Auth::Cookie),
-    ("basic", "Basic authentication in every request", Auth::Basic),
+    ("basic", "Basic authentication with every request", Auth::Basic),
     (
         "proxy",
         "CouchDB's proxy authentication: the password is the secret that it shares with proxies",
@@ -36,7 +36,7 @@ pub(in crate::cli) struct DatabaseArgs {
     /// How to authenticate
     #[arg(long, default_value = "cookie", value_parser = choice(&AUTHS))]
     pub(in crate::cli) auth: Auth,
-    /// The roles that --auth proxy claims, separated by commas [default: _admin]
+    /// The roles to claim with --auth proxy, separated by commas [default: _admin]
     #[arg(long, value_name = "ROLES")]
     pub(in crate::cli) roles: Option<String>,
     /// Document ids [default: sequential; with --use-existing a prefix unique to this run]
@@ -67,10 +67,10 @@ impl DatabaseArgs {
 
     /// Checks these flags against the server.
     pub(in crate::cli) fn mistake(&self, target: Option<&String>) -> Option<Invalid> {
-        let cure = "name the server and database, or leave the flag out";
+        let cure = "give the server and database, or leave the flag out";
         let flag = match target {
             None if self.use_existing => ("--use-existing", "the stand-in starts empty"),
-            None if self.keep => ("--keep", "the stand-in ends with the run, and its data with it"),
+            None if self.keep => ("--keep", "the stand-in and its data are gone when the run ends"),
             _ => return None,
         };
         Some(Invalid::new(flag.0, flag.1, cure))

@@ -50,7 +50,7 @@ pub(in crate::cli) fn charts() -> impl TypedValueParser<Value = ChartKind> {
 const IDS: [(&str, &str); 4] = [
     ("sequential", "0, 1, 2 and so on"),
     ("random", "16 hexadecimal digits"),
-    ("uuid", "32 hexadecimal digits, as CouchDB itself makes them"),
+    ("uuid", "32 hexadecimal digits, like those that CouchDB generates"),
     ("prefix:TEXT", "TEXT0, TEXT1 and so on"),
 ];
 

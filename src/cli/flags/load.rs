@@ -57,10 +57,11 @@ pub(in crate::cli) struct LoadArgs {
     /// Operations that may be waiting or in flight before more are dropped [default: 10 s of load]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
-    /// How many connections -c auto may open [default: 1000, or what open files allow]
+    /// How many connections -c auto may open [default: 1000, or as many as the open-file limit
+    /// allows]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_connections: Option<u64>,
-    /// Start operations due within this time of each other at the same moment, to save CPU
+    /// Start operations that are due within this time of each other together, to save CPU
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = plan::duration_ns)]
     #[arg(requires = "open")]
     slack: u64,
@@ -73,7 +74,7 @@ pub(in crate::cli) struct LoadArgs {
 /// Distributions of gaps.
 const ARRIVALS: [(&str, &str, Arrivals); 2] = [
     ("constant", "Equal gaps", Arrivals::Constant),
-    ("poisson", "Exponential gaps, as with independent users", Arrivals::Poisson),
+    ("poisson", "Exponential gaps, as from independent users", Arrivals::Poisson),
 ];
 
 /// Operations at a rate, with equal gaps.
@@ -121,8 +122,8 @@ impl LoadArgs {
     /// Refuses a limit on connections if their number is given.
     pub(in crate::cli) fn mistake(&self, connections: Connections) -> Option<Invalid> {
         let fixed = matches!(connections, Connections::Given(_)) && self.max_connections.is_some();
-        let problem = "-c gives their number";
-        fixed.then(|| Invalid::new("--max-connections", problem, "leave out one of them"))
+        let problem = "-c already sets their number";
+        fixed.then(|| Invalid::new("--max-connections", problem, "use only one of them"))
     }
 
     /// The load, and its default duration; `endless`: no number of operations ends it.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Flags about results, shared by all verbs that measure.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OutputArgs {
-    /// A folder for run.json and page, or a report's file
+    /// A folder for run.json and page, or a report file
     ///
     /// The folder for run.json and report.html [default: springload-runs/TIME]; or a file for the
     /// report, if the name ends in .html, .svg, .png, .json, .csv, .hlog, .xml or .txt
@@ -22,7 +22,7 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) label: Option<String>,
     /// The report's format [default: text]
     ///
-    /// The report's format [default: text; the dialects: their own]
+    /// The report's format [default: text; in the dialects: their own]
     #[arg(long, value_name = "FORMAT", value_parser = known::formats())]
     pub(in crate::cli) format: Option<report::Format>,
     /// Fail if this is true, such as 'read.p99 > 20ms'
@@ -31,15 +31,15 @@ pub(in crate::cli) struct OutputArgs {
     /// repeated
     #[arg(long, value_name = "THRESHOLD")]
     pub(in crate::cli) fail_if: Vec<String>,
-    /// What a machine that is too busy to measure with makes of the run: fail or warn
+    /// If this machine is too busy to measure reliably: fail or warn
     ///
-    /// What becomes of a run whose figures may be springload's own because this machine was too
-    /// busy: fail, with exit status 5, or warn [default: fail; the dialects: warn]
+    /// What to do if the figures may be springload's own because this machine was too busy: fail,
+    /// with exit status 5, or warn [default: fail; in the dialects: warn]
     #[arg(long, value_name = "WHAT", value_parser = Noise::NAMES)]
     pub(in crate::cli) noise: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) metrics: MetricsArgs,
-    /// Show no progress, and only one line of report: the result and where it is saved
+    /// Show no progress, and a one-line report: the result and where it is saved
     #[arg(short, long)]
     pub(in crate::cli) quiet: bool,
     /// Show one line of progress on a terminal, instead of the live view
@@ -55,8 +55,8 @@ pub(in crate::cli) struct OutputArgs {
 /// Whether metrics are served, and to whom.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct MetricsArgs {
-    /// Serve metrics during the run at /metrics, on PORT of this machine only or on HOST:PORT;
-    /// port 0 takes a free port
+    /// Serve metrics at /metrics during the run, on PORT for this machine only, or on HOST:PORT;
+    /// port 0 picks a free port
     #[arg(id = "metrics", long = "metrics", value_name = "ADDR")]
     pub(in crate::cli) address: Option<String>,
     /// Let other machines read the metrics, without a password
@@ -116,7 +116,7 @@ impl OutputArgs {
 pub(in crate::cli) fn fit_for_stdout(format: report::Format) -> Result<(), Invalid> {
     if format.binary() && io::stdout().is_terminal() {
         let problem = format!("{} cannot be shown on a terminal", format.name);
-        let cure = "redirect it, or give springload report an --output FILE";
+        let cure = "redirect it, or use springload report --output FILE";
         return Err(Invalid::new("--format", problem, cure));
     }
     Ok(())

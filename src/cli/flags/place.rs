@@ -72,7 +72,7 @@ pub(in crate::cli) fn format_of_file(
     };
     // Other formats do not have their own ending, so files in them may have any.
     let Some(ending) = ending(asked) else { return Ok(Some(asked)) };
-    let problem = format!("{} is not a name for --format {}", path.display(), asked.name);
+    let problem = format!("the name {} does not fit --format {}", path.display(), asked.name);
     let cure = format!("give one that ends in .{ending}, or leave --format out");
     Err(Invalid::new("--output", problem, cure))
 }
@@ -101,7 +101,7 @@ pub(in crate::cli) fn study_format<S: Study>(
         Invalid::new("--output", format!("{} has no format {name}", S::NAME), cure())
     })?;
     if asked.is_some_and(|asked| asked.name != named.name) {
-        let problem = format!("{} is not a name for this format", path.display());
+        let problem = format!("the name {} does not fit this format", path.display());
         return Err(Invalid::new("--format", problem, "leave it out, or give another name"));
     }
     Ok(named)
@@ -118,11 +118,11 @@ pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid>
         let written = if is_file { files::replace(path, bytes) } else { fs::write(path, bytes) };
         return written.map_err(|error| {
             let problem = format!("cannot write {}: {error}", path.display());
-            Invalid::new("--output", problem, "name a file in a folder that exists")
+            Invalid::new("--output", problem, "choose a file in an existing folder")
         });
     }
     if bytes.starts_with(b"\x89PNG") && io::stdout().is_terminal() {
-        let cure = "redirect it, or give an --output FILE";
+        let cure = "redirect it, or use --output FILE";
         return Err(Invalid::new("--format", "png cannot be shown on a terminal", cure));
     }
     print(bytes);
@@ -155,7 +155,10 @@ mod tests {
             assert_eq!(of(path, asked), Ok(format), "{path} {asked:?}");
         }
         let told = of("a.csv", Some("html")).unwrap_err().to_string();
-        assert!(told.starts_with("--output: a.csv is not a name for --format html; "), "{told}");
+        assert!(
+            told.starts_with("--output: the name a.csv does not fit --format html; "),
+            "{told}"
+        );
         assert!(of("a.csv", Some("text")).is_err());
         let told = of("a.json", Some("junit")).unwrap_err().to_string();
         assert!(told.ends_with("; give one that ends in .xml, or leave --format out"), "{told}");

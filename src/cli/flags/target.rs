@@ -15,8 +15,8 @@ pub(in crate::cli) struct TargetArgs {
     pub(in crate::cli) target: Vec<String>,
     /// Keep each connection on its node
     ///
-    /// With several nodes, keep each connection on its own: by default, those of a node that does
-    /// not answer move to others until it does
+    /// With several nodes, keep each connection on its node: by default, the connections of a node
+    /// that does not answer move to others until it answers again
     #[arg(long)]
     pub(in crate::cli) pin: bool,
 }
@@ -35,10 +35,10 @@ impl TargetArgs {
 
 /// All addresses that this program understands, one to a line.
 pub(in crate::cli) fn addresses() -> String {
-    let own = "The address of a server, such as http://host:port, or of a database on it \
-               [default: the embedded stand-in]. Several are nodes of one CouchDB cluster, over \
-               which connections are spread. 'http://host:port?q=8&n=1' makes the database with \
-               eight shards and one copy. Addresses begin with:\n";
+    let own = "The address of a server, such as http://host:port, or of a database on it [default: \
+               the embedded stand-in]. Several addresses are nodes of one CouchDB cluster; \
+               connections are spread over them. 'http://host:port?q=8&n=1' creates the database \
+               with eight shards and one copy. Addresses begin with:\n";
     // A driver whose addresses have no scheme has its own verbs instead.
     let targets = CARDS.iter().filter(|card| card.name == card.address || !card.schemes.is_empty());
     let lines = targets.map(|card| {

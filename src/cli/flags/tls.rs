@@ -7,18 +7,18 @@ use std::path::PathBuf;
 /// Flags about TLS, shared by all verbs that connect to a server.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct TlsArgs {
-    /// A PEM file of the certificate authorities to trust, instead of the system's
+    /// A PEM file with the certificate authorities to trust instead of the system's
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     /// Accept any certificate
     ///
-    /// Accept any certificate, even a forged one; every report warns of that
+    /// Accept any certificate, even a forged one; every report warns about this
     #[arg(short = 'k', long, conflicts_with = "tls_ca")]
     insecure: bool,
-    /// A PEM file of the certificate that says who asks, with its chain
+    /// A PEM file with the client certificate and its chain
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// A PEM file of its private key, unencrypted
+    /// A PEM file with its private key, unencrypted
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }

@@ -34,7 +34,7 @@ pub(in crate::cli) fn gather(
     let patience = Duration::from_nanos(args.ready_timeout);
     let mut told = |there: usize| {
         if there == agents && !quiet && broker.is_some() {
-            eprintln!("all {agents} agents are there");
+            eprintln!("all {agents} agents have joined");
         }
     };
     let gathered = fleet.gather(patience, ending.stop(), &mut told);

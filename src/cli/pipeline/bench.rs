@@ -37,11 +37,11 @@ impl Bench {
         let metrics = Metrics::asked(&output.metrics).transpose()?;
         if let Some((path, _)) = output.file()? {
             files::try_to_write(path)
-                .map_err(|error| unwritable(path, &error, "name a file in a folder that exists"))?;
+                .map_err(|error| unwritable(path, &error, "choose a file in an existing folder"))?;
         }
         let folder = Folder::make(output.folder(), &now()).map_err(|error| {
             let place = output.folder().unwrap_or_else(|| RUNS.as_ref());
-            unwritable(place, &error, "name a writable folder")
+            unwritable(place, &error, "choose a writable folder")
         })?;
         if let Some(metrics) = &metrics {
             eprintln!("metrics: {}", metrics.url());

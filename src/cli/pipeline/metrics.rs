@@ -50,8 +50,8 @@ impl Metrics {
     pub(super) fn asked(asked: &MetricsArgs) -> Option<Result<Self, Invalid>> {
         let place = with_host(asked.address.as_deref()?);
         if is_public(&place) && !asked.public {
-            let problem = format!("other machines could read it at {place}, without a password");
-            let cure = "give --metrics-public if they may, or a PORT alone";
+            let problem = format!("other machines could read them at {place} without a password");
+            let cure = "give --metrics-public to allow it, or only a PORT";
             return Some(Err(Invalid::new("--metrics", problem, cure)));
         }
         Some(Self::serve(&place))

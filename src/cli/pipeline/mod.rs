@@ -128,8 +128,8 @@ pub(in crate::cli) fn measure(
     let journal = match (&bench.audited, plan.audit) {
         (Some(journal), _) => Some(Arc::clone(journal)),
         (None, true) => Some(Arc::new(bench.folder.journal().map_err(|error| {
-            let problem = format!("cannot note writes in {}: {error}", bench.folder.shown());
-            Invalid::new("--audit", problem, "name a writable --output")
+            let problem = format!("cannot keep the journal in {}: {error}", bench.folder.shown());
+            Invalid::new("--audit", problem, "choose a writable --output")
         })?)),
         (None, false) => None,
     };
@@ -152,7 +152,7 @@ pub(in crate::cli) fn measure(
         let exit = trouble.tell();
         let file = bench.folder.file();
         if file.exists() {
-            eprintln!("what was measured until then is in {}", file.display());
+            eprintln!("the measurements up to that point are in {}", file.display());
         }
         exit.into()
     })

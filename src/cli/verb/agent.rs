@@ -13,7 +13,7 @@ use std::time::Duration;
 const POD: &str = "JOB_COMPLETION_INDEX";
 
 const INDEX_HELP: &str =
-    "The number of this agent, from 0 [default: JOB_COMPLETION_INDEX of the environment]";
+    "The number of this agent, from 0 [default: the variable JOB_COMPLETION_INDEX]";
 
 /// `springload agent`.
 #[derive(Debug, clap::Args)]
@@ -28,8 +28,8 @@ pub(in crate::cli) struct AgentVerb {
     /// How long to wait for the coordinator
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = plan::duration_ns)]
     ready_timeout: u64,
-    /// Tell the coordinator a clock that is this many milliseconds ahead, to try what becomes of
-    /// clocks that differ
+    /// Report a clock this many milliseconds ahead to the coordinator, to test how differing clocks
+    /// are handled
     #[arg(long, value_name = "MS", default_value_t = 0, hide = true)]
     clock_ahead: i64,
 }
@@ -40,11 +40,11 @@ impl Verb for AgentVerb {
     const FAMILY: Family = Family::Machines;
     const EXAMPLES: [Example; 3] = [
         (
-            "The first agent of run r1, over the broker of the environment",
+            "The first agent of run r1, over the broker in SPRINGLOAD_BROKER",
             "agent --run r1 --index 0",
         ),
         ("Over another broker", "agent --run r1 --index 1 --broker amqp://broker"),
-        ("That waits longer for its coordinator", "agent --run r1 --index 2 --ready-timeout 1h"),
+        ("Waiting longer for its coordinator", "agent --run r1 --index 2 --ready-timeout 1h"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {

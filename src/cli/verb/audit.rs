@@ -17,7 +17,7 @@ use crate::workload::AuditDemand;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-const CURE: &str = "name a run that had --audit";
+const CURE: &str = "choose a run made with --audit";
 
 /// `springload audit`.
 #[derive(Debug, clap::Args)]
@@ -28,15 +28,15 @@ pub(in crate::cli) struct Audit {
     /// Server or database to look in, or several, one after the other [default: that of the run]
     ///
     /// The address of a server, such as `http://host:port`, or of a database on it [default: that
-    /// of the run]. Each of several, such as the nodes of a cluster, is looked through by itself,
-    /// and has a report of its own: in --output, the folders node1, node2 and so on
+    /// of the run]. Several, such as the nodes of a cluster, are audited one by one, each with its
+    /// own report: in --output, the folders node1, node2 and so on
     target: Vec<String>,
     #[command(flatten)]
     credentials: CredentialArgs,
     /// Number of connections
     #[arg(short, long, value_name = "N", default_value = "16", value_parser = plan::count)]
     connections: u64,
-    /// Timeout of one read
+    /// Timeout for one read
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(in crate::cli) struct Audit {
 
 impl Verb for Audit {
     const NAME: &'static str = "audit";
-    const ABOUT: &'static str = "Look for every write of an earlier run that was acknowledged";
+    const ABOUT: &'static str = "Look for every acknowledged write of an earlier run";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str = "run target user connections output";
     const EXAMPLES: [Example; 3] = [
@@ -85,8 +85,8 @@ impl Audit {
             return Ok(vec![of(self.target.first(), self.output.clone())?]);
         }
         if self.output.output.is_some() && self.output.folder().is_none() {
-            let problem = "several places have a report each";
-            return Err(Invalid::new("--output", problem, "name a folder").into());
+            let problem = "each of several places has its own report";
+            return Err(Invalid::new("--output", problem, "give a folder").into());
         }
         let place = |(number, target)| {
             let folder = self.output.output.as_ref();

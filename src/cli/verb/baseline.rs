@@ -102,8 +102,8 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity]) -> Result<Found, Invalid>
     });
     if let Some(file) = single {
         let unfit = |why: String| {
-            let problem = format!("{shown} is no baseline: {why}");
-            Invalid::new(FLAG, problem, "name a complete run, or a folder of runs")
+            let problem = format!("{shown} cannot be a baseline: {why}");
+            Invalid::new(FLAG, problem, "give a complete run, or a folder of runs")
         };
         let record = record(&file).map_err(unfit)?;
         let point = Point::of(&record, &shown.to_string(), wanted).map_err(unfit)?;
@@ -127,7 +127,7 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity]) -> Result<Found, Invalid>
                 plan.differs_from(theirs).join(", ")
             ),
         };
-        let cure = "name a run, which is taken whatever its plan, or save one there first with -o";
+        let cure = "name a run, which may have any plan, or first save one there with -o";
         return Err(Invalid::new(FLAG, problem, cure));
     }
     own.sort_by_key(|(point, _)| point.run.started_at.clone());

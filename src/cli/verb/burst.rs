@@ -52,7 +52,7 @@ pub(in crate::cli) struct BurstArgs {
 /// `springload burst`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Burst {
-    /// Workers, each with its document
+    /// Workers, each with its own document
     #[arg(short, long, alias = "workers", value_name = "N", default_value = "100")]
     #[arg(value_parser = plan::count)]
     connections: u64,
@@ -72,7 +72,7 @@ pub(in crate::cli) struct Burst {
     /// A burst of writes, then one of reads
     #[arg(long)]
     both: bool,
-    /// Operations per second of all workers together
+    /// Operations per second, over all workers
     ///
     /// Operations to start per second over all workers, whether or not the server keeps up
     #[arg(short, long, value_name = "N", value_parser = plan::rate)]
@@ -82,7 +82,7 @@ pub(in crate::cli) struct Burst {
     repeat: u64,
     /// Time between the starts of two bursts
     ///
-    /// Time between the starts of two bursts; 0s: one directly after the other
+    /// Time between the starts of two bursts; 0s: back to back
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     every: u64,
     #[command(flatten)]
@@ -102,13 +102,14 @@ const FILLINGS: [(&str, &str, Filling); 2] = [
 
 impl Verb for Burst {
     const NAME: &'static str = "burst";
-    const ABOUT: &'static str = "Start many workers at one instant, each with its own document";
+    const ABOUT: &'static str = "Start many workers at the same instant, each with its own \
+        document";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str =
         "target user connections duration size read both rate repeat fail_if output quiet";
     const EXAMPLES: [Example; 3] = [
         (
-            "Many writers at the same instant, each with a document of its own",
+            "Many writers at the same instant, each with its own document",
             "burst localhost:5984 -c 950",
         ),
         ("Readers instead", "burst localhost:5984 -c 950 -d 30s --read"),

@@ -16,17 +16,17 @@ use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
 
 const TARGET_HELP: &str =
-    "The server, such as http://user@host:port [default: SPRINGLOAD_URL of the environment]";
+    "The server, such as http://user@host:port [default: the variable SPRINGLOAD_URL]";
 
 /// `springload clean`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Clean {
     #[arg(help = TARGET_HELP)]
     target: Option<String>,
-    /// Only databases that are older
+    /// Only databases older than this
     ///
-    /// Only databases that are older: a younger one may belong to a run in progress on another
-    /// machine. Those of runs in progress on this machine are known, and kept
+    /// Only remove databases older than this: a newer one may belong to a run in progress on
+    /// another machine. Those of runs in progress on this machine are always kept
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = plan::duration_ns)]
     older_than: u64,
     /// Show what would be removed, and remove nothing
@@ -46,12 +46,12 @@ pub(in crate::cli) struct Clean {
 
 impl Verb for Clean {
     const NAME: &'static str = "clean";
-    const ABOUT: &'static str = "Remove the databases that killed runs have left";
+    const ABOUT: &'static str = "Remove the databases that killed runs left behind";
     const FAMILY: Family = Family::Machines;
     const BRIEF: &'static str = "target older_than dry_run yes user insecure";
     const EXAMPLES: [Example; 3] = [
-        ("What was left on a server", "clean http://ann@localhost:5984 --dry-run"),
-        ("Remove it, after a question", "clean http://ann@localhost:5984"),
+        ("See what was left on a server", "clean http://ann@localhost:5984 --dry-run"),
+        ("Remove it, after confirmation", "clean http://ann@localhost:5984"),
         ("In a script, an hour after the run", "clean localhost:5984 --older-than 1h --yes"),
     ];
 
@@ -103,8 +103,8 @@ impl Clean {
         let asked = TargetAsked { tls: self.tls.options(), headers, ..TargetAsked::at(address) };
         let plan = TargetPlan::check(&asked)?;
         if plan.named_database().is_some() {
-            let problem = "it names a database; those of runs are found by themselves";
-            return Err(Invalid::new("TARGET", problem, "name the server alone").into());
+            let problem = "it names a database, but clean finds those of runs itself";
+            return Err(Invalid::new("TARGET", problem, "give only the server").into());
         }
         Ok(plan)
     }
@@ -113,7 +113,7 @@ impl Clean {
     fn why_kept(&self, scratch: &Scratch) -> Option<String> {
         if is_running(scratch.process) {
             let process = scratch.process;
-            return Some(format!("its run, process {process}, may be in progress"));
+            return Some(format!("its run, process {process}, may still be in progress"));
         }
         let age_ns = age_s(scratch).saturating_mul(SECOND_NS);
         (age_ns < self.older_than).then(|| {
@@ -129,7 +129,7 @@ impl Clean {
         }
         if !io::stdin().is_terminal() {
             let problem = "there is no terminal to ask on";
-            let cure = "give --yes to remove them, or --dry-run to see them only";
+            let cure = "give --yes to remove them, or --dry-run to only see them";
             return Err(Invalid::new("--yes", problem, cure).into());
         }
         write!(io::stderr(), "remove {} from {server}? [y/N] ", databases(count))?;

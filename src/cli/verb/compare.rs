@@ -20,7 +20,7 @@ pub(in crate::cli) struct Compare {
     /// for all runs that have it, or folders with runs. Two runs or folders need no -- between them
     #[arg(required = true, value_name = "A")]
     first: Vec<PathBuf>,
-    /// The runs of B, which are compared with A
+    /// The runs of B, to compare with A
     #[arg(last = true, value_name = "B")]
     second: Vec<PathBuf>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Compare {
 pub(in crate::cli) struct CompareArgs {
     /// What to compare, such as read.p99; may be repeated
     ///
-    /// What to compare, such as read.p99 or throughput, as --fail-if names it; may be repeated
+    /// What to compare, such as read.p99 or throughput, named as in --fail-if; may be repeated
     /// [default: throughput, p50, p99 and err of all requests, and of each kind of operation]
     #[arg(long, value_name = "METRIC")]
     metric: Vec<String>,
@@ -44,7 +44,7 @@ pub(in crate::cli) struct CompareArgs {
     /// requests together, or those of --metric]
     #[arg(long, value_name = "METRIC")]
     gate: Vec<String>,
-    /// Changes of less than this are the same
+    /// Treat changes smaller than this as the same
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
     delta: f64,
 }
@@ -137,7 +137,7 @@ impl Compare {
         let comparison = compare(a, b, &asked);
         if let Some(missing) = asked.gated.iter().find(|it| !is_in(&comparison, **it)) {
             let problem = format!("no run has {missing}");
-            let cure = "give one of the figures that springload compare shows without it";
+            let cure = "choose one of the figures that springload compare shows without this flag";
             let flag = if self.how.gate.is_empty() { "--metric" } else { "--gate" };
             return Err(Invalid::new(flag, problem, cure));
         }
@@ -203,7 +203,7 @@ fn read(
     }
     if runs.is_empty() && !unfit.is_empty() {
         // Better to judge by their results than to say that there are no runs.
-        eprintln!("none of the runs of {side} counts: those that ended are compared all the same");
+        eprintln!("no run of {side} can be relied on: comparing those that were completed anyway");
         runs = unfit;
     }
     runs.sort_by(|one, other| one.0.started_at.cmp(&other.0.started_at));

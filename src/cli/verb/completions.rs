@@ -85,7 +85,7 @@ impl Verb for Man {
     const EXAMPLES: [Example; 3] = [
         ("The main page, as a man page", "man"),
         ("The pages of all verbs", "man --out man1"),
-        ("Pages where man finds them", "man --out /usr/local/share/man/man1"),
+        ("Pages where man will find them", "man --out /usr/local/share/man/man1"),
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
@@ -103,7 +103,7 @@ impl Verb for Man {
         written.map_err(|error| {
             let place = self.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
             let problem = format!("cannot write to {}: {error}", place.display());
-            Invalid::new("--out", problem, "name a writable folder")
+            Invalid::new("--out", problem, "choose a writable folder")
         })?;
         Ok(Exit::Passed)
     }

@@ -25,7 +25,7 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
         let mut found = Found::new();
         let top = |error: io::Error| {
             let problem = format!("cannot read {}: {error}", name.display());
-            Invalid::new(flag, problem, "name a folder with runs")
+            Invalid::new(flag, problem, "give a folder with runs")
         };
         walk(name, name, DEPTH, &mut found).map_err(top)?;
         found.sort();

@@ -38,10 +38,10 @@ struct CreateTable {
     /// Split before these rows
     #[arg(long, value_name = "ROW,...", value_delimiter = ',')]
     split_keys: Option<Vec<String>>,
-    /// Leave a table that exists as it is
+    /// Leave an existing table as it is
     #[arg(long)]
     if_not_exists: bool,
-    /// Timeout of each request
+    /// Timeout for each request
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
     /// Print the split points, and create nothing
@@ -54,8 +54,8 @@ impl Verb for HBase {
     const ABOUT: &'static str = "Create an HBase table, split in advance";
     const FAMILY: Family = Family::Machines;
     const EXAMPLES: [Example; 3] = [
-        ("As YCSB's guide has it", "hbase create-table hbase://localhost/usertable --splits 10"),
-        ("Split points of your own", "hbase create-table hbase://localhost/t --split-keys g,n,t"),
+        ("As in YCSB's guide", "hbase create-table hbase://localhost/usertable --splits 10"),
+        ("Your own split points", "hbase create-table hbase://localhost/t --split-keys g,n,t"),
         (
             "See the split points first",
             "hbase create-table hbase://localhost/usertable --splits 10 --dry-run",

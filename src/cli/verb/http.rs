@@ -20,7 +20,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct Http {
-    /// Addresses, which are requested in turn
+    /// Addresses to request in turn
     ///
     /// 'http://[user:password@]host/path [METHOD [body | < FILE]]'; several are requested in turn
     #[arg(value_name = "URL")]
@@ -30,8 +30,8 @@ pub(in crate::cli) struct Http {
     file: Option<PathBuf>,
     /// Concurrent users
     ///
-    /// Concurrent users, each with its own connection to each server; auto: 50, and at a rate more
-    /// as they are needed
+    /// Concurrent users, each with its own connection to each server; auto: 50, or with a rate, as
+    /// many as needed
     #[arg(short, long, value_name = "N", default_value = "auto", value_parser = connections)]
     connections: Connections,
     /// Total number of requests
@@ -48,16 +48,16 @@ pub(in crate::cli) struct Http {
     /// Pick URLs at random instead of in order
     #[arg(long)]
     random: bool,
-    /// The method of URLs without one
+    /// The method for URLs without one
     ///
-    /// The method of URLs without one [default: GET; with --body POST]
+    /// The method for URLs without one [default: GET; with --body, POST]
     #[arg(short = 'X', long, value_name = "METHOD")]
     #[arg(value_parser = PossibleValuesParser::new(plan::METHODS))]
     request: Option<String>,
-    /// The body of URLs without one, or @FILE with it
+    /// The body for URLs without one, or @FILE to read it from a file
     #[arg(id = "data", long = "body", value_name = "TEXT|@FILE")]
     body: Option<String>,
-    /// The content type of bodies for which the file gives none
+    /// The content type of bodies that have none in the file
     #[arg(short = 'T', long, value_name = "TYPE")]
     content_type: Option<String>,
     /// Send {{...}} literally
@@ -72,11 +72,11 @@ pub(in crate::cli) struct Http {
     /// Open a new connection for each request
     #[arg(long)]
     close: bool,
-    /// Send any request again if its connection closes without an answer, even one that the
-    /// server might carry out twice, such as a POST
+    /// Resend any request whose connection closes without an answer, even one that the server might
+    /// carry out twice, such as a POST
     #[arg(long, conflicts_with = "no_retry")]
     retry: bool,
-    /// Never send a request again, not even a GET
+    /// Never resend a request, not even a GET
     #[arg(long)]
     no_retry: bool,
     /// Number of threads; they share the users [default: one per core]

@@ -26,8 +26,8 @@ impl Verb for Init {
     const ABOUT: &'static str = "Print a plan file with every setting, as a starting point";
     const FAMILY: Family = Family::Measure;
     const EXAMPLES: [Example; 3] = [
-        ("A plan file, to be changed", "init > plan.toml"),
-        ("What it asks for", "run plan.toml --dry-run"),
+        ("A plan file to edit", "init > plan.toml"),
+        ("See what it asks for", "run plan.toml --dry-run"),
         ("The same with another rate", "run plan.toml -r 500"),
     ];
 

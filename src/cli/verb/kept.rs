@@ -24,7 +24,7 @@ pub(in crate::cli) trait Kept: Serialize + DeserializeOwned {
     /// The version of the layout of the file.
     const VERSION: u32 = 1;
     /// What to do where the folder has another.
-    const ELSEWHERE: &'static str = "name another folder";
+    const ELSEWHERE: &'static str = "choose another folder";
     /// It as one of all kinds.
     const KIND: &'static Kind = &Kind::of::<Self>();
     /// What reports show.

@@ -23,11 +23,11 @@ use time::format_description::well_known::Rfc3339;
 pub(in crate::cli) struct List {
     /// A folder with runs
     ///
-    /// A folder that contains the folders of runs [default: springload-runs, and runs saved
-    /// elsewhere, as far as they are remembered]
+    /// A folder containing runs [default: springload-runs, and the runs saved elsewhere that
+    /// springload remembers]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Print the list as JSON, with all that is in the folder
+    /// Print the list as JSON, with everything in the folder
     #[arg(long)]
     json: bool,
     /// Print the names that show and report take, for completions
@@ -63,7 +63,7 @@ impl<'a> Listed<'a> {
 
 impl Verb for List {
     const NAME: &'static str = "list";
-    const ABOUT: &'static str = "List the saved runs, and what else is saved, newest first";
+    const ABOUT: &'static str = "List saved runs, sweeps, searches and comparisons, newest first";
     const FAMILY: Family = Family::Results;
     const EXAMPLES: [Example; 3] = [
         ("The runs in springload-runs, and those saved elsewhere", "list"),
@@ -119,7 +119,7 @@ fn table(saved: &[Saved]) -> String {
 /// reason.
 const fn words_on(unreadable: &Unreadable) -> &'static str {
     match unreadable {
-        Unreadable::Newer => "of a newer version; update springload",
+        Unreadable::Newer => "from a newer version; update springload",
         Unreadable::Broken(_) => "broken; remove it, or restore a copy",
         Unreadable::Other(_) => "cannot be read; check its permissions",
     }

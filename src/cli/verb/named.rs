@@ -44,13 +44,13 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invali
         ));
     }
     let text = files::read_text(&file, files::RECORD).map_err(|error| {
-        mistake(format!("cannot read {shown}: {error}"), "name a run.json or its folder")
+        mistake(format!("cannot read {shown}: {error}"), "give a run.json or its folder")
     })?;
     let record = read_json(&text).map_err(|error| match error {
         RunFileError::Absent { problem, cure } => {
-            mistake(format!("{shown} is not readable here: {problem}"), cure)
+            mistake(format!("{shown} cannot be read here: {problem}"), cure)
         }
-        error => mistake(format!("{shown} is {error}"), "name a complete run.json"),
+        error => mistake(format!("{shown} is {error}"), "give a complete run.json"),
     })?;
     Ok((record, file))
 }
@@ -100,7 +100,7 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
         return readable().nth(back).map(|it| it.file.clone()).ok_or_else(|| {
             let count = readable().count();
             let there = match count {
-                0 => "no run is saved here".to_owned(),
+                0 => "no runs are saved here".to_owned(),
                 1 => "there is one saved run".to_owned(),
                 _ => format!("there are {count} saved runs"),
             };
@@ -157,7 +157,7 @@ fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, Invalid> 
         format!("did you mean {}?", meant.join(" or "))
     };
     let text = strike_secrets(text);
-    Err(mistake(format!("no run is called {text:?}, nor does a name begin so"), cure))
+    Err(mistake(format!("no run is called {text:?}, and no name begins with it"), cure))
 }
 
 /// The names closest to `text`, if they are close.

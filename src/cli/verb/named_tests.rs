@@ -61,8 +61,11 @@ fn a_run_has_many_names() {
             "2026",
             "3 runs begin with \"2026\", such as \"20260102T000000Z-2\" and \"20260102T000000Z\"",
         ),
-        ("1999", "no run is called \"1999\", nor does a name begin so; see springload list"),
-        ("after the updat", "no run is called \"after the updat\", nor does a name begin so; did"),
+        ("1999", "no run is called \"1999\", and no name begins with it; see springload list"),
+        (
+            "after the updat",
+            "no run is called \"after the updat\", and no name begins with it; did",
+        ),
         ("latest~5", "latest~5 does not exist: there are 5 saved runs; see springload list"),
     ] {
         let mistake = named(name).expect_err(name).to_string();

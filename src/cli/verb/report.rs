@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 pub(in crate::cli) struct Report {
     /// Saved runs: latest, latest~1, a name, a label, a folder
     ///
-    /// A saved run, sweep, search or comparison: its name in springload list or the start of it,
-    /// its label, latest, or latest~1 for the one before; or a run.json or a folder. Some formats
-    /// take several runs
+    /// A saved run, sweep, search or comparison: its name in springload list or the beginning of
+    /// that name, its label, latest, or latest~1 for the one before; or a run.json or a folder.
+    /// Some formats accept several runs
     #[arg(required = true)]
     run: Vec<PathBuf>,
     /// The format [default: that of the file's name, or text]
@@ -113,7 +113,7 @@ fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, Troubl
     let (shown, one, plural) = (file.display(), kind.name, kind.plural);
     if args.run.len() > 1 {
         let problem = format!("{shown} is a {one} and cannot be combined with others");
-        return Err(Invalid::new("RUN", problem, "name it alone").into());
+        return Err(Invalid::new("RUN", problem, "give it alone").into());
     }
     if args.chart.is_some() {
         return Err(format!("--chart is for runs, not for {plural}; leave it out").into());

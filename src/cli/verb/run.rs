@@ -30,8 +30,8 @@ use std::ffi::OsString;
 pub(in crate::cli) struct Run {
     /// A plan file, .toml or .json
     ///
-    /// A plan: a .toml such as springload init prints, whose keys are the flags of this verb; or a
-    /// .json, the output of --dry-run or a run.json, which is run as it is
+    /// A plan: a .toml file, as printed by springload init, whose keys are this verb's flags; or a
+    /// .json file (a run.json, or the output of --dry-run), which is run as it is
     plan: Option<String>,
     #[command(flatten)]
     settings: Settings,
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Settings {
     pub(in crate::cli) target: TargetArgs,
     /// Number of concurrent connections
     ///
-    /// Number of concurrent connections; auto: 50, and at a rate more as they are needed
+    /// Number of concurrent connections; auto: 50, or with a rate, as many as needed
     #[arg(short, long, value_name = "N", value_parser = connections, default_value = "auto")]
     connections: Connections,
     /// Documents to insert first
@@ -100,7 +100,7 @@ pub(in crate::cli) struct Settings {
     /// answer [default: wait as long as --give-up and resend nothing]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     wait_for_server: Option<u64>,
-    /// Record the rate of the fill by the size of the database
+    /// Record how the fill rate changes with the size of the database
     #[arg(long)]
     growth: bool,
     #[command(flatten)]
@@ -130,7 +130,7 @@ fn workloads() -> PossibleValuesParser {
 
 impl Verb for Run {
     const NAME: &'static str = "run";
-    const ABOUT: &'static str = "Fill a database, then mix operations on its documents";
+    const ABOUT: &'static str = "Fill a database, then run a mix of operations on its documents";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str =
         "plan target user connections rate duration ops docs mix workload fail_if output format";
@@ -223,8 +223,8 @@ fn fixed(file: &str, matches: &ArgMatches) -> Vec<Invalid> {
 }
 
 fn is_fixed(file: &str, flag: &str) -> Invalid {
-    let problem = format!("the plan in {file} says what is done");
-    Invalid::new(flag, problem, "leave it out, or keep the plan as a .toml, which flags override")
+    let problem = format!("the plan in {file} already settles that");
+    Invalid::new(flag, problem, "leave it out, or use a .toml plan, which flags can override")
 }
 
 /// The plan that these words after `springload run` ask for; flags about results are not part of
@@ -321,7 +321,8 @@ impl Settings {
             return None;
         }
         let problem = format!(
-            "{docs} documents make {requests} requests of {batch} for {connections} connections"
+            "{docs} documents are only {requests} requests of {batch}, too few for {connections} \
+             connections"
         );
         let cure = format!(
             "give --docs {} or more, --batch {} or less, or --connections {requests}",

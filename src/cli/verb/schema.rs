@@ -34,7 +34,7 @@ impl Verb for Schema {
     const FAMILY: Family = Family::Tools;
     const EXAMPLES: [Example; 3] = [
         ("A document of the built-in schema", "schema"),
-        ("Five of a schema of your own", "schema examples/schemas/example.json --docs 5"),
+        ("Five documents of your own schema", "schema examples/schemas/example.json --docs 5"),
         (
             "The same document after three updates",
             "schema examples/schemas/example.json --update 3",

@@ -18,21 +18,21 @@ const MOST: u64 = 10_000;
 /// `springload size`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Size {
-    /// The rate to be carried, in documents per second
+    /// The rate to carry, in documents per second
     #[arg(short, long, value_name = "N", value_parser = plan::rate)]
     rate: f64,
     /// What springload max found, and with how many nodes; repeatable
     ///
     /// A search by springload max: its folder, max.json or name; may be repeated. N is the number
-    /// of nodes that it was made with [default: as many as it was given addresses of]
+    /// of nodes it was made with [default: as many as it was given addresses]
     #[arg(long, value_name = "[N=]MAX", required = true, value_parser = from)]
     from: Vec<From>,
-    /// What the searches must have kept to
+    /// Limits that the searches must have kept to
     ///
-    /// What the searches must have kept to; may be repeated [default: whatever they did]
+    /// Limits that the searches must have kept to; may be repeated [default: whatever they did]
     #[arg(long, value_name = "EXPR")]
     slo: Vec<Threshold>,
-    /// How many may be lost with the rest still carrying the rate [default: 1 node, 0 shards]
+    /// How many may be lost while the rest still carry the rate [default: 1 node, 0 shards]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     spare: Option<u64>,
     /// What N counts
@@ -65,7 +65,7 @@ const UNITS: [(&str, &str, Unit); 2] = [
 
 impl Verb for Size {
     const NAME: &'static str = "size";
-    const ABOUT: &'static str = "Tell how many nodes a rate takes, from what max has found";
+    const ABOUT: &'static str = "Work out how many nodes a rate needs, from searches by max";
     const FAMILY: Family = Family::Results;
     const EXAMPLES: [Example; 3] = [
         (
@@ -93,13 +93,17 @@ impl Verb for Size {
 impl Size {
     fn sizing(&self, line: &str) -> Result<Sizing, Invalid> {
         if self.rate <= 0.0 {
-            return Err(Invalid::new("--rate", "0 needs no nodes", "give the rate to be carried"));
+            return Err(Invalid::new(
+                "--rate",
+                "a rate of 0 needs no nodes",
+                "give a rate above 0",
+            ));
         }
         let unit = self.of;
         let spare = self.spare.unwrap_or(u64::from(unit == Unit::Nodes));
         if spare >= MOST {
-            let problem = format!("{spare} are more than there can be");
-            return Err(Invalid::new("--spare", problem, format!("give less than {MOST}")));
+            let problem = format!("{spare} is more than there can be");
+            return Err(Invalid::new("--spare", problem, format!("give fewer than {MOST}")));
         }
         let mut searches = Vec::new();
         for from in &self.from {
@@ -113,7 +117,7 @@ impl Size {
         let sizing = size(&asked, measured.collect())
             .map_err(|problem| Invalid::new("--from", problem, "search again"))?;
         if sizing.needed.is_some_and(|needed| needed >= MOST) {
-            let problem = format!("that takes more than {MOST} {}", unit.word(MOST));
+            let problem = format!("that needs more than {MOST} {}", unit.word(MOST));
             return Err(Invalid::new("--rate", problem, "ask for less"));
         }
         let notes = differences(&searches);
@@ -142,7 +146,7 @@ impl Size {
                 let other = first.what.display();
                 (
                     format!("{name} kept to {own}, and {other} to {}", kept(wanted)),
-                    "name searches with the same --slo",
+                    "choose searches with the same --slo",
                 )
             } else {
                 (format!("{name} kept to {own}"), "search with this --slo: springload max --slo")
@@ -176,14 +180,18 @@ fn read(name: &Path) -> Result<MaxRecord, Invalid> {
     let shown = name.display();
     let search = named::several(name).filter(|(kind, _)| kind.file == MaxRecord::FILE);
     let (_, file) = search.ok_or_else(|| {
-        let problem = format!("{shown} is no search");
-        wrong(problem, "name the folder of a springload max, or its max.json")
+        let problem = format!("{shown} is not a search");
+        wrong(problem, "give the folder of a search by springload max, or its max.json")
     })?;
     let max: MaxRecord =
         kept::read(&file).map_err(|why| wrong(format!("{}: {why}", file.display()), why.cure()))?;
     if max.ended != Ended::Found || max.found_per_s.is_empty() {
-        let problem = format!("{shown} has found no rate that holds");
-        return Err(wrong(problem, "name a search that has ended; springload show MAX says how"));
+        let problem = format!("{shown} found no rate that holds");
+        return Err(wrong(
+            problem,
+            "choose a search that succeeded; springload show MAX says how it \
+            ended",
+        ));
     }
     Ok(max)
 }

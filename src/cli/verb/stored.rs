@@ -16,11 +16,11 @@ const CURE: &str = "run it with the springload that wrote it, or make the plan a
 pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec<Invalid>> {
     let whole = |problem: String, cure: &str| vec![Invalid::new(file, problem, cure)];
     let text = files::read_text(file, files::RECORD).map_err(|error| {
-        let cure = "name the output of --dry-run, or a run.json";
+        let cure = "give the output of --dry-run, or a run.json";
         vec![Invalid::new("PLAN", format!("cannot read {file}: {error}"), cure)]
     })?;
     let stored: Value = serde_json::from_str(&text).map_err(|error| {
-        whole(format!("not JSON: {error}"), "name the output of --dry-run, or a run.json")
+        whole(format!("not JSON: {error}"), "give the output of --dry-run, or a run.json")
     })?;
     let stored = match stored {
         Value::Object(mut record) if record.contains_key("schema_version") => {
@@ -33,7 +33,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
         mistake.within(file, &key)
     };
     if !stored["target"].is_object() {
-        return Err(whole("not a plan".to_owned(), "name the output of --dry-run, or a run.json"));
+        return Err(whole("not a plan".to_owned(), "give the output of --dry-run, or a run.json"));
     }
     let mut complete = stored.clone();
     let target = &mut complete["target"];
@@ -47,7 +47,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
     let unknown = unknown(&stored, &plan);
     if !unknown.is_empty() {
         let told = |name: &String| {
-            within(Invalid::new(name, "this springload knows no such member", CURE))
+            within(Invalid::new(name, "this springload does not know this member", CURE))
         };
         return Err(unknown.iter().map(told).collect());
     }

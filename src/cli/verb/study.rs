@@ -65,7 +65,7 @@ impl Place {
             self.lock = lock(&self.folder)?;
             self.replace(study)
         });
-        begun.map_err(|error| unwritable(&self.folder, &error, "name a writable folder"))
+        begun.map_err(|error| unwritable(&self.folder, &error, "choose a writable folder"))
     }
 
     /// Replaces the file in one step.

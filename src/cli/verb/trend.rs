@@ -81,7 +81,7 @@ impl TrendVerb {
             let names: Vec<_> = what.iter().map(|it| it.display().to_string()).collect();
             let problem = match left_out.len() {
                 0 => format!("no runs in {}", names.join(", ")),
-                count => format!("none of {count} files in {} is a run to draw", names.join(", ")),
+                count => format!("none of the {count} files in {} can be drawn", names.join(", ")),
             };
             return Err(Invalid::new("DIR", problem, "springload run -o DIR/NAME saves one there"));
         }

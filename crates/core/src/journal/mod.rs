@@ -104,7 +104,7 @@ impl Journal {
         if files(folder)?.is_empty() {
             return Ok(Self::open(folder));
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a journal already"))
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "a journal already exists"))
     }
 
     /// The journal in `folder`, for reading.
@@ -152,7 +152,7 @@ impl Journal {
             let mut magic = [0; MAGIC.len()];
             let whole = read_whole(&mut file, &mut magic)?;
             let wrong = || {
-                let why = format!("{} is no journal of this version", path.display());
+                let why = format!("{} is not a journal of this version", path.display());
                 io::Error::new(io::ErrorKind::InvalidData, why)
             };
             if whole && magic != MAGIC {
@@ -295,7 +295,7 @@ mod tests {
         assert!(Journal::create(&place).is_err(), "another run's is not added to");
         assert!(journal.exists() && !Journal::open(folder.path()).exists());
         fs::write(&first, [7; 80]).unwrap();
-        assert!(read(&journal).unwrap_err().to_string().contains("is no journal"));
+        assert!(read(&journal).unwrap_err().to_string().contains("is not a journal"));
         fs::write(place.join("else"), "x").unwrap();
         journal.remove().unwrap();
         assert!(place.join("else").exists() && !first.exists());

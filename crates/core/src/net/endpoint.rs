@@ -168,7 +168,7 @@ pub fn tls_config(
     let mut roots = rustls::RootCertStore::empty();
     if let Some(file) = &options.authorities {
         let told = |error: String| {
-            let (name, cure) = (file.display(), format!("name a PEM file with {flag}"));
+            let (name, cure) = (file.display(), format!("give a PEM file with {flag}"));
             EndpointError::Certificates(format!("{name}: {error}; {cure}"))
         };
         let text = files::read(file, files::SETTINGS).map_err(|error| told(error.to_string()))?;
@@ -181,7 +181,7 @@ pub fn tls_config(
         roots.add_parsable_certificates(native.certs);
     }
     if roots.is_empty() {
-        let problem = format!("there are none; name a PEM file with {flag}");
+        let problem = format!("there are none; give a PEM file with {flag}");
         return Err(EndpointError::Certificates(problem));
     }
     finished(builder.with_root_certificates(roots), options)
@@ -198,7 +198,7 @@ fn finished(
     let told = |file: &Path, error: &dyn std::fmt::Display, what: &str| {
         EndpointError::Certificates(format!("{}: {error}; {what}", file.display()))
     };
-    let (own, secret) = ("name a PEM file with --tls-cert", "name a PEM file with --tls-key");
+    let (own, secret) = ("give a PEM file with --tls-cert", "give a PEM file with --tls-key");
     let text = files::read(certificate, files::SETTINGS);
     let text = text.map_err(|error| told(certificate, &error, own))?;
     let chain = rustls::pki_types::CertificateDer::pem_slice_iter(&text)

@@ -58,12 +58,12 @@ impl Trouble {
             io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable
             | io::ErrorKind::NetworkDown => {
-                Self::new("there is no way to that host", "check the address and the network")
+                Self::new("there is no route to that host", "check the address and the network")
             }
             io::ErrorKind::TimedOut => Self::timed_out(),
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
                 let cure = "check the port, and whether it is http:// or https://";
-                Self::new("it closed the connection at once", cure)
+                Self::new("it closed the connection immediately", cure)
             }
             _ => Self::new(error.to_string(), "check host and port"),
         }
@@ -76,7 +76,8 @@ impl Trouble {
 
     /// Nothing arrived in time.
     pub fn timed_out() -> Self {
-        let cure = "check host and port and what is in between, or give a longer --timeout";
+        let cure = "check the host, the port and the network in between, or give a longer \
+            --timeout";
         Self::new("no answer within the timeout", cure)
     }
 }
@@ -98,13 +99,13 @@ fn of_own(error: &io::Error) -> Trouble {
 fn of_tls(error: &TlsError) -> Trouble {
     use CertificateError as Wrong;
     let TlsError::InvalidCertificate(wrong) = error else {
-        let cure = "check whether the port is one for https://";
+        let cure = "check that this port is for https://";
         return Trouble::new(format!("TLS fails: {error}"), cure);
     };
     match wrong {
         Wrong::UnknownIssuer | Wrong::BadSignature => Trouble::new(
             "its certificate is not trusted (self-signed, or by an unknown authority)",
-            format!("name the authority's certificate with --tls-ca FILE, {ACCEPT}"),
+            format!("give the authority's certificate with --tls-ca FILE, {ACCEPT}"),
         ),
         Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
             let names = match wrong {
@@ -124,7 +125,7 @@ fn of_tls(error: &TlsError) -> Trouble {
             Trouble::new("its certificate is not valid yet", cure)
         }
         Wrong::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            let cure = "give it one that an authority signed, and --tls-ca FILE";
+            let cure = "give it one signed by an authority, and use --tls-ca FILE";
             let problem = "its certificate is that of an authority, not of a server";
             Trouble::new(problem, format!("{cure}, {ACCEPT}"))
         }
@@ -216,7 +217,7 @@ mod tests {
         let there = "connection refused: nothing listens there".to_owned();
         assert_eq!(refused(Errno::CONNREFUSED), (Failure::Connect, there));
         for errno in [Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::NETDOWN] {
-            let way = "there is no way to that host".to_owned();
+            let way = "there is no route to that host".to_owned();
             assert_eq!(refused(errno), (Failure::Unreachable, way));
         }
     }

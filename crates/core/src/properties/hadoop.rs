@@ -104,7 +104,7 @@ impl ConfigurationFile {
             (1, "configuration") if !self.rooted => self.rooted = true,
             (1, _) => return Err(format!("<{tag}> is not the one <configuration>")),
             (_, "include") => {
-                return Err("it includes another file, which is not read; copy what it has".into());
+                return Err("it includes another file, which is not read; copy its contents".into());
             }
             (2, "property") => {
                 self.within = true;

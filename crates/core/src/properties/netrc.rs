@@ -41,7 +41,7 @@ pub struct NetrcError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A keyword is expected.
-    #[error("a word that is none of {KEYWORDS}")]
+    #[error("a word other than {KEYWORDS}")]
     Keyword,
     /// The file ends after a keyword.
     #[error("a keyword without its value")]
@@ -50,7 +50,7 @@ pub enum Problem {
     #[error("a quotation mark that is not closed")]
     Quote,
     /// `login` or the like comes before the first `machine`.
-    #[error("a setting of no machine")]
+    #[error("a setting without a machine")]
     Machine,
 }
 

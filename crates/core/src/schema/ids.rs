@@ -87,7 +87,7 @@ impl FromStr for Ids {
             ("random", _) => Ok(Self::Random { salt: salt()? }),
             ("uuid", _) => Ok(Self::Uuid { salt: salt()? }),
             ("prefix", Some(rest)) => prefix(rest),
-            _ => Err(format!("{text:?} names no identifiers; {FORMS}")),
+            _ => Err(format!("{text:?} is not a kind of identifier; {FORMS}")),
         }
     }
 }
@@ -97,15 +97,15 @@ fn prefix(text: &str) -> Result<Ids, String> {
     let problem = if text.is_empty() {
         "no text"
     } else if text.starts_with('_') {
-        "identifiers that begin with _ belong to CouchDB"
+        "identifiers that begin with _ are reserved for CouchDB"
     } else if text.len() > MOST_PREFIX {
         "more than 200 bytes"
     } else if text.chars().any(escaped) {
-        "quotation marks, backslashes and control characters are not taken"
+        "quotation marks, backslashes and control characters are not allowed"
     } else {
         return Ok(Ids::Prefix(text.into()));
     };
-    Err(format!("\"prefix:{}\": {problem}; give for example prefix:run1-", text.escape_debug()))
+    Err(format!("\"prefix:{}\": {problem}; give one such as prefix:run1-", text.escape_debug()))
 }
 
 impl TryFrom<String> for Ids {

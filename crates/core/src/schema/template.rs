@@ -69,7 +69,7 @@ pub enum SchemaError {
     #[error("the schema is not {0}: save it in UTF-8")]
     NotOf(String),
     /// The declared encoding is not supported.
-    #[error("the schema's encoding {0} is not read here: save it in UTF-8")]
+    #[error("the schema's encoding {0} is not supported: save it in UTF-8")]
     Encoding(String),
     /// Objects and arrays are nested too deeply.
     #[error("the schema nests deeper than {MAX_DEPTH} levels at {position}: make it flatter")]

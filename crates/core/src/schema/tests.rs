@@ -394,7 +394,7 @@ fn mistakes_say_where_and_what_to_do() {
     let long = format!("<string one-of='{}'/>", "x".repeat(99));
     assert!(value(&long).unwrap_err().contains("at most 100 bytes"));
     assert!(value("").unwrap_err().contains("<value> ends too early"));
-    assert!(value("<number/>").unwrap_err().contains("<number> is no type"));
+    assert!(value("<number/>").unwrap_err().contains("<number> is not a type"));
     assert!(value("<null/><null/>").unwrap_err().contains("exactly one type"));
     assert!(value("<string>x</string>").unwrap_err().contains("text in"));
     assert!(value("<array><null/></array>").unwrap_err().contains("instead of <element>"));

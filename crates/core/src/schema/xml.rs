@@ -114,7 +114,7 @@ impl XmlReader<'_> {
                 self.leaf(shape)?
             }
             "null" => self.leaf(Shape::Null)?,
-            _ => return Err(self.wrong(&format!("{} is no type: {TYPES}", tag(&found)))),
+            _ => return Err(self.wrong(&format!("{} is not a type: {TYPES}", tag(&found)))),
         };
         self.closed(parent, "it holds exactly one type")?;
         Ok(shape)

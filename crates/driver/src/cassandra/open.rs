@@ -126,8 +126,8 @@ async fn make(
     let made = || Table::new(keyspace, table, KEY, fields(opening));
     if !columns.is_empty() && plan.database.must_be_new() && !opening.as_it_is {
         return Err(TargetError(format!(
-            "table {keyspace}.{table} exists already; add --use-existing to use it (it will not \
-             be dropped), or name another"
+            "table {keyspace}.{table} exists already; add --use-existing to use it (it will not be \
+             dropped), or choose another"
         )));
     }
     if !columns.is_empty() {
@@ -175,7 +175,7 @@ fn found(place: &TableName, columns: &[Vec<String>]) -> Result<Table, TargetErro
     match (&of_kind("partition_key")[..], of_kind("clustering").len()) {
         ([key], 0) => Ok(Table::new(keyspace, table, key, of_kind("regular"))),
         _ => Err(TargetError(format!(
-            "table {keyspace}.{table} has a key of several columns; name a table whose only key \
+            "table {keyspace}.{table} has a key of several columns; choose a table whose only key \
              is a column of text, such as YCSB's {KEY}"
         ))),
     }
@@ -194,7 +194,7 @@ fn unusable_cluster(plan: &CassandraPlan, trouble: &CallError) -> TargetError {
     let server = &plan.server;
     unusable(server, &plan.login, trouble, |reason| {
         format!(
-            "what answers at {server} does not speak CQL's binary protocol ({reason}); name a \
+            "the server at {server} does not speak CQL's binary protocol ({reason}); give a \
              Cassandra server and its native port (9042), without TLS"
         )
     })

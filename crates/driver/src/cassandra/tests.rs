@@ -99,9 +99,9 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     for (address, message) in [
         (closed, "cannot reach cassandra://HOST: "),
-        (liar(b"HTTP/1.1 400 Bad Request\r\n\r\n!"), "what answers at cassandra://HOST does not"),
-        (liar(b"!"), "what answers at cassandra://HOST does not speak CQL's binary protocol ("),
-        (liar(b""), "what answers at cassandra://HOST does not speak CQL's binary protocol ("),
+        (liar(b"HTTP/1.1 400 Bad Request\r\n\r\n!"), "the server at cassandra://HOST does not"),
+        (liar(b"!"), "the server at cassandra://HOST does not speak CQL's binary protocol ("),
+        (liar(b""), "the server at cassandra://HOST does not speak CQL's binary protocol ("),
     ] {
         let plan = plan(&format!("cassandra://{address}")).unwrap();
         let opening = Opening { timeout_ns: 1_000_000_000, ..Opening::default() };

@@ -68,7 +68,7 @@ fn of_pool(error: &ConnectionPoolError) -> CallError {
             ConnectionSetupRequestErrorKind::MissingAuthentication => {
                 return CallError::new(
                     Failure::Authentication,
-                    "it asks for a user and a password",
+                    "it requires a user and a password",
                 );
             }
             ConnectionSetupRequestErrorKind::BrokenConnection(_) => Failure::Reset,

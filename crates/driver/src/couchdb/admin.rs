@@ -35,7 +35,7 @@ pub enum AdminError {
         reason: String,
     },
     /// 401 or 403, without credentials.
-    #[error("{server} wants a log-in: it refuses {action} ({reason}); {LOG_IN}")]
+    #[error("{server} requires a log-in: it refuses {action} ({reason}); {LOG_IN}")]
     LoggedOut {
         /// The server's address.
         server: String,
@@ -274,7 +274,7 @@ impl Admin {
                 reason: if status == 403 {
                     "locked out after too many wrong passwords; wait five minutes".to_owned()
                 } else {
-                    "name or password is wrong".to_owned()
+                    "wrong name or password".to_owned()
                 },
             }),
             // The server does not support sessions.

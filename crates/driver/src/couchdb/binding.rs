@@ -22,7 +22,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     }
     let cached = read.text("couchdb.update", "read");
     if !matches!(&cached[..], "read" | "cached") {
-        read.wrong("couchdb.update", format!("{cached:?} is unknown"), "it is read or cached");
+        read.wrong("couchdb.update", format!("{cached:?} is unknown"), "give read or cached");
     }
     let cached = (cached == "cached").then(|| ("cached_updates".to_owned(), true.into()));
     Bound { address: Some(address), options: Map::from_iter(cached), ..Bound::default() }

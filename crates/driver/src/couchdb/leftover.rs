@@ -17,7 +17,7 @@ impl CouchPlan {
         let (_, names) = admin.expect(&[200], "GET", "/_all_dbs", None).await?;
         let Some(names) = names.as_array() else {
             return Err(TargetError(format!(
-                "{server} answers no list of names to GET /_all_dbs; check the address"
+                "{server} does not answer GET /_all_dbs with a list of names; check the address"
             )));
         };
         let mut found: Vec<_> =

@@ -97,9 +97,7 @@ async fn enter_all(
         }
     }
     match away.filter(|_| there.is_empty()) {
-        Some(error) => {
-            Err(TargetError(format!("{error}; none of the other nodes answers, either")))
-        }
+        Some(error) => Err(TargetError(format!("{error}; none of the other nodes answers either"))),
         None => Ok((nodes, there)),
     }
 }
@@ -129,8 +127,8 @@ pub(super) async fn enter(
     };
     if !speaks_couchdb(&welcome) {
         return Err(TargetError(format!(
-            "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
-             name a CouchDB server, or use springload http"
+            "the server at {server} is not CouchDB (its welcome does not mention couchdb or \
+             pouchdb); give a CouchDB server, or use springload http"
         )));
     }
     Ok((admin, Ok(welcome)))
@@ -153,7 +151,7 @@ async fn find_soon(
         if Clock::system().now() >= until {
             return Err(TargetError(format!(
                 "database {name:?} is on {server}, but not on {other}: they are not nodes of one \
-                 cluster; name nodes of one, or one server"
+                 cluster; give nodes of one, or one server"
             )));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -167,15 +165,15 @@ async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetErr
         201 | 202 => {}
         412 => {
             return Err(TargetError(format!(
-                "database {name:?} exists already; add --use-existing to use it (it will not \
-                 be deleted), or name another"
+                "database {name:?} exists already; add --use-existing to use it (it will not be \
+                 deleted), or choose another"
             )));
         }
         400 => {
             let reason =
                 body["reason"].as_str().unwrap_or("it is not a valid name").trim_end_matches('.');
             let problem = format!("the server refuses the database name {name:?}: {reason}");
-            return Err(TargetError(format!("{problem}; give another")));
+            return Err(TargetError(format!("{problem}; choose another")));
         }
         _ => {
             admin.expect_reply((status, body), &[201], "PUT", path)?;

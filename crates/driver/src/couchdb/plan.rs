@@ -250,7 +250,7 @@ impl CouchPlan {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
         let url = Url::parse(text).map_err(|error| match error {
-            url::ParseError::RelativeUrlWithoutBase => wrong("neither http:// nor a port"),
+            url::ParseError::RelativeUrlWithoutBase => wrong("no http:// and no port"),
             _ if text.contains(char::is_whitespace) => wrong("a space"),
             error => wrong(&error.to_string()),
         })?;
@@ -322,7 +322,7 @@ impl CouchPlan {
             };
             let other = Self::of_one(&asked)?;
             plan.add(other).map_err(|problem| {
-                let cure = "name nodes of one cluster, each once, and one database on all of them";
+                let cure = "give the nodes of one cluster, each once, with the same database";
                 Invalid::new(asked.flag, problem, cure)
             })?;
         }
@@ -333,7 +333,7 @@ impl CouchPlan {
     fn add(&mut self, other: Self) -> Result<(), String> {
         let server = other.server.unwrap_or_default();
         if self.all(None).iter().any(|node| node.server == server) {
-            return Err(format!("{server} is named twice"));
+            return Err(format!("{server} is given twice"));
         }
         if let Some((one, two)) = self.database.name().zip(other.database.name())
             && one != two
@@ -391,8 +391,8 @@ fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
         return Some(Invalid::new("--roles", problem, cure));
     }
     if proxy && decoded(url.username()).bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
-        let cure = "give one in ASCII, or another --auth";
-        return Some(Invalid::new(asked.auth_flag, "the user does not fit into a header", cure));
+        let cure = "give a user in ASCII, or use another --auth";
+        return Some(Invalid::new(asked.auth_flag, "the user cannot be sent in a header", cure));
     }
     None
 }

@@ -77,7 +77,7 @@ impl<'a> Admin<'a> {
                 Setback::Lost(lost) if lost.reason.starts_with("TableExists") => {
                     TargetError(format!(
                         "table {name:?} exists already; add --use-existing to use it (it will not \
-                         be deleted), or name another"
+                         be deleted), or choose another"
                     ))
                 }
                 _ => told(&format!("create table {name:?}"), &trouble),
@@ -130,7 +130,7 @@ impl<'a> Admin<'a> {
         };
         let ended: Result<ProcedureResult, Setback> =
             tokio::time::timeout(MOST_TIME, waiting).await.unwrap_or_else(|_| {
-                Err(Setback::NotYet(format!("the master is not done after {MOST_TIME:?}")))
+                Err(Setback::NotYet(format!("the master has not finished after {MOST_TIME:?}")))
             });
         let Some(exception) = ended?.exception else { return Ok(()) };
         let exception = exception.generic_exception.unwrap_or_default();

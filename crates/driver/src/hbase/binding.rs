@@ -104,9 +104,9 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
 /// Adds notes about settings that have no effect.
 fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
     if read.flag("debug", false) {
-        notes.push("debug: there is nothing more to print".to_owned());
+        notes.push("debug: there is nothing else to print".to_owned());
     }
-    let why = "what fails is counted, not sent again, except to a region that has moved";
+    let why = "failures are counted, not sent again, except to a region that has moved";
     for (name, why) in [
         ("hbase.client.operation.timeout", "--timeout sets it"),
         ("hbase.rpc.timeout", "--timeout sets it"),
@@ -129,13 +129,13 @@ fn refuse(read: &mut PropertyReader<'_>) {
     for name in ["hbase.security.authentication", "hadoop.security.authentication"] {
         let asked = read.text(name, "simple");
         if !asked.eq_ignore_ascii_case("simple") {
-            let cure = "name a server that accepts simple authentication";
+            let cure = "give a server that accepts simple authentication";
             read.wrong(name, format!("{asked:?}: this driver does not support Kerberos"), cure);
         }
     }
     if read.flag("hbase.client.netty.tls.enabled", false) {
         let name = "hbase.client.netty.tls.enabled";
-        read.wrong(name, "this driver does not support TLS", "name a server without it");
+        read.wrong(name, "this driver does not support TLS", "give a server without it");
     }
     if read.flag("hbase.usescanvaluefiltering", false) {
         let name = "hbase.usescanvaluefiltering";
@@ -176,8 +176,8 @@ fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> 
         let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
         let (hosts, ports) = (hosts.join(", "), ports.join(" or "));
         notes.push(format!(
-            "ZooKeeper is not asked: a master or region server is looked for on {hosts}, port \
-             {ports}; name others with -p {MASTERS}=HOST:PORT"
+            "ZooKeeper is not used: looking for a master or region server on {hosts}, port \
+             {ports}; give others with -p {MASTERS}=HOST:PORT"
         ));
     }
     if let Some(unknown) = seeds.iter().find(|seed| seed.ends_with(":0")) {
@@ -203,7 +203,7 @@ fn places(read: &mut PropertyReader<'_>, name: &str, default: &str) -> Vec<(Stri
         read.wrong(name, "names no host", HOSTS);
     }
     if found.len() > MOST_HOSTS {
-        read.wrong(name, format!("names more than {MOST_HOSTS} hosts"), "name a few");
+        read.wrong(name, format!("names more than {MOST_HOSTS} hosts"), "give a few");
         return Vec::new();
     }
     for wrong in found.iter().filter_map(|it| it.as_ref().err()) {

@@ -36,7 +36,7 @@ fn the_hosts_of_the_quorum_are_asked_on_the_ports_of_hbase() {
     assert_eq!(seeds_of(random), "hbase://a:16000");
     let noted = bound("columnfamily=cf hbase.zookeeper.quorum=a").unwrap().notes;
     assert!(
-        noted.len() == 1 && noted[0].contains("is looked for on a, port 16000 or 16020"),
+        noted.len() == 1 && noted[0].contains("region server on a, port 16000 or 16020"),
         "{noted:?}"
     );
 }

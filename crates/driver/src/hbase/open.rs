@@ -92,7 +92,7 @@ fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
     match trouble {
         Setback::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason }) => {
             TargetError(format!(
-                "what answers at {servers} does not speak HBase's RPC ({reason}); name a master \
+                "the server at {servers} does not speak HBase's RPC ({reason}); give a master \
                  (port 16000) or a region server (port 16020) of HBase 2.5 or later"
             ))
         }
@@ -140,7 +140,7 @@ async fn family(plan: &HBasePlan, admin: &Admin<'_>, table: &Bytes) -> Result<St
         ))),
         None if found.len() == 1 => Ok(found[0].clone()),
         None => Err(TargetError(format!(
-            "table {name:?} has several column families; name one of {has} with ?cf="
+            "table {name:?} has several column families; give one of {has} with ?cf="
         ))),
     }
 }

@@ -79,7 +79,10 @@ impl NewTable {
         let exists = format!("table {name:?} exists already");
         let problem = match found.iter().any(|it| it == family) {
             true if may_exist => return Ok(false),
-            true => format!("{exists}; add --if-not-exists to leave it as it is, or name another"),
+            true => format!(
+                "{exists}; add --if-not-exists to leave it as it is, or choose \
+                another"
+            ),
             false => format!("{exists}, without the column family {family:?}: it has {has}"),
         };
         Err(TargetError(problem))

@@ -116,7 +116,7 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     match (&plan.database, there) {
         (kind, true) if kind.must_be_new() => Err(TargetError(format!(
             "collection {database}.{collection} exists already; add --use-existing to use it (it \
-             will not be dropped), or name another"
+             will not be dropped), or choose another"
         ))),
         (DatabasePlan::Existing { .. }, false) => Err(TargetError(format!(
             "there is no collection {database}.{collection} on {}; create it first \
@@ -136,7 +136,7 @@ fn unusable_servers(plan: &MongoPlan, trouble: &CallError) -> TargetError {
     let server = &plan.server;
     let TargetError(mut why) = unusable(server, &plan.login, trouble, |reason| {
         format!(
-            "there is no usable MongoDB server at {server} ({reason}); name one that speaks its \
+            "there is no usable MongoDB server at {server} ({reason}); give one that speaks its \
              protocol, with the option tls=true if it uses TLS, and directConnection=true for a \
              single member of a replica set"
         )

@@ -25,7 +25,7 @@ pub(super) const BINDING: Binding = Binding {
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {
     if read.flag("redis.cluster", false) {
-        let cure = "name a server that is not part of a cluster";
+        let cure = "give a server that is not part of a cluster";
         read.wrong("redis.cluster", "redirections are not followed", cure);
     }
     let port = read.within("redis.port", 6379, 1..=65_535);

@@ -226,8 +226,8 @@ impl<F: Flavor> RespPlan<F> {
         let (server, scheme) = (&self.server, F::CARD.schemes[0]);
         unusable(server, &self.login, trouble, |reason| match trouble.failure {
             Failure::Protocol | Failure::Reset => format!(
-                "what answers at {server} does not speak Redis's protocol ({reason}); name a \
-                 server that does, and {scheme}s:// if it uses TLS"
+                "the server at {server} does not speak Redis's protocol ({reason}); give a server \
+                 that does, and {scheme}s:// if it uses TLS"
             ),
             _ => format!("cannot reach {server}: {reason}"),
         })

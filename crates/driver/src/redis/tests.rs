@@ -332,10 +332,10 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
     for (address, wanted) in [
         (closed, "cannot reach redis://HOST: "),
         (liar(""), "cannot reach redis://HOST: no answer in time"),
-        (liar("HTTP/1.1 400 Bad Request\r\n!"), "what answers at redis://HOST does not speak"),
-        (liar("!"), "what answers at redis://HOST does not speak Redis's protocol"),
-        (liar("-NOAUTH Authentication required.\r\n"), "redis://HOST wants a log-in ("),
-        (liar(":1\r\n"), "what answers at redis://HOST does not speak Redis's protocol"),
+        (liar("HTTP/1.1 400 Bad Request\r\n!"), "the server at redis://HOST does not speak"),
+        (liar("!"), "the server at redis://HOST does not speak Redis's protocol"),
+        (liar("-NOAUTH Authentication required.\r\n"), "redis://HOST requires a log-in ("),
+        (liar(":1\r\n"), "the server at redis://HOST does not speak Redis's protocol"),
     ] {
         let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
         let message = plan.open(&opening()).await.unwrap_err().to_string();

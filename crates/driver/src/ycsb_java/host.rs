@@ -77,7 +77,7 @@ impl Host {
     pub(super) async fn start(plan: &YcsbJavaPlan, timeout: Duration) -> Result<Self, TargetError> {
         let (process, mut told) = Process::start(plan)?;
         let Ok(line) = tokio::time::timeout(START, told.recv()).await else {
-            let problem = format!("Java has not started in {} s", START.as_secs());
+            let problem = format!("Java did not start within {} s", START.as_secs());
             return Err(TargetError(problem));
         };
         let line = line.unwrap_or_default();
@@ -94,7 +94,7 @@ impl Host {
             }
             Ok(Ok(Err(why))) => why,
             Ok(Err(error)) => process.end_of().await.unwrap_or_else(|| error.to_string()),
-            Err(_) => format!("no result in {} s, the timeout", timeout.as_secs_f64()),
+            Err(_) => format!("no result within {} s, the timeout", timeout.as_secs_f64()),
         };
         Err(TargetError(format!("init of the binding {} failed: {why}", plan.class)))
     }
@@ -121,7 +121,7 @@ impl Host {
         if tokio::time::timeout(timeout, ending).await.is_err() {
             self.process.kill();
             let problem = format!(
-                "DB.cleanup has not returned in {} s, the timeout; the Java process was killed",
+                "DB.cleanup did not return within {} s, the timeout; the Java process was killed",
                 timeout.as_secs_f64()
             );
             return Err(TargetError(problem));

@@ -54,7 +54,7 @@ impl Broker {
     /// What is wrong with it.
     pub fn parse(flag: &str, url: &str) -> Result<Self, Invalid> {
         if cfg!(not(feature = "broker")) {
-            let problem = "this springload was built without the broker";
+            let problem = "this springload was built without broker support";
             let cure = "get it with: cargo install --path . --features broker";
             return Err(Invalid::new(flag, problem, cure));
         }
@@ -76,7 +76,7 @@ impl Broker {
         let path = url.path().strip_prefix('/').unwrap_or(url.path());
         if host.is_empty() || url.fragment().is_some() || path.contains('@') {
             let cure = "write /, @, # and ? in a user or password as %2F, %40, %23 and %3F";
-            return wrong("an address that cannot be taken apart", cure);
+            return wrong("an address that cannot be parsed", cure);
         }
         if path.contains('/') {
             return wrong("more than one /", "write the / of a virtual host as %2F");
@@ -89,7 +89,7 @@ impl Broker {
         let mut authorities = None;
         for (name, value) in url.query_pairs() {
             if name != "cacertfile" || !secure {
-                let cure = "there is only amqps://…?cacertfile=FILE, a PEM file of authorities";
+                let cure = "the only one is amqps://…?cacertfile=FILE, a PEM file of authorities";
                 return wrong("an unknown parameter", cure);
             }
             authorities = Some(PathBuf::from(&*value));
@@ -117,7 +117,7 @@ impl Broker {
         };
         // Every user of the machine can list command lines.
         if flag.is_some() && broker.password.is_some() {
-            let problem = "a password that everybody on this machine can read";
+            let problem = "a password that every user of this machine can read";
             let cure = format!(
                 "put it into {PASSWORD_VARIABLE}, or the whole address into {URL_VARIABLE}"
             );
@@ -160,7 +160,7 @@ mod amqp {
     use super::{Broker, Channel, Duration};
 
     pub(super) fn open(broker: &Broker, _: &str) -> Result<Channel, String> {
-        Err(format!("{broker} cannot be reached: this springload was built without the broker"))
+        Err(format!("{broker} cannot be reached: this springload was built without broker support"))
     }
 
     pub(super) fn join(

@@ -200,7 +200,7 @@ impl Fleet {
             return None;
         }
         if member.lost.is_some() {
-            let why = "the coordinator has counted this agent as lost".to_owned();
+            let why = "the coordinator considers this agent lost".to_owned();
             self.tell(agent, Down::Quit { why: Some(why) });
             return None;
         }
@@ -278,11 +278,11 @@ impl Fleet {
                 let missing = self.missing();
                 let (s, numbers) = (if missing.len() == 1 { "" } else { "s" }, numbers(&missing));
                 let waited_s = patience.as_secs_f64();
-                let why = format!("agent{s} {numbers} of {all} did not come within {waited_s} s");
+                let why = format!("agent{s} {numbers} of {all} did not join within {waited_s} s");
                 return Err(self.dismiss(why));
             }
             if let Some(Event::Lost(agent, why)) = self.next(LOOK) {
-                lost = Some(format!("agent {agent} is lost: {why}"));
+                lost = Some(format!("agent {agent} was lost: {why}"));
             }
             if there != self.present().len() {
                 there = self.present().len();
@@ -293,7 +293,10 @@ impl Fleet {
         let other = self.members.iter().position(|it| !it.facts.version.eq(own));
         let version = other.filter(|_| lost.is_none()).map(|agent| {
             let theirs = &self.members[agent].facts.version;
-            format!("agent {agent} is springload {theirs}, not {own}: install the same everywhere")
+            format!(
+                "agent {agent} is springload {theirs}, not {own}: install the same version \
+                everywhere"
+            )
         });
         if let Some(why) = lost.or(version) {
             return Err(self.dismiss(why));

@@ -103,7 +103,7 @@ impl Baseline {
 pub fn max_regression(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     let percent = number.parse::<f64>().ok().filter(|it| (0.0..=MOST_PERCENT).contains(it));
-    percent.ok_or_else(|| format!("{text:?} is no share; give percent such as 5%"))
+    percent.ok_or_else(|| format!("{text:?} is not a share; give a percentage such as 5%"))
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(max_regression("0"), Ok(0.0));
         for wrong in ["", "%", "-1%", "x", "1e9", "NaN", "5ms"] {
             let told = max_regression(wrong).unwrap_err();
-            assert!(told.contains("; give percent such as 5%"), "{told}");
+            assert!(told.contains("; give a percentage such as 5%"), "{told}");
         }
     }
 

@@ -111,7 +111,7 @@ fn verify_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<
     } else if !card.documents {
         format!("{} does not return documents", card.summary)
     } else if !stages.iter().any(|stage| stage.work.traits().verifies) {
-        "this workload reads no documents that it has written".to_owned()
+        "this workload does not read documents that it has written".to_owned()
     } else {
         return None;
     };
@@ -124,7 +124,7 @@ fn audit_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<I
     let problem = match stages.iter().find(lost) {
         _ if !spec.audit => return None,
         _ if !card.documents => format!("{} does not return documents", card.summary),
-        Some(_) => "what this workload has written cannot be made again".to_owned(),
+        Some(_) => "what this workload has written cannot be reconstructed".to_owned(),
         None => return None,
     };
     Some(Invalid::new("--audit", problem, "leave it out"))
@@ -137,14 +137,13 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(threads.out_of_range(1, MOST_THREADS));
     mistakes.extend(check_threads(spec.threads, spec.connections));
     if spec.fill.wait_for_server_ns.is_some() && spec.existing == Existing::Yes {
-        let problem = "in a database with documents of its own, what is there already may not be \
-                       this run's";
+        let problem = "an existing database may already hold documents that are not this run's";
         let cure = "leave out --use-existing";
         mistakes.push(Invalid::new("--wait-for-server", problem, cure));
     }
     mistakes.extend(check_max_answer(spec.max_answer));
     if spec.timeout_ns == 0 {
-        mistakes.push(Invalid::new("--timeout", "must be above 0", "give for example 30s"));
+        mistakes.push(Invalid::new("--timeout", "must be above 0", "give a time such as 30s"));
     }
     mistakes.extend(check_give_up(spec.give_up_ns));
     if spec.schemas.iter().any(|(_, _, weight)| *weight == 0) {
@@ -154,7 +153,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     check_load(&spec.load, mistakes);
     mistakes.extend(check_length(&spec.load, ("--duration", spec.duration_ns)));
     if spec.duration_ns == Some(0) {
-        let cure = "give for example 10s, or --ops 0 for none";
+        let cure = "give a time such as 10s, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "must be above 0", cure));
     }
 }

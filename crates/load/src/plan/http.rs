@@ -187,7 +187,7 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
         mistakes.push(Invalid::new("URL", "there are no requests", cure));
     }
     if list.log_in.iter().filter_map(|it| it.body.as_ref()).any(|body| body.schema.is_some()) {
-        let cure = "write the body out, or name a file with it";
+        let cure = "write out the body, or give a file that contains it";
         mistakes.push(Invalid::new("login-url", "a login cannot be made from a schema", cure));
     }
     mistakes.extend(list.headers.iter().filter_map(|header| check_header(header)));
@@ -213,7 +213,7 @@ pub(super) fn restore(list: &mut HttpPlan, schemas: usize) -> Result<(), Invalid
         return Err(Invalid::new("http.requests", "there are none", again));
     }
     if !list.log_in.is_empty() {
-        return Err(Invalid::new("http.log_in", "log-ins are not stored with passwords", again));
+        return Err(Invalid::new("http.log_in", "log-ins are stored without passwords", again));
     }
     for header in &list.headers {
         if header.ends_with(": ***") {
@@ -244,10 +244,10 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(check_max_answer(spec.max_answer));
     mistakes.extend(check_give_up(spec.give_up_ns));
     if spec.timeout_ns == 0 {
-        mistakes.push(Invalid::new("--timeout", "must be above 0", "give for example 30s"));
+        mistakes.push(Invalid::new("--timeout", "must be above 0", "give a time such as 30s"));
     }
     if spec.duration_ns == Some(0) {
-        let cure = "give for example 10s, or leave it out";
+        let cure = "give a time such as 10s, or leave it out";
         mistakes.push(Invalid::new(spec.flags.duration, "must be above 0", cure));
     }
     if spec.operations == Some(0) && !spec.once {

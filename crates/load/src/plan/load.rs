@@ -31,7 +31,7 @@ pub(super) fn check_threads(threads: Option<u64>, connections: Flagged<u64>) -> 
     let Flagged { flag, value: count } = connections;
     let threads = threads.filter(|&threads| count > 0 && threads > count)?;
     let problem = format!("{threads} threads for {count} connections leave some without one");
-    Some(Invalid::new("--threads", problem, format!("give {count} at most, or more {flag}")))
+    Some(Invalid::new("--threads", problem, format!("give at most {count}, or more {flag}")))
 }
 
 /// Refuses rates of zero.
@@ -49,7 +49,7 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     }
     if *slack_ns > MOST_SLACK_NS {
         let cure = "give at most 1ms";
-        let problem = "starts that late would count as the client's fault";
+        let problem = "operations started that late would count as the client's fault";
         mistakes.push(Invalid::new("--slack", problem, cure));
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn thresholds(
                     && !stages.iter().any(|stage| stage.work.does(kind))
                 {
                     let problem = format!("no stage does the operations of {threshold}");
-                    let cure = format!("plan for {kind} operations, or leave it out");
+                    let cure = format!("add {kind} operations, or leave it out");
                     mistakes.push(Invalid::new("--fail-if", problem, cure));
                 }
                 thresholds.push(threshold);
@@ -139,7 +139,7 @@ pub(super) fn thresholds(
 
 /// Refuses to give up at once.
 pub(super) fn check_give_up(give_up_ns: Option<u64>) -> Option<Invalid> {
-    let cure = "give for example 1m";
+    let cure = "give a time such as 1m";
     (give_up_ns == Some(0)).then(|| Invalid::new("--give-up", "must be above 0", cure))
 }
 

@@ -32,7 +32,7 @@ impl FromStr for Noise {
         match name {
             "fail" => Ok(Self::Fail),
             "warn" => Ok(Self::Warn),
-            _ => Err("it is fail or warn".to_owned()),
+            _ => Err("give fail or warn".to_owned()),
         }
     }
 }

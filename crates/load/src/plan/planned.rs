@@ -156,7 +156,7 @@ impl Plan {
     pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
         let FleetPlan { agents, .. } = fleet;
         if self.audit {
-            let problem = "agents keep no journal of their writes";
+            let problem = "agents do not keep a journal of their writes";
             return Err(Invalid::new("--audit", problem, "leave out one of --audit and --agents"));
         }
         let wrong = |problem: String, cure: String| Err(Invalid::new("--agents", problem, cure));
@@ -168,17 +168,17 @@ impl Plan {
                 "{agents} agents for {} connections leave some without one",
                 self.connections
             );
-            return wrong(problem, "give fewer, or more connections".to_owned());
+            return wrong(problem, "give fewer agents, or more connections".to_owned());
         }
         if self.http.is_some() || self.target.shows() {
-            let problem = "what is requested or printed stays with one process";
+            let problem = "lists of requests and printed operations stay within one process";
             return wrong(problem.to_owned(), "leave it out".to_owned());
         }
         for stage in &self.stages {
             if let Pace::Open { max_in_flight, .. } = stage.pace
                 && max_in_flight < agents as u64
             {
-                let problem = format!("--max-in-flight {max_in_flight} is less than one for each");
+                let problem = format!("--max-in-flight {max_in_flight} is less than one per agent");
                 return wrong(problem, format!("give --max-in-flight {agents} or more"));
             }
         }
@@ -265,11 +265,11 @@ impl PlanRecord {
         })?;
         Some(if self.baseline.is_none() {
             let cure = "give --baseline with a run, or a folder of runs";
-            Invalid::new("--fail-if", format!("{threshold} has no baseline"), cure)
+            Invalid::new("--fail-if", format!("{threshold} needs a baseline"), cure)
         } else {
             let metric = threshold.quantity();
             let problem = format!("the baseline has no {metric}: too little was measured");
-            Invalid::new("--baseline", problem, "name longer runs, or judge something else")
+            Invalid::new("--baseline", problem, "choose longer runs, or judge something else")
         })
     }
 }

@@ -26,13 +26,13 @@ pub struct ProbePlan {
 pub fn probe(text: &str) -> Result<Vec<Way>, String> {
     let (what, ways) = text.split_once('=').map_or((text, None), |(it, ways)| (it, Some(ways)));
     if what != "visible" {
-        return Err("there is one kind of probe: visible".to_owned());
+        return Err("the only kind of probe is visible".to_owned());
     }
     let Some(ways) = ways else { return Ok(Way::ALL.to_vec()) };
     let known = |name: &str| Way::ALL.into_iter().find(|way| way.name() == name);
     let named = |name: &str| {
         let names = Way::ALL.map(Way::name).join(", ");
-        known(name.trim()).ok_or_else(|| format!("{name:?} is none of {names}"))
+        known(name.trim()).ok_or_else(|| format!("{name:?} is not one of {names}"))
     };
     let mut ways = ways.split(',').map(named).collect::<Result<Vec<_>, _>>()?;
     ways.sort_unstable();
@@ -44,12 +44,12 @@ pub fn probe(text: &str) -> Result<Vec<Way>, String> {
 pub(super) fn check(spec: &PlanSpec, ways: Option<&[Way]>, mistakes: &mut Vec<Invalid>) {
     let Some(plan) = &spec.probe else { return };
     if plan.every_ns < LEAST_EVERY_NS {
-        mistakes.push(Invalid::new("--probe-every", "is below 1ms", "give for example 100ms"));
+        mistakes.push(Invalid::new("--probe-every", "is below 1ms", "give a time such as 100ms"));
     }
     let Some(ways) = ways else { return };
     if !plan.visible.iter().all(|way| ways.contains(way)) {
-        let problem = "this database is not asked for what was just written";
-        mistakes.push(Invalid::new("--probe", problem, "leave it out, or name a CouchDB"));
+        let problem = "this database does not support probes";
+        mistakes.push(Invalid::new("--probe", problem, "leave it out, or give a CouchDB"));
     }
 }
 

@@ -54,7 +54,7 @@ impl SchemaPlan {
                     }
                     Err(error) => {
                         let problem = format!("cannot read {}: {error}", strike_secrets(&name));
-                        return Err(Invalid::new(flag, problem, "name a readable file"));
+                        return Err(Invalid::new(flag, problem, "give a readable file"));
                     }
                 }
             }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// An example for error messages.
-const EXAMPLE: &str = "write for example 'read.p99 > 20ms' or 'err > 0.1%'";
+const EXAMPLE: &str = "write it like 'read.p99 > 20ms' or 'err > 0.1%'";
 /// The word for the value of the baseline.
 const BASELINE: &str = "baseline";
 /// Larger than any factor of it.
@@ -147,8 +147,8 @@ impl Limit {
         };
         let in_range = |factor: &f64| (0.0..=MOST_FACTOR).contains(factor);
         number.filter(in_range).map(Self::Baseline).ok_or_else(|| {
-            let problem = format!("{text:?} is no factor of the baseline");
-            wrong(problem, "write for example '1.1 * baseline'")
+            let problem = format!("{text:?} is not a multiple of the baseline");
+            wrong(problem, "write it like '1.1 * baseline'")
         })
     }
 }
@@ -182,7 +182,7 @@ impl FromStr for Threshold {
 
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
         let Some(at) = text.find(['<', '>']) else {
-            return Err(wrong(format!("{text:?} has none of >, >=, <, <="), EXAMPLE));
+            return Err(wrong(format!("{text:?} has no >, >=, < or <="), EXAMPLE));
         };
         let (left, rest) = (text[..at].trim(), &text[at..]);
         let comparison = Comparison::ALL.into_iter().find(|one| rest.starts_with(one.sign()));
@@ -259,9 +259,9 @@ mod tests {
     #[test]
     fn each_mistake_is_one_line_with_its_cure() {
         for (text, says) in [
-            ("", "has none of >"),
-            ("read.p99", "has none of >"),
-            ("read.p99 = 5ms", "has none of >"),
+            ("", "has no >, >=, < or <="),
+            ("read.p99", "has no >, >=, < or <="),
+            ("read.p99 = 5ms", "has no >, >=, < or <="),
             ("read.p98 > 5ms", "no metric \"p98\"; give one of p50, p90"),
             ("read > 5ms", "no metric in \"read\""),
             ("> 5ms", "no metric in \"\""),
@@ -277,10 +277,10 @@ mod tests {
             ("read.p99 > 9999999999s", "is not a value"),
             ("read.p99 > ", "is not a value"),
             ("read.p99 > 1.2.3ms", "is not a value"),
-            ("read.p99 > 1.1 baseline", "\"1.1\" is no factor of the baseline; write for example"),
-            ("read.p99 > -1 * baseline", "is no factor"),
-            ("read.p99 > x * baseline", "is no factor"),
-            ("read.p99 > * baseline", "is no factor"),
+            ("read.p99 > 1.1 baseline", "\"1.1\" is not a multiple of the baseline; write it like"),
+            ("read.p99 > -1 * baseline", "is not a multiple"),
+            ("read.p99 > x * baseline", "is not a multiple"),
+            ("read.p99 > * baseline", "is not a multiple"),
             ("read.p99 > 1.1 * base", "is not a value"),
         ] {
             let error = text.parse::<Threshold>().unwrap_err().to_string();

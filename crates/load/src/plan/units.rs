@@ -52,7 +52,12 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A message that says what a duration looks like.
 pub fn duration_ns(text: &str) -> Result<Nanos, String> {
-    let wrong = || format!("{text:?} is not a duration; give for example 500ms, 30s, 5m or 1h30m");
+    let wrong = || {
+        format!(
+            "{text:?} is not a duration; give a time such as 500ms, 30s, 5m or \
+        1h30m"
+        )
+    };
     let (mut rest, mut sum) = (text.trim(), 0.0);
     if rest.is_empty() {
         return Err(wrong());
@@ -107,9 +112,9 @@ pub fn rate(text: &str) -> Result<f64, String> {
 pub fn mix(text: &str) -> Result<Mix, String> {
     let mut weights = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (name, weight) = part.split_once('=').ok_or_else(|| {
-            format!("{part:?} is not name=weight; give for example create=2,read=3")
-        })?;
+        let (name, weight) = part
+            .split_once('=')
+            .ok_or_else(|| format!("{part:?} is not name=weight; write it like create=2,read=3"))?;
         let kind = Mix::KINDS.into_iter().find(|kind| kind.name() == name.trim());
         let kind = kind.ok_or_else(|| {
             let kinds = Mix::KINDS.map(OpKind::name).join(", ");
@@ -141,10 +146,10 @@ pub fn label(text: &str) -> Result<String, String> {
     let label = text.trim();
     let length = label.chars().count();
     if label.chars().any(char::is_control) {
-        return Err(format!("{label:?} has signs that cannot be printed; give one line of text"));
+        return Err(format!("{label:?} has unprintable characters; give one line of text"));
     }
     match length {
-        0 => Err("a label has to say something; leave the flag out for none".to_owned()),
+        0 => Err("the label is empty; leave the flag out for none".to_owned()),
         1..=MOST_LABEL => Ok(label.to_owned()),
         _ => Err(format!("{length} characters are too many for a title; give at most 60")),
     }
@@ -187,10 +192,10 @@ mod tests {
         assert_eq!(label(" after the update · é "), Ok("after the update · é".to_owned()));
         assert!(label(&"é".repeat(60)).is_ok());
         for (text, says) in [
-            ("", "say something"),
-            (" ", "say something"),
+            ("", "the label is empty"),
+            (" ", "the label is empty"),
             ("two\nlines", "one line"),
-            ("\u{1b}[31m", "cannot be printed"),
+            ("\u{1b}[31m", "unprintable characters"),
             (&"x".repeat(61), "at most 60"),
         ] {
             assert!(label(text).unwrap_err().contains(says), "{text:?}");

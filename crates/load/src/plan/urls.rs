@@ -105,7 +105,7 @@ impl UrlReader {
                         Err(error) => {
                             let name = strike_secrets(&name);
                             let problem = format!("cannot read {name}: {error}");
-                            let cure = "name a readable file of URLs";
+                            let cure = "give a readable file of URLs";
                             self.mistakes.push(Invalid::new(*flag, problem, cure));
                         }
                     }
@@ -226,7 +226,7 @@ impl UrlReader {
             return self.inline(text);
         };
         if file.is_empty() {
-            return Err(wrong("a < without the name of a file", "write < FILE"));
+            return Err(wrong("a < without a file name", "write < FILE"));
         }
         if let Some(path) = file.strip_prefix("schema:") {
             let source = SchemaSource::File(PathBuf::from(path));
@@ -237,7 +237,7 @@ impl UrlReader {
             return Ok(BodyPlan { source: file.to_owned(), pattern: Pattern::default(), schema });
         }
         let bytes = files::read(file, files::DATA).map_err(|error| {
-            wrong(format!("cannot read the body {file}: {error}"), "name a readable file")
+            wrong(format!("cannot read the body {file}: {error}"), "give a readable file")
         })?;
         let pattern = self
             .pattern(&bytes)
@@ -275,11 +275,11 @@ pub(super) fn restore(request: &mut RequestPlan, schemas: usize) -> Result<(), W
         return Err(wrong(format!("a {} cannot have a body", request.method), cure));
     }
     match body.schema {
-        Some(place) if place >= schemas => Err(wrong("its schema is not there", cure)),
+        Some(place) if place >= schemas => Err(wrong("its schema is missing", cure)),
         Some(_) => Ok(()),
         None if body.pattern.is_empty() => {
             let problem = format!("the text of its body ({}) is not stored", body.source);
-            Err(wrong(problem, "take the output of --dry-run, which has texts, or the command"))
+            Err(wrong(problem, "use the output of --dry-run, which has texts, or the command"))
         }
         None => {
             body.pattern = reader.pattern(&body.pattern.source())?;
@@ -403,7 +403,7 @@ pub fn within(grown: usize) -> Result<(), Wrong> {
     if grown <= MOST_GROWTH {
         return Ok(());
     }
-    let problem = format!("the file grows by more than {MOST_GROWTH} bytes with its variables");
+    let problem = format!("the variables add more than {MOST_GROWTH} bytes to the file");
     Err(wrong(problem, "use shorter variables, or fewer lines with them"))
 }
 
@@ -435,9 +435,9 @@ pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String
         let cure = "write NAME = value above it, or \\$ for a dollar sign";
         let (name, left) = after[1..]
             .split_once(close)
-            .ok_or_else(|| wrong(format!("a variable without its {close}"), cure))?;
+            .ok_or_else(|| wrong(format!("a variable without a closing {close}"), cure))?;
         let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
-        let value = value.ok_or_else(|| wrong(format!("there is no variable {name:?}"), cure))?;
+        let value = value.ok_or_else(|| wrong(format!("unknown variable {name:?}"), cure))?;
         out.push_str(&value);
         if out.len() > LONGEST_LINE {
             let problem = format!("longer than {LONGEST_LINE} bytes with its variables filled in");

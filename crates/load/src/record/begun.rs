@@ -32,7 +32,7 @@ fn reason(
     }
     let length_s = plan.and_then(|plan| plan.length_ns).map(|ns| ns as f64 / 1e9);
     if let Some(length_s) = length_s.filter(|length_s| stage.elapsed_s >= length_s * LASTED) {
-        return format!("the time of {length_s} s was over");
+        return format!("the {length_s} s were over");
     }
     if stage.load.dropped >= missing {
         return "the others were dropped because too many were waiting or in flight".to_owned();
@@ -75,8 +75,8 @@ mod tests {
                 "{told}"
             );
         };
-        ends(told(|record| plan(record, 1.0)), "was over");
-        ends(told(|record| plan(record, 9.0)), "no document left");
+        ends(told(|record| plan(record, 1.0)), "were over");
+        ends(told(|record| plan(record, 9.0)), "no documents left");
         ends(told(|record| record.partial = true), "stopped");
         let dropped = |record: &mut RunRecord| {
             plan(record, 9.0);

@@ -50,7 +50,10 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
         ),
         Verdict::Degraded { failed_share, outage_s } => {
             let percent = failed_share * 100.0;
-            let failed = format!("{percent:.1} % of the operations failed by the server's fault");
+            let failed = format!(
+                "{percent:.1} % of the operations failed through the server's \
+                fault"
+            );
             let mut words = format!("degraded: {failed}");
             if stage.verdict.is_outage() {
                 let longest = stage.outage.longest();
@@ -100,12 +103,12 @@ fn kept_waiting(client: &ClientRecord) -> String {
 /// What made springload the limit.
 fn hindered(by: Hindrance, busiest_thread: f64) -> String {
     match by {
-        Hindrance::Unknown => format!("computed {:.0} % of the time", busiest_thread * 100.0),
+        Hindrance::Unknown => format!("was busy {:.0} % of the time", busiest_thread * 100.0),
         Hindrance::Computed(share) => {
-            format!("computed {:.0} % of the time on its busiest thread", share * 100.0)
+            format!("kept its busiest thread busy {:.0} % of the time", share * 100.0)
         }
         Hindrance::Waited(share) => {
-            format!("waited for a processor {:.0} % of the time", share * 100.0)
+            format!("waited for CPU {:.0} % of the time", share * 100.0)
         }
         Hindrance::Held(share) => {
             format!("itself took {:.0} % of the response times", share * 100.0)

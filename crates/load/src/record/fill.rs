@@ -27,7 +27,7 @@ impl RunRecord {
         let cure = if native.iter().any(|verb| self.plan.command.starts_with(verb)) {
             "lower --batch or --connections (-c), or raise --timeout"
         } else {
-            "make requests smaller or fewer at once, or raise --timeout"
+            "send smaller requests, or fewer at a time, or raise --timeout"
         };
         Some(format!(
             "{late} documents had no answer within {} s with {} requests of {batch} documents \

@@ -190,8 +190,8 @@ fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let theirs = |stage: &&AgentStage| agents.iter().any(|agent| agent.index == stage.index);
     let requests: u64 = done.filter(theirs).map(|stage| stage.requests).sum();
     let _ = match (requests, one) {
-        (0, true) => write!(words, ": {why}; nothing of it is included"),
-        (0, false) => write!(words, ": {why}; nothing of them is included"),
+        (0, true) => write!(words, ": {why}; none of its results are included"),
+        (0, false) => write!(words, ": {why}; none of their results are included"),
         (_, one) => {
             let whose = if one { "its" } else { "their" };
             write!(
@@ -216,8 +216,8 @@ pub(super) fn of_run(record: &RunRecord, warnings: &mut Vec<Warning>) {
         add(
             Code::AgentClock,
             format!(
-                "{} {} known to ±{:.1} ms only, half of the least round trip: when they began, and \
-             which second an operation counts in, may be wrong by as much",
+                "{} {} known only to ±{:.1} ms, half the shortest round trip: when they began, and \
+             the second in which an operation counts, may be off by that much",
                 who(record, &vague),
                 if vague.len() == 1 { "has a clock that is" } else { "have clocks that are" },
                 most_us / 1e3,
@@ -243,7 +243,7 @@ pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut V
         add(
             Code::AgentsLate,
             format!(
-                "the agents did not begin together: the last of {} came {:.1} ms after the first \
+                "the agents did not begin together: the last of {} began {:.1} ms after the first \
              (p99 {:.1} ms){}; until then there was less load than planned",
                 starts.agents,
                 starts.last_us / 1e3,
@@ -263,9 +263,9 @@ pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut V
         add(
             Code::AgentSlow,
             format!(
-                "{} did {at_least}{least:.0} documents per second and connection, less than half of the \
-             median of {usual:.0}: the machine or the way to the server is slower there, so the \
-             percentiles mix clients that differ",
+                "{} did {at_least}{least:.0} documents per second per connection, less than half \
+             the median of {usual:.0}: the machine or its path to the server is slower, so the \
+             percentiles mix unlike clients",
                 who(record, &agents),
             ),
         );

@@ -180,7 +180,7 @@ fn an_agent_that_was_lost_before_a_stage_is_missing_in_it() {
     record.conclude();
     assert_eq!(record.stages[2].verdict, Verdict::AgentsLost { lost: 1, agents: 4 });
     let words = "agent 1 of 4 (host load-0, pid 101) was lost after 1.0 s: nothing heard for 3 s; \
-                 nothing of it is included";
+                 none of its results are included";
     assert_eq!(told(&record, Code::AgentLost), [words]);
     let planned = crud(&mut record).load.begun + 100;
     crud(&mut record).load.planned = Some(planned);
@@ -202,11 +202,11 @@ fn clocks_are_told_from_where_they_matter() {
     assert!(of([5_000.0; 3]).is_empty());
     let words = of([5_001.0, 80.0, 12_340.0]);
     assert!(
-        words[0].starts_with("agents 0 and 2 of 3 have clocks that are known to ±12.3 ms only"),
+        words[0].starts_with("agents 0 and 2 of 3 have clocks that are known only to ±12.3 ms"),
         "{words:?}"
     );
     let words = of([80.0, 7_000.0, 80.0]);
-    assert!(words[0].contains("pid 101) has a clock that is known to ±7.0 ms only"), "{words:?}");
+    assert!(words[0].contains("pid 101) has a clock that is known only to ±7.0 ms"), "{words:?}");
 }
 
 #[test]
@@ -228,10 +228,8 @@ fn a_start_is_told_by_rank() {
     assert!(of(1, 9_000.0).is_empty() && of(2, 4_970.0).is_empty());
     assert_eq!(
         of(2, 4_971.0),
-        [
-            "the agents did not begin together: the last of 100 came 5.0 ms after the first (p99 5.0 \
-         ms): agent 1, host load-0; until then there was less load than planned"
-        ]
+        ["the agents did not begin together: the last of 100 began 5.0 ms after the first (p99 \
+         5.0 ms): agent 1, host load-0; until then there was less load than planned"]
     );
     let none = changed(2, |it| crud(it).agents.iter_mut().for_each(|it| it.start_us = None));
     assert_eq!(none.stages[2].agent_starts(), None);
@@ -243,8 +241,8 @@ fn a_straggler_is_told_by_what_its_connections_do() {
     let does = |record: &mut RunRecord, ok| crud(record).agents[2].ok = ok;
     assert!(of(|it| crud(it).agents[2].ok = 500).is_empty());
     let words = of(|it| crud(it).agents[2].ok = 499);
-    let expected = "agent 2 of 5 (host load-1, pid 102) did 50 documents per second and \
-                    connection, less than half of the median of 100";
+    let expected = "agent 2 of 5 (host load-1, pid 102) did 50 documents per second per \
+                    connection, less than half the median of 100";
     assert!(words[0].starts_with(expected), "{words:?}");
     // With twice the connections it should do twice as much.
     let words = of(|it| it.agents[2].connections = 3);
@@ -257,7 +255,7 @@ fn a_straggler_is_told_by_what_its_connections_do() {
     });
     assert!(
         words[0].contains(
-            "did 100 documents per second and connection, less than half of the \
+            "did 100 documents per second per connection, less than half the \
                                median of 250"
         ),
         "{words:?}"

@@ -289,7 +289,7 @@ fn unsure(record: &RunRecord) -> Option<Found<'_>> {
         return None;
     }
     let reason = Some(format!(
-        "{words}, but this may be springload's own doing: this machine was too busy; use a quieter \
+        "{words}, but springload itself may be the cause: this machine was too busy; use a quieter \
          one"
     ));
     let (kind, exit_status) = (ResultKind::NotTrustworthy, RunResult::UNTRUSTWORTHY);

@@ -244,7 +244,7 @@ fn data_that_is_wrong_goes_before_what_is_not_trustworthy() {
     assert_eq!(result.words(), format!("failed: data wrong: {read}"));
     // Wherever it was found.
     let words = wrong(Some(3)).result().words();
-    let extra = "3 documents that this run has not written";
+    let extra = "3 documents that this run did not write";
     assert_eq!(words, format!("failed: data wrong: {extra}; {read}"));
 }
 

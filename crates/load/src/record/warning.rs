@@ -124,8 +124,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     run(
         record.plan.target.accepts_any_certificate(),
         Code::Insecure,
-        "INSECURE: --insecure accepted any certificate: whoever answered was taken for the server, \
-         and may have read all that was sent, passwords too",
+        "INSECURE: --insecure accepted any certificate: someone else may have answered as the \
+         server, and read everything that was sent, including passwords",
     );
     run(
         record.plan.target.proves_each_request(),
@@ -137,12 +137,12 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
     if let Some(why) = &record.journal_broken {
-        let message = format!("audit incomplete: not every write could be noted: {why}");
+        let message = format!("audit incomplete: some writes could not be noted: {why}");
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
     if let Some(extra @ 1..) = record.extra_documents {
         let documents = if extra == 1 { "document" } else { "documents" };
-        let message = format!("{DATA_WRONG}{extra} {documents} that this run has not written");
+        let message = format!("{DATA_WRONG}{extra} {documents} that this run did not write");
         warnings.push(Warning { code: Code::DataWrong, stage: None, message });
     }
     fleet::of_run(record, &mut warnings);
@@ -182,12 +182,12 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let VisibleBy { way, node, probes, unseen, reason, .. } = by;
         let node = node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
         if *probes == 0 && found.written > 0 {
-            let message = format!("nothing was looked for by {way}{node}{}", because(reason));
+            let message = format!("no probe was looked for by {way}{node}{}", because(reason));
             warn(Code::ProbesFailed, message);
         } else if *unseen > 0 {
             let message = format!(
                 "{unseen} of {probes} acknowledged probes were never seen by {way}{node}; each was \
-                 looked for for ten seconds, or one after the end"
+                 looked for over ten seconds, or until one second after the end"
             );
             warn(Code::NotVisible, message);
         }
@@ -198,7 +198,7 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     }
     if found.left > 0 {
         let (left, why) = (found.left, because(&found.reason));
-        let message = format!("{left} documents of probes could not be removed{why}");
+        let message = format!("{left} probe documents could not be removed{why}");
         warn(Code::NotRemoved, message);
     }
 }
@@ -303,9 +303,9 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     if let Some(share) = outside(stage).filter(|share| *share > MOST_OUTSIDE) {
         let percent = (share * 100.0).round();
         let message = format!(
-            "{percent} % of the time between requests and answers went by outside the binding, on \
-             the way to its process and back: service times are without it, but not response \
-             times, and a closed loop is slower by as much"
+            "{percent} % of the time between requests and answers was spent outside the binding, \
+             on the way to its process and back: service times exclude it, response times include \
+             it, and it slows down a closed loop by as much"
         );
         add(Code::Outside, message);
     }
@@ -313,7 +313,7 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     if unsolicited > 0 {
         let message = format!(
             "{unsolicited} times the server sent data that was not requested; it was discarded and \
-            the connection closed, but data that comes just after a request was sent cannot be \
+            the connection closed, but data that arrives just after a request was sent cannot be \
             distinguished from its answer"
         );
         add(Code::Unsolicited, message);

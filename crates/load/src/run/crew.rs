@@ -110,7 +110,7 @@ impl<'a> Crew<'a> {
                 }
                 _ if bench.stop.reason().is_some() => break,
                 _ if Clock::system().now() >= until => {
-                    let why = format!("agent {agent} has not opened the target in time");
+                    let why = format!("agent {agent} did not open the target in time");
                     return Err(RunError::Agents(why));
                 }
                 _ => {}
@@ -258,14 +258,14 @@ impl<'a> Crew<'a> {
             return Ok(());
         }
         let why = self.lost.iter().flatten().last().map_or("", |lost| &lost.why);
-        Err(RunError::AllLost(format!("all agents are lost: {why}")))
+        Err(RunError::AllLost(format!("all agents were lost: {why}")))
     }
 
     /// Notes that an agent is lost, why, and when.
     fn lose(&mut self, (agent, why): (usize, String), stage: Option<&StagePlan>, at: Nanos) {
         let at_s = at.saturating_sub(self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
-        self.news.push_back(format!("agent {agent} is lost, the others go on: {why}"));
+        self.news.push_back(format!("agent {agent} was lost, the others go on: {why}"));
         self.lost[agent].get_or_insert(Lost { at_s, stage, why });
     }
 }
@@ -275,8 +275,8 @@ fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
     let text = plan.with_secrets().to_string();
     let again: Option<PlanRecord> = serde_json::from_str(&text).ok();
     if again.as_ref() != Some(&**plan) {
-        let why = "agents cannot be given this plan: lists of requests and their files stay with \
-                   the process that read them; leave out --agents";
+        let why = "this plan cannot be given to agents: lists of requests and their files stay \
+                   with the process that read them; leave out --agents";
         return Err(RunError::Agents(why.to_owned()));
     }
     Ok(serde_json::value::RawValue::from_string(text).expect("it was just written"))

@@ -329,7 +329,7 @@ fn who_stops_a_run_stops_its_agents() {
 fn agents_that_do_not_come_are_named_and_the_others_dismissed() {
     let (mut fleet, ..) = fleet_of(3, &[0], |_, message| Some(message));
     let why = fleet.gather(Duration::from_millis(300), &Stop::default(), &mut |_| {});
-    assert_eq!(why.unwrap_err(), "agents 1 and 2 of 3 did not come within 0.3 s");
+    assert_eq!(why.unwrap_err(), "agents 1 and 2 of 3 did not join within 0.3 s");
 }
 
 #[test]

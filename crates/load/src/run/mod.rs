@@ -89,7 +89,7 @@ pub enum RunError {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The user asked twice to stop.
-    #[error("left at once; a scratch database may remain")]
+    #[error("exited immediately; a scratch database may remain")]
     Aborted,
     /// An agent never came, or cannot carry out the plan.
     #[error("{0}")]
@@ -296,9 +296,7 @@ fn ended(
         ),
         (None, Some(reason)) if reason.gave_up() => {
             let what = match reason {
-                StopReason::Unserved => {
-                    "no operation is answered any more, though the server is there"
-                }
+                StopReason::Unserved => "the server is there, but no longer answers any operation",
                 _ => "the server no longer answers",
             };
             let advice = advice.map_or_else(String::new, |it| format!("; {it}"));
@@ -365,7 +363,7 @@ fn each_stage(
 /// Waits for a server that was given up, as long as it may be silent. Returns whether it answers,
 /// or cannot be asked.
 fn is_back(bench: &Bench<'_>, observer: &mut dyn Observer) -> Result<bool, RunError> {
-    observer.news("the server was given up; waiting for it to audit what was written");
+    observer.news("gave up on the server; waiting for it to come back, to audit what was written");
     let (clock, patience_ns) = (Clock::system(), bench.plan.patience_ns());
     let until = clock.now().saturating_add(patience_ns);
     let asking = async {

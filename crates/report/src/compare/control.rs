@@ -76,7 +76,7 @@ fn drifted(percent: f64) -> String {
     let less = if percent < 0.0 { "fewer" } else { "more" };
     format!(
         "the machine itself changed: without either side, it handled {:.1} % {less} requests at \
-         the end than at first",
+         the end than at the beginning",
         percent.abs()
     )
 }
@@ -141,7 +141,7 @@ mod tests {
         assert!((it.drift_percent.unwrap() + 8.0).abs() < 0.3, "{it:?}");
         assert_eq!(it.warnings.len(), 1, "{it:?}");
         assert!(
-            it.warnings[0].ends_with("8.0 % fewer requests at the end than at first"),
+            it.warnings[0].ends_with("8.0 % fewer requests at the end than at the beginning"),
             "{it:?}"
         );
         let faster: Vec<f64> = slower.into_iter().rev().collect();
@@ -175,7 +175,7 @@ mod tests {
         // The first is 98 and the last 86. A fitted line would call that a rise; nobody else would.
         let it = of(&[98.4, 101.6, 110.7, 119.4, 86.1]);
         assert_eq!((it.drift_percent, it.warnings.len()), (None, 1), "{it:?}");
-        assert!(!it.warnings[0].contains("at the end than at first"), "{it:?}");
+        assert!(!it.warnings[0].contains("at the end than at the beginning"), "{it:?}");
         // Four in order are a drift.
         let it = of(&[100.0, 97.0, 94.0, 91.0]);
         assert!(it.warnings[0].contains("9.0 % fewer"), "{it:?}");

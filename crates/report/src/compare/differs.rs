@@ -132,7 +132,7 @@ pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
             lost.is_some_and(|lost| !told.contains(lost))
         };
         if let Some(lost) = side.iter().find(untold).and_then(|run| run.agents_lost.as_ref()) {
-            notes.push(format!("a run of {name} had less load than asked for: {lost}"));
+            notes.push(format!("a run of {name} had less load than it should have had: {lost}"));
         }
     }
     notes

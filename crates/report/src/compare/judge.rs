@@ -75,13 +75,13 @@ pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
 fn of_number(a: &[Run], b: &[Run], layout: Layout) -> Option<String> {
     match (a.len(), b.len()) {
         (0, _) | (_, 0) => None,
-        (1, 1) => Some("one run each: how much runs vary is not known".to_owned()),
+        (1, 1) => Some("one run each: the variation between runs is not known".to_owned()),
         (1, _) | (_, 1) => Some(
-            "a single run on one side: it is taken to vary as the runs of the other".to_owned(),
+            "a single run on one side: it is assumed to vary like the runs of the other".to_owned(),
         ),
         _ if layout == Layout::Apart => Some(
-            "one side was measured after the other: what drifted meanwhile counts as a difference; \
-             springload ab takes turns"
+            "one side was measured after the other: any drift in between counts as a difference; \
+             springload ab alternates"
                 .to_owned(),
         ),
         _ => None,
@@ -97,8 +97,8 @@ fn of_drift(comparisons: &[Compared], delta: f64) -> Option<String> {
         let Compared { kind, metric, .. } = it;
         let percent = format!("{percent:+.1}").replace('-', "−");
         format!(
-            "{kind} {metric} drifted by {percent} % from the first run to the last; as the \
-             sides took turns, that is no part of their difference"
+            "{kind} {metric} drifted by {percent} % from the first run to the last; as the sides \
+             alternated, this does not affect their difference"
         )
     })
 }

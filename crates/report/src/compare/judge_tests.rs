@@ -85,7 +85,7 @@ fn nothing_is_decided_by_one_run_each() {
     let (a, b) = by_turns(THROUGHPUT, &[100.0], &[50.0]);
     let it = compare(a, b, &Asked::default());
     assert_eq!(it.verdict, Standing::CannotTell);
-    assert_eq!(it.notes, ["one run each: how much runs vary is not known"]);
+    assert_eq!(it.notes, ["one run each: the variation between runs is not known"]);
     let figure = &it.comparisons[0];
     assert!((figure.ratio.unwrap() - 0.5).abs() < 1e-9, "{figure:?}");
     assert_eq!((figure.low, figure.chance), (None, None));
@@ -330,7 +330,7 @@ fn what_differs_is_told() {
     let mut b = a.clone();
     b[1].agents_lost = Some("agent 1 was killed".to_owned());
     let it = compare(a.clone(), b.clone(), &Asked::default());
-    let told = "a run of B had less load than asked for: agent 1 was killed".to_owned();
+    let told = "a run of B had less load than it should have had: agent 1 was killed".to_owned();
     assert!(it.notes.contains(&told) && !it.trustworthy(), "{:?}", it.notes);
     // The note also appears for a run that fails for another reason, but not if that is the reason.
     for (reason, wanted) in [("client-bound", true), ("degraded: agent 1 was killed", false)] {
@@ -346,7 +346,7 @@ fn one_side_after_the_other_is_said() {
     let side = |from: usize| (from..from + 3).map(|at| run(at, &[(P99, Ok(5.0))])).collect();
     let it = compare(side(0), side(3), &Asked::default());
     assert_eq!(it.layout, Layout::Apart);
-    assert!(it.notes[0].contains("springload ab takes turns"), "{:?}", it.notes);
+    assert!(it.notes[0].contains("springload ab alternates"), "{:?}", it.notes);
     let (a, b) = by_turns(P99, &[5.0; 3], &[5.0; 3]);
     assert_eq!(compare(a, b, &Asked::default()).layout, Layout::Interleaved);
 }

@@ -77,7 +77,7 @@ pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let wrong = wrong.collect::<Vec<_>>().join(", ");
     Some(match &wrong[..] {
         "" => format!("{documents}, all as acknowledged"),
-        wrong => format!("{documents}, of them {wrong}"),
+        wrong => format!("{documents}, of which {wrong}"),
     })
 }
 
@@ -206,16 +206,15 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
         Verdict::Empty => "nothing was measured".to_owned(),
         Verdict::ClientBound { busiest_thread, by, .. } => match by {
             Hindrance::Unknown => format!(
-                "client-bound: springload's busiest thread computed {} of the time",
+                "client-bound: springload's busiest thread was busy {} of the time",
                 share_words(busiest_thread)
             ),
             Hindrance::Computed(share) => format!(
-                "client-bound: springload's busiest thread computed {} of the time",
+                "client-bound: springload's busiest thread was busy {} of the time",
                 share_words(share)
             ),
             Hindrance::Waited(share) => format!(
-                "client-bound: springload waited for a processor {} of the time; use a quieter \
-                 machine",
+                "client-bound: springload waited for CPU {} of the time; use a quieter machine",
                 share_words(share)
             ),
             Hindrance::Held(share) => format!(
@@ -237,7 +236,7 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
         }
         Verdict::Degraded { failed_share, .. } => {
             let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));
-            format!("{} failed by the server's fault{why}", share_words(failed_share))
+            format!("{} failed through the server's fault{why}", share_words(failed_share))
         }
         Verdict::NotSustained { offered_per_s, served_per_s, .. } => format!(
             "not sustained: {}/s of {}/s served",

@@ -81,14 +81,14 @@ fn what_cannot_be_trusted_says_why() {
         Verdict::ClientBound { busiest_thread, late_p99_us: 1.0, by }
     };
     for (verdict, words) in [
-        (client(0.97), "client-bound: springload's busiest thread computed 97 % of the time"),
+        (client(0.97), "client-bound: springload's busiest thread was busy 97 % of the time"),
         (
             Verdict::Degraded { failed_share: 0.0, outage_s: 0.9 },
             "nothing succeeded for 0.9 s from 1.2 s on",
         ),
         (
             Verdict::Degraded { failed_share: 0.126, outage_s: 0.0 },
-            "13 % failed by the server's fault",
+            "13 % failed through the server's fault",
         ),
         (
             Verdict::NotSustained { offered_per_s: 5e3, served_per_s: 3.2e3, backlog_per_s: 1.0 },
@@ -106,11 +106,11 @@ fn what_cannot_be_trusted_says_why() {
         })
     };
     for (told, words) in [
-        (of(Hindrance::Waited(0.6)), "springload waited for a processor 60 % of the time"),
+        (of(Hindrance::Waited(0.6)), "springload waited for CPU 60 % of the time"),
         (of(Hindrance::Held(0.274)), "springload itself took 27 % of the response times"),
         (of(Hindrance::Late(12_345.0)), "springload began operations 12.3 ms late (p99)"),
-        (of(Hindrance::Computed(0.96)), "springload's busiest thread computed 96 % of the time"),
-        (of(Hindrance::Unknown), "springload's busiest thread computed 30 % of the time"),
+        (of(Hindrance::Computed(0.96)), "springload's busiest thread was busy 96 % of the time"),
+        (of(Hindrance::Unknown), "springload's busiest thread was busy 30 % of the time"),
     ] {
         let cure = if words.contains("computed") { "" } else { "; use a quieter machine" };
         assert_eq!(told, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
@@ -185,7 +185,7 @@ fn degraded(failed_share: f64, outage_s: f64) -> (String, String) {
 #[test]
 fn what_failed_is_told_where_the_outage_was_a_moment() {
     let (words, reason) = degraded(0.62, 0.03);
-    assert_eq!(words, "62 % failed by the server's fault: connection refused");
+    assert_eq!(words, "62 % failed through the server's fault: connection refused");
     assert!(reason.contains("degraded: 62.0 % of the operations failed"), "{reason}");
     let (words, reason) = degraded(0.01, 0.03);
     assert_eq!(words, "nothing succeeded for 30 ms from 1.2 s on");

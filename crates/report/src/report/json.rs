@@ -36,7 +36,7 @@ pub enum RunFileError {
         message: String,
     },
     /// Made with a driver that this program was built without.
-    #[error("not readable here: {problem}; {cure}")]
+    #[error("not readable by this springload: {problem}; {cure}")]
     Absent {
         /// What is missing.
         problem: String,
@@ -44,7 +44,7 @@ pub enum RunFileError {
         cure: String,
     },
     /// More of something than a run can have.
-    #[error("not of a run: it has too many {0}")]
+    #[error("not a run: it has too many {0}")]
     Beyond(&'static str),
     /// Written by a later version.
     #[error(

@@ -28,8 +28,7 @@ fn verdict_on_rates(max: &MaxRecord) -> Pill {
                 let why = "; the client, not the server, is the limit: the server may handle more";
                 Mood::Fair.pill(words + why)
             } else if max.scattered() {
-                let why =
-                    "; they disagree: longer steps (-d), or more of them (--repeat), tell more";
+                let why = "; they disagree: try longer steps (-d), or more of them (--repeat)";
                 Mood::Fair.pill(words + why)
             } else if max.open_ended() {
                 let why = "; nothing above was tried (--to): the server may handle more";
@@ -91,7 +90,7 @@ pub(super) fn subject(max: &MaxRecord) -> String {
 /// The limits, in words.
 pub(super) fn limits(slo: &[Threshold]) -> String {
     let slo: Vec<String> = slo.iter().map(ToString::to_string).collect();
-    if slo.is_empty() { "no limit but to keep up".to_owned() } else { slo.join(", ") }
+    if slo.is_empty() { "no limit except keeping up".to_owned() } else { slo.join(", ") }
 }
 
 /// The report for people.

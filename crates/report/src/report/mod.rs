@@ -98,13 +98,13 @@ pub enum Unfit {
     #[error("--format {0} shows one run; name one RUN, or give one of {several}", several = several())]
     OneRun(&'static str),
     /// More records than can be told apart.
-    #[error("{0} runs are too many to tell apart; name at most {most}", most = chart::MOST_RUNS)]
+    #[error("{0} runs are too many to tell apart; give at most {most}", most = chart::MOST_RUNS)]
     TooMany(usize),
     /// One chart, but the format has none or always shows all.
-    #[error("--chart goes with --format svg or png, not with {0}; leave it out")]
+    #[error("--chart works with --format svg or png, not with {0}; leave it out")]
     NoPicture(&'static str),
     /// Texts that could steer a terminal, along with numbers that cannot be stored.
-    #[error("it has control characters and impossible numbers; name a run.json as it was written")]
+    #[error("it has control characters and impossible numbers; give a run.json as it was written")]
     Damaged,
 }
 

@@ -67,7 +67,7 @@ pub(super) fn words(node: &NodeSummary, it: &Unreachable, stage: &StageRecord) -
     let host = host(&node.url);
     let mut words = match it.to_s {
         Some(_) => format!("node {host} was gone for {}", length(lasted_s(it, stage))),
-        None => format!("node {host} was gone to the end"),
+        None => format!("node {host} was gone until the end"),
     };
     if it.moved > 0 {
         let s = if it.moved == 1 { "" } else { "s" };
@@ -89,7 +89,7 @@ pub(super) fn section(stage: &StageRecord, out: &mut String) {
         let away = length(node.away_s);
         let _ = writeln!(
             out,
-            "  {}: its connections were at other nodes for {away}, over all of them",
+            "  {}: its connections spent {away} on other nodes, all of them together",
             host(&node.url)
         );
     }

@@ -126,9 +126,9 @@ pub(super) fn arithmetic(it: &Sizing) -> Vec<String> {
     if let Some(low) = it.low {
         let from = grouped(low);
         lines.push(match it.high {
-            Some(high) if high == low => "however the searches vary, that is the answer".to_owned(),
-            Some(high) => format!("as the searches vary: {from} to {} {many}", grouped(high)),
-            None => format!("as the searches vary: {from} {many} or more, or no number of them"),
+            Some(high) if high == low => "the searches vary too little to matter".to_owned(),
+            Some(high) => format!("allowing for variation: {from} to {} {many}", grouped(high)),
+            None => format!("allowing for variation: {from} {many} or more, or no number of them"),
         });
     }
     lines
@@ -143,7 +143,7 @@ pub fn notes(it: &Sizing) -> Vec<String> {
         notes.extend(worst.map(|of| {
             format!(
                 "the law misses {} {} by {}, and 10 % is the limit: search again where the figures \
-                are odd, and see that only the number of {many} differs",
+                are odd, and make sure that only the number of {many} differs",
                 grouped(of.size),
                 it.unit.word(of.size),
                 off(of).trim_start_matches('+')
@@ -152,11 +152,12 @@ pub fn notes(it: &Sizing) -> Vec<String> {
     }
     match it.law.name {
         LawName::Linear => notes.push(format!(
-            "one size only: that twice as many {many} carry twice as much is the best case; a \
-            search with another number of {many} tells how much of it is true"
+            "one size only: the best case is that twice as many {many} carry twice as much; a \
+            search with another number of {many} shows how close that is"
         )),
         LawName::Amdahl => notes.push(format!(
-            "two sizes only: what {many} cost each other cannot be seen; search with a third"
+            "two sizes only: they cannot show how much {many} slow each other down; search with a \
+             third"
         )),
         LawName::Universal if !it.law.checked && it.verdict != Verdict::PoorFit => notes.push(
             "three sizes always follow the law, or nearly so; a fourth would show whether it holds"
@@ -171,8 +172,8 @@ pub fn notes(it: &Sizing) -> Vec<String> {
     }
     if it.spare > 0 && it.unit == Unit::Nodes && it.needed.is_some() {
         notes.push(format!(
-            "a cluster that has lost a {one} is taken for one with a {one} less; it may have more \
-            to do: measure it with one stopped"
+            "a cluster that has lost a {one} is treated like one with one {one} fewer, but it may \
+            have more to do: measure it with one stopped"
         ));
     }
     for of in &it.measured {
@@ -222,7 +223,7 @@ mod tests {
             text.contains("Universal Scalability Law") && text.contains("7 nodes carry"),
             "{text}"
         );
-        assert!(text.contains("however the searches vary"), "{text}");
+        assert!(text.contains("the searches vary too little"), "{text}");
         assert!(!text.contains("! one size") && !text.contains("! three sizes"), "{text}");
         let one = sizing(20_000.0, 0, &[(3, 10_800.0)]);
         assert!(one.starts_with("✓ 6 nodes for 20,000/s\n"), "{one}");

@@ -259,7 +259,10 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
         }
     }
     let (served, offered) = (decimal(served_per_s, 0), decimal(offered_per_s, 0));
-    let words = format!("the load was not kept up from here on: {served}/s of {offered}/s served");
+    let words = format!(
+        "the server did not keep up from here on: {served}/s of {offered}/s \
+        served"
+    );
     let kind = EventKind::Behind;
     since.map(|at_s| Event { stage: 0, at_s, length_s: None, kind, words })
 }

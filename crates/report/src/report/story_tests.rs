@@ -99,7 +99,7 @@ fn a_load_that_is_not_kept_up_is_told_from_when_on() {
     stage.plan = Some(serde_json::from_value(plan).expect("a plan"));
     stage.verdict =
         Verdict::NotSustained { offered_per_s: 130.0, served_per_s: 100.0, backlog_per_s: 30.0 };
-    let words = "the load was not kept up from here on: 100/s of 130/s served";
+    let words = "the server did not keep up from here on: 100/s of 130/s served";
     assert_eq!(told(&record), [format!("4.0 s: {words}")]);
     record.stages[0].verdict = Verdict::Sustained;
     assert_eq!(told(&record), [""; 0]);

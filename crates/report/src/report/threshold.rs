@@ -56,7 +56,7 @@ impl Requirement {
         let found = match (judgement.value, &judgement.problem) {
             (Some(value), _) => Ok(number(value, judgement.unit)),
             (None, Some(problem)) => Err(problem.clone()),
-            (None, None) => Err("nothing is known of it".to_owned()),
+            (None, None) => Err("nothing is known about it".to_owned()),
         };
         Self {
             subject: subject(judgement.expression.quantity()),

@@ -87,7 +87,7 @@ pub(super) fn span(group: &Group) -> String {
 /// Why no changes can be found, if that is so.
 pub(super) fn too_few(group: &Group) -> Option<String> {
     let few = group.runs.len() < LEAST_RUNS;
-    few.then(|| format!("changes are looked for in {LEAST_RUNS} runs or more of the same plan"))
+    few.then(|| format!("finding changes takes {LEAST_RUNS} runs or more of the same plan"))
 }
 
 /// What the whole trend comes to, in one line.
@@ -108,7 +108,7 @@ pub(super) fn trend_csv_of(trend: &Trend) -> Result<String, Invalid> {
         [group] => Ok(trend_csv(group)),
         groups => {
             let problem =
-                format!("a table has the runs of one plan, these are of {}", groups.len());
+                format!("a table shows the runs of one plan, but these are of {}", groups.len());
             Err(Invalid::new("--format csv", problem, "choose one with --group N"))
         }
     }

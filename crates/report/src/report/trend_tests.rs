@@ -123,7 +123,7 @@ fn one_run_is_no_trend_yet() {
     }
     let text = trend_text(&one, Look::default());
     assert!(text.contains("1 run of one plan · 0 changes"), "{text}");
-    assert!(text.contains("changes are looked for in 6 runs or more of the same plan"), "{text}");
+    assert!(text.contains("finding changes takes 6 runs or more of the same plan"), "{text}");
     assert!(text.contains("read throughput  █  1,000.0/s"), "{text}");
     assert!(trend_page(&one).contains("6 runs or more"));
 }

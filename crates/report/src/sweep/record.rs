@@ -128,17 +128,17 @@ impl SweepRecord {
         let mut values = self.definition.axes.iter().map(|axis| axis.values.len());
         let all = values.try_fold(1, usize::checked_mul);
         if all.is_none_or(|all| all > Self::MOST_CELLS) || self.cells.len() > Self::MOST_CELLS {
-            return Err("it has more than 10,000 cells, as no sweep has");
+            return Err("it has more than 10,000 cells, which no sweep has");
         }
         let axes = || self.definition.axes.iter().map(|axis| &axis.name);
         if !self.cells.iter().all(|it| it.settings.iter().map(|it| &it.name).eq(axes())) {
-            return Err("a cell of it has other settings than are varied");
+            return Err("one of its cells has settings that are not varied");
         }
         let inside = |run: &str| {
             Path::new(run).components().all(|part| matches!(part, Component::Normal(_)))
         };
         if !self.cells.iter().all(|cell| inside(&cell.run)) {
-            return Err("a run of it is not in its folder");
+            return Err("one of its runs is not in its folder");
         }
         Ok(())
     }

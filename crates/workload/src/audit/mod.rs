@@ -41,8 +41,8 @@ impl StageWork for AuditPlan {
                 of.check_again(restored, mistakes);
             }
             Some(_) => {
-                let problem = "what this workload has written cannot be made again";
-                mistakes.push(Invalid::new("of", problem, "name one that can be audited"));
+                let problem = "what this workload has written cannot be reconstructed";
+                mistakes.push(Invalid::new("of", problem, "choose one that can be audited"));
             }
         }
     }

@@ -280,13 +280,13 @@ fn fields(read: &mut PropertyReader, file: &dyn Fn(&str) -> Result<String, Strin
         "histogram" => {
             let path = read.text("fieldlengthhistogram", "hist.txt");
             file(&path).and_then(|text| LengthSpec::histogram(&text)).unwrap_or_else(|problem| {
-                let cure = "name a file with `BlockSize`, a tab and a length in its first line";
+                let cure = "give a file with `BlockSize`, a tab and a length in its first line";
                 read.wrong("fieldlengthhistogram", format!("{path}: {problem}"), cure);
                 LengthSpec::Constant { length: max }
             })
         }
         other => {
-            let cure = "it is constant, uniform, zipfian or histogram";
+            let cure = "give constant, uniform, zipfian or histogram";
             read.wrong("fieldlengthdistribution", format!("{other:?} is unknown"), cure);
             LengthSpec::Constant { length: max }
         }
@@ -349,7 +349,7 @@ fn requests(read: &mut PropertyReader) -> RequestSpec {
         "own" => false,
         "ycsb" => true,
         other => {
-            read.wrong("springload.latest", format!("{other:?} is unknown"), "it is own or ycsb");
+            read.wrong("springload.latest", format!("{other:?} is unknown"), "give own or ycsb");
             false
         }
     };
@@ -370,7 +370,7 @@ fn requests(read: &mut PropertyReader) -> RequestSpec {
             RequestSpec::Exponential { percentile, fraction }
         }
         other => {
-            let cure = "it is uniform, zipfian, latest, hotspot, sequential or exponential";
+            let cure = "give uniform, zipfian, latest, hotspot, sequential or exponential";
             read.wrong("requestdistribution", format!("{other:?} is unknown"), cure);
             RequestSpec::Uniform
         }
@@ -383,7 +383,7 @@ fn scan_length(read: &mut PropertyReader) -> LengthSpec {
     let distribution = read.text("scanlengthdistribution", "uniform");
     if !matches!(distribution.as_str(), "uniform" | "zipfian") {
         let problem = format!("{distribution:?} is unknown");
-        read.wrong("scanlengthdistribution", problem, "it is uniform or zipfian");
+        read.wrong("scanlengthdistribution", problem, "give uniform or zipfian");
     }
     range(read, ("minscanlength", min), ("maxscanlength", max), distribution == "zipfian")
 }

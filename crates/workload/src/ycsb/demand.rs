@@ -82,15 +82,15 @@ impl Offer for YcsbStage {
         ("ycsb-d", "95 % reads of the newest records, 5 % inserts"),
         ("ycsb-e", "95 % scans, 5 % inserts"),
         ("ycsb-f", "Half reads, half read-modify-writes"),
-        ("ycsb", "Any other of YCSB's: use springload ycsb"),
+        ("ycsb", "Any other YCSB workload: use springload ycsb"),
     ];
 
     /// A standard workload with the numbers of records and operations from flags.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
-        let wrong = |problem: &str| Invalid::new("--workload", problem, "name another");
+        let wrong = |problem: &str| Invalid::new("--workload", problem, "choose another");
         let places = Self::NAMES.iter().zip(builtin::WORKLOADS);
         let Some((_, (_, text))) = places.into_iter().find(|((known, _), _)| *known == name) else {
-            let problem = "its workload has properties, for which run has no flags";
+            let problem = "its workload has properties that run has no flags for";
             return Err(Invalid::new("--workload", problem, "use springload ycsb"));
         };
         asked.refuse(&["--mix"], "the workload has its own mix")?;

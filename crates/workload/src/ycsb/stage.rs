@@ -147,11 +147,7 @@ impl StageWork for YcsbStage {
             Class::Series(_) => &[Feature::Ranges, Feature::Overwriting],
             _ => &[],
         };
-        let traits = Traits {
-            needs,
-            is_auditable: self.class.is_core(),
-            ..Traits::default()
-        };
+        let traits = Traits { needs, is_auditable: self.class.is_core(), ..Traits::default() };
         let Some(documents) = self.records() else {
             return Traits { shares_documents: true, ..traits };
         };

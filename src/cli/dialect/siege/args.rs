@@ -20,7 +20,7 @@ pub(in crate::cli) struct Siege {
     pub(super) concurrent: Option<u64>,
     /// Requests per user
     ///
-    /// Requests per user; or once: request each URL of the file one time
+    /// Requests per user; or once, to request each URL of the file once
     #[arg(short, long, value_name = "NUM", value_parser = reps)]
     pub(super) reps: Option<Reps>,
     /// How long to run, such as 30S or 2M
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Siege {
     /// A header to send with every request, such as 'Accept: text/html'; may be repeated
     #[arg(short = 'H', long, value_name = "TEXT", action = clap::ArgAction::Append)]
     pub(super) header: Vec<String>,
-    /// The content type of bodies for which the file gives none
+    /// The content type of bodies that have none in the file
     #[arg(short = 'T', long, value_name = "TEXT")]
     pub(super) content_type: Option<String>,
     /// The User-Agent to send
@@ -97,14 +97,14 @@ pub(in crate::cli) struct Siege {
     /// Send {{...}} literally
     #[arg(long)]
     pub(super) literal: bool,
-    /// Seed of requests, think times and {{...}}: the same seed repeats the run [default: a new
+    /// Seed for requests, think times and {{...}}: the same seed repeats the run [default: a new
     /// one each time]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     /// Number of threads; they share the users [default: one per core]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     pub(super) threads: Option<u64>,
-    /// Timeout of one request [default: 30s]
+    /// Timeout for one request [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     pub(super) timeout: Option<u64>,
     #[command(flatten)]

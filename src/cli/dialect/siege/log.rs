@@ -19,7 +19,7 @@ impl Log {
     pub(super) fn open(path: &Path) -> Result<Self, Invalid> {
         OpenOptions::new().create(true).append(true).open(path).map(Self).map_err(|error| {
             let problem = format!("cannot write {}: {error}", path.display());
-            Invalid::new("--log", problem, "name a writable file")
+            Invalid::new("--log", problem, "choose a writable file")
         })
     }
 

@@ -61,7 +61,7 @@ impl Verb for Siege {
             "Many users for 30 seconds, without think time",
             "siege -c 25 -t 30S -b http://localhost:5984/",
         ),
-        ("A list of URLs, each user 10 requests", "siege -c 100 -r 10 -f urls.txt"),
+        ("A list of URLs, 10 requests per user", "siege -c 100 -r 10 -f urls.txt"),
         ("One request with its answer", "siege -g http://localhost:5984/"),
     ];
 

@@ -36,7 +36,7 @@ impl Rc {
         let text = files::read_text(path, files::SETTINGS).map_err(|error| {
             let name = strike_secrets(&name);
             let problem = format!("cannot read {name}: {error}");
-            vec![Invalid::new("--rc", problem, "name a readable file")]
+            vec![Invalid::new("--rc", problem, "give a readable file")]
         })?;
         Self::parse(&name, &text)
     }
@@ -75,11 +75,7 @@ impl Rc {
                 variables.insert(key, value);
             } else if !is_in(IGNORED) {
                 let cure = "see docs/siege.md for the keys that exist, or leave it out";
-                mistakes.push(Invalid::new(
-                    place,
-                    format!("{key:?} is not a key of siege's"),
-                    cure,
-                ));
+                mistakes.push(Invalid::new(place, format!("siege has no key {key:?}"), cure));
             }
         }
         if mistakes.is_empty() { Ok(rc) } else { Err(mistakes) }

@@ -37,7 +37,7 @@ pub(in crate::cli) struct Ycsb {
     pub(super) threads: Option<String>,
     /// Operations per second [default: as fast as served]
     ///
-    /// Total operations per second [property target, default: as fast as they are served]
+    /// Total operations per second [property target, default: as fast as the server answers]
     #[arg(id = "ycsb_target", long = "target", value_name = "N")]
     pub(super) target: Option<String>,
     /// Print status lines on stderr
@@ -61,13 +61,13 @@ pub(in crate::cli) struct Ycsb {
     /// Folders with settings such as hbase-site.xml; with java:CLASS the class path
     #[arg(long, value_name = "PATH")]
     pub(super) cp: Option<OsString>,
-    /// Arguments of Java, with java:CLASS; ignored without
+    /// Arguments for Java, with java:CLASS; otherwise ignored
     #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
     pub(super) java: Option<OsString>,
     /// Name records as go-ycsb does, which uses a different hash
     #[arg(long)]
     pub(super) go_ycsb_keys: bool,
-    /// Timeout of one operation
+    /// Timeout for one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(super) timeout: u64,
     #[command(flatten)]
@@ -97,7 +97,7 @@ pub(super) enum Action {
 /// The help on bindings.
 fn bindings() -> String {
     let names = Binding::all_names();
-    let any = Binding::named("java").map_or("", |_| "; java:CLASS is any of YCSB's own, in Java");
+    let any = Binding::named("java").map_or("", |_| "; java:CLASS runs any of YCSB's own, in Java");
     let more = "rest is for traces of URLs, basic sends nothing and prints the operations";
     format!("The binding: {names}; {more}{any}")
 }

@@ -68,7 +68,7 @@ impl Asked {
                 Ok(read) => properties.overlay(read),
                 Err(problem) => {
                     let problem = format!("{}: {problem}", file.display());
-                    let cure = "name a property file, or one of workloads/workloada to f";
+                    let cure = "give a property file, or one of workloads/workloada to f";
                     mistakes.push(Invalid::new("-P", problem, cure));
                 }
             }
@@ -114,7 +114,7 @@ impl Asked {
         };
         let Some(target) = bound.address else {
             let problem = format!("{} has no shell", args.binding);
-            mistakes.push(Invalid::new("BINDING", problem, "give that of a database"));
+            mistakes.push(Invalid::new("BINDING", problem, "give the binding of a database"));
             return Err(mistakes.into());
         };
         if !mistakes.is_empty() {
@@ -284,8 +284,10 @@ impl Asked {
             && self.properties.get("insertstart").is_none()
         {
             let start = series.start;
-            self.notes
-                .push(format!("the series start now; find them again with -p insertstart={start}"));
+            self.notes.push(format!(
+                "the series start now; to find them again, give -p \
+                    insertstart={start}"
+            ));
         }
         read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
     }
@@ -309,9 +311,12 @@ impl Asked {
         };
         let fit = (bytes / config.fields.most_bytes().max(1)).clamp(1, MOST_BUFFERED);
         self.notes.push(if phase == YcsbPhase::Load {
-            format!("{property}: {fit} records in a request, OK once the server has answered")
+            format!(
+                "{property}: {fit} records per request, reported OK once the server has \
+                answered"
+            )
         } else {
-            format!("{property}: of the load phase; each write here has an answer of its own")
+            format!("{property}: only for the load phase; here each write gets its own answer")
         });
         Flagged::new("-p batchsize", fit)
     }
@@ -428,7 +433,7 @@ impl Asked {
             let begun = || known.iter().find(|it| name.len() > 3 && it.starts_with(name));
             let why = match (Binding::reading(name), near().or_else(begun)) {
                 (Some(other), _) => format!("a property of the binding {}", other.names[0]),
-                (None, Some(near)) => format!("no such property; perhaps {near}"),
+                (None, Some(near)) => format!("no such property; did you mean {near}?"),
                 (None, None) => "no such property".to_owned(),
             };
             self.notes.push(format!("-p {name}: ignored, {why}"));

@@ -136,5 +136,5 @@ impl Dialect for Outputs {
 /// Opens a file to append rows to.
 fn append(property: &str, path: &str) -> Result<File, Invalid> {
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|error| wrong(property, format!("{path}: {error}"), "name a writable file"))
+    file.map_err(|error| wrong(property, format!("{path}: {error}"), "choose a writable file"))
 }

@@ -50,13 +50,13 @@ pub(super) fn settings(
     let properties = read(&path)
         .and_then(|bytes| (site.read)(&bytes, binding.properties))
         .map_err(|problem| {
-            let cure = format!("mend it, or leave its folder out and give {}=HOST", binding.flag);
+            let cure = format!("fix it, or leave out its folder and give {}=HOST", binding.flag);
             Invalid::new(path.display().to_string(), problem, cure)
         })?;
     let shown = |value: &str| value.escape_debug().take(MOST_SHOWN).collect::<String>();
     let pairs: Vec<_> =
         properties.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
-    let read = if pairs.is_empty() { "nothing of use".to_owned() } else { pairs.join(", ") };
+    let read = if pairs.is_empty() { "nothing useful".to_owned() } else { pairs.join(", ") };
     notes.push(format!("{}: {read}", path.display()));
     Ok(Found { properties, notes })
 }
@@ -75,7 +75,7 @@ fn file_in(entry: &Path, site: &SiteFile) -> Option<PathBuf> {
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let told = |error: std::io::Error| error.to_string();
     if !path.metadata().map_err(told)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(told)?;

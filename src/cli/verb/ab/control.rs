@@ -28,7 +28,10 @@ impl Ready {
         if let Err(problem) = kept
             && !self.uncontrolled
         {
-            eprintln!("warning: no control of this machine: {problem}; the comparison goes on");
+            eprintln!(
+                "warning: this machine itself could not be measured: {problem}; the \
+                comparison goes on"
+            );
             self.uncontrolled = true;
         }
     }

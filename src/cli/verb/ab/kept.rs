@@ -75,7 +75,7 @@ impl AbRecord {
         }
         let proper = |rate: &f64| *rate >= 0.0 && rate.is_finite();
         if !(0.0..=1.0).contains(&self.delta) || !self.control_per_s.iter().flatten().all(proper) {
-            return Err("it has a number that no comparison has");
+            return Err("it has an impossible number");
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ use side::Side;
 use std::path::PathBuf;
 
 /// The help of the folder.
-const FOLDER: &str = "The folder for all runs; continued if it is there";
+const FOLDER: &str = "The folder for all runs; continued if it exists";
 
 /// The folder of a run of side A (0) or B (1), in that of the comparison.
 fn name_of(at: usize, pair: u64) -> String {
@@ -50,34 +50,34 @@ pub(in crate::cli) struct Ab {
     settings: Settings,
     #[command(flatten)]
     credentials: CredentialArgs,
-    /// What only side A has, such as '--batch 100'
+    /// Settings of side A only, such as '--batch 100'
     ///
-    /// What side A, the baseline, has of its own: flags of springload run, or a TARGET, in one
+    /// Settings of side A, the baseline, only: flags of springload run, or a TARGET, quoted as one
     /// word, such as '--batch 100'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     a: Option<String>,
-    /// What only side B has, such as '--batch 1000'
+    /// Settings of side B only, such as '--batch 1000'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     b: Option<String>,
     /// A shell command before each run of A
     ///
-    /// A command for the shell, before each run of A, such as one that changes a setting of the
-    /// server and starts it again. If it fails, so does the comparison
+    /// A shell command to run before each run of A, such as one that changes a server setting and
+    /// restarts the server. If it fails, so does the comparison
     #[arg(long, value_name = "COMMAND")]
     before_a: Option<String>,
     /// A shell command before each run of B
     #[arg(long, value_name = "COMMAND")]
     before_b: Option<String>,
-    /// Another springload, which measures side A
+    /// Another springload to measure side A with
     ///
-    /// Another springload, such as an older version, which measures side A: what differs is the
-    /// program, not the server
+    /// Another springload, such as an older version, to measure side A with: this compares
+    /// programs, not servers
     #[arg(long, value_name = "PROGRAM")]
     against: Option<PathBuf>,
-    /// How many runs of each side, at most
+    /// Maximum number of runs of each side
     ///
-    /// How many runs of each side, at most. From four on, it ends early where the verdict is clear
-    /// after half or three quarters of them
+    /// Maximum number of runs of each side. From four on, the comparison ends early if the verdict
+    /// is clear after half or three quarters of them
     #[arg(long, value_name = "N", default_value = "8", value_parser = plan::count)]
     pairs: u64,
     #[command(flatten)]
@@ -93,7 +93,7 @@ pub(in crate::cli) struct Ab {
 
 impl Verb for Ab {
     const NAME: &'static str = "ab";
-    const ABOUT: &'static str = "Measure two settings by turns, and say which is better";
+    const ABOUT: &'static str = "Measure two settings alternately, and say which is better";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str =
         "target a b before_a before_b pairs connections duration output dry_run";
@@ -101,7 +101,7 @@ impl Verb for Ab {
         ("Two sizes of a batch", "ab localhost:5984 --ops 0 --a '--batch 100' --b '--batch 1000'"),
         ("Two servers", "ab -d 10s --a old-server:5984 --b new-server:5984"),
         (
-            "A setting of the server",
+            "A server setting",
             "ab localhost:5984 --before-a './set.sh off' --before-b './set.sh on'",
         ),
     ];
@@ -127,7 +127,7 @@ impl Ab {
     fn prepare(&self, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
         let (wanted, asked) = (self.how.wanted()?, self.how.asked()?);
         if self.pairs == 0 || self.pairs > kept::MOST_PAIRS {
-            let problem = format!("{} pairs are none, or too many", self.pairs);
+            let problem = format!("{} pairs is too few or too many", self.pairs);
             return Err(Invalid::new("--pairs", problem, "give 1 to 1000").into());
         }
         let common = side::Common {
@@ -184,8 +184,8 @@ impl Ab {
         match beforehand::told(&side.plan, folder, &asked.gated, self.pairs) {
             Some(told) => eprintln!("{}", told.trim_end()),
             None if self.dry_run => eprintln!(
-                "fewer than {LEAST_TO_VARY} saved runs of A's plan: how many pairs it takes is not \
-                 known"
+                "fewer than {LEAST_TO_VARY} saved runs of A's plan: the number of pairs needed is \
+                 not known"
             ),
             None => {}
         }

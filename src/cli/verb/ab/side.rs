@@ -110,8 +110,8 @@ impl Side {
                 Ok(())
             }
             Ok(_) => {
-                let problem = format!("{} is no springload", program.display());
-                wrong(problem, "name the program of another version")
+                let problem = format!("{} is not springload", program.display());
+                wrong(problem, "give the path of another version")
             }
             Err(error) => {
                 let problem = format!("{} cannot be started: {error}", program.display());
@@ -139,7 +139,7 @@ impl Side {
         match shell.args(["-c", command]).stdin(Stdio::null()).stdout(said).status() {
             Ok(status) if status.success() => return Ok(()),
             Ok(status) => eprintln!("error: {flag}: {command:?} ended with {status}"),
-            Err(error) => eprintln!("error: {flag}: no shell to run it with: {error}"),
+            Err(error) => eprintln!("error: {flag}: cannot start a shell: {error}"),
         }
         Err(Exit::Failed)
     }

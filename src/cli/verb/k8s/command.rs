@@ -44,13 +44,13 @@ impl<'a> Command<'a> {
         let verb = self.words.first().map_or("", String::as_str);
         if !VERBS.contains(&verb) {
             let cure = format!("begin with one of {}", VERBS.join(", "));
-            all.push(Invalid::new("COMMAND", format!("{verb:?} has no agents"), cure));
+            all.push(Invalid::new("COMMAND", format!("{verb:?} cannot have agents"), cure));
         }
         let mut before = "";
         for word in self.words {
             let flag = word.split('=').next().unwrap_or_default();
             if ADDED.contains(&flag) {
-                let cure = "leave it out of the command: it is added to it";
+                let cure = "leave it out of the command: springload k8s adds it";
                 all.push(Invalid::new("COMMAND", format!("{flag} is given twice"), cure));
             }
             let before = std::mem::replace(&mut before, word);

@@ -60,11 +60,11 @@ pub(super) struct Fleet<'a> {
 /// How agents are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Spread {
-    /// Evenly over the nodes, as far as these have room
+    /// Evenly across the nodes, as far as they have room
     Even,
     /// At most one on each node; others wait for a node
     OnePerNode,
-    /// As Kubernetes does it
+    /// As Kubernetes chooses
     Any,
 }
 

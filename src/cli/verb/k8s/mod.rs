@@ -27,40 +27,40 @@ pub(in crate::cli) struct K8s {
     /// The container image, with springload in its PATH
     #[arg(long, value_name = "IMAGE")]
     image: String,
-    /// The run that the agents take part in [default: a new one]
+    /// The name of the run that the agents join [default: a new one]
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
-    /// What the names of the Jobs begin with [default: springload-ID]
+    /// Prefix of the names of the Jobs [default: springload-ID]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The namespace [default: that of kubectl]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The Secret that holds the address of the broker
+    /// The Secret with the broker's address
     #[arg(long, value_name = "NAME", default_value = "springload-broker")]
     broker_secret: String,
-    /// CPUs of each pod, kept free for it
+    /// CPUs reserved for each pod
     #[arg(long, value_name = "N", default_value = "2")]
     cpu: String,
-    /// Memory of each pod
+    /// Memory for each pod
     #[arg(long, value_name = "SIZE", default_value = "1Gi")]
     memory: String,
     /// How agents are placed on nodes
     #[arg(long, value_enum, value_name = "HOW", default_value = "even")]
     spread: Spread,
-    /// When Kubernetes ends all of it, the wait for nodes included
+    /// When Kubernetes ends everything, including the wait for nodes
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = plan::duration_ns)]
     deadline: u64,
     /// Let the other agents go on when one is lost; needs Kubernetes 1.33
     #[arg(long)]
     keep_others: bool,
-    /// A volume claim for what the coordinator saves [default: it ends with the pod]
+    /// A volume claim for what the coordinator saves [default: it is lost with the pod]
     #[arg(long, value_name = "NAME", requires = "command")]
     claim: Option<String>,
     /// The command of the coordinator
     ///
-    /// The command of the coordinator, such as -- run TARGET -d 1m, to run that as a Job, too;
-    /// $(NAME) in it stands for a key of the Secret
+    /// The coordinator's command, such as -- run TARGET -d 1m, to run that as a Job, too; $(NAME)
+    /// in it stands for a key of the Secret
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -161,7 +161,7 @@ impl K8s {
             "  printf %s \"${BROKER}\" | kubectl{place} create secret generic {secret} \
              --from-file={BROKER}=/dev/stdin"
         );
-        eprintln!("Create the Jobs from these manifests, once: another run needs others.");
+        eprintln!("Create the Jobs from these manifests only once: another run needs new ones.");
         eprintln!("  springload k8s ... | kubectl create -f -");
         if coordinator {
             eprintln!("Its progress and report:");
@@ -174,8 +174,8 @@ impl K8s {
         eprintln!("  kubectl{place} delete job -l app.kubernetes.io/instance={run}");
         if self.cpu.contains(['.', 'm']) {
             eprintln!(
-                "warning: --cpu {}: a pod with a part of a CPU is stopped for part of each 0.1 s, \
-                 which shows in response times; give whole CPUs",
+                "warning: --cpu {}: a pod with a fraction of a CPU is stopped for part of every \
+                 0.1 s, which shows in response times; give whole CPUs",
                 self.cpu
             );
         }

@@ -25,7 +25,7 @@ pub(super) fn name(flag: &str, text: &str, most: usize) -> Option<Invalid> {
         "give at most {most} lower-case letters, digits and hyphens that begin and end with a \
          letter or digit"
     );
-    Some(Invalid::new(flag, format!("{text:?} is no name for Kubernetes"), cure))
+    Some(Invalid::new(flag, format!("{text:?} is not a valid Kubernetes name"), cure))
 }
 
 /// The name of a Job, which begins with a letter: some clusters also refuse a digit there.
@@ -45,9 +45,9 @@ pub(super) fn run_id(flag: &str, text: &str) -> Option<Invalid> {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         && text.starts_with(ends)
         && text.ends_with(ends);
-    let cure = "give at most 63 letters, digits, hyphens, underscores and points that begin and \
-                end with a letter or digit";
-    (!fits).then(|| Invalid::new(flag, format!("{text:?} cannot be a label of Kubernetes"), cure))
+    let cure = "give at most 63 letters, digits, hyphens, underscores and dots that begin and end \
+                with a letter or digit";
+    (!fits).then(|| Invalid::new(flag, format!("{text:?} cannot be a Kubernetes label"), cure))
 }
 
 /// An amount of CPU or memory: a number above 0, and one of `units` after it.
@@ -60,7 +60,7 @@ pub(super) fn quantity(flag: &str, text: &str, units: &[&str], cure: &str) -> Op
         Some((whole, part)) => digits(whole) && digits(part),
     };
     let fits = written && number.bytes().any(|b| matches!(b, b'1'..=b'9')) && units.contains(&unit);
-    (!fits).then(|| Invalid::new(flag, format!("{text:?} is no amount"), cure))
+    (!fits).then(|| Invalid::new(flag, format!("{text:?} is not an amount"), cure))
 }
 
 /// The name of an image, as far as Kubernetes itself checks it.
@@ -68,7 +68,7 @@ pub(super) fn image(flag: &str, text: &str) -> Option<Invalid> {
     let fits = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_graphic());
     let cure = "give a name such as registry/springload:0.1.0";
-    (!fits).then(|| Invalid::new(flag, format!("{text:?} is no image"), cure))
+    (!fits).then(|| Invalid::new(flag, format!("{text:?} is not an image name"), cure))
 }
 
 #[cfg(test)]

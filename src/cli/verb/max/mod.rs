@@ -30,7 +30,7 @@ use steps::{Plans, Steps, Way};
 use words::{LESS, Words};
 
 /// The help of the folder.
-const FOLDER: &str = "The folder for max.json and all runs; continued if it is there";
+const FOLDER: &str = "The folder for max.json and all runs; continued if it exists";
 /// The help of `--duration`, which means something else here.
 const LENGTH: &str = "Length of the shortest step [default: 3s]";
 /// The flags that are not those of a run.
@@ -56,28 +56,29 @@ pub(in crate::cli) struct Max {
     credentials: CredentialArgs,
     /// What must hold, such as 'read.p99 < 20ms'; repeatable
     ///
-    /// What the server must keep to, such as 'read.p99 < 20ms' or 'err < 0.1%'; may be repeated. It
-    /// must keep up with the load in any case, and unless errors are named, at most 1 % may fail
+    /// A limit that the server must meet, such as 'read.p99 < 20ms' or 'err < 0.1%'; may be
+    /// repeated. It must also keep up with the load, and unless a limit names errors, at most 1 %
+    /// may fail
     #[arg(long, value_name = "EXPR")]
     slo: Vec<Threshold>,
     /// What to search for
     #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = choice(&SEARCHED))]
     search: Searched,
-    /// The first level to try; of connections, 1
+    /// The first level to try; for connections, 1
     ///
-    /// The first rate or number of connections to try; of connections, the default is 1
+    /// The first rate or number of connections to try; for connections, the default is 1
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value = "100", default_value_if("search", "connections", "1"))]
     from: u64,
-    /// The highest level to try; of connections, 1k
+    /// The highest level to try; for connections, 1k
     ///
-    /// The highest rate or number of connections to try; of connections, the default is 1k
+    /// The highest rate or number of connections to try; for connections, the default is 1k
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value = "1M", default_value_if("search", "connections", "1k"))]
     to: u64,
     /// Number of searches
     ///
-    /// Number of searches, of which the median counts
+    /// Number of searches; the median counts
     #[arg(id = "searches", long = "repeat", value_name = "N", default_value = "3")]
     #[arg(value_parser = plan::count)]
     searches: u64,
@@ -87,8 +88,8 @@ pub(in crate::cli) struct Max {
     agents: AgentsArgs,
     /// Another command line to search with, such as http -f urls.txt
     ///
-    /// What each step is, instead of a springload run: the command line of http, burst or ycsb run,
-    /// without a level and a length
+    /// What to run in each step instead of springload run: a command line of http, burst or ycsb
+    /// run, without a level or a length
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -105,7 +106,7 @@ const SEARCHED: [(&str, &str, Searched); 2] = [
 
 impl Verb for Max {
     const NAME: &'static str = "max";
-    const ABOUT: &'static str = "Find the highest rate that keeps to limits of latency and errors";
+    const ABOUT: &'static str = "Find the highest rate within limits on latency and errors";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str =
         "target slo search from to searches connections docs duration format";
@@ -115,7 +116,7 @@ impl Verb for Max {
             "max localhost:5984 --slo 'read.p99 < 20ms' --slo 'err < 0.1%'",
         ),
         (
-            "In longer steps, from a rate that surely holds",
+            "In longer steps, starting from a rate that is sure to hold",
             "max localhost:5984 --slo 'p99 < 50ms' --from 1k -d 30s",
         ),
         (
@@ -141,14 +142,14 @@ struct Ready {
 fn bounded(args: &Max) -> Result<(), Invalid> {
     let wrong = |flag, problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
     if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
-        let cure = "give --from 1 or more, --to more than that, and --repeat 1 to 100";
+        let cure = "give --from 1 or more, a higher --to, and --repeat 1 to 100";
         return wrong("--from", "there is nothing to try, or too much", cure);
     }
     let least = |it: &&Threshold| matches!(it.comparison, Comparison::Above | Comparison::AtLeast);
     if let Some(slo) = args.slo.iter().find(least) {
         let problem =
-            format!("{slo} holds sooner at more load, and a search goes by what does not");
-        return wrong("--slo", &problem, "give what must stay below a limit");
+            format!("{slo} gets easier to meet as the load grows, so a search cannot go by it");
+        return wrong("--slo", &problem, "give a figure that must stay below a limit");
     }
     if args.slo.iter().any(|it| matches!(it.limit, Limit::Baseline(_))) {
         return wrong("--slo", "a search has no baseline", "give a value, such as 20ms");
@@ -219,7 +220,7 @@ fn measures(plan: &PlanRecord, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
     let kinds = slo.iter().filter_map(|slo| Some((slo, slo.kind?)));
     let strange = kinds.filter(|(_, kind)| !does(*kind)).map(|(slo, kind)| {
         let problem = format!("no step measures the operations of {slo}");
-        let cure = format!("have steps do {kind} operations, or leave it out");
+        let cure = format!("make the steps do {kind} operations, or leave it out");
         Invalid::new("--slo", problem, cure)
     });
     let mistakes: Vec<Invalid> = strange.collect();

@@ -84,14 +84,19 @@ impl Plans {
         servers: Servers,
     ) -> Result<Self, Vec<Invalid>> {
         let mut words = given(matches);
-        let ops = ("--ops", "would end a step when it likes", "give --duration, a step's length");
+        let ops = (
+            "--ops",
+            "would end a step before its time",
+            "give the length of a step with \
+            --duration",
+        );
         let stages = ("--stages", "changes the rate during a step", "leave it out");
         let bounds = "leave it out, or give --from and --to";
         let refused = match searched {
-            Searched::Rate => vec![("--rate", "is what is searched for", bounds), ops, stages],
+            Searched::Rate => vec![("--rate", "is what the search varies", bounds), ops, stages],
             Searched::Connections => vec![
-                ("--connections", "is what is searched for", bounds),
-                ("--rate", "sets the pace, whatever the connections", "leave it out"),
+                ("--connections", "is what the search varies", bounds),
+                ("--rate", "sets the pace, with any number of connections", "leave it out"),
                 ops,
                 stages,
             ],

@@ -25,7 +25,7 @@ struct Searchable {
     step: fn(Searched, f64, f64) -> Vec<String>,
 }
 
-const OPS: (&[&str], &str) = (&["--ops", "-n"], "would end a step when it likes");
+const OPS: (&[&str], &str) = (&["--ops", "-n"], "would end a step before its time");
 const STAGES: (&[&str], &str) = (&["--stages"], "changes the rate during a step");
 const SEVERAL: &str = "measures more than one thing in a step";
 
@@ -95,10 +95,10 @@ impl Words {
         };
         let bounds = "leave it out, or give --from and --to";
         match searched {
-            Searched::Rate => refuse(of.rate, "is what is searched for", bounds),
+            Searched::Rate => refuse(of.rate, "is what the search varies", bounds),
             Searched::Connections => {
-                refuse(of.connections, "is what is searched for", bounds);
-                refuse(of.rate, "sets the pace, whatever the connections", "leave it out");
+                refuse(of.connections, "is what the search varies", bounds);
+                refuse(of.rate, "sets the pace, with any number of connections", "leave it out");
             }
         }
         refuse(of.length, "is the length of a step", "give -d before --");
@@ -112,8 +112,8 @@ impl Words {
             return Err(mistakes);
         }
         let program = std::env::current_exe().map_err(|error| {
-            let problem = format!("springload cannot find itself: {error}");
-            Invalid::new("--", problem, "start it by its path")
+            let problem = format!("springload cannot find its own program: {error}");
+            Invalid::new("--", problem, "start it with its full path")
         })?;
         Ok(Self { program, line: words, searched, of })
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_sets_the_level_or_the_length_is_refused_however_it_is_spelled() {
         for (line, flag) in [
-            ("http h -r 5", "-r: is what is searched for; leave it out, or give --from and --to"),
+            ("http h -r 5", "-r: is what the search varies; leave it out, or give --from and --to"),
             ("http h -r5", "-r: is what"),
             ("run h --rate=5", "--rate: is what"),
             ("burst h --time 5s", "--time: is the length of a step; give -d before --"),

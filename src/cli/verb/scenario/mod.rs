@@ -100,8 +100,8 @@ fn named(matches: &ArgMatches) -> Result<Option<PathBuf>, Vec<Invalid>> {
         [] => Ok(None),
         [file] => Ok(Some(PathBuf::from(file))),
         [one, other, ..] => {
-            let problem = format!("{one} and {other} are two plans");
-            Err(vec![Invalid::new("PLAN", problem, "name one")])
+            let problem = format!("{one} and {other} are both plans");
+            Err(vec![Invalid::new("PLAN", problem, "give only one")])
         }
     }
 }

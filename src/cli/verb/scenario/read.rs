@@ -52,7 +52,7 @@ pub(super) fn settings<'a>(
 ) -> Result<Vec<Setting<'a>>, Vec<Invalid>> {
     let name = file.display().to_string();
     let unread = |problem: String| {
-        let cure = "name a readable file; springload init prints one to start from";
+        let cure = "give a readable file; springload init prints one to start from";
         vec![Invalid::new("PLAN", format!("cannot read {name}: {problem}"), cure)]
     };
     let text = files::read_text(file, MOST_BYTES).map_err(|error| unread(error.to_string()))?;
@@ -126,7 +126,7 @@ impl<'a> Reader<'a, '_> {
     /// The flag of that name.
     fn argument(&self, key: &str) -> Result<&'a Arg, Wrong> {
         if key == "password" {
-            return wrong("no password belongs here", NO_PASSWORD);
+            return wrong("passwords do not belong here", NO_PASSWORD);
         }
         let known = || {
             let usable = |it: &&Arg| !it.get_long().is_none_or(|long| NOT_HERE.contains(&long));
@@ -158,7 +158,7 @@ impl<'a> Reader<'a, '_> {
             return match value {
                 DeValue::Boolean(true) => Ok(vec![format!("--{key}").into()]),
                 DeValue::Boolean(false) => Ok(Vec::new()),
-                _ => wrong("neither on nor off", "give true or false"),
+                _ => wrong("neither true nor false", "give true or false"),
             };
         }
         let repeatable = matches!(argument.get_action(), ArgAction::Append);
@@ -266,12 +266,12 @@ fn plain(value: &DeValue<'_>) -> Result<String, Wrong> {
         },
         DeValue::Float(number) => match number.as_str().parse::<f64>() {
             Ok(number) => number.to_string(),
-            Err(_) => return wrong("not a number", "write it as in 0.5"),
+            Err(_) => return wrong("not a number", "write it like 0.5"),
         },
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(_) => return wrong("a date", "give it in quotation marks, or a number"),
         DeValue::Array(_) | DeValue::Table(_) => {
-            return wrong("a list in a list", "give numbers, or texts in quotation marks");
+            return wrong("a list inside a list", "give numbers, or strings in quotation marks");
         }
     })
 }

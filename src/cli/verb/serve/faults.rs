@@ -10,8 +10,8 @@ use crate::plan::{duration_ns, rate};
 pub(super) struct FaultArgs {
     /// Serve at most this many requests a second
     ///
-    /// Serve at most this many requests a second, one after the other, such as 2000/s: what comes
-    /// faster waits in one queue
+    /// Serve at most this many requests a second, one at a time, such as 2000/s; the others wait in
+    /// a queue
     #[arg(long, value_name = "RATE")]
     capacity: Option<String>,
     /// Delay each answer, such as 10ms
@@ -134,8 +134,7 @@ fn delay(text: &str) -> Result<Delay, String> {
 }
 
 fn stall(text: &str) -> Result<Stall, String> {
-    let (length, when) =
-        text.split_once('@').ok_or_else(|| format!("{text:?} has no time after an @"))?;
+    let (length, when) = text.split_once('@').ok_or_else(|| format!("{text:?} has no @TIME"))?;
     let (at, every) = match when.split_once('/') {
         Some((at, every)) => (at, Some(duration(every)?)),
         None => (when, None),
@@ -149,8 +148,7 @@ fn stall(text: &str) -> Result<Stall, String> {
 
 /// `5s@1%`
 fn rare(text: &str) -> Result<(u64, f64), String> {
-    let (length, share) =
-        text.split_once('@').ok_or_else(|| format!("{text:?} has no share after an @"))?;
+    let (length, share) = text.split_once('@').ok_or_else(|| format!("{text:?} has no @SHARE"))?;
     Ok((duration(length)?, fraction(share)?))
 }
 

@@ -25,7 +25,7 @@ impl LogFile {
             Ok(log) => Ok(Self { log, path, is_whole: true }),
             Err(error) => {
                 let problem = format!("cannot write {}: {error}", path.display());
-                Err(Invalid::new("--log", problem, "name a writable file"))
+                Err(Invalid::new("--log", problem, "choose a writable file"))
             }
         }
     }

@@ -40,10 +40,10 @@ pub(in crate::cli) struct Serve {
     /// client against
     #[arg(long)]
     null: bool,
-    /// Write when each request came and was answered
+    /// Log when each request arrived and was answered
     ///
-    /// Write a line for each request: when it came and when it was answered, by the server's clock,
-    /// in microseconds after the first; a file that exists is replaced
+    /// Log a line for each request: when it arrived and when it was answered, by the server's
+    /// clock, in microseconds after the first; an existing file is overwritten
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     #[command(flatten)]
@@ -59,9 +59,9 @@ impl Verb for Serve {
     const BRIEF: &'static str = "listen admin threads null capacity delay stall drop slow fault";
     const EXAMPLES: [Example; 3] = [
         ("A CouchDB to try things on", "serve --listen 127.0.0.1:5984"),
-        ("That stands still for 2 s, 5 s after the first request", "serve --stall 2s@5s"),
+        ("One that freezes for 2 s, 5 s after the first request", "serve --stall 2s@5s"),
         (
-            "That is slow for one request in a hundred, and wants a password",
+            "One that is slow for one request in a hundred, and requires a password",
             "serve --slow 500ms@1% --admin ann:secret",
         ),
     ];
@@ -75,7 +75,7 @@ impl Verb for Serve {
         let place = strike_secrets(&self.listen);
         if is_public(&self.listen) && admin.is_none() && !self.public {
             let problem = format!("other machines could use {place} without a password");
-            let cure = "give --admin USER:PASSWORD, or --public if they may";
+            let cure = "give --admin USER:PASSWORD, or --public to allow it";
             return Err(Invalid::new("--listen", problem, cure).into());
         }
         let faults = self.faults.read()?;

@@ -17,19 +17,19 @@ pub(super) type Turn = (Nanos, usize, NodeState);
 #[command(next_help_heading = "Nodes")]
 #[group(id = "several")]
 pub(super) struct NodeArgs {
-    /// Listen on this many ports in a row, as nodes of one cluster
+    /// Listen on this many consecutive ports, as nodes of one cluster
     ///
-    /// Listen on this many ports in a row, as nodes of one cluster with the same documents. While
-    /// fewer than a majority is up, writes are answered 202
+    /// Listen on this many consecutive ports, as nodes of one cluster with the same documents.
+    /// Without a majority of nodes up, writes are answered with 202
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     nodes: u64,
-    /// A node is down for a time: 2@10s..20s
+    /// Take a node down for a time: 2@10s..20s
     ///
     /// Node 2 is down from 10 s to 20 s after the start: nothing listens on its port, and its
-    /// connections are closed. 2@10s: to the end. May be repeated
+    /// connections are closed. 2@10s: until the end. May be repeated
     #[arg(long, value_name = "NODE@FROM[..TO]")]
     down: Vec<String>,
-    /// A node stands still for a time: 2@10s..20s
+    /// Freeze a node for a time: 2@10s..20s
     ///
     /// Node 2 answers nothing from 10 s to 20 s after the start, and keeps its connections, as a
     /// stopped process does. May be repeated
@@ -44,7 +44,7 @@ impl NodeArgs {
     /// A line that names the flag and the cure.
     pub(super) fn course(&self) -> Result<Vec<Turn>, String> {
         if !(1..=MOST_NODES).contains(&self.nodes) {
-            return Err(format!("--nodes: {} are no cluster; give 1 to {MOST_NODES}", self.nodes));
+            return Err(format!("--nodes: {} is out of range; give 1 to {MOST_NODES}", self.nodes));
         }
         let flags =
             [("--down", &self.down, NodeState::Down), ("--still", &self.still, NodeState::Still)];
@@ -68,7 +68,7 @@ impl NodeArgs {
         let known = |node: &u64| self.nodes > 1 && (1..=self.nodes).contains(node);
         let node = node.parse().ok().filter(known);
         let node =
-            node.ok_or_else(|| format!("{text:?} is about none of --nodes {}", self.nodes))?;
+            node.ok_or_else(|| format!("{text:?} is not about one of --nodes {}", self.nodes))?;
         let (from, to) = match time.split_once("..") {
             Some((from, to)) => (from, Some(duration_ns(to)?)),
             None => (time, None),

@@ -24,7 +24,7 @@ use task::Answer;
 const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help\" for a list\n";
 
 const TARGET_HELP: &str = "http(s)://[user:password@]host:port[/database], the address of another \
-    driver, or basic: no server, commands are printed [default: SPRINGLOAD_URL of the environment]";
+    driver, or basic to print commands without a server [default: the variable SPRINGLOAD_URL]";
 
 /// `springload shell`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -51,7 +51,7 @@ impl Verb for Shell {
     const EXAMPLES: [Example; 3] = [
         ("The records of a CouchDB", "shell http://ann@localhost:5984/usertable"),
         ("Another table", "shell localhost:5984 --table orders"),
-        ("See what is sent, without a server", "shell basic"),
+        ("See what would be sent, without a server", "shell basic"),
     ];
 
     fn carry_out(mut self, _call: &Call<'_>) -> Result<Exit, Trouble> {

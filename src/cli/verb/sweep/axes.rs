@@ -31,7 +31,7 @@ pub(super) fn check(
 
 fn mistake(one: &Setting, other: &Setting, stage: Option<&StagePlan>) -> Invalid {
     let problem = format!(
-        "{name}={} and {name}={} change nothing in the stage that is shown ({})",
+        "{name}={} and {name}={} make no difference in the stage that is shown ({})",
         one.value,
         other.value,
         stage.map_or_else(String::new, |stage| stage_title(&stage.name)),

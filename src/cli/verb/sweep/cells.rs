@@ -228,7 +228,7 @@ pub(in crate::cli::verb) fn plan_of(
         && plan.target.named_database().is_some()
     {
         let problem = "names a database, but each run creates its own";
-        mistakes.push(Invalid::new("TARGET", problem, "name the server alone"));
+        mistakes.push(Invalid::new("TARGET", problem, "give only the server"));
     }
     match plan {
         Ok(plan) if mistakes.is_empty() => Ok(plan),

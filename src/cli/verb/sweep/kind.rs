@@ -10,7 +10,7 @@ impl Kept for SweepRecord {
     const FILE: &'static str = "sweep.json";
     const NAME: &'static str = "sweep";
     const PLURAL: &'static str = "sweeps";
-    const ELSEWHERE: &'static str = "name another folder, or continue that sweep with --resume";
+    const ELSEWHERE: &'static str = "choose another folder, or continue that sweep with --resume";
 
     type Shown = Self;
 

@@ -91,7 +91,7 @@ impl Verb for Sweep {
     const BRIEF: &'static str = "target axes preset rounds connections docs ops duration output resume format dry_run \
         quiet";
     const EXAMPLES: [Example; 3] = [
-        ("The best size of a batch", "sweep localhost:5984 -L batch=10,100,1000 --ops 0"),
+        ("The best batch size", "sweep localhost:5984 -L batch=10,100,1000 --ops 0"),
         (
             "Connections and a mix, each combination three times",
             "sweep localhost:5984 -L connections=1..64x4 -d 10s --repeat 3",
@@ -159,7 +159,7 @@ fn load(folder: &Path) -> Result<Definition, Invalid> {
     let file = folder.join(SweepRecord::FILE);
     let wrong = |why| {
         let problem = format!("{}: {why}", file.display());
-        Invalid::new("--resume", problem, "name a sweep's folder")
+        Invalid::new("--resume", problem, "give a sweep's folder")
     };
     read::<SweepRecord>(&file).map(|it| it.definition).map_err(wrong)
 }
@@ -175,7 +175,7 @@ fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Server
     let named = Named { address: given.next(), nodes: given.collect(), flag: "TARGET" };
     let servers = args.credentials.servers(&named, args.settings.client.header.clone())?;
     if struck && !servers.targets.iter().any(|target| credentials::has_password(target)) {
-        let cure = "give TARGET with its password again, or SPRINGLOAD_PASSWORD";
+        let cure = "give TARGET with its password again, or set SPRINGLOAD_PASSWORD";
         return Err(Invalid::new("--resume", "passwords are not stored", cure));
     }
     // Their commands stay as they were.

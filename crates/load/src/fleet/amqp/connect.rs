@@ -42,7 +42,7 @@ pub(super) async fn connect(broker: &Broker, name: &str) -> Result<Connection, S
     let found = found.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
     let stream = found.map_err(|error| {
         format!(
-            "cannot reach the broker {broker}: {error}; start RabbitMQ there, or name another one \
+            "cannot reach the broker {broker}: {error}; start RabbitMQ there, or give another one \
              with --broker or SPRINGLOAD_BROKER"
         )
     })?;
@@ -101,11 +101,11 @@ fn insecure(broker: &Broker, error: &io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidCertificate(why)) => format!(
-            "the certificate of the broker {broker} cannot be trusted: {why}; name a PEM file of \
+            "the certificate of the broker {broker} cannot be trusted: {why}; give a PEM file of \
              its authority with amqps://…?cacertfile=FILE, and the host as the certificate does"
         ),
         _ => format!(
-            "there is no TLS with {broker}: {error}; name RabbitMQ's port for TLS (5671), or \
+            "cannot use TLS with {broker}: {error}; give RabbitMQ's port for TLS (5671), or \
              amqp:// without TLS"
         ),
     }
@@ -118,7 +118,7 @@ fn unwelcome(broker: &Broker, error: &Error) -> String {
         Some((ACCESS_REFUSED, _)) => {
             let user = broker.user.as_deref().unwrap_or("guest");
             format!(
-                "the broker {broker} refuses the user {user} with this password; give both in \
+                "the broker {broker} refuses the user {user} with this password; set both in \
                  SPRINGLOAD_BROKER_USER and SPRINGLOAD_BROKER_PASSWORD"
             )
         }
@@ -129,8 +129,8 @@ fn unwelcome(broker: &Broker, error: &Error) -> String {
         ),
         Some((_, why)) => format!("the broker {broker} refuses the connection: {why}"),
         None => format!(
-            "what answers at {broker} does not speak RabbitMQ's protocol ({}); name a RabbitMQ's \
-             port (5672), and amqps:// (5671) if it uses TLS",
+            "the server at {broker} does not speak RabbitMQ's protocol ({}); give RabbitMQ's port \
+             (5672), and amqps:// (5671) if it uses TLS",
             reason(error)
         ),
     }
@@ -148,7 +148,7 @@ fn refusal(error: &Error) -> Option<(u16, &str)> {
 pub(super) fn reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::ProtocolError(told) => told.get_message().to_string(),
-        ErrorKind::MissingHeartbeatError => "it has not been heard of for too long".to_owned(),
+        ErrorKind::MissingHeartbeatError => "nothing was heard from it for too long".to_owned(),
         ErrorKind::IOError(error) => error.to_string(),
         // The library prints all of the malformed bytes.
         ErrorKind::ParsingError(_) => "its answer makes no sense".to_owned(),
@@ -161,8 +161,8 @@ pub(super) fn refused(broker: &Broker, error: &Error, taken: &str) -> String {
     match refusal(error) {
         Some((RESOURCE_LOCKED, _)) => taken.to_owned(),
         Some((ACCESS_REFUSED, why)) => format!(
-            "the broker {broker} does not let this user do it: {why}; docs/broker.md has the \
-             permissions for rabbitmqctl set_permissions"
+            "the broker {broker} does not allow this user to do that: {why}; docs/broker.md has \
+             the permissions for rabbitmqctl set_permissions"
         ),
         Some((NOT_FOUND, why)) => format!("the broker {broker}: {why}; try again"),
         _ => lost(broker, error),

@@ -92,8 +92,8 @@ impl Link {
     fn no_coordinator(&self, patience: Duration) -> String {
         let (broker, run, waited) = (&self.broker, &self.names.0, patience.as_secs_f64());
         format!(
-            "no coordinator of the run {run} came to the broker {broker} in {waited} s; start it \
-             with --broker and --run-id {run}"
+            "no coordinator of the run {run} joined the broker {broker} within {waited} s; start \
+             it with --broker and --run-id {run}"
         )
     }
 
@@ -250,7 +250,7 @@ impl Link {
                 match poll_fn(|context| Pin::new(&mut *consumer).poll_next(context)).await {
                     Some(Ok(delivery)) => delivery,
                     Some(Err(error)) => return End::Lost(self.lost(&error)),
-                    None => return End::Lost(format!("the broker {} took its queue", self.broker)),
+                    None => return End::Lost(format!("the broker {} lost its queue", self.broker)),
                 };
             let acker = delivery.acker.clone();
             let arrived = match self.arrived(delivery) {
@@ -308,5 +308,5 @@ async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, 
 }
 
 fn too_large(bytes: usize) -> String {
-    format!("a message of {bytes} bytes; the largest that is sent has {LARGEST}")
+    format!("a message of {bytes} bytes; the largest allowed is {LARGEST}")
 }

@@ -90,7 +90,7 @@ fn start(
         return Err(format!("the ID of the run has {} bytes; give 1 to {LONGEST_ID}", run.len()));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no thread for the broker: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("cannot start the broker's thread: {error}"))?;
     let (ended_tx, ended) = mpsc::channel();
     let (begun_tx, begun) = mpsc::channel();
     let (inbox_tx, inbox) = mpsc::sync_channel(WAITING);
@@ -113,7 +113,7 @@ fn start(
         runtime.shutdown_background();
     };
     let thread = std::thread::Builder::new().name("springload-broker".to_owned()).spawn(work);
-    thread.map_err(|error| format!("no thread for the broker: {error}"))?;
+    thread.map_err(|error| format!("cannot start the broker's thread: {error}"))?;
     begun.recv().unwrap_or_else(|_| Err("the thread for the broker has ended".to_owned()))?;
     Ok(Channel { outbox: Box::new(post), inbox })
 }

@@ -38,9 +38,10 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
     let y = Axis { names, ..Axis::new("agent", Scale::Linear) };
     let edges = (0..cuts.count).map(|column| cuts.span(column).0);
     Chart {
-        note: "Documents of each agent that succeeded, over time. A row of another shade than the \
-        others is an agent that did more or less; one that ends early was lost."
-            .to_owned(),
+        note:
+            "Documents of each agent that succeeded, over time. A row in a different shade is an \
+        agent that did more or less than the others; one that ends early was lost."
+                .to_owned(),
         map: Some(Map {
             rates,
             edges: edges.chain([cuts.span(cuts.count - 1).1]).collect(),

@@ -38,7 +38,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         ),
         (
             (ChartKind::Throughput, "Rate by load"),
-            " Where the line bends, more load gets no more done.",
+            " Where the line bends, more load achieves nothing more.",
             Axis::new("documents per second", Scale::Linear),
             served,
         ),

@@ -32,7 +32,7 @@ pub fn beforehand_text(runs: usize, pairs: u64, variations: &[(Quantity, f64)]) 
     let rows: Vec<Vec<String>> =
         std::iter::once(head.to_vec()).chain(variations.iter().map(row)).collect();
     format!(
-        "{runs} saved runs of A's plan; a change is found in four of five comparisons:\n{}",
+        "{runs} saved runs of A's plan; a change is found in four out of five comparisons:\n{}",
         align(&rows)
     )
 }
@@ -46,11 +46,13 @@ mod tests {
         let rows = [("throughput", 0.021), ("p99", 0.063), ("read.p50", 0.9)];
         let rows = rows.map(|(name, deviation)| (name.parse().unwrap(), deviation));
         let text = beforehand_text(12, 8, &rows);
-        let wanted = "\
-12 saved runs of A's plan; a change is found in four of five comparisons:
+        let wanted = "12 saved runs of A's plan; a change is found in four out of five \
+comparisons:
                   runs vary by  8 pairs find   for 5 %     for 2 %
-  all throughput         2.1 %         3.5 %   5 pairs    20 pairs
-  all p99                6.5 %        10.7 %  29 pairs   161 pairs
+  all \
+throughput         2.1 %         3.5 %   5 pairs    20 pairs
+  all p99                6.5 %        \
+10.7 %  29 pairs   161 pairs
   read p50             146.0 %       328.8 %  >999 pairs  >999 pairs
 ";
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

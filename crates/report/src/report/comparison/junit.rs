@@ -18,7 +18,7 @@ pub fn comparison_junit(it: &Comparison) -> String {
     };
     let doubt = (!it.trustworthy()).then(|| it.notes.join("; "));
     let trust = Case {
-        name: "the runs can be trusted".to_owned(),
+        name: "the runs are trustworthy".to_owned(),
         ended: doubt.map_or(End::Passed, End::Error),
     };
     let cases: Vec<Case> = it.gated().map(case).chain([trust]).collect();

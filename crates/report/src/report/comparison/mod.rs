@@ -144,15 +144,14 @@ fn early(progress: &Progress) -> String {
     let ended = if progress.ended {
         "the comparison was ended early; the same command with -o and this folder continues it"
     } else {
-        "the comparison was under way when this was written, which is done anew after each pair"
+        "this was written while the comparison was under way; it is updated after each pair"
     };
     let (last, first) = progress.looks.split_last().map_or((0, &[][..]), |(last, it)| (*last, it));
     let first: Vec<String> = first.iter().map(u64::to_string).collect();
     let looks = if first.is_empty() { String::new() } else { format!("{} or ", first.join(", ")) };
     format!(
         "{ended}. There may be a verdict after {looks}{last} pairs, not before: these intervals \
-         are for one reading, and whoever reads after every pair finds differences where there are \
-         none"
+         are for a single look, and looking after every pair finds differences where there are none"
     )
 }
 

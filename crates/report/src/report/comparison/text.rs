@@ -118,7 +118,7 @@ fn figures_words(it: &Comparison) -> String {
         Standing::CannotTell => {
             let cure = match it.more_runs() {
                 _ if it.a.len() < 2 && it.b.len() < 2 => {
-                    "measure each side four times or more, by turns: springload ab".to_owned()
+                    "measure each side four times or more, alternately: springload ab".to_owned()
                 }
                 Some(1) => "about one more run of each side would decide".to_owned(),
                 Some(more) if more > 999 => "more than 999 more runs of each side".to_owned(),

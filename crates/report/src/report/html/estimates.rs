@@ -25,7 +25,7 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
     if inside.as_str().is_empty() {
         return inside;
     }
-    let mut section = Html::tag("h2", "How certain within the run");
+    let mut section = Html::tag("h2", "Certainty within the run");
     section.push(&inside);
     Html::element("section id=\"estimates\" class=\"card\"", &section)
 }

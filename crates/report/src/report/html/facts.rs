@@ -63,8 +63,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
     facts.extend(crew(record).map(|crew| ("agents", crew)));
     let mut connections = grouped(plan.connections as u64);
     if let Some(most) = plan.most_connections {
-        connections =
-            format!("{connections}, and up to {} as they are needed", grouped(most as u64));
+        connections = format!("{connections}, and up to {} as needed", grouped(most as u64));
     }
     facts.extend([
         ("connections", connections),

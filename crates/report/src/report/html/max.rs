@@ -17,7 +17,7 @@ pub fn max_page(max: &MaxRecord) -> String {
     let stage = |title: String| Stage { name: title.clone(), title, measured: true, views };
     let data =
         Data { runs: Vec::new(), stages: first.clone().map(stage).into_iter().collect(), first };
-    let heading = max.label.clone().unwrap_or_else(|| "The most that is sustained".to_owned());
+    let heading = max.label.clone().unwrap_or_else(|| "Highest sustained load".to_owned());
     let steps = table(max, |_| true);
     let won = |step: &StepRecord| step.confirms && step.outcome == StepOutcome::Held;
     let (summary, more) = if max.steps.iter().any(won) {

@@ -163,14 +163,14 @@ fn extremes(sweep: &SweepRecord) -> Option<String> {
 fn cautions(sweep: &SweepRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if sweep.definition.repeat < 2 {
-        let line = "each combination was measured once, so how much two runs of the same differ is \
-                    not known; --repeat 3 tells";
+        let line = "each combination was measured once, so it is not known how much runs with the \
+                    same settings vary; --repeat 3 shows it";
         lines.push(line.to_owned());
     }
     for axis in without_effect(sweep) {
         lines.push(format!(
-            "{axis} has no effect that can be told from noise: its values differ no more than \
-             runs of the same settings do"
+            "{axis} has no effect distinguishable from noise: its values differ no more than runs \
+             with the same settings do"
         ));
     }
     lines

@@ -40,30 +40,25 @@ fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
 fn facts(stage: &StageRecord) -> Vec<String> {
     let client = &stage.client;
     let mut facts = vec![format!(
-        "springload's busiest thread computed for {} % of the time, {} µs per request, and was free \
+        "springload's busiest thread was busy {} % of the time, {} µs per request, and idle \
          otherwise.",
         decimal(client.busiest_thread * 100.0, 0),
         decimal(client.cpu_per_request_us, 2),
     )];
     facts.push(client.lag_p99_us.map_or_else(
-        || "How late operations were begun is not known: there were too few.".to_owned(),
-        |us| {
-            format!(
-                "99 % of the operations were begun at most {} ms after they were due.",
-                millis(us)
-            )
-        },
+        || "It is not known how late operations began: there were too few.".to_owned(),
+        |us| format!("99 % of the operations began at most {} ms after they were due.", millis(us)),
     ));
     let unfinished: u64 = stage.requests().map(|operation| operation.unfinished).sum();
     facts.push(match unfinished {
-        0 => "Everything that was begun had ended before the stage was over.".to_owned(),
+        0 => "Every operation that began had ended before the stage was over.".to_owned(),
         count => format!("{} operations had no answer at the end.", grouped(count)),
     });
     if stage.load.open {
         facts.push(match stage.load.dropped {
-            0 => "Nothing that was due was left out.".to_owned(),
+            0 => "No operation that was due was left out.".to_owned(),
             count => format!(
-                "{} operations were left out, because too many were waiting or under way.",
+                "{} operations were left out, because too many were waiting or in flight.",
                 grouped(count)
             ),
         });

@@ -105,7 +105,7 @@ impl RestConfig {
         (mix.scan, mix.read_modify_write) = (0.0, 0.0);
         let mut read = PropertyReader::new(properties);
         if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Sequential) {
-            let cure = "it is uniform, zipfian, hotspot or exponential";
+            let cure = "give uniform, zipfian, hotspot or exponential";
             read.wrong("requestdistribution", "is not available for traces", cure);
         }
         let shares = [mix.read, mix.insert, mix.update, mix.delete];
@@ -147,7 +147,7 @@ fn trace(
     let path = read.text(&name, &format!("{kind}trace.txt"));
     let most = read.whole(&format!("{kind}recordcount"), u64::MAX).max(1);
     let text = file(&path).unwrap_or_else(|problem| {
-        read.wrong(&name, format!("{path}: {problem}"), "name a file with one URL per line");
+        read.wrong(&name, format!("{path}: {problem}"), "give a file with one URL per line");
         String::new()
     });
     let mut lines = Vec::new();

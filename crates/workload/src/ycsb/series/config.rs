@@ -337,7 +337,7 @@ fn config(read: &mut PropertyReader<'_>, now_ms: i64) -> SeriesConfig {
 }
 
 fn unit(read: &mut PropertyReader<'_>) -> Unit {
-    let cure = "it is milliseconds, seconds, minutes, hours or days";
+    let cure = "give milliseconds, seconds, minutes, hours or days";
     let word = |text: &str| match text.to_ascii_lowercase().as_str() {
         "milliseconds" => Some(Unit::Milliseconds),
         "seconds" => Some(Unit::Seconds),
@@ -356,7 +356,7 @@ fn values(read: &mut PropertyReader<'_>) -> ValueKind {
         "mixednumbers" => Some(ValueKind::Mixed),
         _ => None,
     };
-    let cure = "it is integers, floats or mixednumbers";
+    let cure = "give integers, floats or mixednumbers";
     read.parsed("valuetype", cure, word).unwrap_or(ValueKind::Floats)
 }
 
@@ -418,7 +418,7 @@ fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     }
     if config.delayed > 0.0 && config.delayed_intervals == 0 {
         let cure = "give 1 or more, or delayedseries=0";
-        read.wrong("delayedintervals", "0 intervals are no delay", cure);
+        read.wrong("delayedintervals", "0 intervals is not a delay", cure);
     }
 }
 
@@ -448,7 +448,7 @@ fn check_operations(read: &mut PropertyReader<'_>, core: &CoreConfig) {
         read.wrong("readmodifywriteproportion", problem, "give 0");
     }
     if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Exponential { .. }) {
-        let cure = "it is uniform, zipfian, hotspot or sequential";
+        let cure = "give uniform, zipfian, hotspot or sequential";
         read.wrong("requestdistribution", "is not available for time series", cure);
     }
 }
