@@ -213,7 +213,9 @@ fn the_shell_takes_an_address_with_settings() {
 fn a_property_of_the_guide_that_does_not_exist_names_the_one_that_does() {
     let port = format!("hbase.masters=127.0.0.1:{}", free_port());
     let run = load(&["-p", "thread=50", "-p", "recordcont=1", "-p", "x=1", "-p", &port]);
-    for note in ["thread: ignored, no such property; perhaps threadcount", "perhaps recordcount"] {
+    for note in
+        ["thread: ignored, no such property; did you mean threadcount?", "mean recordcount?"]
+    {
         assert!(run.stderr.contains(note), "{}", run.stderr);
     }
     assert!(run.stderr.contains("-p x: ignored, no such property\n"), "{}", run.stderr);

@@ -160,11 +160,11 @@ fn leaks_of(address: &str, at: usize, record: &str) -> Vec<String> {
         &["show", address],
     ];
     for (place, words) in verbs.into_iter().enumerate() {
-        if READERS.contains(&words[0]) || (at + place) % 3 == 0 {
+        if READERS.contains(&words[0]) || (at + place).is_multiple_of(3) {
             nowhere(&format!("{words:?}"), &Run::bare(words).finish());
         }
     }
-    if at % 3 != 0 {
+    if !at.is_multiple_of(3) {
         return found;
     }
     for words in [&[&["run"][..], &small].concat()[..], &["clean", "--yes"], &["shell"]] {

@@ -127,7 +127,7 @@ fn a_file_or_stdin_has_the_password() {
     let none = none.to_str().expect("UTF-8");
     for (file, words) in [
         (none, ["--password-file: cannot read", "none"]),
-        (&write("empty", "\n")[..], ["has no password", "empty"]),
+        (&write("empty", "\n")[..], ["contains no password", "empty"]),
         (&write("two", &format!("{SECRET}\n{SECRET}\n")), ["more than one line", "two"]),
     ] {
         let refused = run(&["run", &target, "--password-file", file]).finish();

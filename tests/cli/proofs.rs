@@ -219,7 +219,7 @@ fn a_token_goes_with_every_request() {
     Run::of(&two).finish().refused(2, &["--bearer-file: the URLs name several servers"]);
     let named = proxy.url.replace("://", "://ann:x@");
     let both = [&["run", &named][..], &flag].concat();
-    Run::of(&both).finish().refused(2, &["--bearer-file: a user is named, too"]);
+    Run::of(&both).finish().refused(2, &["--bearer-file: a user with a password is also given"]);
     Run::of(&["run", "line:127.0.0.1:1", "--bearer-file", &file]).finish().refused(2, &[]);
     Run::of(&["run", "--bearer-file", &file]).finish().refused(2, &["there is no server"]);
 }

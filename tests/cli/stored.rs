@@ -165,7 +165,7 @@ fn plans_of_others_and_hostile_ones_are_refused() {
         ),
         (
             &[("/stages/0/speed", json!(9))],
-            ["plan.json: stages.0.speed: this springload knows", "again"],
+            ["plan.json: stages.0.speed: this springload does not know", "again"],
         ),
         (&[("/stages/0/workload", json!("warp"))], ["plan.json: not a plan: ", "warp"]),
         (&[("/stages", json!("none"))], ["plan.json: not a plan: ", "string"]),

@@ -177,7 +177,7 @@ fn nothing_to_draw_is_refused() {
     let none = trend(folder.path(), &[]);
     assert_eq!(none.code, 2);
     assert!(none.stderr.contains("left out: a.json: "), "{}", none.stderr);
-    assert!(none.stderr.contains("none of 1 files in "), "{}", none.stderr);
+    assert!(none.stderr.contains("none of the 1 files in "), "{}", none.stderr);
     let gone = springload(["trend", "no/such/folder"]);
     assert_eq!(gone.code, 2, "{}", gone.stderr);
     let wrong = trend(folder.path(), &["--metric", "read.p98"]);

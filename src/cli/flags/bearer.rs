@@ -79,7 +79,10 @@ mod tests {
         assert_eq!(told("a.b-c_d~e+f/g=\n").unwrap(), "Authorization: Bearer a.b-c_d~e+f/g=");
         for text in ["", "\n", "Bearer hush", "hush\r\nX: y", "hush\u{e9}", "{\"hush\":1}"] {
             let told = told(text).unwrap_err();
-            assert!(told.starts_with("--bearer-file: t has ") && !told.contains("hush"), "{told}");
+            assert!(
+                told.starts_with("--bearer-file: t contains ") && !told.contains("hush"),
+                "{told}"
+            );
         }
     }
 }

@@ -102,7 +102,7 @@ const FILLINGS: [(&str, &str, Filling); 2] = [
 
 impl Verb for Burst {
     const NAME: &'static str = "burst";
-    const ABOUT: &'static str = "Start many workers at the same instant, each with its own \
+    const ABOUT: &'static str = "Start many workers at one instant, each with its own \
         document";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static str =

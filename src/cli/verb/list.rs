@@ -82,7 +82,7 @@ impl Verb for List {
             None => everywhere(),
             Some(folder) => list(folder).map_err(|error| {
                 let problem = format!("cannot read {}: {error}", folder.display());
-                Invalid::new("DIR", problem, "name a folder with runs")
+                Invalid::new("DIR", problem, "give a folder with runs")
             })?,
         };
         if self.json {

@@ -343,7 +343,7 @@ impl CouchPlan {
         if let (DatabasePlan::Scratch { .. }, Some(name)) = (&self.database, other.database.name())
         {
             return Err(format!(
-                "only {server} names the database {name:?}, the first address names none"
+                "only {server} names the database {name:?}; the first address has none"
             ));
         }
         if !other.making.is_default() && other.making != self.making {

@@ -122,7 +122,7 @@ fn what_comes_before_a_lost_agent_does_so() {
     assert_eq!(result.exit_status, 5);
     let reason = result.reason.unwrap();
     assert!(reason.starts_with("degraded: agent 0 of 8 ("), "{reason}");
-    let words = "; mixed: client-bound: springload on agent 7 computed 100 % of the time";
+    let words = "; mixed: client-bound: springload on agent 7 kept its busiest thread busy 100 %";
     assert!(reason.contains(words), "{reason}");
 }
 

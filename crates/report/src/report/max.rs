@@ -233,7 +233,7 @@ pub(super) mod tests {
         assert!(mark == '✓' && words.ends_with("(--to): the server may handle more"), "{words}");
         let apart = MaxRecord { high: Some(2_500.0), ..max(Ended::Found, steps.clone()) };
         let Pill { mark, words, .. } = verdict(&apart);
-        assert!(mark == '!' && words.contains("; they disagree: longer steps"), "{words}");
+        assert!(mark == '!' && words.contains("; they disagree: try longer steps"), "{words}");
         let bound = StepRecord { client_bound: true, ..steps[1].clone() };
         let words = verdict(&max(Ended::Found, vec![steps[0].clone(), bound])).words;
         assert!(words.contains("the client, not the server"), "{words}");

@@ -131,6 +131,6 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line() {
         let mistakes = Rc::parse("my.rc", "delay = 1\nconcurent = 7\n").unwrap_err();
         let line = mistakes[0].to_string();
-        assert!(line.starts_with("my.rc:2: \"concurent\" is not a key"), "{line}");
+        assert!(line.starts_with("my.rc:2: siege has no key \"concurent\""), "{line}");
     }
 }
