@@ -1,6 +1,5 @@
 //! What was observed in a stage, before any blame is assigned.
 
-use super::trust::Range;
 use super::{Reading, RequestShares, TimeShares, sum_ns, within_s};
 use crate::clock::Nanos;
 use crate::measure::{Histogram, OperationSummary, Spans};
@@ -169,15 +168,5 @@ impl Facts {
         let reading_ns = self.threads.reading_us.mean * 1e3;
         let client = late + reading_ns * self.response.len() as f64;
         if all > 0.0 { (client / all).min(1.0) } else { 0.0 }
-    }
-
-    /// The range of a percentile of the response times: without what the client may have added, and
-    /// as measured.
-    pub(super) fn range_us(&self, percentile: f64) -> Option<Range> {
-        let measured = self.response.percentile(percentile) as f64;
-        let reading_ns = self.threads.reading_us.at(percentile) * 1e3;
-        let without = self.without_client.percentile(percentile) as f64 - reading_ns;
-        let range = Range { low: without.clamp(0.0, measured) / 1e3, high: measured / 1e3 };
-        self.response.earns(percentile).then_some(range)
     }
 }

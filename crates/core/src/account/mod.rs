@@ -98,7 +98,7 @@ pub struct RequestShares {
 impl Account {
     /// Draws up the account of a stage.
     pub fn of(facts: &Facts) -> Self {
-        let (p50_us, p99_us) = (facts.range_us(50.0), facts.range_us(99.0));
+        let (p50_us, p99_us) = (Range::of(facts, 50.0), Range::of(facts, 99.0));
         let mut account = Self {
             time: facts.time(),
             requests: facts.requests(),

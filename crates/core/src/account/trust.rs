@@ -56,6 +56,15 @@ pub struct Range {
 }
 
 impl Range {
+    /// The range of a percentile of the response times, in microseconds; `None` with too few.
+    pub(super) fn of(facts: &Facts, percentile: f64) -> Option<Self> {
+        let measured = facts.response.percentile(percentile) as f64;
+        let reading_ns = facts.threads.reading_us.at(percentile) * 1e3;
+        let without = facts.without_client.percentile(percentile) as f64 - reading_ns;
+        let range = Self { low: without.clamp(0.0, measured) / 1e3, high: measured / 1e3 };
+        facts.response.earns(percentile).then_some(range)
+    }
+
     /// The client's share of the measured value, 0 to 1.
     pub fn client_share(&self) -> f64 {
         if self.high > 0.0 { 1.0 - self.low / self.high } else { 0.0 }
