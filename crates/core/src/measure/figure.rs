@@ -1,20 +1,7 @@
-//! The figures of operations, as tables: the counts, and the percentiles of times. Reports, metrics
-//! and thresholds read them here.
+//! The counts of operations as a table, which reports, metrics and thresholds read.
 
-use super::summary::{Latency, OperationSummary};
-
-/// Which tables have a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shown {
-    /// The one of all figures (`--verbose`).
-    Detail,
-    /// That one, and the report in text where it has room.
-    Text,
-    /// Every table; narrow ones only where they have room.
-    Wide,
-    /// Every table.
-    Always,
-}
+use super::latency::Shown;
+use super::summary::OperationSummary;
 
 /// What is known of a count.
 struct Row {
@@ -182,39 +169,10 @@ impl Count {
     }
 }
 
-/// A percentile of times.
-#[derive(Clone, Copy, Debug)]
-pub struct Percentile {
-    /// Its name, such as `p99.9`.
-    pub name: &'static str,
-    /// The percentage of times that are no longer.
-    pub percent: f64,
-    /// Which tables have it.
-    pub shown: Shown,
-    /// Its value in microseconds; `None`: too few samples.
-    pub of: fn(&Latency) -> Option<f64>,
-}
-
-impl Percentile {
-    /// Those of tables of this rank.
-    pub fn shown(rank: Shown) -> impl Iterator<Item = Self> + Clone {
-        Latency::PERCENTILES.into_iter().filter(move |it| it.shown >= rank)
-    }
-
-    /// In tenths of a percent.
-    pub const fn tenths(self) -> u16 {
-        (self.percent * 10.0) as u16
-    }
-
-    /// As a quantile of a metric, such as `0.999`.
-    pub fn quantile(self) -> String {
-        (f64::from(self.tenths()) / 1_000.0).to_string()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Latency;
     use crate::op::{Failure, OpKind};
 
     #[test]
@@ -230,15 +188,5 @@ mod tests {
         for (place, count) in Count::ALL.iter().enumerate() {
             assert_eq!(*count as usize, place);
         }
-    }
-
-    #[test]
-    fn a_percentile_is_what_its_name_says() {
-        for percentile in Latency::PERCENTILES {
-            assert_eq!(percentile.name, format!("p{}", percentile.percent));
-            let percent = f64::from(percentile.tenths()) / 10.0;
-            assert!((percent - percentile.percent).abs() < f64::EPSILON);
-        }
-        assert_eq!(Latency::PERCENTILES.map(Percentile::quantile)[4], "0.999");
     }
 }

@@ -2,7 +2,8 @@
 //! those of the merged histogram, never means of percentiles.
 
 use super::histogram::Histogram;
-use super::summary::{Latency, OperationSummary};
+use super::latency::Latency;
+use super::summary::OperationSummary;
 use crate::op::Failure;
 use std::collections::BTreeMap;
 

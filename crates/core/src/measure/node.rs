@@ -1,10 +1,10 @@
 //! The nodes of a cluster, one by one: the requests to each, and when it was away.
 
 use super::histogram::Histogram;
-use super::recorder::Sample;
+use super::latency::Latency;
+use super::probe::Sample;
 use super::silence::Silences;
 use super::spans::Span;
-use super::summary::Latency;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::Failure;
 use serde::{Deserialize, Serialize};
@@ -37,23 +37,13 @@ impl NodeInterval {
     /// Adds one finished request; `drained` if it ended after the last was due to start.
     pub(super) fn add(&mut self, sample: &Sample<'_>, drained: bool) {
         self.requests += 1;
-        let documents = u64::from(sample.documents);
-        match sample.result {
-            Ok(reply) => {
-                let mut ok = documents;
-                if let Some(rows) = sample.row_failures {
-                    for (sum, &part) in self.failures.iter_mut().zip(rows) {
-                        *sum += u64::from(part);
-                        ok -= u64::from(part);
-                    }
-                }
-                self.ok += ok;
-                self.drained_ok += if drained { ok } else { 0 };
-                self.accepted += if reply.accepted { ok } else { 0 };
-                self.service.record(sample.timing.service_ns);
-                self.response.record(sample.timing.response_ns);
-            }
-            Err(failure) => self.failures[failure.index()] += documents,
+        let ok = sample.divide(&mut self.failures);
+        if let Ok(reply) = sample.result {
+            self.ok += ok;
+            self.drained_ok += if drained { ok } else { 0 };
+            self.accepted += if reply.accepted { ok } else { 0 };
+            self.service.record(sample.timing.service_ns);
+            self.response.record(sample.timing.response_ns);
         }
     }
 

@@ -1,8 +1,11 @@
-//! The marks taken while one operation runs, and the times between them.
+//! One operation: the marks taken while it runs, the times between them, and all that is recorded
+//! of it.
 //!
 //! Order of the marks: intended ≤ began ≤ send ≤ sent ≤ first byte ≤ last byte.
 
+use super::counts::{BodyBytes, Wire};
 use crate::clock::{Clock, Nanos};
+use crate::op::{Failure, OpKind, Reply};
 
 /// The greatest age of the kernel's timestamp that is believed. The timestamp is that of the last
 /// segment, which may have arrived before another one that was lost and resent: an older timestamp
@@ -200,6 +203,58 @@ impl Timing {
             response_ns: self.response_ns + more_ns,
             ..Self { lag_ns: self.lag_ns, ..*last }
         }
+    }
+}
+
+/// Everything that is recorded about one finished request.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// The kind of operation.
+    pub kind: OpKind,
+    /// When, and how long it took.
+    pub timing: &'a Timing,
+    /// How the request as a whole ended.
+    pub result: Result<Reply, Failure>,
+    /// The number of documents.
+    pub documents: u32,
+    /// Failures of single documents inside a request that succeeded, per class.
+    pub row_failures: Option<&'a [u32; Failure::COUNT]>,
+    /// Bytes of its bodies.
+    pub bytes: BodyBytes,
+    /// What happened on the wire.
+    pub wire: Wire,
+    /// The status of each answer, if the driver provides them.
+    pub statuses: &'a [u16],
+}
+
+impl<'a> Sample<'a> {
+    /// An operation on one document, without bytes.
+    pub fn single(kind: OpKind, timing: &'a Timing, result: Result<Reply, Failure>) -> Self {
+        Self {
+            kind,
+            timing,
+            result,
+            documents: 1,
+            row_failures: None,
+            bytes: BodyBytes::default(),
+            wire: Wire::default(),
+            statuses: &[],
+        }
+    }
+
+    /// Adds the documents that failed, by class; returns how many succeeded.
+    #[inline]
+    pub(super) fn divide(&self, failures: &mut [u64; Failure::COUNT]) -> u64 {
+        let mut ok = u64::from(self.documents);
+        if let Err(failure) = self.result {
+            failures[failure.index()] += std::mem::take(&mut ok);
+        } else if let Some(rows) = self.row_failures {
+            for (sum, &part) in failures.iter_mut().zip(rows) {
+                *sum += u64::from(part);
+                ok -= u64::from(part);
+            }
+        }
+        ok
     }
 }
 

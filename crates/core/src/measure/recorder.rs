@@ -1,48 +1,10 @@
 //! The recorder of one shard: fills the interval of the current second and sends off complete ones.
 
-use super::counts::{BodyBytes, Wire};
 use super::interval::{Interval, RawRow};
-use super::probe::Timing;
+use super::probe::{Sample, Timing};
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::{Failure, Finding, OpKind, Reason, Reply};
+use crate::op::{Failure, Finding, OpKind, Reason};
 use std::sync::mpsc::Sender;
-
-/// Everything that is recorded about one finished request.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
-    /// The kind of operation.
-    pub kind: OpKind,
-    /// When, and how long it took.
-    pub timing: &'a Timing,
-    /// How the request as a whole ended.
-    pub result: Result<Reply, Failure>,
-    /// The number of documents.
-    pub documents: u32,
-    /// Failures of single documents inside a request that succeeded, per class.
-    pub row_failures: Option<&'a [u32; Failure::COUNT]>,
-    /// Bytes of its bodies.
-    pub bytes: BodyBytes,
-    /// What happened on the wire.
-    pub wire: Wire,
-    /// The status of each answer, if the driver provides them.
-    pub statuses: &'a [u16],
-}
-
-impl<'a> Sample<'a> {
-    /// An operation on one document, without bytes.
-    pub fn single(kind: OpKind, timing: &'a Timing, result: Result<Reply, Failure>) -> Self {
-        Self {
-            kind,
-            timing,
-            result,
-            documents: 1,
-            row_failures: None,
-            bytes: BodyBytes::default(),
-            wire: Wire::default(),
-            statuses: &[],
-        }
-    }
-}
 
 /// Records the operations of one shard, second by second.
 #[derive(Debug)]
@@ -96,16 +58,10 @@ impl Recorder {
         for &status in sample.statuses {
             *kind.statuses.entry(status).or_default() += 1;
         }
-        let mut ok = u64::from(sample.documents);
+        let ok = sample.divide(&mut kind.failures);
         match sample.result {
             Ok(reply) => {
                 kind.time(sample.timing);
-                if let Some(rows) = sample.row_failures {
-                    for (sum, &part) in kind.failures.iter_mut().zip(rows) {
-                        *sum += u64::from(part);
-                        ok -= u64::from(part);
-                    }
-                }
                 kind.ok += ok;
                 if sample.timing.done > self.end {
                     kind.drained_ok += ok;
@@ -115,10 +71,7 @@ impl Recorder {
                 }
                 kind.accepted += if reply.accepted { ok } else { 0 };
             }
-            Err(failure) => {
-                kind.failures[failure.index()] += ok;
-                kind.fail(failure, sample.timing);
-            }
+            Err(failure) => kind.fail(failure, sample.timing),
         }
     }
 
@@ -205,7 +158,8 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Histogram;
+    use crate::measure::{BodyBytes, Histogram, Wire};
+    use crate::op::Reply;
 
     fn timing(done: Nanos) -> Timing {
         Timing {

@@ -1,78 +1,12 @@
 //! The immutable result of one stage, per kind of operation.
 
 use super::counts::{BodyBytes, Wire};
-use super::figure::{Percentile, Shown};
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
+use super::latency::Latency;
 use crate::op::{Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-macro_rules! percentiles {
-    ($($(#[$doc:meta])* $field:ident: $name:literal, $percent:literal, $shown:ident;)*) => {
-        /// A distribution of times in microseconds, with the histogram it was read from.
-        ///
-        /// A percentile with fewer than ten samples beyond it is `null`.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        pub struct Latency {
-            /// The number of samples: requests.
-            pub samples: u64,
-            /// The least time.
-            pub min_us: f64,
-            /// The mean.
-            pub mean_us: f64,
-            $($(#[$doc])* pub $field: Option<f64>,)*
-            /// The greatest time.
-            pub max_us: f64,
-            /// `HdrHistogram`, V2, deflated, base64; values in nanoseconds.
-            pub histogram: Histogram,
-        }
-
-        impl Latency {
-            /// Every percentile, from the lowest to the highest.
-            pub const PERCENTILES: [Percentile; [$($percent),*].len()] = [$(Percentile {
-                name: $name,
-                percent: $percent,
-                shown: Shown::$shown,
-                of: |times| times.$field,
-            }),*];
-
-            /// Computes the percentiles of a histogram.
-            pub fn new(histogram: Histogram) -> Self {
-                let earned =
-                    |p: f64| histogram.earns(p).then(|| micros(histogram.percentile(p)));
-                Self {
-                    samples: histogram.len(),
-                    min_us: micros(histogram.min()),
-                    mean_us: (histogram.mean() / 10.0).round() / 100.0,
-                    $($field: earned($percent),)*
-                    max_us: micros(histogram.max()),
-                    histogram,
-                }
-            }
-        }
-    };
-}
-
-// A percentile is its line here: its key in records, its name, and which tables have it.
-percentiles! {
-    /// The median.
-    p50_us: "p50", 50.0, Always;
-    /// The 90th percentile.
-    p90_us: "p90", 90.0, Text;
-    /// The 95th percentile.
-    p95_us: "p95", 95.0, Detail;
-    /// The 99th percentile.
-    p99_us: "p99", 99.0, Always;
-    /// The 99.9th percentile.
-    p99_9_us: "p99.9", 99.9, Wide;
-}
-
-/// Nanoseconds as microseconds with two decimals.
-fn micros(ns: u64) -> f64 {
-    (ns as f64 / 10.0).round() / 100.0
-}
 
 /// One kind of operation over one stage. Counts are documents; except in bulk operations, a request
 /// is about one document. issued = ok + failures + unfinished, exactly.

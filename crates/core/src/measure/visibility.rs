@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::is_default;
-use super::summary::Latency;
+use super::latency::Latency;
 use crate::clock::Nanos;
 use crate::op::Way;
 use serde::{Deserialize, Serialize};
