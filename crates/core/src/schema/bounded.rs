@@ -1,6 +1,6 @@
 //! Values restricted by a schema: whole numbers in a range, texts from a list.
 
-use super::compile::BOUNDED_WINDOW;
+use super::words::STRING_WINDOW;
 use crate::generate::below;
 
 /// The longest text in a list, in bytes: a step has a fixed amount of room.
@@ -15,10 +15,14 @@ pub(super) enum Bounded {
     OneOf(Vec<Box<[u8]>>),
 }
 
+/// A text as JSON: the Display of a Value that holds a string writes it so.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
 impl Bounded {
     /// One of these texts; there must be at least one.
     pub(super) fn one_of(texts: &[String]) -> Self {
-        let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
         Self::OneOf(texts.iter().map(|text| quoted(text).into_bytes().into()).collect())
     }
 
@@ -31,9 +35,10 @@ impl Bounded {
         }
     }
 
-    /// Writes the value for a draw, all of them equally likely; returns its length.
+    /// Writes the value for a draw, all of them equally likely, in the room that a string takes;
+    /// returns its length.
     #[cold]
-    pub(super) fn write(&self, draw: u64, out: &mut [u8; BOUNDED_WINDOW]) -> usize {
+    pub(super) fn write(&self, draw: u64, out: &mut [u8; STRING_WINDOW]) -> usize {
         let mut buffer = itoa::Buffer::new();
         let text = match self {
             Self::Range(least, most) => {
@@ -55,7 +60,7 @@ mod tests {
     use crate::generate::{Stream, statistics};
 
     fn drawn(bounded: &Bounded, draw: u64) -> String {
-        let mut out = [0; BOUNDED_WINDOW];
+        let mut out = [0; STRING_WINDOW];
         let length = bounded.write(draw, &mut out);
         assert!(length <= bounded.max_len());
         String::from_utf8(out[..length].to_vec()).unwrap()

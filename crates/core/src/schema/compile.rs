@@ -1,7 +1,8 @@
 //! A template compiled to a flat program: literal text, a value, literal text, a value.
 
-use super::bounded::Bounded;
-use super::template::{Shape, Template};
+use super::bounded::{Bounded, quoted};
+use super::shape::Shape;
+use super::template::Template;
 use super::value::{BOOLEAN_MAX, FLOAT_MAX, INTEGER_MAX, NUMBER_WINDOW, boolean, float, integer};
 use super::words::{Dictionary, STRING_DRAWS, STRING_MAX, STRING_WINDOW};
 use crate::generate::Stream;
@@ -11,8 +12,6 @@ use std::ops::Range;
 const TEXT: usize = 32;
 /// The room that one step may write to, including bytes beyond its text.
 pub(super) const WINDOW: usize = TEXT + STRING_WINDOW;
-/// The room for a bounded value.
-pub(super) const BOUNDED_WINDOW: usize = STRING_WINDOW;
 
 /// The value that a step writes after its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,8 +214,7 @@ impl Compiler {
         if place > 0 {
             self.text.push(b',');
         }
-        // The Display of a Value that holds a string writes it as JSON.
-        self.text.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
+        self.text.extend_from_slice(quoted(name).as_bytes());
         self.text.push(b':');
         self.shape(shape);
     }

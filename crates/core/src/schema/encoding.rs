@@ -4,7 +4,7 @@
 //! the rules of the XML Recommendation, appendix F; UTF-8, UTF-16, ISO-8859-1 and US-ASCII are
 //! supported. These take a few lines, while a library for all encodings would add half a megabyte.
 
-use super::template::SchemaError;
+use super::shape::SchemaError;
 
 /// How far into the text a declaration is searched for.
 const DECLARATION: usize = 200;

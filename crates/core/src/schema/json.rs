@@ -3,7 +3,7 @@
 //! Values are read as raw text, level by level. A number is classified by how it is written, so
 //! that one that fits no machine type (`1e400`, twenty digits) still has a type.
 
-use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
+use super::shape::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;

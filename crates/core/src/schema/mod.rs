@@ -13,6 +13,7 @@ mod encoding;
 mod ids;
 mod json;
 mod pattern;
+mod shape;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,8 @@ pub use documents::{Document, Documents};
 pub use encoding::decode;
 pub use ids::{Ids, Naming};
 pub use pattern::{Pattern, UnknownPlace, Values};
-pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
+pub use shape::{Entries, MAX_DEPTH, Position, SchemaError, Shape};
+pub use template::Template;
 
 /// The schema used when none is given: a person's account, about 250 bytes per document.
 pub const DEFAULT: &str = include_str!("default.json");

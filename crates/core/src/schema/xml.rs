@@ -14,8 +14,8 @@
 //! Stricter than the original, which took any tag for an entry or an element: a mistake is an error
 //! that says where it is. White space around TEXT is ignored, and a name may be empty.
 
-use super::bounded::MOST_BYTES;
-use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
+use super::bounded::{MOST_BYTES, quoted};
+use super::shape::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
@@ -145,7 +145,7 @@ impl XmlReader<'_> {
     fn string(&mut self) -> Result<Shape, SchemaError> {
         let Some((_, texts)) = self.bounds.pop() else { return Ok(Shape::String) };
         let texts: Vec<String> = texts.split_whitespace().map(str::to_owned).collect();
-        if texts.is_empty() || texts.iter().any(|text| quoted_len(text) > MOST_BYTES) {
+        if texts.is_empty() || texts.iter().any(|text| quoted(text).len() > MOST_BYTES) {
             let cure = format!("give words of at most {MOST_BYTES} bytes, between spaces");
             return Err(self.wrong(&format!("one-of has no word, or a longer one: {cure}")));
         }
@@ -300,11 +300,6 @@ impl XmlReader<'_> {
     fn position(&self, offset: u64) -> Position {
         Position::of(self.text, usize::try_from(offset).unwrap_or(usize::MAX))
     }
-}
-
-/// The length of a text as JSON, in bytes.
-fn quoted_len(text: &str) -> usize {
-    serde_json::Value::from(text).to_string().len()
 }
 
 /// A tag as shown in an error.
