@@ -8,6 +8,7 @@ mod fetch;
 mod head;
 mod leftover;
 mod making;
+mod moves;
 mod nodes;
 mod open;
 mod pen;

@@ -5,13 +5,11 @@
 //! thread: no two threads share it, except that a stage begins with what the previous one knew.
 
 use super::credentials::{Credentials, Renewal};
-use super::session::looks_up;
-use super::{CouchPen, CouchSession};
 use crate::clock::Nanos;
 use crate::http1::{Connection, Request};
 use crate::measure::{NodeLog, Probe};
 use crate::net::{Endpoint, ShardContext, Stream};
-use crate::op::{Failure, Op};
+use crate::op::Failure;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -72,7 +70,7 @@ impl Node {
 /// What the sessions of a shard know about the nodes.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    all: Arc<[Node]>,
+    pub(super) all: Arc<[Node]>,
     context: Rc<ShardContext>,
     /// The path of the request that a node answers if it is there: information about the database.
     path: Vec<u8>,
@@ -115,7 +113,7 @@ impl Nodes {
     }
 
     /// Notes that a node did not answer: from now on it is asked whether it is back.
-    fn lose(&self, node: usize) {
+    pub(super) fn lose(&self, node: usize) {
         let known = &mut self.known.borrow_mut()[node];
         if std::mem::replace(&mut known.gone, true) {
             return;
@@ -159,11 +157,11 @@ async fn look_for(nodes: Weak<Nodes>, node: usize) {
 /// The place of one connection among the nodes.
 #[derive(Debug)]
 pub(super) struct Place {
-    nodes: Rc<Nodes>,
+    pub(super) nodes: Rc<Nodes>,
     connection: usize,
     /// The node that it belongs to, and the one where it is now.
-    home: usize,
-    at: usize,
+    pub(super) home: usize,
+    pub(super) at: usize,
     /// The node that the last operation was sent to.
     pub(super) asked: usize,
     /// Since when it has been away from home.
@@ -210,7 +208,7 @@ impl Place {
 
     /// The node where it should be: its own, its current one, or one of those that answer, over
     /// which the connections of a node are spread. `None` if none answers.
-    fn best(&self) -> Option<usize> {
+    pub(super) fn best(&self) -> Option<usize> {
         let there: Vec<_> =
             (0..self.nodes.all.len()).filter(|&it| !self.nodes.is_gone(it)).collect();
         let known = [self.home, self.at].into_iter().find(|it| there.contains(it));
@@ -219,7 +217,7 @@ impl Place {
     }
 
     /// Notes that it is at another node from now on.
-    fn turn_to(&mut self, node: usize) {
+    pub(super) fn turn_to(&mut self, node: usize) {
         let now = self.nodes.now();
         let log = &mut self.nodes.known.borrow_mut()[self.home].log;
         if self.at == self.home {
@@ -233,7 +231,7 @@ impl Place {
 
     /// The connection to its own node, if it is ready. It is made alongside the operations of the
     /// current connection, so that none of them has to wait.
-    async fn way_home(&mut self) -> Option<Stream> {
+    pub(super) async fn way_home(&mut self) -> Option<Stream> {
         if self.at == self.home || self.nodes.is_gone(self.home) {
             self.way = None;
         } else if self.way.as_ref().is_some_and(JoinHandle::is_finished) {
@@ -262,73 +260,5 @@ impl Drop for Place {
             let away_ns = self.nodes.now().saturating_sub(self.since);
             self.nodes.known.borrow_mut()[self.home].log.away_ns += away_ns;
         }
-    }
-}
-
-impl CouchSession {
-    /// Connects to the node where it should be, if that node answers; otherwise to another one.
-    /// Returns when it began to connect, if it had to.
-    pub(super) async fn settle_down(&mut self) -> Option<Nanos> {
-        let place = self.place.as_mut()?;
-        if let Some(stream) = place.way_home().await {
-            let home = place.home;
-            self.turn_to(home, Some(stream));
-        }
-        let mut since = None;
-        for _ in 0..self.place.as_ref()?.nodes.all.len() {
-            let place = self.place.as_ref()?;
-            let better = place.best().filter(|&best| best != place.at);
-            if let Some(node) = better.filter(|_| !self.connection.is_open()) {
-                self.turn_to(node, None);
-            }
-            let began = self.connection.ready().await;
-            since = since.or(began);
-            // After a pause, the next request connects.
-            let own = || self.connection.trouble().is_some_and(|it| it.own);
-            if self.connection.is_open() || began.is_none() || own() {
-                break;
-            }
-            let place = self.place.as_ref()?;
-            place.nodes.lose(place.at);
-        }
-        since
-    }
-
-    /// Notes that an operation begins where the connection is now.
-    pub(super) fn begin(&mut self) {
-        if let Some(place) = &mut self.place {
-            place.asked = place.at;
-        }
-    }
-
-    /// To be called before an operation is sent: if its connection was closed since it was
-    /// prepared, and its node is gone, the operation is sent to another node.
-    pub(super) async fn leave_closed(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) {
-        self.connection.look();
-        let is_open = self.connection.is_open();
-        if !self.place.as_ref().is_some_and(|place| place.is_restless(is_open)) {
-            return;
-        }
-        let before = self.at();
-        self.settle_down().await;
-        probe.mark_send();
-        if before != self.at() && !looks_up(op) {
-            pen.payload.strip_head();
-            self.encode(op, pen);
-        }
-    }
-
-    /// The number of its current node.
-    pub(super) fn at(&self) -> Option<usize> {
-        self.place.as_ref().map(|place| place.at)
-    }
-
-    fn turn_to(&mut self, node: usize, stream: Option<Stream>) {
-        let Some(place) = &mut self.place else { return };
-        place.turn_to(node);
-        let node = place.node().clone();
-        self.connection.turn_to(node.endpoint, stream);
-        (self.credentials, self.renewal) = (node.credentials, node.renewal);
-        (self.common, self.lines) = (node.common, node.lines);
     }
 }

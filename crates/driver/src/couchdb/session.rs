@@ -426,11 +426,11 @@ impl Session for CouchSession {
         self.told = None;
         self.rows.clear();
         self.places.clear();
-        if self.place.is_some() {
-            if self.connection.has_news() {
-                Box::pin(self.leave_closed(op, pen, probe)).await;
-            }
-            self.begin();
+        if self.place.is_some() && self.connection.has_news() {
+            Box::pin(self.leave_closed(op, pen, probe)).await;
+        }
+        if let Some(place) = &mut self.place {
+            place.asked = place.at;
         }
         let mut outcome;
         if looks_up(op) {
