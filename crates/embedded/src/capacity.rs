@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::faults::Stall;
+use super::faults::{Stall, release};
 use crate::clock::{Nanos, SECOND_NS};
 
 /// A queue shared by all connections. With random arrivals it is M/D/1 in Kendall's notation.
@@ -35,11 +35,6 @@ impl Queue {
         let before = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         next(before.unwrap_or_else(|free| free)).unwrap_or(read)
     }
-}
-
-/// When something due at `due` happens, given that the server may be stalling at that time.
-pub(super) fn release(stalls: &[Stall], due: Nanos) -> Nanos {
-    stalls.iter().fold(due, |due, stall| stall.release(due))
 }
 
 #[cfg(test)]

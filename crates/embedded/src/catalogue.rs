@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::counters::count;
-use super::lies::Lie;
 use super::wire::Wire;
 use crate::clock::Nanos;
 
@@ -20,6 +19,25 @@ pub enum Fault {
     Refuse(Refused),
     /// A fault of an answer on its way, or of the connection.
     Wire(Wire),
+}
+
+/// A lie about a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// A create or update is acknowledged but not carried out.
+    DropAcknowledged,
+    /// A create or update is acknowledged, but only carried out a hundred writes later.
+    LateWrite,
+    /// A deletion is acknowledged but not carried out.
+    DropDelete,
+    /// A deletion is carried out, and undone a hundred writes later.
+    UndoDelete,
+    /// A read returns the right revision with the wrong content.
+    WrongBody,
+    /// A read returns the previous revision.
+    OldRevision,
+    /// A feed contains a change twice.
+    DuplicateChange,
 }
 
 /// How a request is refused.

@@ -5,7 +5,6 @@
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::capacity::release;
 use super::catalogue::{Fault, Occurrence};
 use crate::clock::Nanos;
 
@@ -98,6 +97,11 @@ impl Stall {
         };
         if within < self.for_ns { due + (self.for_ns - within) } else { due }
     }
+}
+
+/// When something due at `due` happens, given that the server may be stalling at that time.
+pub(super) fn release(stalls: &[Stall], due: Nanos) -> Nanos {
+    stalls.iter().fold(due, |due, stall| stall.release(due))
 }
 
 /// The faults applied to answers.

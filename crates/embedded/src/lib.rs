@@ -28,10 +28,9 @@ mod timer;
 mod turnstile;
 mod wire;
 
-pub use catalogue::{Fault, Occurrence, Refused};
+pub use catalogue::{Fault, Lie, Occurrence, Refused};
 pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
-pub use lies::Lie;
 pub use log::Log;
 pub use nodes::NodeState;
 pub use server::{StandIn, bind};

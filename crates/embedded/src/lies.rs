@@ -8,28 +8,9 @@ use std::sync::Arc;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::catalogue::Fault;
+use super::catalogue::{Fault, Lie};
 use super::faults::chance;
 use super::turnstile::Gate;
-
-/// A lie about a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
-    /// A create or update is acknowledged but not carried out.
-    DropAcknowledged,
-    /// A create or update is acknowledged, but only carried out a hundred writes later.
-    LateWrite,
-    /// A deletion is acknowledged but not carried out.
-    DropDelete,
-    /// A deletion is carried out, and undone a hundred writes later.
-    UndoDelete,
-    /// A read returns the right revision with the wrong content.
-    WrongBody,
-    /// A read returns the previous revision.
-    OldRevision,
-    /// A feed contains a change twice.
-    DuplicateChange,
-}
 
 /// Decides which lies are told about one database.
 #[derive(Debug)]

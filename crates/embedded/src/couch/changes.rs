@@ -12,8 +12,8 @@ use super::query::Query;
 use super::reply::{Refusal, Reply, ReplyBody};
 use super::stand_in::Call;
 use super::store::{Database, Entry, State, write_document};
+use crate::catalogue::Lie;
 use crate::counters::count;
-use crate::lies::Lie;
 
 /// CouchDB's default `changes_timeout`, in milliseconds.
 const TIMEOUT_MS: u64 = 60_000;

@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use super::json::write_string;
 use super::ordered::Ordered;
 use super::revision::Rev;
-use crate::lies::{Liar, Lie, altered};
+use crate::catalogue::Lie;
+use crate::lies::{Liar, altered};
 
 /// A stored document; its id is the key.
 #[derive(Debug)]
