@@ -32,8 +32,8 @@ pub use catalogue::{Fault, Lie, Occurrence, Refused};
 pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
 pub use log::Log;
-pub use nodes::NodeState;
-pub use server::{StandIn, bind};
+pub use nodes::{NodeState, bind};
+pub use server::StandIn;
 use springload_core::{clock, cores};
 pub use wire::Wire;
 

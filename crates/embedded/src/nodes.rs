@@ -1,16 +1,42 @@
-//! Several nodes of one stand-in: each listens on its own address, and all have the same documents.
-//! Each can be stopped and started again, or frozen.
+//! Where a stand-in listens, and its nodes if there are several: each listens on its own address,
+//! and all have the same documents. Each can be stopped and started again, or frozen.
 
-use super::server::bind;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 4096;
 /// How long a node waits before it tries to listen on its address again.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// Listens on an address such as `127.0.0.1:0`.
+///
+/// # Errors
+/// If the address does not resolve, or cannot be listened on.
+pub fn bind(address: &str) -> io::Result<std::net::TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
+    for address in address.to_socket_addrs()? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
 
 /// What a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! Listens, and runs the serving threads. Knows nothing about CouchDB.
+//! Accepts connections, and runs the serving threads. Knows nothing about CouchDB.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -18,33 +18,6 @@ use super::nodes::{Node, NodeState, Quorum, Switch};
 use super::null::{self, Script, histogram};
 use super::turnstile::Gate;
 use super::{Mode, Options};
-
-/// How many connections may wait to be accepted.
-const BACKLOG: i32 = 4096;
-
-/// Listens on an address such as `127.0.0.1:0`.
-///
-/// # Errors
-/// If the address does not resolve, or cannot be listened on.
-pub fn bind(address: &str) -> io::Result<TcpListener> {
-    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
-    for address in address.to_socket_addrs()? {
-        match listen(address) {
-            Ok(listener) => return Ok(listener),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let domain = socket2::Domain::for_address(address);
-    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
-}
 
 /// The URL of this listener for a client on this machine.
 fn url_of(mut address: SocketAddr) -> String {
