@@ -1,6 +1,7 @@
 //! Earlier runs that a run is judged by: which they are, and what they measured.
 
-use super::found::{find, record};
+use super::found::find;
+use super::reading::record;
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::look;
 use crate::plan::{Baseline, BaselineFigure, BaselineRun, Invalid, Limit, Plan, Quantity};

@@ -1,10 +1,8 @@
 //! Several runs by one name: a folder, or a label.
 
-use super::{kept, named, saved};
+use super::{kinds, named, saved};
 use crate::cli::pipeline::folder::RUNS;
 use crate::plan::Invalid;
-use crate::record::RunRecord;
-use crate::report::{read_json, shown};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,16 +53,6 @@ pub(super) fn once(found: &mut Found) {
     found.retain(|(_, file)| seen.insert(own(file)));
 }
 
-/// The record in `file`.
-///
-/// # Errors
-/// Why there is none, in one line without the file's name, as it can be shown on a terminal.
-pub(super) fn record(file: &Path) -> Result<RunRecord, String> {
-    let text = saved::read_text(file).map_err(|why| why.to_string())?;
-    // A file may have been written by anybody.
-    read_json(&text).map_err(|error| shown(&error.to_string(), false))
-}
-
 /// The records in `folder`, called by their paths from `top`.
 fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
     let called = |file: &Path| {
@@ -84,7 +72,7 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
                 // A folder that cannot be read has no runs for us.
                 let _ = walk(top, &path, depth - 1, found);
             }
-        } else if json && !is_run && kept::of_file(&path).is_none() {
+        } else if json && !is_run && kinds::of_file(&path).is_none() {
             found.push((called(&path), path));
         }
     }

@@ -1,17 +1,11 @@
 //! Studies that are kept: what is made of several runs, in a file that is in one folder with them.
 
-use super::ab::AbRecord;
-use super::saved::{Unreadable, Version, broken, read_text};
+use super::reading::{Unreadable, Version, broken, read_text};
 use crate::report::{Look, Pill, Study, sane};
-use crate::search::MaxRecord;
-use crate::sweep::SweepRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::path::{Path, PathBuf};
-
-/// All kinds.
-const KINDS: [&Kind; 3] = [SweepRecord::KIND, MaxRecord::KIND, AbRecord::KIND];
+use std::path::Path;
 
 /// A study that is kept in a file, with runs in the same folder.
 pub(in crate::cli) trait Kept: Serialize + DeserializeOwned {
@@ -109,17 +103,6 @@ pub(in crate::cli) struct Several {
     pub(in crate::cli) kind: &'static Kind,
 }
 
-/// The kind of a file with this name.
-pub(super) fn of_file(file: &Path) -> Option<&'static Kind> {
-    KINDS.into_iter().find(|kind| file.file_name().is_some_and(|name| name == kind.file))
-}
-
-/// The kind of thing that is in a folder, with its file.
-pub(super) fn in_folder(folder: &Path) -> Option<(&'static Kind, PathBuf)> {
-    let files = KINDS.into_iter().map(|kind| (kind, folder.join(kind.file)));
-    files.into_iter().find(|(_, file)| file.is_file())
-}
-
 /// A study in the format of that name.
 ///
 /// # Errors
@@ -168,16 +151,4 @@ pub(super) fn began(file: &Path) -> String {
 /// An address without `http://`.
 pub(super) fn host(url: &str) -> &str {
     url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::remembered::OWN;
-
-    #[test]
-    fn every_kind_is_remembered() {
-        let files: Vec<&str> = KINDS.iter().map(|kind| kind.file).chain(["run.json"]).collect();
-        assert!(files.iter().all(|file| OWN.contains(file)) && OWN.len() == files.len());
-    }
 }

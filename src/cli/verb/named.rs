@@ -1,6 +1,7 @@
 //! Saved runs by name, as `show` and `report` take them.
 
-use super::kept::{self, Kind};
+use super::kept::Kind;
+use super::kinds;
 use super::saved::{Saved, everywhere};
 use crate::driver::strike_secrets;
 use crate::files;
@@ -31,9 +32,9 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invali
     let file = if path.is_dir() { path.join("run.json") } else { path };
     // Somebody may have meant a target.
     let shown = strike_secrets(&file.display().to_string());
-    let several = kept::of_file(&file).or_else(|| {
+    let several = kinds::of_file(&file).or_else(|| {
         let none = !file.exists();
-        file.parent().filter(|_| none).and_then(kept::in_folder).map(|(kind, _)| kind)
+        file.parent().filter(|_| none).and_then(kinds::in_folder).map(|(kind, _)| kind)
     });
     if let Some(kind) = several {
         let folder = file.parent().unwrap_or(&file).display().to_string();
@@ -59,9 +60,9 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), Invali
 /// folder, by path or by name.
 pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
     let path = find(name, everywhere).ok()?;
-    match kept::of_file(&path) {
+    match kinds::of_file(&path) {
         Some(kind) => path.is_file().then_some((kind, path)),
-        None => kept::in_folder(&path),
+        None => kinds::in_folder(&path),
     }
 }
 

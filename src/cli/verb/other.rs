@@ -3,7 +3,7 @@
 use crate::cli::exit::Exit;
 use crate::cli::look;
 use crate::cli::pipeline::ending::Ending;
-use crate::cli::verb::found::record;
+use crate::cli::verb::reading::record;
 use crate::engine::StopReason;
 use crate::record::RunRecord;
 use crate::report::shown;

@@ -3,43 +3,16 @@
 //!
 //! Outlines are read without the rest of a record. Other files are reported as unreadable.
 
-use super::kept::{self, Several};
+use super::kept::Several;
+use super::kinds;
+use super::reading::{Unreadable, broken, read_text};
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::remembered::{self, Remembered};
-use crate::files;
 use crate::plan::Purpose;
 use crate::record::{RunResult, SCHEMA_VERSION, Verdict, too_short_for_a_rate};
-use serde::{Deserialize, Serialize, Serializer};
-use std::fmt::Display;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-
-/// Why a file is not shown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::cli) enum Unreadable {
-    /// A newer springload has written it.
-    #[error("written by a newer springload")]
-    Newer,
-    /// It is not what its name says.
-    #[error("not a complete {0}")]
-    Broken(String),
-    /// Something else, such as a file that may not be read.
-    #[error("{0}")]
-    Other(String),
-}
-
-impl Unreadable {
-    /// What to do about it.
-    pub(super) fn cure(&self) -> &'static str {
-        if *self == Self::Newer { "update springload" } else { "name a complete one" }
-    }
-}
-
-impl Serialize for Unreadable {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
 
 /// A run, sweep, search or comparison, as a list shows it.
 #[derive(Debug, Serialize)]
@@ -178,7 +151,7 @@ impl Outline {
 
 impl Saved {
     fn read(id: String, file: PathBuf) -> Self {
-        let state = match kept::of_file(&file) {
+        let state = match kinds::of_file(&file) {
             Some(kind) => (kind.outline)(&file).map(Content::Several),
             None => outline(&file).map(Content::Readable),
         };
@@ -225,33 +198,9 @@ impl Saved {
 
     /// Whether it is what makes a folder one of springload's, not just any file.
     pub(in crate::cli) fn is_own(&self) -> bool {
-        let own = self.file.ends_with("run.json") || kept::of_file(&self.file).is_some();
+        let own = self.file.ends_with("run.json") || kinds::of_file(&self.file).is_some();
         // A file beside the folders of runs is called by its name.
         own && self.file.is_file() && !self.file.ends_with(&self.id)
-    }
-}
-
-/// The version of the layout of a file.
-#[derive(Deserialize)]
-pub(super) struct Version {
-    pub(super) schema_version: u64,
-}
-
-/// The text of a file, as far as any record is long.
-///
-/// # Errors
-/// Why it cannot be read.
-pub(super) fn read_text(file: &Path) -> Result<String, Unreadable> {
-    files::read_text(file, files::RECORD)
-        .map_err(|error| Unreadable::Other(format!("cannot be read: {error}")))
-}
-
-/// Why the text of a file of that name is not what the name says: it may be of a version after the
-/// one that is `known`.
-pub(super) fn broken(name: &str, text: &str, known: u32, error: &impl Display) -> Unreadable {
-    match serde_json::from_str::<Version>(text) {
-        Ok(it) if it.schema_version > known.into() => Unreadable::Newer,
-        _ => Unreadable::Broken(format!("{name}: {error}")),
     }
 }
 
@@ -276,7 +225,7 @@ pub(in crate::cli) fn everywhere() -> Vec<Saved> {
         let near = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
         let id = near.filter(|it| !it.as_os_str().is_empty()).unwrap_or(&path);
         let id = id.display().to_string();
-        let several = kept::in_folder(&path).map(|(_, file)| file);
+        let several = kinds::in_folder(&path).map(|(_, file)| file);
         let file = several.unwrap_or_else(|| path.join("run.json"));
         found.push(Saved::read(id, file));
     }
@@ -303,7 +252,7 @@ pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
             continue;
         }
         let records = records(&path);
-        if let Some((_, file)) = kept::in_folder(&path) {
+        if let Some((_, file)) = kinds::in_folder(&path) {
             found.push(Saved::read(name.clone(), file));
         } else if records.is_empty() {
             found.push(Saved::foreign(name.clone(), path, "contains no run.json"));

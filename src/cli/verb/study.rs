@@ -1,8 +1,8 @@
 //! Studies while they are measured: the folder with the file that says how far one is, which is
 //! saved after each run, and how a run is measured, or found again.
 
-use super::found::record;
 use super::kept::{Kept, read, rendered};
+use super::reading::record;
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::study::MeasuredArgs;

@@ -3,7 +3,8 @@
 
 use super::kept;
 use crate::cli::pipeline::folder::RUNS;
-use crate::cli::verb::found::{Found, find, once, record};
+use crate::cli::verb::found::{Found, find, once};
+use crate::cli::verb::reading::record;
 use crate::plan::{Baseline, Plan, Quantity};
 use crate::record::Unit;
 use crate::report::beforehand_text;

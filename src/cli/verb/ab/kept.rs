@@ -1,8 +1,8 @@
 //! `ab.json`: what is compared, kept beside the runs, so that the same comparison can go on.
 
-use super::side::Side;
 use crate::cli::verb::kept::Kept as _;
 use crate::compare::Asked;
+use crate::generate::mix;
 use crate::plan::Quantity;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -46,38 +46,17 @@ fn delta() -> f64 {
 }
 
 impl AbRecord {
-    pub(super) fn new(pairs: u64, seed: u64, label: Option<String>, sides: &[Side; 2]) -> Self {
-        let [a, b] = sides;
-        Self {
-            schema_version: Self::VERSION,
-            label,
-            a: a.command(),
-            b: b.command(),
-            before_a: a.before.clone(),
-            before_b: b.before.clone(),
-            pairs,
-            seed,
-            delta: delta(),
-            ..Self::default()
-        }
-    }
-
     /// Whether `other` continues this comparison: it has the same runs.
     pub(super) fn continues(&self, other: &Self) -> bool {
         let Self { label, metric, gate, delta, control_per_s, .. } = self.clone();
         *self == Self { label, metric, gate, delta, control_per_s, ..other.clone() }
     }
 
-    /// Checks what a file may claim.
-    pub(super) fn possible(&self) -> Result<(), &'static str> {
-        if !(1..=MOST_PAIRS).contains(&self.pairs) {
-            return Err("it has no pairs, or too many");
-        }
-        let proper = |rate: &f64| *rate >= 0.0 && rate.is_finite();
-        if !(0.0..=1.0).contains(&self.delta) || !self.control_per_s.iter().flatten().all(proper) {
-            return Err("it has an impossible number");
-        }
-        Ok(())
+    /// Which side has run `number`, counted from 0: A B B A, or B A A B, again and again. Which
+    /// comes first is drawn, so that no habit of the machine favours one.
+    pub(super) fn side(&self, number: u64) -> usize {
+        let first = mix(self.seed, 0xAB, 0) & 1;
+        ((first + number / 2 + number % 2) % 2) as usize
     }
 }
 
@@ -87,4 +66,19 @@ pub(super) fn is_of_b(record: &Path) -> bool {
     let mut around = record.ancestors().skip(2);
     let is_b = around.next().is_some_and(|side| side.file_name().is_some_and(|name| name == "b"));
     is_b && around.next().is_some_and(|folder| folder.join(AbRecord::FILE).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_take_turns_and_either_may_be_first() {
+        let order = |seed: u64| {
+            let it = AbRecord { seed, pairs: 4, ..AbRecord::default() };
+            (0..8).map(|number| ["A", "B"][it.side(number)]).collect::<String>()
+        };
+        let orders: std::collections::BTreeSet<String> = (0..20).map(order).collect();
+        assert_eq!(orders.into_iter().collect::<Vec<_>>(), ["ABBAABBA", "BAABBAAB"]);
+    }
 }

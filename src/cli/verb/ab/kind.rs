@@ -1,10 +1,10 @@
 //! Saved comparisons: each is made again from the records of its pairs.
 
-use super::kept::AbRecord;
+use super::kept::{AbRecord, MOST_PAIRS};
 use super::name_of;
 use super::pairs::Pairs;
-use crate::cli::verb::found::record;
 use crate::cli::verb::kept::{Kept, Several, began, host};
+use crate::cli::verb::reading::record;
 use crate::record::Standing;
 use crate::report::{ComparisonReport, Mood, Pill, verdict_words};
 use serde_json::{Map, json};
@@ -23,7 +23,14 @@ impl Kept for AbRecord {
     type Shown = ComparisonReport;
 
     fn check(&self) -> Result<(), &'static str> {
-        self.possible()
+        if !(1..=MOST_PAIRS).contains(&self.pairs) {
+            return Err("it has no pairs, or too many");
+        }
+        let proper = |rate: &f64| *rate >= 0.0 && rate.is_finite();
+        if !(0.0..=1.0).contains(&self.delta) || !self.control_per_s.iter().flatten().all(proper) {
+            return Err("it has an impossible number");
+        }
+        Ok(())
     }
 
     fn label(&mut self) -> &mut Option<String> {

@@ -2,7 +2,7 @@
 
 mod beforehand;
 mod control;
-mod kept;
+pub(in crate::cli::verb) mod kept;
 mod kind;
 mod pairs;
 mod side;
@@ -16,17 +16,17 @@ use crate::cli::flags::target::named_nodes;
 use crate::cli::pipeline::signals;
 use crate::cli::print::print;
 use crate::cli::verb::compare::CompareArgs;
+use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{Place, Runs, says_nothing};
 use crate::cli::verb::sweep::given;
 use crate::compare::Asked;
-use crate::generate::mix;
 use crate::plan::{self, Invalid};
 use crate::record::RunRecord;
 use crate::report::ComparisonReport;
 use crate::trend::LEAST_TO_VARY;
 use clap::ArgMatches;
-pub(in crate::cli::verb) use kept::AbRecord;
+use kept::AbRecord;
 use pairs::Pairs;
 use side::Side;
 use std::path::PathBuf;
@@ -149,12 +149,19 @@ impl Ab {
         if !self.study.quiet {
             self.tell_beforehand(&sides[0], &asked);
         }
-        let seed = sides[0].plan.seed;
         let mut definition = AbRecord {
+            schema_version: AbRecord::VERSION,
+            label: self.study.label.clone(),
+            a: sides[0].command(),
+            b: sides[1].command(),
+            before_a: self.before_a.clone(),
+            before_b: self.before_b.clone(),
+            pairs: self.pairs,
+            seed: sides[0].plan.seed,
             metric: wanted,
             gate: asked.gated,
             delta: asked.delta,
-            ..AbRecord::new(self.pairs, seed, self.study.label.clone(), &sides)
+            control_per_s: Vec::new(),
         };
         if self.dry_run {
             for number in 0..self.pairs * 2 {
@@ -253,29 +260,5 @@ impl Ready {
         };
         self.pairs.take(at, &name, record);
         Ok(is_new)
-    }
-}
-
-impl AbRecord {
-    /// Which side has run `number`, counted from 0: A B B A, or B A A B, again and again. Which
-    /// comes first is drawn, so that no habit of the machine favours one.
-    fn side(&self, number: u64) -> usize {
-        let first = mix(self.seed, 0xAB, 0) & 1;
-        ((first + number / 2 + number % 2) % 2) as usize
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sides_take_turns_and_either_may_be_first() {
-        let order = |seed: u64| {
-            let it = AbRecord { seed, pairs: 4, ..AbRecord::default() };
-            (0..8).map(|number| ["A", "B"][it.side(number)]).collect::<String>()
-        };
-        let orders: std::collections::BTreeSet<String> = (0..20).map(order).collect();
-        assert_eq!(orders.into_iter().collect::<Vec<_>>(), ["ABBAABBA", "BAABBAAB"]);
     }
 }
