@@ -112,7 +112,7 @@ fn what_cannot_be_trusted_says_why() {
         (of(Hindrance::Computed(0.96)), "springload's busiest thread was busy 96 % of the time"),
         (of(Hindrance::Unknown), "springload's busiest thread was busy 30 % of the time"),
     ] {
-        let cure = if words.contains("96 %") { "" } else { "; use a quieter machine" };
+        let cure = if words.contains("busiest thread") { "" } else { "; use a quieter machine" };
         assert_eq!(told, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
     }
     let mut fleet = fixture::fleet(4);
