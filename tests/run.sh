@@ -25,6 +25,9 @@ fi
 run_one() {
     local program=$1 name=$2 log=$logs/$2.log status=0 begun=$SECONDS
     shift 2
+    # The tests of the command line start programs and wait for them: a thread per processor would
+    # leave that idle.
+    [ "$name" != cli ] || set -- --test-threads $((3 * $(nproc))) "$@"
     # shellcheck disable=SC2086 # words
     if [ "$name" = doc ]; then
         timeout --kill-after=10 "$LIMIT_S" cargo test --all-features --doc -- $ARGS
