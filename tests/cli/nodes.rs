@@ -25,9 +25,9 @@ pub(crate) fn run(cluster: &StandIn, more: &[&str]) -> Finished {
     measure(std::iter::once("run").chain(urls).chain(more.iter().copied()))
 }
 
-/// Waits until `done` requests were answered: the run is under way.
-fn after(cluster: &StandIn, done: u64) {
-    while cluster.counters().requests < done {
+/// Waits until `done` requests were answered: the run is under way. Or it is over, and says why.
+fn after(cluster: &StandIn, done: u64, over: &AtomicBool) {
+    while cluster.counters().requests < done && !over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -38,7 +38,7 @@ fn during(cluster: &StandIn, more: &[&str], work: impl FnOnce(&AtomicBool) + Sen
     scope(|scope| {
         let (over, cluster) = (&over, &cluster);
         scope.spawn(move || {
-            after(cluster, 200);
+            after(cluster, 200, over);
             work(over);
         });
         let run = run(cluster, more);

@@ -194,7 +194,7 @@ fn a_binding_that_cannot_be_used_is_told_in_one_line() {
     refused(&format!("ycsb-java:a.B?cp={class_path}"), &["no class a.B", "cp"]);
     refused(
         &format!("ycsb-java:java.lang.String?cp={class_path}"),
-        &["String", "not a YCSB binding"],
+        &["String", "is not a binding of YCSB"],
     );
     refused("ycsb-java:site.ycsb.BasicDB?cp=/nowhere", &["YCSB is not in the class path"]);
     let odd = |properties| format!("ycsb-java:Odd?cp={class_path}&{properties}");
