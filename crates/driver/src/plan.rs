@@ -70,7 +70,7 @@ impl Card {
 
     /// Refuses what the driver's operations cannot do, if it is needed.
     pub fn lack(&self, flag: &str, feature: Feature) -> Option<Invalid> {
-        const SERIES: &str = "name another target for time series";
+        const SERIES: &str = "give another target for time series";
         let (flag, problem, cure) = match feature {
             _ if self.can.contains(&feature) => return None,
             Feature::Ranges => (flag, "cannot read ranges of keys", SERIES),
@@ -81,7 +81,7 @@ impl Card {
             Feature::Settling => (
                 "--wait-for-server",
                 "cannot tell which documents of a lost request were stored",
-                "leave it out, or name another target",
+                "leave it out, or give another target",
             ),
             // It is done one document at a time instead.
             Feature::Several => return None,
@@ -430,6 +430,19 @@ mod tests {
                 let named = flags.iter().any(|flag| told.starts_with(flag));
                 assert!(named && told.contains(card.summary), "{told}");
             }
+        }
+    }
+
+    /// Those that insert over what exists have no conflict to settle; of the others, only CouchDB's
+    /// looks whose document it is.
+    #[test]
+    fn only_drivers_that_look_or_overwrite_settle_what_a_lost_request_stored() {
+        for card in CARDS {
+            let settles = card.can.contains(&Feature::Settling);
+            let told = card.lack("TARGET", Feature::Settling).map(|it| it.to_string());
+            assert_eq!(told.is_some(), !settles, "{}", card.name);
+            let guesses = ["mongodb", "line", "ycsb_java", "http"].contains(&card.name);
+            assert_eq!(settles, !guesses, "{}: {told:?}", card.name);
         }
     }
 

@@ -198,7 +198,7 @@ fn read(
         };
         let problem = format!("{}: {problem}", file.display());
         if is_named {
-            return Err(Invalid::new(side, problem, "name a complete run.json"));
+            return Err(Invalid::new(side, problem, "give a complete run.json"));
         }
         eprintln!("{}", shown(&format!("left out: {problem}"), look::ascii()));
     }
@@ -214,6 +214,6 @@ fn read(
         return Err(Invalid::new(side, problem, "springload list shows what is saved"));
     };
     let drawn =
-        record(file).map_err(|problem| Invalid::new(side, problem, "name a complete run.json"))?;
+        record(file).map_err(|problem| Invalid::new(side, problem, "give a complete run.json"))?;
     Ok((runs.into_iter().map(|(run, _)| run).collect(), drawn))
 }

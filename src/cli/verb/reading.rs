@@ -24,7 +24,7 @@ pub(in crate::cli) enum Unreadable {
 impl Unreadable {
     /// What to do about it.
     pub(super) fn cure(&self) -> &'static str {
-        if *self == Self::Newer { "update springload" } else { "name a complete one" }
+        if *self == Self::Newer { "update springload" } else { "give a complete one" }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::Session;
 use crate::clock::{Clock, Nanos};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::{Deadline, ShardContext, rest_after};
-use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
+use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply};
 use std::rc::Rc;
 
 /// A session with a database, through a client library.
@@ -120,11 +120,6 @@ impl Session for LibrarySession {
             self.found.keep(trouble);
             failure
         });
-        if op.settle {
-            // Stored by an earlier request, whose answer was lost.
-            let known = self.found.rows.iter_mut().filter(|row| **row == Err(Failure::Conflict));
-            known.for_each(|row| *row = Ok(Token::default()));
-        }
         if result.is_err_and(|failure| !failure.answered()) {
             probe.mark_failed();
             self.client.disconnect();

@@ -2,7 +2,7 @@
 
 use super::{Line, StandIn};
 use crate::mistake::Invalid;
-use crate::op::{Feature, OpKind};
+use crate::op::OpKind;
 use crate::{Card, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked, TargetError};
 use serde::{Deserialize, Serialize};
 use std::net::ToSocketAddrs;
@@ -42,7 +42,7 @@ impl DriverPlan for LinePlan {
         server: true,
         phases: true,
         heeds: &[],
-        can: &[Feature::Settling],
+        can: &[],
     };
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {

@@ -94,7 +94,7 @@ pub(super) const CARD: Card = Card {
     server: true,
     phases: false,
     heeds: &[Setting::Certificates],
-    can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
+    can: &[Feature::Ranges, Feature::Overwriting],
 };
 
 impl MongoPlan {
