@@ -24,9 +24,11 @@ fmt:
 	$(RUSTFMT)
 
 # Clippy for what the first `cargo run` builds, and for what `make test` does; the documentation of
-# what is public alone, and of what the tests see.
+# what is public alone, and of what the tests see; the rules of tests/tidy.rs, which take seconds and
+# would otherwise be heard of last.
 lint:
 	$(RUSTFMT) --check
+	cargo test --all-features --test tidy --quiet
 	cargo clippy -- -D warnings
 	cargo clippy --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
