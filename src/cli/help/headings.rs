@@ -2,6 +2,8 @@
 //! both in the same order, whatever the verb.
 
 use clap::{Arg, Command};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// The headings, each with the ids of its flags.
 const HEADINGS: &[(&str, &str)] = &[
@@ -43,30 +45,38 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Help", "help version"),
 ];
 
-/// The heading of a flag, with its place and that of the flag under it.
-fn place(id: &str) -> Option<(usize, &'static str, usize)> {
-    HEADINGS.iter().enumerate().find_map(|(at, (heading, ids))| {
-        let under = ids.split_whitespace().position(|own| own == id)?;
-        Some((at, *heading, under))
-    })
+/// Where a flag stands.
+#[derive(Clone, Copy)]
+struct Place {
+    heading: &'static str,
+    /// Among all flags of all headings.
+    at: usize,
 }
+
+/// The places by the flags' ids. Every start of the program asks for some 1,500.
+static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
+    let all = HEADINGS.iter().flat_map(|(heading, ids)| {
+        ids.split_ascii_whitespace().map(move |id| (id, *heading))
+    });
+    all.enumerate().map(|(at, (id, heading))| (id, Place { heading, at })).collect()
+});
 
 /// The same command with its flags under headings. Headings appear in the order of their first
 /// flags in a command, so its flags are put in order.
 pub(super) fn put(command: Command, flagged: &Command) -> Command {
-    let rank = |argument: &Arg| match place(argument.get_id().as_str()) {
-        _ if argument.is_positional() => (0, 0),
-        Some((at, _, under)) => (at + 1, under),
-        None => (HEADINGS.len(), 0),
+    let place = |argument: &Arg| match PLACES.get(argument.get_id().as_str()) {
+        _ if argument.is_positional() => None,
+        place => place.copied(),
     };
     let mut arguments: Vec<Arg> = flagged.get_arguments().cloned().collect();
-    arguments.sort_by_key(rank);
-    let arguments = arguments.into_iter().map(|argument| {
-        let positional = argument.is_positional();
-        match place(argument.get_id().as_str()).filter(|_| !positional) {
-            Some((_, heading, under)) => argument.help_heading(heading).display_order(under),
-            None => argument,
-        }
+    arguments.sort_by_cached_key(|it| match place(it) {
+        _ if it.is_positional() => 0,
+        Some(place) => place.at + 1,
+        None => usize::MAX,
+    });
+    let arguments = arguments.into_iter().map(|argument| match place(&argument) {
+        Some(place) => argument.help_heading(place.heading).display_order(place.at),
+        None => argument,
     });
     let groups: Vec<_> = flagged.get_groups().cloned().collect();
     command.args(arguments).groups(groups)
@@ -86,11 +96,12 @@ mod tests {
             let mut last = 0;
             for argument in command.get_arguments().filter(|it| !it.is_positional()) {
                 let id = argument.get_id().as_str();
-                let (at, heading, _) = place(id)
+                let place = PLACES
+                    .get(id)
                     .unwrap_or_else(|| panic!("springload {}: no heading for {id}", verb.name));
-                assert_eq!(argument.get_help_heading(), Some(heading), "{} {id}", verb.name);
-                assert!(at >= last, "springload {}: {id} comes too late", verb.name);
-                last = at;
+                assert_eq!(argument.get_help_heading(), Some(place.heading), "{} {id}", verb.name);
+                assert!(place.at >= last, "springload {}: {id} comes too late", verb.name);
+                last = place.at;
                 used.insert(id.to_owned());
             }
         }
