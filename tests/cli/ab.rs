@@ -202,7 +202,8 @@ fn the_page_is_there_after_each_pair_and_says_that_nothing_is_decided() {
     assert!(under_way.contains("http-equiv=\"refresh\""), "it is loaded again");
     let ended = page(&output);
     assert!(ended.contains("<h1>B against A, after 2 of 6 pairs</h1>"));
-    assert!(ended.contains("<strong>after 2 of 6 pairs, no verdict yet</strong>"));
+    // "not trustworthy" comes before it where the machine was too busy.
+    assert!(ended.contains("after 2 of 6 pairs, no verdict yet</strong>"));
     assert!(ended.contains("the comparison was ended early"), "it is not under way any more");
     assert!(ended.contains("There may be a verdict after 3, 5 or 6 pairs, not before"));
     assert!(!ended.contains("http-equiv=\"refresh\""));

@@ -139,9 +139,10 @@ fn a_server_that_dies_ends_the_run_with_its_failures_counted() {
     let url = server.url.clone();
     drop(server);
     let run = run.finish();
-    // The scratch database cannot be removed: the target is gone. If enough had failed by then,
-    // that counts.
-    assert!([3, 5].contains(&run.code), "{}", run.stderr);
+    // The scratch database cannot be removed: the target is gone. What had failed by then counts
+    // for more, and how much that is depends on how far the run had come: 4 for a few per cent, 5
+    // past 10 %.
+    assert!([3, 4, 5].contains(&run.code), "{}", run.stderr);
     assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
     let told = ["could not be removed", "no longer answers"];
     assert!(told.iter().any(|text| run.stderr.contains(text)), "{}", run.stderr);
