@@ -14,6 +14,19 @@ macro_rules! println {
     ($($text:tt)*) => { $crate::cli::print::print((format!($($text)*) + "\n").as_bytes()) };
 }
 
+/// The modules of a folder with their verbs, in the order of the help. Everything else about a verb
+/// is in its module.
+macro_rules! verbs {
+    ($($module:ident: $($Verb:ident)+,)*) => {
+        $(pub(in crate::cli) mod $module;)*
+
+        /// Each verb of this folder.
+        pub(in crate::cli) const VERBS: &[crate::cli::call::Entry] =
+            &[$($(crate::cli::call::Entry::of::<$module::$Verb>(),)+)*];
+    };
+}
+use verbs;
+
 mod call;
 mod dialect;
 mod exit;
@@ -38,39 +51,11 @@ use exit::Trouble;
 use refusal::refuse_all;
 use secrets::command_line;
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
-/// Every verb, in the order of the help. Everything else about a verb is in its file.
-const VERBS: &[Entry] = &[
-    Entry::of::<verb::run::Run>(),
-    Entry::of::<verb::init::Init>(),
-    Entry::of::<verb::audit::Audit>(),
-    Entry::of::<dialect::cushion::Cushion>(),
-    Entry::of::<verb::sweep::Sweep>(),
-    Entry::of::<verb::max::Max>(),
-    Entry::of::<dialect::bulk_perf::BulkPerf>(),
-    Entry::of::<verb::ab::Ab>(),
-    Entry::of::<verb::burst::Burst>(),
-    Entry::of::<dialect::bm_couchdb::BmCouchdb>(),
-    Entry::of::<verb::http::Http>(),
-    Entry::of::<dialect::siege::Siege>(),
-    Entry::of::<dialect::ycsb::Ycsb>(),
-    Entry::of::<verb::hbase::HBase>(),
-    Entry::of::<verb::k8s::K8s>(),
-    Entry::of::<verb::agent::AgentVerb>(),
-    Entry::of::<verb::schema::Schema>(),
-    Entry::of::<verb::report::Report>(),
-    Entry::of::<verb::list::List>(),
-    Entry::of::<verb::report::Show>(),
-    Entry::of::<verb::compare::Compare>(),
-    Entry::of::<verb::trend::TrendVerb>(),
-    Entry::of::<verb::size::Size>(),
-    Entry::of::<verb::selftest::Selftest>(),
-    Entry::of::<verb::shell::Shell>(),
-    Entry::of::<verb::serve::Serve>(),
-    Entry::of::<verb::clean::Clean>(),
-    Entry::of::<verb::completions::Completions>(),
-    Entry::of::<verb::completions::Man>(),
-];
+/// Every verb, in the order of the help.
+static VERBS: LazyLock<Vec<&Entry>> =
+    LazyLock::new(|| verb::VERBS.iter().chain(dialect::VERBS).collect());
 
 /// Parses the command line, carries it out, and returns the exit status. That is success only if
 /// everything that was to be printed could be.
@@ -108,7 +93,7 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
     };
     match grammar().try_get_matches_from(&arguments).and_then(called) {
         Ok(exit) => exit,
-        Err(error) => refuse_all(arguments, error, grammar, VERBS),
+        Err(error) => refuse_all(arguments, error, grammar, &VERBS),
     }
 }
 
@@ -129,8 +114,8 @@ fn grammar() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
-        .subcommands(VERBS.iter().map(Entry::grammar));
-    help::of_all(all, VERBS).mut_subcommands(|verb| {
+        .subcommands(VERBS.iter().map(|verb| verb.grammar()));
+    help::of_all(all, &VERBS).mut_subcommands(|verb| {
         verb.mut_args(|argument| {
             let flag = argument.get_long().is_some() && argument.get_action().takes_values();
             if flag { argument.allow_negative_numbers(true) } else { argument }

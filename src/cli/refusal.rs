@@ -17,7 +17,7 @@ pub(super) fn refuse_all(
     mut arguments: Vec<OsString>,
     mut error: clap::Error,
     grammar: fn() -> Command,
-    verbs: &[Entry],
+    verbs: &[&Entry],
 ) -> Exit {
     let named = arguments.get(1).and_then(|word| verbs.iter().find(|it| word == it.name));
     let verb = named.map(|verb| verb.name);
@@ -81,7 +81,7 @@ fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
 }
 
 /// Prints help if it was asked for, and any other error as one line with its cure.
-fn refuse(error: &clap::Error, verb: Option<&str>, verbs: &[Entry]) -> Exit {
+fn refuse(error: &clap::Error, verb: Option<&str>, verbs: &[&Entry]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             if let Err(error) = error.print() {

@@ -300,7 +300,8 @@ fn a_log_in_that_fails_in_passing_is_no_refusal() {
         2 | 3 => Some(b""),
         _ => None,
     });
-    let run = run.passed();
+    // 5: on a busy machine, the few milliseconds of both failures may be a good part of the stage.
+    assert!([0, 5].contains(&run.code), "{}", run.stderr);
     let operations = run.stage("crud")["operations"].as_array().unwrap();
     let failed = |class: &str| -> u64 {
         operations.iter().filter_map(|operation| operation["failures"][class].as_u64()).sum()

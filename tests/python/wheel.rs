@@ -43,7 +43,9 @@ fn named(all: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
 /// tests switch on other features of them.
 fn cargo_of_the_tests(package: &Value, folder: &Path) -> PathBuf {
     std::fs::create_dir(folder).expect("a new folder");
-    let program = env!("CARGO_BIN_EXE_springload");
+    // A copy, because maturin moves it away and puts a new one there, while other tests run it.
+    let program = folder.join("springload");
+    std::fs::copy(env!("CARGO_BIN_EXE_springload"), &program).expect("it can be copied");
     let profile = json!({"opt_level": "0", "debuginfo": 1, "debug_assertions": true,
         "overflow_checks": true, "test": false});
     let artifact = json!({"reason": "compiler-artifact", "package_id": package["id"],

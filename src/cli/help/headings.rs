@@ -55,9 +55,9 @@ struct Place {
 
 /// The places by the flags' ids. Every start of the program asks for some 1,500.
 static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
-    let all = HEADINGS.iter().flat_map(|(heading, ids)| {
-        ids.split_ascii_whitespace().map(move |id| (id, *heading))
-    });
+    let all = HEADINGS
+        .iter()
+        .flat_map(|(heading, ids)| ids.split_ascii_whitespace().map(move |id| (id, *heading)));
     all.enumerate().map(|(at, (id, heading))| (id, Place { heading, at })).collect()
 });
 

@@ -204,7 +204,7 @@ fn continued(line: &str, columns: usize) -> Vec<String> {
 }
 
 /// The help of the whole program: its verbs by what they are for.
-pub(super) fn of_all(command: Command, verbs: &[Entry]) -> Command {
+pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     let about = command.get_about().map_or_else(String::new, ToString::to_string);
     let usage = format!("{} {}", heading("Usage"), literal("springload VERB [OPTIONS] [TARGET]"));
     let mut text = format!("{about}\n\n{usage}\n");
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn examples_are_command_lines_that_are_understood() {
-        for verb in VERBS {
+        for verb in VERBS.iter() {
             for (what, line) in verb.examples {
                 let own = VERBS.iter().find(|it| line.split(' ').next() == Some(it.name));
                 let verb = own.unwrap_or_else(|| panic!("{line}"));
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn the_short_help_fits_a_screen() {
         let mut too_large = Vec::new();
-        for verb in VERBS {
+        for verb in VERBS.iter() {
             let text = help(verb, "-h");
             let height = text.lines().count();
             let width = text.lines().map(|line| line.chars().count()).max().unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_long_help_has_all_flags() {
-        for verb in VERBS {
+        for verb in VERBS.iter() {
             let text = help(verb, "--help");
             for argument in verb.grammar().get_arguments().filter(|it| !it.is_hide_set()) {
                 let flag = argument.get_long().map(|long| format!("--{long}"));

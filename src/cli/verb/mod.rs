@@ -1,35 +1,38 @@
 //! springload's own verbs, one file or folder each.
 
-pub(in crate::cli) mod ab;
-pub(in crate::cli) mod agent;
-pub(in crate::cli) mod audit;
 mod baseline;
-pub(in crate::cli) mod burst;
-pub(in crate::cli) mod clean;
-pub(in crate::cli) mod compare;
-pub(in crate::cli) mod completions;
 mod found;
-pub(in crate::cli) mod hbase;
-pub(in crate::cli) mod http;
-pub(in crate::cli) mod init;
-pub(in crate::cli) mod k8s;
 pub(in crate::cli) mod kept;
 mod kinds;
-pub(in crate::cli) mod list;
-pub(in crate::cli) mod max;
 mod named;
 mod other;
 mod reading;
-pub(in crate::cli) mod report;
-pub(in crate::cli) mod run;
 mod saved;
 mod scenario;
-pub(in crate::cli) mod schema;
-pub(in crate::cli) mod selftest;
-pub(in crate::cli) mod serve;
-pub(in crate::cli) mod shell;
-pub(in crate::cli) mod size;
 mod stored;
 mod study;
-pub(in crate::cli) mod sweep;
-pub(in crate::cli) mod trend;
+
+super::verbs! {
+    run: Run,
+    init: Init,
+    audit: Audit,
+    sweep: Sweep,
+    max: Max,
+    ab: Ab,
+    burst: Burst,
+    http: Http,
+    hbase: HBase,
+    k8s: K8s,
+    agent: AgentVerb,
+    schema: Schema,
+    report: Report Show,
+    list: List,
+    compare: Compare,
+    trend: TrendVerb,
+    size: Size,
+    selftest: Selftest,
+    shell: Shell,
+    serve: Serve,
+    clean: Clean,
+    completions: Completions Man,
+}

@@ -1,7 +1,9 @@
 //! The counts of operations as a table, which reports, metrics and thresholds read.
 
+use super::interval::KindInterval;
 use super::latency::Shown;
 use super::summary::OperationSummary;
+use serde::{Deserialize, Serialize};
 
 /// What is known of a count.
 struct Row {
@@ -15,21 +17,35 @@ struct Row {
     is_rare: bool,
     metric: Option<&'static str>,
     of: fn(&OperationSummary) -> u64,
+    in_interval: Option<fn(&KindInterval) -> u64>,
 }
 
 macro_rules! counts {
-    ($($(#[$doc:meta])* $Count:ident { $($row:tt)* })*) => {
+    (@in_interval second $of:expr) => { Some($of) };
+    (@in_interval stage $of:expr) => { None };
+    ($($Count:ident {
+        meaning: $meaning:literal, name: $name:literal, $($member:ident: $value:expr,)*
+        => $each:ident $of:expr
+    })*) => {
         /// A count of operations, such as of those that failed. Counts add up over kinds of
         /// operations and over stages.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Count {
-            $($(#[$doc])* $Count,)*
+            $(#[doc = $meaning] #[serde(rename = $name)] $Count,)*
         }
 
         impl Count {
             /// Every count, in the order of reports.
             pub const ALL: &[Self] = &[$(Self::$Count),*];
-            const ROWS: &[Row] = &[$(Row { $($row)* }),*];
+            #[allow(clippy::redundant_closure_for_method_calls, reason = "the type is not named")]
+            const ROWS: &[Row] = &[$(Row {
+                meaning: $meaning,
+                name: $name,
+                $($member: $value,)*
+                of: $of,
+                in_interval: counts!(@in_interval $each $of),
+            }),*];
         }
     };
 }
@@ -37,67 +53,68 @@ macro_rules! counts {
 // A count is its row here. `name` is for thresholds, `title` stands above columns, `meaning` in
 // hints and metrics; `whole` is what a percentage of it is of; `is_rare`: tables have it only where
 // there is something to count; `metric`: the family in OpenMetrics, unless `springload_operations`
-// has it by its result.
+// has it by its result. Last, whether it is known for each second or for a whole stage alone, and
+// how it is read.
 counts! {
-    /// Documents for which an operation was begun.
     Issued {
-        name: "issued", title: "issued", meaning: "Documents for which an operation was begun.",
-        whole: None, is_bytes: false, is_better_high: true,
-        shown: Shown::Detail, is_rare: false, metric: None, of: |it| it.issued
+        meaning: "Documents for which an operation was begun.",
+        name: "issued", title: "issued", whole: None, is_bytes: false,
+        is_better_high: true, shown: Shown::Detail, is_rare: false, metric: None,
+        => stage |it| it.issued
     }
-    /// Documents that succeeded.
     Ok {
-        name: "ok", title: "ok", meaning: "Documents whose operations succeeded.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: true,
-        shown: Shown::Detail, is_rare: false, metric: None, of: |it| it.ok
+        meaning: "Documents whose operations succeeded.",
+        name: "ok", title: "ok", whole: Some(Count::Issued), is_bytes: false,
+        is_better_high: true, shown: Shown::Detail, is_rare: false, metric: None,
+        => second |it| it.ok
     }
-    /// Documents that failed, for any reason.
     Failed {
-        name: "err", title: "failed", meaning: "Documents whose operations failed.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: false,
-        shown: Shown::Always, is_rare: false, metric: None, of: OperationSummary::failed
+        meaning: "Documents whose operations failed.",
+        name: "err", title: "failed", whole: Some(Count::Issued), is_bytes: false,
+        is_better_high: false, shown: Shown::Always, is_rare: false, metric: None,
+        => second |it| it.failed()
     }
-    /// Documents begun but not answered when the run ended.
     Unfinished {
-        name: "unfinished", title: "unfinished", meaning: "Documents without an answer at the end.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: false,
-        shown: Shown::Wide, is_rare: true, metric: None, of: |it| it.unfinished
+        meaning: "Documents without an answer at the end.",
+        name: "unfinished", title: "unfinished", whole: Some(Count::Issued), is_bytes: false,
+        is_better_high: false, shown: Shown::Wide, is_rare: true, metric: None,
+        => stage |it| it.unfinished
     }
-    /// Documents that were accepted but are not yet stored as they should be.
     Accepted {
-        name: "accepted", title: "accepted", meaning: "Documents accepted, but not by a quorum.",
-        whole: Some(Count::Issued), is_bytes: false, is_better_high: false,
-        shown: Shown::Detail, is_rare: true, metric: Some("springload_accepted"), of: |it| it.accepted
+        meaning: "Documents accepted, but not by a quorum.",
+        name: "accepted", title: "accepted", whole: Some(Count::Issued), is_bytes: false,
+        is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_accepted"),
+        => second |it| it.accepted
     }
-    /// Completed requests.
     Requests {
-        name: "requests", title: "requests", meaning: "Completed requests, successful or not.",
-        whole: None, is_bytes: false, is_better_high: true,
-        shown: Shown::Wide, is_rare: false, metric: Some("springload_requests"), of: |it| it.requests
+        meaning: "Completed requests, successful or not.",
+        name: "requests", title: "requests", whole: None, is_bytes: false,
+        is_better_high: true, shown: Shown::Wide, is_rare: false, metric: Some("springload_requests"),
+        => second |it| it.requests
     }
-    /// Operations whose request was sent again on another connection.
     Resent {
-        name: "resent", title: "resent", meaning: "Requests sent again on a new connection.",
-        whole: Some(Count::Requests), is_bytes: false, is_better_high: false,
-        shown: Shown::Detail, is_rare: true, metric: Some("springload_resent_requests"), of: |it| it.wire.resent
+        meaning: "Requests sent again on a new connection.",
+        name: "resent", title: "resent", whole: Some(Count::Requests), is_bytes: false,
+        is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_resent_requests"),
+        => second |it| it.wire.resent
     }
-    /// Documents that scans returned.
     Rows {
-        name: "rows", title: "rows", meaning: "Documents returned by scans.",
-        whole: None, is_bytes: false, is_better_high: true,
-        shown: Shown::Detail, is_rare: true, metric: Some("springload_rows"), of: |it| it.rows
+        meaning: "Documents returned by scans.",
+        name: "rows", title: "rows", whole: None, is_bytes: false,
+        is_better_high: true, shown: Shown::Detail, is_rare: true, metric: Some("springload_rows"),
+        => second |it| it.rows
     }
-    /// Bytes of bodies that were sent.
     Sent {
-        name: "sent_bytes", title: "body sent", meaning: "Bytes of bodies sent.",
-        whole: None, is_bytes: true, is_better_high: false,
-        shown: Shown::Detail, is_rare: false, metric: Some("springload_sent_bytes"), of: |it| it.bytes.sent
+        meaning: "Bytes of bodies sent.",
+        name: "sent_bytes", title: "body sent", whole: None, is_bytes: true,
+        is_better_high: false, shown: Shown::Detail, is_rare: false, metric: Some("springload_sent_bytes"),
+        => second |it| it.bytes.sent
     }
-    /// Bytes of bodies that were received.
     Received {
-        name: "received_bytes", title: "body received", meaning: "Bytes of bodies received.",
-        whole: None, is_bytes: true, is_better_high: false,
-        shown: Shown::Detail, is_rare: false, metric: Some("springload_received_bytes"), of: |it| it.bytes.received
+        meaning: "Bytes of bodies received.",
+        name: "received_bytes", title: "body received", whole: None, is_bytes: true,
+        is_better_high: false, shown: Shown::Detail, is_rare: false, metric: Some("springload_received_bytes"),
+        => second |it| it.bytes.received
     }
 }
 
@@ -149,6 +166,11 @@ impl Count {
     /// The count of one kind of operations.
     pub fn of(self, operation: &OperationSummary) -> u64 {
         (self.row().of)(operation)
+    }
+
+    /// The count of one kind of operations in an interval; `None` if only whole stages have it.
+    pub fn in_interval(self, part: &KindInterval) -> Option<u64> {
+        self.row().in_interval.map(|of| of(part))
     }
 
     /// The count of all these operations; none of them is part of another.

@@ -1,7 +1,7 @@
 //! The per-second series as comma-separated values (RFC 4180).
 
 use super::{Format, Render};
-use crate::measure::{Histogram, Percentile, Shown};
+use crate::measure::{Count, Histogram, KindInterval, Percentile, Shown};
 use crate::record::RunRecord;
 use std::fmt::Write as _;
 
@@ -22,7 +22,17 @@ fn names(times: &[&str]) -> String {
 fn header() -> String {
     let (times, failed) =
         (names(&["response", "service", "lag"]), names(&["failed_response", "failed_service"]));
-    format!("stage,second,kind,requests,ok,failed,{times}verdict,{failed}seconds,result")
+    let counts: Vec<&str> = others().map(Count::name).collect();
+    let counts = counts.join(",");
+    format!("stage,second,kind,requests,ok,failed,{times}verdict,{failed}seconds,result,{counts}")
+}
+
+/// The counts of a second but the three that come first.
+fn others() -> impl Iterator<Item = Count> {
+    let first = [Count::Requests, Count::Ok, Count::Failed];
+    let part = KindInterval::default();
+    let known = Count::ALL.iter().copied().filter(move |it| it.in_interval(&part).is_some());
+    known.filter(move |it| !first.contains(it))
 }
 
 fn render(record: &RunRecord) -> String {
@@ -42,7 +52,11 @@ fn render(record: &RunRecord) -> String {
                 for histogram in [&failed.response, &failed.service] {
                     write_times(&mut out, histogram);
                 }
-                let _ = writeln!(out, ",{},{}", row.seconds, result.words());
+                let _ = write!(out, ",{},{}", row.seconds, result.words());
+                for count in others() {
+                    let _ = write!(out, ",{}", part.count(count));
+                }
+                out.push('\n');
             }
         }
     }
@@ -80,7 +94,11 @@ mod tests {
 
     #[test]
     fn the_header_stands_and_rows_follow_it() {
-        let csv = render(&fixture::record(&[]));
+        let mut record = fixture::record(&[]);
+        for row in record.stages.iter_mut().flat_map(|it| &mut it.series.rows) {
+            row.kinds.values_mut().for_each(|part| part.counts.extend([(Count::Sent, 4_096)]));
+        }
+        let csv = render(&record);
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
         assert_eq!(
             rows[0].join(","),
@@ -90,7 +108,8 @@ mod tests {
              lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict,\
              failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
              failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
-             failed_service_p99_9_us,failed_service_max_us,seconds,result"
+             failed_service_p99_9_us,failed_service_max_us,seconds,result,\
+             accepted,resent,rows,sent_bytes,received_bytes"
         );
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
         let cell = |row: usize, name: &str| {
@@ -105,6 +124,7 @@ mod tests {
         assert_eq!(cell(update, "failed_response_max_us"), "50.05");
         assert_eq!(cell(update, "failed_service_p50_us"), "");
         assert_eq!((cell(update, "service_p99_us"), cell(update, "lag_max_us")), ("", "0.00"));
+        assert_eq!((cell(update, "sent_bytes"), cell(update, "rows")), ("4096", "0"));
     }
 
     #[test]

@@ -145,14 +145,14 @@ impl SeriesLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Histogram, Kept, Totals};
+    use crate::measure::{Count, Histogram, Kept, Totals};
     use crate::op::{Failure, OpKind};
 
     fn one(second: u32) -> Interval {
         let mut interval = Interval::new(second);
         interval.waited_ns = 1_000_000;
         let part = interval.kind_mut(OpKind::Read);
-        (part.requests, part.ok) = (3, 2);
+        (part.requests, part.ok, part.bytes.received) = (3, 2, 50);
         part.failures[Failure::Timeout.index()] = 1;
         part.response.record(u64::from(second) * 1_000_000 + 100);
         interval
@@ -198,6 +198,8 @@ mod tests {
         let all = totals.sum().kind(OpKind::Read).unwrap();
         assert_eq!(sum(|part| part.requests), all.requests + 7);
         assert_eq!((sum(|part| part.ok), sum(SeriesKind::failed)), (all.ok, all.failed()));
+        assert!(all.bytes.received > 0);
+        assert_eq!(sum(|part| part.count(Count::Received)), all.bytes.received);
         let waited_s: f64 = rows.iter().map(|row| row.waited_s).sum();
         assert!((waited_s - totals.sum().waited_ns as f64 / 1e9).abs() < 1e-6, "{waited_s} s");
         let mut response = Histogram::default();

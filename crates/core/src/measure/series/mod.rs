@@ -5,6 +5,7 @@ mod shelf;
 
 pub use log::SeriesLog;
 
+use super::figure::Count;
 use super::histogram::{Histogram, Kept};
 use super::interval::{FailedTimes, KindInterval};
 use crate::op::{Failure, OpKind};
@@ -26,6 +27,10 @@ pub struct SeriesKind {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
     pub failures: BTreeMap<Failure, u64>,
+    /// The other counts that are known for each second, if not zero, by their names in thresholds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Count, u64>"))]
+    pub counts: BTreeMap<Count, u64>,
     /// Service times of requests that succeeded at least in part.
     pub service: Kept,
     /// Response times of the same requests.
@@ -118,6 +123,14 @@ impl SeriesKind {
                 *self.failures.entry(class).or_default() += part.failures[class.index()];
             }
         }
+        for &count in Count::ALL {
+            if self.field(count).is_some() {
+                continue;
+            }
+            if let Some(more) = count.in_interval(part).filter(|more| *more > 0) {
+                *self.counts.entry(count).or_default() += more;
+            }
+        }
         self.service.merge(&part.service);
         self.response.merge(&part.response);
         self.lag.merge(&part.lag);
@@ -133,6 +146,9 @@ impl SeriesKind {
         for (&class, count) in &next.failures {
             *self.failures.entry(class).or_default() += count;
         }
+        for (&count, more) in &next.counts {
+            *self.counts.entry(count).or_default() += more;
+        }
         self.service.merge(&next.service.get());
         self.response.merge(&next.response.get());
         self.lag.merge(&next.lag.get());
@@ -146,6 +162,22 @@ impl SeriesKind {
             kept.pack();
         }
         self.failed_times.values_mut().for_each(FailedTimes::pack);
+    }
+
+    /// A count; zero, too, if it is known for whole stages alone.
+    pub fn count(&self, count: Count) -> u64 {
+        self.field(count).unwrap_or_else(|| self.counts.get(&count).copied().unwrap_or_default())
+    }
+
+    /// A count that has a field of its own.
+    fn field(&self, count: Count) -> Option<u64> {
+        match count {
+            Count::Requests => Some(self.requests),
+            Count::Ok => Some(self.ok),
+            Count::Accepted => Some(self.accepted),
+            Count::Failed => Some(self.failed()),
+            _ => None,
+        }
     }
 
     /// Documents that failed, over all classes.
