@@ -33,6 +33,8 @@ def agent(index: int, run: str) -> None:
     # The coordinator is there before its agents: one that does not hear it has come too late.
     patience = ["--ready-timeout", "60s"]
     command = [find_springload_bin(), "agent", "--run", run, "--index", str(index), *patience]
+    # A function that is killed must not leave an agent behind.
+    command.append("--die-with-parent")
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,

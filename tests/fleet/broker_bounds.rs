@@ -36,7 +36,7 @@ fn a_slow_coordinator_holds_up_agents_and_loses_nothing() {
     let most = WAITING + 32 + 2 * LARGEST / SIZE + WAITING + 2;
     let (mut taken, mut last) = (0, now());
     while since(last) < STUCK && taken <= most {
-        if agents[0].outbox.send(To::All, numbered(taken)) {
+        if agents[0].outbox.send(To::All, numbered(taken)).is_ok() {
             (taken, last) = (taken + 1, now());
         } else {
             std::thread::sleep(Duration::from_millis(2));
@@ -46,7 +46,7 @@ fn a_slow_coordinator_holds_up_agents_and_loses_nothing() {
     for number in 0..taken {
         assert_eq!(number_of(&next(&coordinator)), number);
     }
-    assert!(agents[0].outbox.send(To::All, numbered(taken)));
+    assert!(agents[0].outbox.send(To::All, numbered(taken)).is_ok());
     assert_eq!(number_of(&next(&coordinator)), taken);
 }
 
@@ -59,7 +59,7 @@ fn an_agent_that_reads_nothing_holds_up_nobody() {
     let (mut sent, mut read, mut last) = (0, 0, now());
     while read < count {
         let due = sent < count && sent < read + WAITING;
-        if due && coordinator.outbox.send(To::All, numbered(sent)) {
+        if due && coordinator.outbox.send(To::All, numbered(sent)).is_ok() {
             (sent, last) = (sent + 1, now());
         } else if let Ok(arrived) = agents[0].inbox.recv_timeout(Duration::from_millis(2)) {
             assert_eq!(number_of(&arrived), read);
@@ -81,8 +81,9 @@ fn a_broker_that_takes_nothing_fills_outboxes_and_they_empty_again() {
     let (mut down, mut up) = (0, 0);
     // Longer than heartbeats would allow.
     while since(begun) < Duration::from_secs(8) {
-        down += usize::from(coordinator.outbox.send(To::All, format!("down {down}").into()));
-        up += usize::from(agents[0].outbox.send(To::All, format!("up {up}").into()));
+        down +=
+            usize::from(coordinator.outbox.send(To::All, format!("down {down}").into()).is_ok());
+        up += usize::from(agents[0].outbox.send(To::All, format!("up {up}").into()).is_ok());
         std::thread::sleep(Duration::from_millis(5));
     }
     // Besides what waits, what is on its way when the alarm is first heard of.
@@ -100,12 +101,12 @@ fn a_broker_that_takes_nothing_fills_outboxes_and_they_empty_again() {
 fn a_message_that_is_too_large_closes_its_channel() {
     let Some(server) = RabbitMq::shared() else { return };
     let (coordinator, mut agents, run) = fleet(&at(&server.full_url()), 2);
-    assert!(!agents[0].outbox.send(To::All, vec![0; LARGEST + 1]));
+    assert_eq!(agents[0].outbox.send(To::All, vec![0; LARGEST + 1]), Ok(()));
     let why = why_closed(&agents[0]);
     assert!(why.contains(&format!("{} bytes", LARGEST + 1)), "{why}");
     let Arrived::AgentGone(0, _) = next(&coordinator) else { panic!("only agent 0 is gone") };
     // The largest one passes.
-    assert!(agents[1].outbox.send(To::All, vec![0; LARGEST]));
+    assert_eq!(agents[1].outbox.send(To::All, vec![0; LARGEST]), Ok(()));
     assert_eq!(next(&coordinator), Arrived::Message(vec![0; LARGEST]));
 
     // Somebody else's larger one.

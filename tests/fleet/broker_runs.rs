@@ -69,6 +69,69 @@ fn processes_of(run: &str) -> Vec<String> {
     listed.lines().filter(of_run).map(str::to_owned).collect()
 }
 
+/// A coordinator of one agent, which does little.
+fn coordinator_of_one(run: &str, target: &str, out: &str) -> Vec<String> {
+    let words = ["run", target, "-c", "2", "--docs", "20", "--ops", "20", "--agents", "1", "-q"];
+    let more = ["--run-id", run, "--output", out];
+    words.into_iter().chain(more).map(str::to_owned).collect()
+}
+
+#[test]
+fn an_agent_lives_on_when_its_shell_ends_unless_it_is_to_die_with_it() {
+    let Some(broker) = RabbitMq::shared() else { return };
+    let (run, url) = (run(), broker.full_url());
+    let folder = tempfile::tempdir().expect("a folder");
+    // The shell ends at once; each agent writes its process id, then becomes springload.
+    let agent = |index: usize, more: &str| {
+        let pid = folder.path().join(format!("pid-{index}"));
+        let script = format!(
+            "(echo $$ >/dev/null; exec sh -c 'echo $$ >\"{0}\"; exec \"{BINARY}\" agent --run {run} \
+             --index {index} {more}') >/dev/null 2>&1 & while [ ! -s \"{0}\" ]; do :; done; sleep 1",
+            pid.display()
+        );
+        let shell =
+            Command::new("sh").args(["-c", &script]).env("SPRINGLOAD_BROKER", &url).status();
+        assert!(shell.expect("a shell").success());
+        let text = std::fs::read_to_string(&pid).expect("a process id");
+        rustix::process::Pid::from_raw(text.trim().parse().expect("a number")).expect("not 0")
+    };
+    let gone = |process| rustix::process::test_kill_process(process).is_err();
+    let (lives, dies) = (agent(0, ""), agent(1, "--die-with-parent"));
+    let begun = now();
+    while !gone(dies) {
+        assert!(since(begun) < Duration::from_secs(10), "it does not end with its shell");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!gone(lives), "it was started by a shell that has ended");
+    let server = Server::stand_in(Options::default());
+    let out = folder.path().join("out");
+    let words = coordinator_of_one(&run, &server.url, out.to_str().expect("a path"));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut children = Children(vec![springload(&words, &[("SPRINGLOAD_BROKER", &url)])]);
+    let ended = children.end(|| {}).remove(0);
+    assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", text(&ended.stderr));
+    let record = std::fs::read_to_string(out.join("run.json")).expect("a record");
+    let record: Value = serde_json::from_str(&record).expect("JSON");
+    assert_eq!(record["agents"][0]["lost"], Value::Null);
+}
+
+#[test]
+fn an_agent_with_a_number_that_the_run_does_not_have_is_told_so_at_once() {
+    let Some(broker) = RabbitMq::shared() else { return };
+    let (run, url) = (run(), broker.full_url());
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let words = coordinator_of_one(&run, "basic", out.to_str().expect("a path"));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let environment = [("SPRINGLOAD_BROKER", &*url)];
+    let _coordinator = Children(vec![springload(&words, &environment)]);
+    let agent = ["agent", "--run", &run, "--index", "1"];
+    let ended = Children(vec![springload(&agent, &environment)]).end(|| {}).remove(0);
+    assert_eq!(ended.status.code(), Some(1));
+    let told = format!("agent 1: the run {run} has 1 agent, numbered from 0");
+    assert!(text(&ended.stderr).contains(&told), "{}", text(&ended.stderr));
+}
+
 #[test]
 fn eight_agents_do_what_was_asked_and_nobody_sees_the_password() {
     let Some(broker) = RabbitMq::shared() else { return };

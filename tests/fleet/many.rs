@@ -1,5 +1,5 @@
 //! Many agents over RabbitMQ, played by this process: what they cost their coordinator.
-//! `benches/agents.rs` has four times as many, for a minute.
+//! `benches/agents.rs` has a thousand, for a minute.
 
 use crate::load::{Spring, lost, until};
 use crate::servers::rabbitmq::RabbitMq;
@@ -8,24 +8,36 @@ use springload::clock::Clock;
 use springload::fleet::Broker;
 use std::time::Duration;
 
-const AGENTS: usize = 50;
 const SECONDS: u32 = 6;
-/// Requests of each kind, per agent and second.
-const REQUESTS: u64 = 100;
+/// Requests of each kind, per second over all agents.
+const REQUESTS: u64 = 5_200;
 /// Memory that may be added from the second second to the last: rows of agents, and noise.
 const MOST_GROWTH: u64 = 24 << 20;
+
+/// One more than messages that may wait for their reader.
+#[test]
+fn more_agents_than_messages_may_wait_all_begin() {
+    let Some(server) = RabbitMq::shared() else { return };
+    measure_many(server, 65);
+}
 
 #[test]
 fn many_agents_take_less_than_a_processor_and_no_more_memory_by_the_second() {
     let Some(server) = RabbitMq::shared() else { return };
+    measure_many(server, 200);
+}
+
+/// A run of simulated agents, none of which is lost, and nothing of what they measured.
+fn measure_many(server: &RabbitMq, agents: usize) {
+    let requests = REQUESTS / agents as u64;
     let url = server.full_url();
     let broker = Broker::parse("--broker", &url).expect("an address");
-    let run = format!("many-{}", std::process::id());
-    let words = flags(AGENTS, SECONDS, &run);
+    let run = format!("many-{agents}-{}", std::process::id());
+    let words = flags(agents, SECONDS, &run);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut coordinator = Spring::start(&words, Some(&url));
-    let part = Part { run, seconds: vec![1, SECONDS], requests: REQUESTS };
-    let played = play(&broker, AGENTS, &part);
+    let part = Part { run, seconds: vec![1, SECONDS], requests };
+    let played = play(&broker, agents, &part);
 
     // The first stage is saved: the second has begun.
     let begun = until(Duration::from_secs(150), || !coordinator.record().is_null());
@@ -50,8 +62,8 @@ fn many_agents_take_less_than_a_processor_and_no_more_memory_by_the_second() {
     assert!(troubles.is_empty(), "{troubles:?}");
     // Nothing of what they measured is lost.
     let stage = &ended.record["stages"][1];
-    assert_eq!(stage["agents"].as_array().map_or(0, Vec::len), AGENTS, "{}", ended.stderr);
-    let each = AGENTS as u64 * u64::from(SECONDS) * REQUESTS;
+    assert_eq!(stage["agents"].as_array().map_or(0, Vec::len), agents, "{}", ended.stderr);
+    let each = agents as u64 * u64::from(SECONDS) * requests;
     for operation in stage["operations"].as_array().expect("operations") {
         assert_eq!(operation["requests"].as_u64(), Some(each), "{operation}");
     }

@@ -126,7 +126,7 @@ impl Player {
         let (run, index) = (&self.part.run, self.index);
         let message =
             format!(r#"{{"run":"{run}","agent":{index},"sender":{index},"body":{body}}}"#);
-        while !self.channel.outbox.send(To::All, message.clone().into_bytes()) {
+        while self.channel.outbox.send(To::All, message.clone().into_bytes()).is_err() {
             std::thread::sleep(LOOK);
         }
     }
@@ -165,7 +165,9 @@ impl Player {
             self.stage = Some(Stage { number, moment: None, sent: 0, stopped: false });
             self.say(&format!(r#"{{"ready":{{"stage":{number}}}}}"#));
         } else if let (Some(start), Some(stage)) = (body.get("start"), &mut self.stage) {
-            stage.moment = start["agents_ns"].as_u64();
+            stage.moment = start["agents_ns"][self.index.to_string()].as_u64();
+            let number = stage.number;
+            self.say(&format!(r#"{{"started":{{"stage":{number}}}}}"#));
         } else if let (Some(_), Some(stage)) = (body.get("stop"), &mut self.stage) {
             stage.stopped = true;
         }

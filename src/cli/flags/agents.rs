@@ -1,6 +1,6 @@
 //! Flags about agents, which share the load of a run.
 
-use crate::fleet::Broker;
+use crate::fleet::{Broker, SHORTEST_SILENCE_NS};
 use crate::plan::{self, FleetPlan, Invalid, Plan};
 
 /// Flags about agents, shared by all verbs that measure.
@@ -18,6 +18,10 @@ pub(in crate::cli) struct AgentsArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = plan::duration_ns)]
     #[arg(requires = "agents")]
     pub(in crate::cli) ready_timeout: u64,
+    /// How long an agent may be silent before it counts as lost; at least 2s
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = plan::duration_ns)]
+    #[arg(requires = "agents")]
+    pub(in crate::cli) silence: u64,
     /// Let the run pass even if agents are lost
     #[arg(long, requires = "agents")]
     pub(in crate::cli) allow_lost: bool,
@@ -58,6 +62,10 @@ impl AgentsArgs {
             }
             return Ok(plan);
         };
+        if self.silence < SHORTEST_SILENCE_NS {
+            let problem = "shorter than two signs of life, which are sent once a second";
+            return Err(Invalid::new("--silence", problem, "give 2s or more"));
+        }
         let local = self.broker.read()?.is_none();
         let agents = usize::try_from(agents).unwrap_or(usize::MAX);
         plan.shared(FleetPlan { agents, allow_lost: self.allow_lost }, local)

@@ -29,7 +29,7 @@ pub(in crate::cli) fn gather(
     if let (Some(broker), false) = (&broker, quiet) {
         invite(broker, &run, agents);
     }
-    let fleet = Fleet::new(channel, &run, agents);
+    let fleet = Fleet::new(channel, &run, agents, args.silence);
     let mut fleet = fleet.map_err(|error| failed(format!("cannot reach agents: {error}")))?;
     let patience = Duration::from_nanos(args.ready_timeout);
     let mut told = |there: usize| {

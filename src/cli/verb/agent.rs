@@ -28,6 +28,9 @@ pub(in crate::cli) struct AgentVerb {
     /// How long to wait for the coordinator
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = plan::duration_ns)]
     ready_timeout: u64,
+    /// End when the process that started it does, as agents without a broker always do
+    #[arg(long)]
+    die_with_parent: bool,
     /// Report a clock this many milliseconds ahead to the coordinator, to test how differing clocks
     /// are handled
     #[arg(long, value_name = "MS", default_value_t = 0, hide = true)]
@@ -48,17 +51,14 @@ impl Verb for AgentVerb {
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
-        // An agent that nobody looks after any more must not go on.
-        die_with_the_parent();
-        self.work()
-    }
-}
-
-impl AgentVerb {
-    fn work(self) -> Result<Exit, Trouble> {
         let broker = self.broker.read()?;
         let index = self.index()?;
         let failed = |exit, why: &str| Trouble::new(exit, format!("agent {index}: {why}"));
+        // Others may be started by a shell that ends.
+        let bound = self.die_with_parent || broker.is_none();
+        if bound {
+            die_with_the_parent();
+        }
         let channel = match &broker {
             Some(broker) => broker.join(&self.run, index, Duration::from_nanos(self.ready_timeout)),
             None => pipe::join().map_err(|error| error.to_string()),
@@ -71,6 +71,7 @@ impl AgentVerb {
             index,
             facts: Facts { host, pid: std::process::id(), version, cores },
             patience_ns: self.ready_timeout,
+            bound,
             clock_ahead_ns: self.clock_ahead.saturating_mul(1_000_000),
         };
         let agent = Agent::join(channel, who);
@@ -85,7 +86,9 @@ impl AgentVerb {
             Served::Lost(why) => told(Exit::Target, &why),
         }
     }
+}
 
+impl AgentVerb {
     fn index(&self) -> Result<usize, Invalid> {
         let pod = || std::env::var(POD).ok()?.parse().ok();
         self.index.or_else(pod).ok_or_else(|| {

@@ -25,6 +25,8 @@ pub struct Identity {
     pub facts: Facts,
     /// How long it waits for a coordinator, in nanoseconds.
     pub patience_ns: Nanos,
+    /// Whether it ends with the process that started it.
+    pub bound: bool,
     /// How far its clock is ahead of the machine's, in nanoseconds: other than 0 only to test
     /// clocks that differ.
     pub clock_ahead_ns: i64,
@@ -95,6 +97,8 @@ impl Agent {
             told,
             coordinator: None,
             heard: shared.clock.now(),
+            silence_ns: SILENCE_NS,
+            started: None,
             parent: rustix::process::getppid(),
         };
         std::thread::Builder::new().name("ear".to_owned()).spawn(move || ear.listen(&inbox))?;
@@ -191,7 +195,7 @@ impl Shared {
     }
 
     fn send(&self, message: Vec<u8>) -> bool {
-        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).send(To::All, message)
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).send(To::All, message).is_ok()
     }
 
     fn say(&self, body: Up) -> bool {
@@ -224,6 +228,10 @@ struct Ear {
     coordinator: Option<u64>,
     /// When it was last heard.
     heard: Nanos,
+    /// For how long it may be silent.
+    silence_ns: Nanos,
+    /// The stage whose start has been heard but not yet acknowledged.
+    started: Option<usize>,
     parent: Option<rustix::process::Pid>,
 }
 
@@ -237,11 +245,12 @@ impl Ear {
                 said = now;
                 self.say_hello();
             }
+            self.started = self.started.filter(|&stage| !self.shared.say(Up::Started { stage }));
             let arrived = inbox.recv_timeout(LOOK);
             // Comes before anything is obeyed: the run may have gone on without this agent long
             // ago, and its end must not look like the end of this agent's own work.
             let stood = clock.now().saturating_sub(looked);
-            if stood > SILENCE_NS {
+            if stood > self.silence_ns {
                 break format!("this process stood still for {} s", stood / SECOND_NS);
             }
             looked += stood;
@@ -259,8 +268,14 @@ impl Ear {
                 break why;
             }
         };
+        self.end(Order::Lost(why));
+    }
+
+    /// Stops the work, and passes on the last order.
+    fn end(&self, last: Order) {
         self.stop(StopReason::Aborted);
-        let _ = self.told.send(Order::Lost(why));
+        // Fails only if the agent has left already.
+        self.told.send(last).ok();
     }
 
     /// Says that this agent is there; while a stage runs, its snapshots do.
@@ -275,9 +290,9 @@ impl Ear {
     /// Why there is nobody left to work for, if that is so.
     fn alone(&self, now: Nanos) -> Option<String> {
         let silence = now.saturating_sub(self.heard);
-        if rustix::process::getppid() != self.parent {
+        if self.shared.who.bound && rustix::process::getppid() != self.parent {
             Some("the process that started it is gone".to_owned())
-        } else if self.coordinator.is_some() && silence > SILENCE_NS {
+        } else if self.coordinator.is_some() && silence > self.silence_ns {
             Some(format!("nothing heard from the coordinator for {} s", silence / SECOND_NS))
         } else if self.coordinator.is_none() && silence > self.shared.who.patience_ns {
             Some(format!("no coordinator within {} s", silence / SECOND_NS))
@@ -307,16 +322,23 @@ impl Ear {
         }
         let order = match body {
             Down::Tick => return false,
+            Down::Welcome { silence_ns } => {
+                self.silence_ns = silence_ns;
+                return false;
+            }
             Down::Ping { id } => {
                 shared.say(Up::Pong { id, at_ns: shared.told_clock() });
                 return false;
             }
             Down::Start { stage, agents_ns, coordinators_ns } => {
-                let moment = agents_ns.wrapping_add_signed(-shared.who.clock_ahead_ns);
+                // Without a time, this agent does not take part.
+                let Some(&own_ns) = agents_ns.get(&shared.who.index) else { return false };
+                let moment = own_ns.wrapping_add_signed(-shared.who.clock_ahead_ns);
                 let mut now = shared.now();
                 if let Some((_, start)) = now.stage.clone().filter(|(it, _)| *it == stage) {
                     now.moments = Some((moment, coordinators_ns));
                     start.open(moment);
+                    self.started = Some(stage);
                 }
                 return false;
             }
@@ -334,8 +356,7 @@ impl Ear {
                 Order::Over
             }
             Down::Quit { why } => {
-                self.stop(StopReason::Aborted);
-                let _ = self.told.send(Order::Quit(why));
+                self.end(Order::Quit(why));
                 return true;
             }
         };

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::engine::{LoadCounts, ShardResult, Watched};
+use crate::fleet::Full;
 use crate::measure::{FillLog, Hiccups, RawRow};
 use crate::op::OpKind;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -11,8 +12,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 struct Heard(Sender<Vec<u8>>);
 
 impl Outbox for Heard {
-    fn send(&mut self, _: To, message: Vec<u8>) -> bool {
-        self.0.send(message).is_ok()
+    fn send(&mut self, _: To, message: Vec<u8>) -> Result<(), Full> {
+        self.0.send(message).map_err(|_| Full::Channel)
     }
 }
 
@@ -28,7 +29,7 @@ impl Bed {
         let (orders, inbox) = sync_channel(100);
         let channel_ = Channel { outbox: Box::new(Heard(said)), inbox };
         let (run, index, facts) = ("r".to_owned(), 3, Facts::default());
-        let who = Identity { run, index, facts, patience_ns, clock_ahead_ns: 0 };
+        let who = Identity { run, index, facts, patience_ns, bound: true, clock_ahead_ns: 0 };
         Self { agent: Agent::join(channel_, who).unwrap(), orders, heard }
     }
 
@@ -71,9 +72,11 @@ fn what_it_sends_has_times_on_the_coordinators_clock() {
     let start = Arc::new(Start::gated(1));
     bed.agent.begin(4, start.clone());
     let (own, theirs) = (9_000 * SECOND_NS, 70 * SECOND_NS);
-    let said = |stage| Down::Start { stage, agents_ns: own, coordinators_ns: theirs };
+    let agents_ns = std::collections::BTreeMap::from([(2, 0), (3, own)]);
+    let said = |stage| Down::Start { stage, agents_ns: agents_ns.clone(), coordinators_ns: theirs };
     bed.tell(Some(3), 1, said(5));
     bed.tell(Some(3), 1, said(4));
+    bed.next(|it| matches!(it, Up::Started { stage: 4 }).then_some(()));
     // Answered in order: the start has been heard.
     bed.tell(Some(3), 1, Down::Ping { id: 8 });
     bed.next(|it| matches!(it, Up::Pong { id: 8, .. }).then_some(()));
@@ -148,6 +151,21 @@ fn an_agent_that_nobody_speaks_to_stops_by_itself() {
         assert_eq!(stop.reason(), Some(StopReason::Aborted));
         start.place().wait(Clock::system());
     }
+}
+
+#[test]
+fn a_welcome_says_how_long_the_coordinator_may_be_silent() {
+    // It has waited for longer than it would for a coordinator, and for half of what it may be
+    // silent.
+    let bed = Bed::new(SECOND_NS / 2);
+    bed.next(|it| matches!(it, Up::Hello(_)).then_some(()));
+    bed.tell(Some(3), 7, Down::Welcome { silence_ns: 2 * SECOND_NS });
+    bed.tell(None, 7, Down::Tick);
+    std::thread::sleep(Duration::from_secs(1));
+    bed.tell(None, 7, Down::Over);
+    assert!(matches!(bed.agent.order(), Order::Over));
+    let Order::Lost(why) = bed.agent.order() else { panic!("another order") };
+    assert_eq!(why, "nothing heard from the coordinator for 2 s");
 }
 
 #[test]

@@ -37,6 +37,9 @@ pub struct Broker {
     pub(super) password: Option<String>,
     /// A PEM file of the authorities to trust; `None` for the system's.
     pub(super) authorities: Option<PathBuf>,
+    /// The seconds between two heartbeats; `None` for springload's own default. RabbitMQ may want
+    /// them more often.
+    pub(super) heartbeat_s: Option<u16>,
 }
 
 impl Broker {
@@ -86,13 +89,23 @@ impl Broker {
         if vhost.len() > 255 {
             return wrong("a virtual host with a name of more than 255 bytes", FORM);
         }
-        let mut authorities = None;
+        let (mut authorities, mut heartbeat_s) = (None, None);
         for (name, value) in url.query_pairs() {
-            if name != "cacertfile" || !secure {
-                let cure = "the only one is amqps://…?cacertfile=FILE, a PEM file of authorities";
-                return wrong("an unknown parameter", cure);
+            match &*name {
+                "cacertfile" if secure => authorities = Some(PathBuf::from(&*value)),
+                "heartbeat" => {
+                    let cure = "give a whole number from 1 to 65535";
+                    let Some(seconds) = value.parse().ok().filter(|it| *it > 0) else {
+                        return wrong("an interval of heartbeats that is none", cure);
+                    };
+                    heartbeat_s = Some(seconds);
+                }
+                _ => {
+                    let cure = "there are heartbeat=SECONDS and, for amqps, cacertfile=FILE, a PEM \
+                                file of authorities";
+                    return wrong("an unknown parameter", cure);
+                }
             }
-            authorities = Some(PathBuf::from(&*value));
         }
         Ok(Self {
             secure,
@@ -102,6 +115,7 @@ impl Broker {
             user: Some(decoded(url.username())).filter(|user| !user.is_empty()),
             password: url.password().map(decoded),
             authorities,
+            heartbeat_s,
         })
     }
 
@@ -186,10 +200,10 @@ impl fmt::Display for Broker {
         if self.vhost != "/" {
             write!(f, "/{}", utf8_percent_encode(&self.vhost, NAME))?;
         }
-        if let Some(file) = &self.authorities {
-            write!(f, "?cacertfile={}", file.display())?;
-        }
-        Ok(())
+        let file = self.authorities.iter().map(|file| format!("cacertfile={}", file.display()));
+        let parameters = file.chain(self.heartbeat_s.map(|seconds| format!("heartbeat={seconds}")));
+        let parameters: Vec<_> = parameters.collect();
+        if parameters.is_empty() { Ok(()) } else { write!(f, "?{}", parameters.join("&")) }
     }
 }
 
@@ -218,6 +232,8 @@ mod tests {
             ("amqp://[::1]/a%2Fb", "amqp://[::1]:5672/a%2Fb"),
             ("amqp://u:p@h/%2f", "amqp://h:5672"),
             ("amqps://h?cacertfile=/a/ca.pem", "amqps://h:5671?cacertfile=/a/ca.pem"),
+            ("amqp://h?heartbeat=30", "amqp://h:5672?heartbeat=30"),
+            ("amqps://h?heartbeat=9&cacertfile=c", "amqps://h:5671?cacertfile=c&heartbeat=9"),
         ] {
             assert_eq!(parse(url).to_string(), shown, "{url}");
             assert_eq!(parse(shown).to_string(), shown, "it can be given again");
@@ -250,9 +266,11 @@ mod tests {
             "amqp://u:sec#ret@h/v",
             "amqp://u:sec?ret@h/v",
             "amqp://h/a/b",
-            "amqp://h?heartbeat=1",
+            "amqp://h?heartbeat=0",
+            "amqp://h?heartbeat=65536",
+            "amqp://h?heartbeat=soon",
             "amqp://h?cacertfile=x",
-            "amqps://h?heartbeat=1",
+            "amqps://h?frame_max=1",
         ] {
             let told = Broker::parse("--broker", url).unwrap_err().to_string();
             assert!(told.starts_with("--broker: ") && told.contains("; "), "{url}: {told}");

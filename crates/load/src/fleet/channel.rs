@@ -31,10 +31,23 @@ pub enum Arrived {
     Closed(String),
 }
 
+/// Who has no room for a message, because others are still waiting there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The whole channel.
+    Channel,
+    /// These agents; all others have it.
+    Agents(Vec<usize>),
+}
+
 /// Where messages are sent.
 pub trait Outbox: Send {
-    /// Sends a message if that is possible without waiting. Returns whether it was taken.
-    fn send(&mut self, to: To, message: Vec<u8>) -> bool;
+    /// Sends a message if that is possible without waiting. A receiver that is gone takes
+    /// everything; that it is gone is in the inbox.
+    ///
+    /// # Errors
+    /// Who did not take it.
+    fn send(&mut self, to: To, message: Vec<u8>) -> Result<(), Full>;
 }
 
 /// One end of the channel between the coordinator and its agents.

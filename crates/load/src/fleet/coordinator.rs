@@ -2,14 +2,14 @@
 //!
 //! Decides nothing about a run: it reports [`Event`]s to those who do.
 
-use super::channel::{Arrived, Channel, Outbox, To};
-use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
+use super::channel::{Arrived, Channel, Outbox, To, WAITING};
+use super::message::{Down, Envelope, Facts, Opened, StageEnd, Up};
 use super::offset::{Offset, PINGS};
-use super::{SILENCE_NS, TICK, nonce};
+use super::{TICK, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::engine::{Stop, StopReason};
+use crate::engine::Stop;
 use crate::measure::Interval;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,21 +19,23 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
-/// How long after a pause of the coordinator the loss of an agent is put down to that pause.
-const AFTER_NS: Nanos = 2 * SILENCE_NS;
 /// How long an answer to a ping may take.
 const PING_NS: Nanos = SECOND_NS;
+/// How many agents are pinged at once: fewer than messages that may wait for their reader.
+const PINGED: usize = WAITING / 2;
 
 /// The agents of a run, or of several runs in turn.
 pub struct Fleet {
-    run: String,
-    session: u64,
-    outbox: Arc<Mutex<Box<dyn Outbox>>>,
+    pub(super) run: String,
+    pub(super) session: u64,
+    pub(super) outbox: Arc<Mutex<Box<dyn Outbox>>>,
     inbox: Receiver<Arrived>,
     /// The thread that ticks, until the sender is dropped.
     ticks: Option<(Sender<()>, JoinHandle<()>)>,
-    members: Vec<Member>,
-    clock: Clock,
+    pub(super) members: Vec<Member>,
+    /// Whoever was not heard for this long is lost.
+    pub(super) silence_ns: Nanos,
+    pub(super) clock: Clock,
     /// When messages were last looked for.
     looked: Nanos,
     /// When this process last came back from a long standstill, and how long that lasted.
@@ -42,7 +44,7 @@ pub struct Fleet {
     /// Events that came while the answer to a ping was awaited.
     kept: VecDeque<Event>,
     /// Why the channel is closed, if it is.
-    closed: Option<String>,
+    pub(super) closed: Option<String>,
 }
 
 /// What is known about one agent.
@@ -52,8 +54,8 @@ pub struct Member {
     session: Option<u64>,
     /// What it says about itself.
     pub facts: Facts,
-    /// How far its clock is ahead.
-    pub offset: Offset,
+    /// How far its clock is ahead, once that is known.
+    pub offset: Option<Offset>,
     /// Why it is lost, if it is.
     pub lost: Option<String>,
     heard: Nanos,
@@ -77,6 +79,8 @@ pub enum Event {
     Refused(usize, String),
     /// An agent is ready for a stage.
     Ready(usize, usize),
+    /// An agent knows when a stage starts.
+    Started(usize, usize),
     /// What an agent measured in a stage.
     Snapshot(usize, usize, Vec<Interval>),
     /// An agent has done its part of a stage.
@@ -92,11 +96,17 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// `agents` agents of `run`, who are reached through `channel`.
+    /// `agents` agents of `run`, who are reached through `channel_`, and lost when nothing is heard
+    /// of them for `silence_ns` nanoseconds.
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub fn new(channel_: Channel, run: &str, agents: usize) -> std::io::Result<Self> {
+    pub fn new(
+        channel_: Channel,
+        run: &str,
+        agents: usize,
+        silence_ns: Nanos,
+    ) -> std::io::Result<Self> {
         let clock = Clock::system();
         let Channel { outbox, inbox } = channel_;
         let (outbox, session) = (Arc::new(Mutex::new(outbox)), nonce());
@@ -106,8 +116,8 @@ impl Fleet {
         let thread = std::thread::Builder::new().name("ticks".to_owned()).spawn(move || {
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let mut outbox = ticks_to.lock().unwrap_or_else(PoisonError::into_inner);
-                // An agent that does not read is lost; a full outbox will be emptied.
-                let _ = outbox.send(To::All, tick.clone());
+                // Where there is no room, the next one will do.
+                outbox.send(To::All, tick.clone()).ok();
             }
         })?;
         Ok(Self {
@@ -117,6 +127,7 @@ impl Fleet {
             inbox,
             ticks: Some((ticking, thread)),
             members: vec![Member::default(); agents],
+            silence_ns,
             clock,
             looked: clock.now(),
             stood_still: None,
@@ -157,7 +168,7 @@ impl Fleet {
         let now = self.clock.now();
         if now.saturating_sub(self.looked) > SECOND_NS {
             // Nobody listened: silence during that time says nothing about agents.
-            if now.saturating_sub(self.looked) >= SILENCE_NS {
+            if now.saturating_sub(self.looked) >= self.silence_ns {
                 self.stood_still = Some((now, now - self.looked));
             }
             self.members.iter_mut().for_each(|member| member.heard = now);
@@ -190,7 +201,14 @@ impl Fleet {
     /// Reads a message. Anything that is not one, or is from others, is ignored.
     fn heard(&mut self, bytes: &[u8]) -> Option<Event> {
         let Envelope { run, agent, sender, body } = Envelope::<Up>::decode(bytes).ok()?;
-        let agent = agent.filter(|&agent| run == self.run && agent < self.members.len())?;
+        let agent = agent.filter(|_| run == self.run)?;
+        let agents = self.members.len();
+        if agent >= agents {
+            let s = if agents == 1 { "" } else { "s" };
+            let why = format!("the run {run} has {agents} agent{s}, numbered from 0");
+            self.offer(agent, Down::Quit { why: Some(why) });
+            return None;
+        }
         let now = self.clock.now();
         let member = &mut self.members[agent];
         if let (Up::Hello(facts), None) = (&body, member.session) {
@@ -201,21 +219,25 @@ impl Fleet {
         }
         if member.lost.is_some() {
             let why = "the coordinator considers this agent lost".to_owned();
-            self.tell(agent, Down::Quit { why: Some(why) });
+            self.offer(agent, Down::Quit { why: Some(why) });
             return None;
         }
         member.heard = now;
         match body {
-            Up::Hello(_) => Some(Event::Hello),
+            Up::Hello(_) => {
+                self.offer(agent, Down::Welcome { silence_ns: self.silence_ns });
+                Some(Event::Hello)
+            }
             Up::Pong { id, at_ns } => Some(Event::Pong { id, at_ns }),
             Up::Alive => None,
             Up::Opened(opened) => Some(Event::Opened(agent, opened)),
             Up::Refused { why } => Some(Event::Refused(agent, why)),
             Up::Ready { stage } => Some(Event::Ready(agent, stage)),
+            Up::Started { stage } => Some(Event::Started(agent, stage)),
             Up::Snapshot { stage, intervals } => Some(Event::Snapshot(agent, stage, intervals)),
             Up::Ended(end) => Some(Event::Ended(agent, end)),
             Up::Failed { why } => {
-                self.tell(agent, Down::Quit { why: None });
+                self.offer(agent, Down::Quit { why: None });
                 self.lose(agent, why)
             }
         }
@@ -223,12 +245,17 @@ impl Fleet {
 
     /// Nothing is waiting to be heard: finds an agent that has been silent for too long.
     fn silent(&mut self) -> Option<Event> {
-        let since = self.looked.saturating_sub(SILENCE_NS);
+        let since = self.looked.saturating_sub(self.silence_ns);
         let silent = |member: &Member| {
             member.session.is_some() && member.lost.is_none() && member.heard < since
         };
         let agent = self.members.iter().position(silent)?;
-        self.lose(agent, format!("nothing heard for {} s", SILENCE_NS / SECOND_NS))
+        self.lose(agent, format!("nothing heard for {} s", self.silence_s()))
+    }
+
+    /// How long an agent may be silent, in seconds.
+    pub(super) fn silence_s(&self) -> f64 {
+        self.silence_ns as f64 / SECOND_NS as f64
     }
 
     /// The channel is closed: loses the next agent because of that.
@@ -240,8 +267,8 @@ impl Fleet {
 
     fn lose(&mut self, agent: usize, why: String) -> Option<Event> {
         let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
-        // Agents leave a coordinator that says nothing for that long.
-        let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < AFTER_NS;
+        // Agents leave a coordinator that says nothing for so long, which is heard a while later.
+        let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < 2 * self.silence_ns;
         let why = match self.stood_still.filter(|(at, _)| just(at)) {
             Some((_, ns)) => {
                 let seconds = ns as f64 / SECOND_NS as f64;
@@ -255,7 +282,7 @@ impl Fleet {
 
     /// Counts an agent as lost although it is still heard, and dismisses it.
     pub fn give_up(&mut self, agent: usize, why: &str) {
-        self.tell(agent, Down::Quit { why: Some(why.to_owned()) });
+        self.offer(agent, Down::Quit { why: Some(why.to_owned()) });
         self.lose(agent, why.to_owned());
     }
 
@@ -305,84 +332,75 @@ impl Fleet {
         Ok(())
     }
 
-    fn dismiss(&self, why: String) -> String {
+    fn dismiss(&mut self, why: String) -> String {
         self.quit(Some(why.clone()));
         why
     }
 
-    /// Asks each agent that is there for its clock, one after the other.
+    /// Asks the agents that are there for their clocks, a group at a time. An agent that has never
+    /// answered is lost: it could not be told when to start.
     pub fn measure_clocks(&mut self) {
+        for group in self.present().chunks(PINGED) {
+            let mut best = BTreeMap::<usize, Offset>::new();
+            for (agent, offset) in (0..PINGS).flat_map(|_| self.ping(group)) {
+                best.entry(agent).and_modify(|it| *it = it.better(offset)).or_insert(offset);
+            }
+            for (agent, offset) in best {
+                self.members[agent].offset = Some(offset);
+            }
+        }
         for agent in self.present() {
-            let offsets = (0..PINGS).filter_map(|_| self.ping(agent));
-            if let Some(best) = offsets.reduce(Offset::better) {
-                self.members[agent].offset = best;
+            if self.members[agent].offset.is_none() {
+                let within_s = PING_NS / SECOND_NS;
+                let why =
+                    format!("its clock is not known: no ping was answered within {within_s} s");
+                self.lose_later(agent, why);
             }
         }
     }
 
-    fn ping(&mut self, agent: usize) -> Option<Offset> {
-        self.pinged += 1;
-        let (id, asked) = (self.pinged, self.clock.now());
-        self.tell(agent, Down::Ping { id });
-        while self.members[agent].lost.is_none() {
-            let left = (asked + PING_NS).checked_sub(self.clock.now())?;
+    /// Asks each of `group` for its clock, and waits for the answers.
+    fn ping(&mut self, group: &[usize]) -> Vec<(usize, Offset)> {
+        let (mut asked, mut offsets) = (BTreeMap::new(), Vec::new());
+        for &agent in group {
+            self.pinged += 1;
+            asked.insert(self.pinged, (agent, self.clock.now()));
+            self.order(To::Agent(agent), Down::Ping { id: self.pinged });
+        }
+        let until = self.clock.now() + PING_NS;
+        loop {
+            asked.retain(|_, (agent, _)| self.members[*agent].lost.is_none());
+            let left = until.saturating_sub(self.clock.now());
+            if asked.is_empty() || left == 0 {
+                return offsets;
+            }
             match self.listen(Duration::from_nanos(left)) {
-                Some(Event::Pong { id: answered, at_ns }) if answered == id => {
-                    return Some(Offset::of(asked, at_ns, self.looked));
+                Some(Event::Pong { id, at_ns }) => {
+                    if let Some((agent, then)) = asked.remove(&id) {
+                        offsets.push((agent, Offset::of(then, at_ns, self.looked)));
+                    }
                 }
-                Some(Event::Pong { .. }) | None => {}
                 Some(other) => self.kept.push_back(other),
+                None => {}
             }
         }
-        None
     }
 
-    /// Gives all agents the plan.
-    pub fn assign(&self, assignment: Assignment) {
-        self.tell_all(Down::Assign(Box::new(assignment)));
+    /// The longest round trip of those by which the clocks are known, in nanoseconds.
+    pub fn round_trip_ns(&self) -> Nanos {
+        let known = self.members.iter().filter(|it| it.lost.is_none()).filter_map(|it| it.offset);
+        known.map(|it| 2 * it.error_ns).max().unwrap_or_default()
     }
 
-    /// Has all agents connect for a stage.
-    pub fn prepare(&self, stage: usize) {
-        self.tell_all(Down::Prepare { stage });
+    /// How long an agent may take to acknowledge an order, besides the way there and back.
+    pub const fn silence_ns(&self) -> Nanos {
+        self.silence_ns
     }
 
-    /// Has all agents start a stage at `moment` on this clock.
-    pub fn start(&self, stage: usize, moment: Nanos) {
-        for agent in self.present() {
-            let agents_ns = self.members[agent].offset.there(moment);
-            self.tell(agent, Down::Start { stage, agents_ns, coordinators_ns: moment });
-        }
-    }
-
-    /// Has all agents begin nothing more.
-    pub fn stop(&self, reason: StopReason) {
-        self.tell_all(Down::Stop { reason });
-    }
-
-    /// The run is over.
-    pub fn over(&self) {
-        self.tell_all(Down::Over);
-    }
-
-    /// Nothing will follow; `why`, if something went wrong.
-    pub fn quit(&self, why: Option<String>) {
-        self.tell_all(Down::Quit { why });
-    }
-
-    fn tell(&self, agent: usize, body: Down) {
-        self.send(To::Agent(agent), Some(agent), body);
-    }
-
-    fn tell_all(&self, body: Down) {
-        self.send(To::All, None, body);
-    }
-
-    fn send(&self, to: To, agent: Option<usize>, body: Down) {
-        let envelope = Envelope { run: self.run.clone(), agent, sender: self.session, body };
-        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
-        // An agent that does not get it stays silent, and is lost.
-        let _ = outbox.send(to, envelope.encode());
+    /// Loses an agent; the event is the next one.
+    pub(super) fn lose_later(&mut self, agent: usize, why: String) {
+        let event = self.lose(agent, why);
+        self.kept.extend(event);
     }
 }
 
@@ -415,49 +433,5 @@ fn numbers(numbers: &[usize]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fleet::{Channel, WAITING};
-    use std::sync::mpsc::sync_channel;
-
-    struct Nowhere;
-
-    impl Outbox for Nowhere {
-        fn send(&mut self, _: To, _: Vec<u8>) -> bool {
-            true
-        }
-    }
-
-    fn said(agent: usize, body: Up) -> Arrived {
-        let envelope = Envelope { run: "r".to_owned(), agent: Some(agent), sender: 7, body };
-        Arrived::Message(envelope.encode())
-    }
-
-    #[test]
-    fn an_agent_is_missed_though_the_others_never_pause() {
-        let (arrived, inbox) = sync_channel(WAITING);
-        let channel_ = Channel { outbox: Box::new(Nowhere), inbox };
-        let mut fleet = Fleet::new(channel_, "r", 2).unwrap();
-        for agent in 0..2 {
-            arrived.send(said(agent, Up::Hello(Facts::default()))).unwrap();
-        }
-        // More often than the coordinator is patient.
-        let talking = std::thread::spawn(move || {
-            while arrived.send(said(0, Up::Alive)).is_ok() {
-                std::thread::sleep(LOOK / 5);
-            }
-        });
-        let until = fleet.clock.now() + 2 * SILENCE_NS;
-        let lost = loop {
-            match fleet.next(LOOK) {
-                Some(Event::Lost(agent, why)) => break Some((agent, why)),
-                _ if fleet.clock.now() > until => break None,
-                _ => {}
-            }
-        };
-        assert_eq!(lost, Some((1, "nothing heard for 3 s".to_owned())));
-        assert_eq!(fleet.present(), [0]);
-        drop(fleet);
-        talking.join().unwrap();
-    }
-}
+#[path = "coordinator_tests.rs"]
+mod tests;

@@ -11,6 +11,7 @@ use crate::record::Calibration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// A message with its sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,8 @@ pub(super) enum Up {
     Refused { why: String },
     /// All of its connections are there, or late.
     Ready { stage: usize },
+    /// It knows when the stage starts.
+    Started { stage: usize },
     /// What it measured since the last one; sent once a second while a stage runs.
     Snapshot { stage: usize, intervals: Vec<Interval> },
     /// It has done its part of a stage.
@@ -110,14 +113,18 @@ pub struct StageEnd {
 pub(super) enum Down {
     /// It is still there: sent once a second.
     Tick,
+    /// The answer to [`Up::Hello`]: the coordinator knows the agent, and considers it lost if it
+    /// says nothing for so long, as the agent does with its coordinator.
+    Welcome { silence_ns: Nanos },
     /// Asks for the agent's clock.
     Ping { id: u64 },
     /// What to do: the agent opens the target.
     Assign(Box<Assignment>),
     /// The agent connects for a stage.
     Prepare { stage: usize },
-    /// The time at which a stage starts: on the agent's clock, and on the coordinator's.
-    Start { stage: usize, agents_ns: Nanos, coordinators_ns: Nanos },
+    /// The time at which a stage starts: on the clock of each agent that takes part, and on the
+    /// coordinator's.
+    Start { stage: usize, agents_ns: BTreeMap<usize, Nanos>, coordinators_ns: Nanos },
     /// No more operations are begun.
     Stop { reason: StopReason },
     /// The run is over. Another plan may follow.

@@ -11,11 +11,12 @@ mod channel;
 mod coordinator;
 mod message;
 mod offset;
+mod orders;
 pub mod pipe;
 
 pub use agent::{Agent, Identity, Order};
 pub use broker::Broker;
-pub use channel::{Arrived, Channel, LARGEST, Outbox, To, WAITING};
+pub use channel::{Arrived, Channel, Full, LARGEST, Outbox, To, WAITING};
 pub use coordinator::{Event, Fleet, Member};
 pub use message::{Assignment, Facts, Opened, StageEnd};
 pub use offset::{Offset, PINGS};
@@ -26,8 +27,10 @@ use std::time::Duration;
 
 /// How often coordinator and agents show that they are there.
 const TICK: Duration = Duration::from_secs(1);
-/// Whoever was not heard for this long, in nanoseconds, is lost.
-const SILENCE_NS: Nanos = 3 * SECOND_NS;
+/// Whoever was not heard for this long, in nanoseconds, is lost, unless `--silence` says otherwise.
+pub const SILENCE_NS: Nanos = 3 * SECOND_NS;
+/// The shortest silence that can be asked for: two ticks.
+pub const SHORTEST_SILENCE_NS: Nanos = 2 * SECOND_NS;
 
 /// A number that no other process has.
 fn nonce() -> u64 {

@@ -1,7 +1,7 @@
 //! Agents on this machine, as child processes, over their standard input and output: a message is
 //! a line.
 
-use super::channel::{Arrived, Channel, LARGEST, Outbox, To, WAITING};
+use super::channel::{Arrived, Channel, Full, LARGEST, Outbox, To, WAITING};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -120,18 +120,15 @@ fn writer(mut to: impl Write + Send + 'static) -> io::Result<SyncSender<Vec<u8>>
 struct Pipes(Vec<SyncSender<Vec<u8>>>);
 
 impl Outbox for Pipes {
-    fn send(&mut self, to: To, message: Vec<u8>) -> bool {
-        let taken = |writer: &SyncSender<Vec<u8>>, message| {
-            !matches!(writer.try_send(message), Err(TrySendError::Full(_)))
+    fn send(&mut self, to: To, message: Vec<u8>) -> Result<(), Full> {
+        let meant = |agent: usize| to == To::All || to == To::Agent(agent);
+        let full = |writer: &SyncSender<Vec<u8>>| {
+            matches!(writer.try_send(message.clone()), Err(TrySendError::Full(_)))
         };
-        match to {
-            // Each gets it, whatever the others do.
-            To::All => {
-                let full = self.0.iter().filter(|it| !taken(it, message.clone())).count();
-                full == 0
-            }
-            To::Agent(agent) => self.0.get(agent).is_none_or(|it| taken(it, message)),
-        }
+        // Each gets it, whatever the others do.
+        let writers = self.0.iter().enumerate().filter(|(agent, _)| meant(*agent));
+        let full: Vec<_> = writers.filter(|(_, it)| full(it)).map(|(agent, _)| agent).collect();
+        if full.is_empty() { Ok(()) } else { Err(Full::Agents(full)) }
     }
 }
 
@@ -171,8 +168,11 @@ mod tests {
         }
         let (_kept, never) = sync_channel(1);
         let mut pipes = Pipes(vec![writer(Stuck(never)).unwrap()]);
-        let taken = (0..100).filter(|_| pipes.send(To::Agent(0), vec![1])).count();
+        let taken = (0..100).filter(|_| pipes.send(To::Agent(0), vec![1]).is_ok()).count();
         assert!(taken <= UNREAD + 1, "{taken} of 100");
-        assert!(!pipes.send(To::All, vec![1]));
+        let mut two = Pipes(vec![pipes.0.remove(0), writer(io::sink()).unwrap()]);
+        // The others have it all the same.
+        assert_eq!(two.send(To::All, vec![1]), Err(Full::Agents(vec![0])));
+        assert_eq!(two.send(To::Agent(1), vec![1]), Ok(()));
     }
 }

@@ -7,14 +7,12 @@ use super::stage::Source;
 use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::engine::{ShardResult, Start, StopReason};
-use crate::fleet::{Assignment, Event, Fleet, Opened, StageEnd};
+use crate::engine::{Pace, ShardResult, Start, StopReason};
+use crate::fleet::{Event, Fleet, StageEnd};
 use crate::measure::{Hiccups, Histogram, Interval, SlotSums, Spans, ThreadLoss};
 use crate::op::OpKind;
-use crate::plan::{Plan, PlanRecord, StagePlan};
-use crate::record::{
-    AgentClient, AgentRecord, AgentStage, Calibration, Lost, RunRecord, StageRecord,
-};
+use crate::plan::{Plan, StagePlan};
+use crate::record::{AgentClient, AgentRecord, AgentStage, Lost, RunRecord, StageRecord};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -22,24 +20,28 @@ use std::time::Duration;
 
 /// How long before its time a start is announced ...
 const LEAD_NS: Nanos = 3 * SECOND_NS / 10;
-/// ... and how much longer for each agent.
+/// ... and how much longer for each agent, and how many of the longest round trips.
 const LEAD_EACH_NS: Nanos = 200_000;
+const LEAD_TRIPS: Nanos = 3;
 /// How long agents may take to open the target or to connect, besides the time of one operation.
-const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
+pub(super) const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
+/// How many operations are due on an agent before it is missed that it does none: with random
+/// arrivals, none of so many happens once in e^20, or 500 million, times.
+const DUE: f64 = 20.0;
 /// Why an agent is lost that was the only one without answers.
 const UNANSWERED: &str = "the server no longer answered it";
 /// The most pauses of an agent to list.
 const MOST_PAUSES: usize = 10;
 /// How often to check whether the user has stopped the run.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// The agents of one run.
 pub(super) struct Crew<'a> {
-    fleet: &'a mut Fleet,
+    pub(super) fleet: &'a mut Fleet,
     /// When the run began.
     began: Nanos,
     /// The losses of this run, by agent.
-    lost: Vec<Option<Lost>>,
+    pub(super) lost: Vec<Option<Lost>>,
     /// Sentences that the user has not seen yet.
     news: VecDeque<String>,
 }
@@ -80,51 +82,6 @@ impl<'a> Crew<'a> {
         result
     }
 
-    /// Gives all agents the plan, and waits until each has opened the target. Returns what they
-    /// found out.
-    fn assign(
-        &mut self,
-        bench: &Bench<'_>,
-        (scratch, stand_in): (Option<String>, Option<String>),
-    ) -> Result<Opened, RunError> {
-        let agents = self.fleet.members().len();
-        if let Some(agent) = self.lost.iter().position(Option::is_some) {
-            return Err(self.lost_before(agent));
-        }
-        let plan = portable(bench.plan)?;
-        self.fleet.assign(Assignment { plan, agents, scratch, stand_in });
-        let mut opened: Vec<Option<Opened>> = vec![None; agents];
-        let until = Clock::system().now() + bench.plan.timeout_ns + PATIENCE_NS;
-        while let Some(agent) = opened.iter().position(Option::is_none) {
-            match self.fleet.next(LOOK) {
-                Some(Event::Opened(agent, told)) => opened[agent] = Some(told),
-                Some(Event::Refused(agent, why)) => {
-                    return Err(RunError::Agents(format!("agent {agent}: {why}")));
-                }
-                Some(Event::Lost(agent, why)) => {
-                    self.lose((agent, why), None, Clock::system().now());
-                    return Err(self.lost_before(agent));
-                }
-                _ if bench.stop.reason() == Some(StopReason::Aborted) => {
-                    return Err(RunError::Aborted);
-                }
-                _ if bench.stop.reason().is_some() => break,
-                _ if Clock::system().now() >= until => {
-                    let why = format!("agent {agent} did not open the target in time");
-                    return Err(RunError::Agents(why));
-                }
-                _ => {}
-            }
-        }
-        Ok(opened.into_iter().flatten().reduce(|one, other| both(&one, &other)).unwrap_or_default())
-    }
-
-    /// The error of a run that would begin without an agent.
-    fn lost_before(&self, agent: usize) -> RunError {
-        let why = self.lost[agent].as_ref().map_or("", |lost| &lost.why);
-        RunError::Agents(format!("agent {agent} was lost before the run began: {why}"))
-    }
-
     /// The agents as they are now.
     fn records(&self, plan: &Plan) -> Vec<AgentRecord> {
         let agents = self.fleet.members().len();
@@ -136,8 +93,8 @@ impl<'a> Crew<'a> {
             cores: member.facts.cores,
             threads: plan.threads,
             connections: (index..plan.connections).step_by(agents).count(),
-            clock_offset_us: member.offset.ahead_ns as f64 / 1e3,
-            clock_error_us: member.offset.error_ns as f64 / 1e3,
+            clock_offset_us: member.offset.unwrap_or_default().ahead_ns as f64 / 1e3,
+            clock_error_us: member.offset.unwrap_or_default().error_ns as f64 / 1e3,
             lost: self.lost[index].clone(),
         };
         self.fleet.members().iter().enumerate().map(record).collect()
@@ -153,7 +110,8 @@ impl<'a> Crew<'a> {
         let stage = &bench.plan.stages[number];
         self.prepare(bench, number)?;
         self.fleet.measure_clocks();
-        let lead_ns = LEAD_NS + LEAD_EACH_NS * self.fleet.members().len() as u64;
+        let agents = self.fleet.members().len() as u64;
+        let lead_ns = LEAD_NS + LEAD_EACH_NS * agents + LEAD_TRIPS * self.fleet.round_trip_ns();
         let moment = Clock::system().now() + lead_ns;
         self.fleet.start(number, moment);
         let start = Arc::new(Start::made(moment));
@@ -262,38 +220,16 @@ impl<'a> Crew<'a> {
     }
 
     /// Notes that an agent is lost, why, and when.
-    fn lose(&mut self, (agent, why): (usize, String), stage: Option<&StagePlan>, at: Nanos) {
+    pub(super) fn lose(
+        &mut self,
+        (agent, why): (usize, String),
+        stage: Option<&StagePlan>,
+        at: Nanos,
+    ) {
         let at_s = at.saturating_sub(self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
         self.news.push_back(format!("agent {agent} was lost, the others go on: {why}"));
         self.lost[agent].get_or_insert(Lost { at_s, stage, why });
-    }
-}
-
-/// The plan as agents are given it.
-fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
-    let text = plan.with_secrets().to_string();
-    let again: Option<PlanRecord> = serde_json::from_str(&text).ok();
-    if again.as_ref() != Some(&**plan) {
-        let why = "this plan cannot be given to agents: lists of requests and their files stay \
-                   with the process that read them; leave out --agents";
-        return Err(RunError::Agents(why.to_owned()));
-    }
-    Ok(serde_json::value::RawValue::from_string(text).expect("it was just written"))
-}
-
-/// Combines what two agents found out.
-fn both(one: &Opened, other: &Opened) -> Opened {
-    let (a, b) = (one.calibration, other.calibration);
-    Opened {
-        same_machine: one.same_machine || other.same_machine,
-        calibration: Calibration {
-            clock_ns: a.clock_ns.max(b.clock_ns),
-            timer_late_p50_us: a.timer_late_p50_us.max(b.timer_late_p50_us),
-            timer_late_max_us: a.timer_late_max_us.max(b.timer_late_max_us),
-            loop_ns: a.loop_ns.max(b.loop_ns),
-            ceiling_per_s: a.ceiling_per_s + b.ceiling_per_s,
-        },
     }
 }
 
@@ -334,6 +270,10 @@ struct Share {
     issued: [u64; OpKind::COUNT],
     /// Whether it was there when the stage began.
     expected: bool,
+    /// Whether it knows when the stage starts.
+    started: bool,
+    /// When something that it did was last reported.
+    progressed: Nanos,
     /// When it said that it had ended, and what it measured.
     ended: Option<(Nanos, Box<StageEnd>)>,
 }
@@ -359,6 +299,8 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             row: AgentStage { index, ..AgentStage::default() },
             issued: [0; OpKind::COUNT],
             expected: present.contains(&index),
+            started: false,
+            progressed: moment,
             ended: None,
         };
         let parts = (0..crew.fleet.members().len()).map(share).collect();
@@ -374,8 +316,14 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
 
     fn take(&mut self, event: Event) {
         match event {
+            Event::Started(agent, stage) if stage == self.number => {
+                self.parts[agent].started = true;
+            }
             Event::Snapshot(agent, stage, intervals) if stage == self.number => {
                 let share = &mut self.parts[agent];
+                if intervals.iter().any(|it| it.iter().next().is_some()) {
+                    share.progressed = Clock::system().now();
+                }
                 for interval in &intervals {
                     share.count(interval);
                 }
@@ -392,19 +340,45 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         }
     }
 
-    /// Gives up agents that go on long after the stage should have ended.
-    fn lose_endless(&mut self, now: Nanos) {
-        let stage = &self.bench.plan.stages[self.number];
-        let Some(length_ns) = stage.length_ns else { return };
-        let until = self.moment + length_ns + self.bench.plan.timeout_ns + PATIENCE_NS;
-        if now < until {
-            return;
+    /// Gives up agents that have not begun the stage, or that go on long after it should have
+    /// ended.
+    fn lose_stuck(&mut self, now: Nanos) {
+        let (plan, fleet) = (self.bench.plan, &self.crew.fleet);
+        let stage = &plan.stages[self.number];
+        let begun_by = self.moment + fleet.silence_ns() + fleet.round_trip_ns();
+        for agent in fleet.present() {
+            let share = &self.parts[agent];
+            let late = match stage.length_ns {
+                _ if share.ended.is_some() => false,
+                Some(length_ns) => now >= self.moment + length_ns + plan.timeout_ns + PATIENCE_NS,
+                None => self.is_stuck(stage, share.progressed, now),
+            };
+            let why = if late {
+                format!("it did not end the stage {}", stage.name)
+            } else if !share.started && share.ended.is_none() && now >= begun_by {
+                format!("it did not begin the stage {}, though it was ready", stage.name)
+            } else {
+                continue;
+            };
+            self.crew.fleet.give_up(agent, &why);
+            self.crew.lose((agent, why), Some(stage), now);
         }
-        for agent in self.crew.fleet.present() {
-            if self.parts[agent].ended.is_none() {
-                let why = format!("it did not end the stage {}", stage.name);
-                self.crew.fleet.give_up(agent, &why);
-                self.crew.lose((agent, why), Some(stage), now);
+    }
+
+    /// Whether an agent that has done nothing since `since` should have, even if the server was
+    /// away for as long as it may be.
+    fn is_stuck(&self, stage: &StagePlan, since: Nanos, now: Nanos) -> bool {
+        let plan = self.bench.plan;
+        let waited_ns = now.saturating_sub(since);
+        let patience_ns = plan.patience_ns().saturating_add(plan.timeout_ns + PATIENCE_NS);
+        match &stage.pace {
+            Pace::Closed { think_ns: pause_ns } | Pace::Thinking { most_ns: pause_ns, .. } => {
+                waited_ns > patience_ns.saturating_add(*pause_ns)
+            }
+            Pace::Open { schedule, .. } => {
+                let due = |at: Nanos| schedule.due_by(at.saturating_sub(self.moment));
+                let each = (due(now) - due(since)) / self.parts.len() as f64;
+                waited_ns > patience_ns && each > DUE
             }
         }
     }
@@ -441,7 +415,7 @@ impl Source for Shares<'_, '_, '_> {
         if let Some(interval) = self.waiting.pop_front() {
             return Ok(interval);
         }
-        self.lose_endless(now);
+        self.lose_stuck(now);
         if !self.at_work() {
             return Err(RecvTimeoutError::Disconnected);
         }

@@ -4,9 +4,11 @@
 use super::super::{Observer, Progress, RunError, RunRecord, run_with, serve};
 use crate::clock::{Clock, SECOND_NS};
 use crate::engine::{Stop, StopReason};
-use crate::fleet::{Agent, Arrived, Channel, Facts, Fleet, Identity, Outbox, To, WAITING};
+use crate::fleet::{
+    Agent, Arrived, Channel, Facts, Fleet, Full, Identity, Outbox, SILENCE_NS, To, WAITING,
+};
 use crate::mistake::Flagged;
-use crate::plan::{FleetPlan, Plan, PlanSpec, check};
+use crate::plan::{FleetPlan, Plan, PlanRecord, PlanSpec, check};
 use crate::workload::{DocumentsAsked, Mix, MixedDemand};
 use springload_embedded::{Options, StandIn, bind};
 use std::sync::Arc;
@@ -21,14 +23,14 @@ struct Wires {
 }
 
 impl Outbox for Wires {
-    fn send(&mut self, to: To, message: Vec<u8>) -> bool {
+    fn send(&mut self, to: To, message: Vec<u8>) -> Result<(), Full> {
         for (index, agent) in self.agents.iter().enumerate() {
             let meant = to == To::All || to == To::Agent(index);
             if meant && !self.cut[index].load(Ordering::Relaxed) {
                 let _ = agent.try_send(Arrived::Message(message.clone()));
             }
         }
-        true
+        Ok(())
     }
 }
 
@@ -44,10 +46,11 @@ struct Wire {
 }
 
 impl Outbox for Wire {
-    fn send(&mut self, _: To, message: Vec<u8>) -> bool {
+    fn send(&mut self, _: To, message: Vec<u8>) -> Result<(), Full> {
         let cut = self.cut[self.index].load(Ordering::Relaxed);
         let message = (self.alter)(self.index, message).filter(|_| !cut);
-        message.is_none_or(|it| self.coordinator.send(Arrived::Message(it)).is_ok())
+        let sent = message.map_or(Ok(()), |it| self.coordinator.send(Arrived::Message(it)));
+        sent.map_err(|_| Full::Channel)
     }
 }
 
@@ -73,12 +76,12 @@ fn fleet_of(
         let facts = Facts { version: env!("CARGO_PKG_VERSION").to_owned(), ..Facts::default() };
         let patience_ns = 60 * SECOND_NS;
         let run = "test".to_owned();
-        let who = Identity { run, index, facts, patience_ns, clock_ahead_ns };
+        let who = Identity { run, index, facts, patience_ns, bound: true, clock_ahead_ns };
         std::thread::spawn(move || serve(&Agent::join(channel, who).unwrap()));
     }
     let outbox = Wires { agents, cut: cut.clone() };
     let channel = Channel { outbox: Box::new(outbox), inbox };
-    (Fleet::new(channel, "test", expected).unwrap(), cut, to_coordinator)
+    (Fleet::new(channel, "test", expected, SILENCE_NS).unwrap(), cut, to_coordinator)
 }
 
 /// A closed loop of reads and updates on `connections`, after a fill.
@@ -283,6 +286,46 @@ fn an_agent_that_never_ends_a_stage_is_given_up() {
 }
 
 #[test]
+fn an_agent_that_does_not_know_when_a_stage_starts_is_given_up() {
+    let mut bed = Bed::with(fleet_of(2, &[0; 2], |index, message| {
+        let text = String::from_utf8(message).unwrap();
+        let stuck = ["started", "snapshot", "ended"];
+        let stuck = index == 1 && stuck.iter().any(|it| text.contains(&format!("{{\"{it}\":")));
+        // It is heard all the while.
+        let alive = r#"{"run":"test","agent":1,"sender":0,"body":"alive"}"#;
+        Some(if stuck { with_sender_of(&text, alive) } else { text.into_bytes() })
+    }));
+    let began = Clock::system().now();
+    let record = bed.run(&plan(4, 2, Some(40), 0), &Arc::default(), |_| {}).unwrap();
+    let lost = record.agents[1].lost.as_ref().expect("it is lost");
+    assert_eq!(lost.why, "it did not begin the stage bulk_insert, though it was ready");
+    let took_ns = Clock::system().now() - began;
+    assert!(took_ns < 10 * SECOND_NS, "{took_ns}");
+    assert!(!record.stages[1].agents[0].lost && record.stages[1].agents[0].ok > 0);
+}
+
+#[test]
+fn an_agent_that_begins_a_stage_and_does_nothing_is_given_up() {
+    let mut bed = Bed::with(fleet_of(2, &[0; 2], |index, message| {
+        let text = String::from_utf8(message).unwrap();
+        let stuck = ["snapshot", "ended"].iter().any(|it| text.contains(&format!("{{\"{it}\":")));
+        let alive = r#"{"run":"test","agent":1,"sender":0,"body":"alive"}"#;
+        Some(if index == 1 && stuck { with_sender_of(&text, alive) } else { text.into_bytes() })
+    }));
+    let plan = PlanRecord { give_up_ns: Some(SECOND_NS), ..(*plan(4, 2, Some(40), 0)).clone() };
+    let plan = plan.checked_again().unwrap();
+    let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
+    let lost = record.agents[1].lost.as_ref().expect("it is lost");
+    assert_eq!(lost.why, "it did not end the stage bulk_insert");
+}
+
+/// Another message of the process that sent `text`.
+fn with_sender_of(text: &str, message: &str) -> Vec<u8> {
+    let sender = text.split(r#""sender":"#).nth(1).unwrap().split(',').next().unwrap();
+    message.replace(r#""sender":0"#, &format!(r#""sender":{sender}"#)).into_bytes()
+}
+
+#[test]
 fn what_is_no_message_or_of_another_run_changes_nothing() {
     let mut bed = Bed::new(&[0; 2]);
     let strange = [
@@ -336,7 +379,8 @@ fn agents_that_do_not_come_are_named_and_the_others_dismissed() {
 fn an_agent_of_another_version_is_refused() {
     let (to_coordinator, inbox) = sync_channel(WAITING);
     let outbox = Wires { agents: Vec::new(), cut: Arc::default() };
-    let mut fleet = Fleet::new(Channel { outbox: Box::new(outbox), inbox }, "test", 1).unwrap();
+    let channel = Channel { outbox: Box::new(outbox), inbox };
+    let mut fleet = Fleet::new(channel, "test", 1, SILENCE_NS).unwrap();
     let facts = r#"{"host":"h","pid":7,"version":"0.0.1","cores":2}"#;
     let hello = format!(r#"{{"run":"test","agent":0,"sender":5,"body":{{"hello":{facts}}}}}"#);
     to_coordinator.send(Arrived::Message(hello.into_bytes())).unwrap();

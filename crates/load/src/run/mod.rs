@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod collect;
 mod crew;
+mod enlist;
 mod fields;
 mod http;
 mod lanes;

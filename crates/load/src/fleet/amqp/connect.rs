@@ -92,7 +92,10 @@ fn uri(broker: &Broker) -> AMQPUri {
             port: broker.port,
         },
         vhost: broker.vhost.clone(),
-        query: AMQPQueryString { heartbeat: Some(HEARTBEAT_S), ..AMQPQueryString::default() },
+        query: AMQPQueryString {
+            heartbeat: Some(broker.heartbeat_s.unwrap_or(HEARTBEAT_S)),
+            ..AMQPQueryString::default()
+        },
     }
 }
 

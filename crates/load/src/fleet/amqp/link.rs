@@ -4,7 +4,7 @@
 use super::connect::lost;
 use super::post::{Inbox, Posted, Weight};
 use super::{GLANCE, Names, Seat, take_seat};
-use crate::fleet::{Arrived, Broker, LARGEST, To};
+use crate::fleet::{Arrived, Broker, LARGEST, To, nonce};
 use futures_core::Stream;
 use lapin::message::Delivery;
 use lapin::options::{BasicAckOptions, BasicPublishOptions};
@@ -29,6 +29,10 @@ const UNCONFIRMED: usize = 512;
 const AGAIN: Duration = Duration::from_millis(50);
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_secs(2);
+/// How many agents connect within ...
+const BLOCK: usize = 50;
+/// ... this time.
+const BLOCK_WITHIN: Duration = Duration::from_millis(250);
 /// Marks the last message of one end.
 const BYE: &str = "bye";
 
@@ -68,6 +72,9 @@ impl Link {
         weight: Weight,
         patience: Duration,
     ) -> Result<Self, String> {
+        if let Some(agent) = agent {
+            tokio::time::sleep(delay(agent, nonce())).await;
+        }
         let seat = take_seat(&broker, &names, agent).await?;
         let link = Self { broker, names, agent, seat, weight, heard: RefCell::default() };
         if agent.is_some() {
@@ -305,6 +312,13 @@ async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, 
         Some(sent) => (&mut sent.confirm).await,
         None => std::future::pending().await,
     }
+}
+
+/// How long an agent waits before it connects, at random. A broker that everybody asks at once
+/// keeps some waiting too long, so the agents of a large run come one block after the other.
+fn delay(agent: usize, random: u64) -> Duration {
+    BLOCK_WITHIN * u32::try_from(agent / BLOCK).unwrap_or(u32::MAX)
+        + BLOCK_WITHIN.mul_f64(random as f64 / u64::MAX as f64)
 }
 
 fn too_large(bytes: usize) -> String {

@@ -1,6 +1,6 @@
 //! The queues between a channel's thread and its users: bounded both ways.
 
-use crate::fleet::{Arrived, LARGEST, Outbox, To, WAITING};
+use crate::fleet::{Arrived, Full, LARGEST, Outbox, To, WAITING};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -56,22 +56,25 @@ impl Post {
 }
 
 impl Outbox for Post {
-    fn send(&mut self, to: To, message: Vec<u8>) -> bool {
-        let Some(messages) = &self.messages else { return false };
+    fn send(&mut self, to: To, message: Vec<u8>) -> Result<(), Full> {
+        let Some(messages) = &self.messages else { return Ok(()) };
         let bytes = message.len();
-        if bytes > LARGEST {
-            // If even that does not fit, nothing is sent either way.
-            let _ = messages.try_send(Posted::TooLarge(bytes));
-            return false;
+        let (posted, weight) = if bytes > LARGEST {
+            // Ends the channel, with that as the reason.
+            (Posted::TooLarge(bytes), 0)
+        } else {
+            (Posted::Message(to, message), bytes)
+        };
+        if !self.weight.add(weight) {
+            return Err(Full::Channel);
         }
-        if !self.weight.add(bytes) {
-            return false;
+        match messages.try_send(posted) {
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                self.weight.remove(weight);
+                Err(Full::Channel)
+            }
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Ok(()),
         }
-        let taken = messages.try_send(Posted::Message(to, message)).is_ok();
-        if !taken {
-            self.weight.remove(bytes);
-        }
-        taken
     }
 }
 
@@ -111,23 +114,23 @@ mod tests {
         let (alive, ended) = channel();
         let (mut post, mut posted, weight) = Post::new(ended);
         for _ in 0..WAITING {
-            assert!(post.send(To::All, Vec::new()));
+            assert!(post.send(To::All, Vec::new()).is_ok());
         }
-        assert!(!post.send(To::All, Vec::new()), "so many messages");
+        assert!(post.send(To::All, Vec::new()).is_err(), "so many messages");
         posted.try_recv().unwrap();
-        assert!(post.send(To::All, vec![0; LARGEST]));
+        assert!(post.send(To::All, vec![0; LARGEST]).is_ok());
         posted.try_recv().unwrap();
-        assert!(!post.send(To::All, vec![0]), "so many bytes, as none are confirmed");
-        assert!(post.send(To::All, Vec::new()));
+        assert!(post.send(To::All, vec![0]).is_err(), "so many bytes, as none are confirmed");
+        assert!(post.send(To::All, Vec::new()).is_ok());
         posted.try_recv().unwrap();
         weight.remove(LARGEST);
-        assert!(post.send(To::All, vec![0]));
+        assert!(post.send(To::All, vec![0]).is_ok());
         posted.try_recv().unwrap();
-        assert!(!post.send(To::All, vec![0; LARGEST + 1]), "too large");
+        assert!(post.send(To::All, vec![0; LARGEST + 1]).is_ok(), "ends the channel");
         let last = std::iter::from_fn(|| posted.try_recv().ok()).last();
         assert!(matches!(last, Some(Posted::TooLarge(bytes)) if bytes == LARGEST + 1));
         drop(posted);
-        assert!(!post.send(To::All, Vec::new()), "the channel is closed");
+        assert!(post.send(To::All, Vec::new()).is_ok(), "the channel is closed");
         drop(alive);
     }
 

@@ -1,0 +1,142 @@
+//! A coordinator whose agents are played by the test: who is missed, and what becomes of orders.
+
+use super::*;
+use crate::fleet::Full;
+use crate::fleet::SILENCE_NS;
+use std::sync::mpsc::sync_channel;
+
+struct Nowhere;
+
+impl Outbox for Nowhere {
+    fn send(&mut self, _: To, _: Vec<u8>) -> Result<(), Full> {
+        Ok(())
+    }
+}
+
+fn said(agent: usize, body: Up) -> Arrived {
+    let envelope = Envelope { run: "r".to_owned(), agent: Some(agent), sender: 7, body };
+    Arrived::Message(envelope.encode())
+}
+
+#[test]
+fn an_agent_is_missed_though_the_others_never_pause() {
+    let (arrived, inbox) = sync_channel(WAITING);
+    let channel_ = Channel { outbox: Box::new(Nowhere), inbox };
+    let mut fleet = Fleet::new(channel_, "r", 2, SILENCE_NS).unwrap();
+    for agent in 0..2 {
+        arrived.send(said(agent, Up::Hello(Facts::default()))).unwrap();
+    }
+    // More often than the coordinator is patient.
+    let talking = std::thread::spawn(move || {
+        while arrived.send(said(0, Up::Alive)).is_ok() {
+            std::thread::sleep(LOOK / 5);
+        }
+    });
+    let until = fleet.clock.now() + 2 * SILENCE_NS;
+    let lost = loop {
+        match fleet.next(LOOK) {
+            Some(Event::Lost(agent, why)) => break Some((agent, why)),
+            _ if fleet.clock.now() > until => break None,
+            _ => {}
+        }
+    };
+    assert_eq!(lost, Some((1, "nothing heard for 3 s".to_owned())));
+    assert_eq!(fleet.present(), [0]);
+    drop(fleet);
+    talking.join().unwrap();
+}
+
+/// What was sent.
+type Sent = Arc<Mutex<Vec<(To, Vec<u8>)>>>;
+
+/// Room for so many messages for each agent, or for all together, and what they were.
+struct Narrow {
+    room: usize,
+    each: bool,
+    sent: Sent,
+}
+
+impl Outbox for Narrow {
+    fn send(&mut self, to: To, message: Vec<u8>) -> Result<(), Full> {
+        let mut sent = self.sent.lock().unwrap();
+        if sent.len() < self.room {
+            sent.push((to, message));
+            return Ok(());
+        }
+        Err(if self.each { Full::Agents(vec![1]) } else { Full::Channel })
+    }
+}
+
+fn narrow(room: usize, each: bool, agents: usize) -> (Fleet, Sent) {
+    let (arrived, inbox) = sync_channel(WAITING.max(agents));
+    let sent = Arc::default();
+    let outbox = Box::new(Narrow { room, each, sent: Arc::clone(&sent) });
+    let mut fleet = Fleet::new(Channel { outbox, inbox }, "r", agents, SECOND_NS / 2).unwrap();
+    // Its inbox stays open.
+    std::mem::forget(arrived);
+    for member in &mut fleet.members {
+        (member.session, member.offset) = (Some(7), Some(Offset::default()));
+        member.heard = fleet.clock.now();
+    }
+    (fleet, sent)
+}
+
+fn is_tick(message: &[u8]) -> bool {
+    matches!(Envelope::<Down>::decode(message).unwrap().body, Down::Tick)
+}
+
+#[test]
+fn an_order_waits_for_room() {
+    let (mut fleet, sent) = narrow(1, false, 200);
+    let emptied = std::thread::spawn({
+        let sent = sent.clone();
+        move || {
+            let mut orders = Vec::new();
+            let until = Clock::system().now() + 20 * SECOND_NS;
+            while orders.len() < 3 && Clock::system().now() < until {
+                let taken = std::mem::take(&mut *sent.lock().unwrap());
+                orders.extend(taken.into_iter().filter(|(_, it)| !is_tick(it)));
+                std::thread::sleep(LOOK / 10);
+            }
+            orders
+        }
+    });
+    fleet.prepare(0);
+    fleet.start(0, 9);
+    fleet.over();
+    let orders = emptied.join().unwrap();
+    assert!(orders.iter().all(|(to, _)| *to == To::All));
+    let start = Envelope::<Down>::decode(&orders[1].1).unwrap().body;
+    let Down::Start { agents_ns, .. } = start else { panic!("{start:?}") };
+    assert!(agents_ns.into_iter().eq((0..200).map(|agent| (agent, 9))));
+    assert_eq!(fleet.present().len(), 200);
+}
+
+#[test]
+fn who_takes_no_order_is_lost() {
+    let (mut fleet, _) = narrow(0, true, 3);
+    fleet.prepare(0);
+    assert_eq!(fleet.present(), [0, 2]);
+    let Some(Event::Lost(1, why)) = fleet.next(LOOK) else { panic!("it is told") };
+    assert_eq!(why, "it took no messages for 0.5 s");
+    // Nobody waits for it again.
+    let begun = fleet.clock.now();
+    fleet.over();
+    assert!(fleet.clock.now() - begun < SECOND_NS / 4);
+    let (mut fleet, _) = narrow(0, false, 3);
+    fleet.prepare(0);
+    let Some(Event::Lost(0, why)) = fleet.next(LOOK) else { panic!("it is told") };
+    assert_eq!(why, "the channel to the agents took no messages for 0.5 s");
+}
+
+#[test]
+fn an_agent_that_answers_no_ping_is_lost() {
+    let (mut fleet, _) = narrow(usize::MAX, true, 1);
+    fleet.silence_ns = 60 * SECOND_NS;
+    fleet.measure_clocks();
+    assert_eq!(fleet.present(), [0], "its clock was known before");
+    fleet.members[0].offset = None;
+    fleet.measure_clocks();
+    let Some(Event::Lost(0, why)) = fleet.next(LOOK) else { panic!("it is told") };
+    assert_eq!(why, "its clock is not known: no ping was answered within 1 s");
+}

@@ -1,0 +1,104 @@
+//! What the coordinator has its agents do. Orders arrive, or whoever does not take them is lost.
+
+use super::channel::{Full, To};
+use super::coordinator::Fleet;
+use super::message::{Assignment, Down, Envelope};
+use crate::clock::Nanos;
+use crate::engine::StopReason;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// How often to look whether there is room for an order.
+const ROOM: Duration = Duration::from_millis(2);
+
+impl Fleet {
+    /// Gives all agents the plan.
+    pub fn assign(&mut self, assignment: Assignment) {
+        self.order(To::All, Down::Assign(Box::new(assignment)));
+    }
+
+    /// Has all agents connect for a stage.
+    pub fn prepare(&mut self, stage: usize) {
+        self.order(To::All, Down::Prepare { stage });
+    }
+
+    /// Has all agents that are there start a stage at `moment` on this clock. Each says
+    /// [`Event::Started`].
+    pub fn start(&mut self, stage: usize, moment: Nanos) {
+        let there = |agent: usize| Some((agent, self.members[agent].offset?.there(moment)));
+        let agents_ns = self.present().into_iter().filter_map(there).collect();
+        self.order(To::All, Down::Start { stage, agents_ns, coordinators_ns: moment });
+    }
+
+    /// Has all agents begin nothing more.
+    pub fn stop(&mut self, reason: StopReason) {
+        self.order(To::All, Down::Stop { reason });
+    }
+
+    /// The run is over.
+    pub fn over(&mut self) {
+        self.order(To::All, Down::Over);
+    }
+
+    /// Nothing will follow; `why`, if something went wrong.
+    pub fn quit(&mut self, why: Option<String>) {
+        self.order(To::All, Down::Quit { why });
+    }
+
+    fn envelope(&self, to: To, body: Down) -> Vec<u8> {
+        let agent = if let To::Agent(agent) = to { Some(agent) } else { None };
+        Envelope { run: self.run.clone(), agent, sender: self.session, body }.encode()
+    }
+
+    fn try_send(&self, to: To, message: &[u8]) -> Result<(), Full> {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        outbox.send(to, message.to_vec())
+    }
+
+    /// Says something that is said again if the agent asks again: without room, it is left out.
+    pub(super) fn offer(&self, agent: usize, body: Down) {
+        let to = To::Agent(agent);
+        self.try_send(to, &self.envelope(to, body)).ok();
+    }
+
+    /// Says something that must arrive: waits for room, but only for as long as anybody may be
+    /// silent. Whoever has none then is lost.
+    pub(super) fn order(&mut self, to: To, body: Down) {
+        let message = self.envelope(to, body);
+        let until = self.clock.now() + self.silence_ns;
+        let mut receivers = vec![to];
+        while self.closed.is_none() {
+            receivers = self.without_room(&receivers, &message);
+            if receivers.is_empty() {
+                return;
+            }
+            if self.clock.now() >= until {
+                break;
+            }
+            std::thread::sleep(ROOM);
+        }
+        for to in receivers {
+            let for_s = self.silence_s();
+            match to {
+                To::Agent(agent) => {
+                    self.lose_later(agent, format!("it took no messages for {for_s} s"));
+                }
+                To::All => {
+                    let why = format!("the channel to the agents took no messages for {for_s} s");
+                    self.closed.get_or_insert(why);
+                }
+            }
+        }
+    }
+
+    /// Sends a message, and returns those who have no room for it.
+    fn without_room(&self, receivers: &[To], message: &[u8]) -> Vec<To> {
+        let full = receivers.iter().filter_map(|&to| Some((to, self.try_send(to, message).err()?)));
+        let full = full.flat_map(|(to, full)| match full {
+            Full::Channel => vec![to],
+            Full::Agents(agents) => agents.into_iter().map(To::Agent).collect(),
+        });
+        let lost = |to: &To| matches!(to, To::Agent(it) if self.members[*it].lost.is_some());
+        full.filter(|to| !lost(to)).collect()
+    }
+}
