@@ -121,7 +121,7 @@ impl Files<'_> {
             let table = tables.join(format!("{name}_{kind}.csv"));
             fs::write(&table, burst_csv(&seconds, per_worker))?;
             let plot = plots.join(format!("{name}_{kind}.png"));
-            let picture = burst_picture(&seconds, (&title, self.actions), per_worker, &warnings);
+            let picture = burst_picture(&seconds, &title, self.actions, per_worker, &warnings);
             fs::write(&plot, picture)?;
             files.extend([table, plot]);
         }

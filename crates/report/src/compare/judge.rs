@@ -43,7 +43,7 @@ pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
     let places = places(&a, &b);
     let layout = Layout::of(&samples(&places, &vec![Some(0.0); places.len()]));
     let mut figures: Vec<Figure> =
-        quantities(&a, &b).into_iter().map(|it| figure(it, (&a, &b), (&places, layout))).collect();
+        quantities(&a, &b).into_iter().map(|it| figure(it, &a, &b, &places, layout)).collect();
     gate(&mut figures, &asked.gated);
     for gated in [true, false] {
         judge(figures.iter_mut().filter(|it| it.compared.gated == gated).collect(), asked);
@@ -134,8 +134,10 @@ fn quantities(a: &[Run], b: &[Run]) -> Vec<Quantity> {
 
 fn figure(
     quantity: Quantity,
-    (a, b): (&[Run], &[Run]),
-    (places, layout): (&[(bool, f64)], Layout),
+    a: &[Run],
+    b: &[Run],
+    places: &[(bool, f64)],
+    layout: Layout,
 ) -> Figure {
     let unit = Unit::of(quantity.metric);
     let of = |run: &Run| {

@@ -63,7 +63,7 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<Stri
     for both in agents.iter().filter(|(agent, _)| shown.contains(&agent.index)) {
         let is_lost = lost.contains(&both.0.index);
         let kind = if is_lost { Kind::Lost } else { Kind::Agent };
-        rows.push((kind, row(*both, stage, (is_lost, with_lost))));
+        rows.push((kind, row(*both, stage, is_lost, with_lost)));
     }
     let mut lines = Vec::from_iter(start_line(record, stage));
     if shown.len() < agents.len() {
@@ -123,7 +123,8 @@ fn head(with_lost: bool) -> Vec<String> {
 fn row(
     (agent, done): Both<'_>,
     stage: &StageRecord,
-    (is_lost, with_lost): (bool, bool),
+    is_lost: bool,
+    with_lost: bool,
 ) -> Vec<String> {
     let told = |of: &dyn Fn(&AgentStage) -> Option<String>| {
         done.and_then(of).unwrap_or_else(|| "-".to_owned())

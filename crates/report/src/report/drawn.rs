@@ -70,12 +70,13 @@ pub fn bulk_perf_picture(curve: &Curve, legend: &str, warnings: &[String]) -> Ve
 /// `writes` or `reads`.
 pub fn burst_picture(
     seconds: &[BurstSecond],
-    (title, actions): (&str, &str),
+    title: &str,
+    actions: &str,
     per_worker: bool,
     warnings: &[String],
 ) -> Vec<u8> {
     let warnings = warnings.iter().map(|warning| format!("! {warning}")).collect();
-    let charts = vec![burst(seconds, (title, actions), per_worker)];
+    let charts = vec![burst(seconds, title, actions, per_worker)];
     let title = format!("Couchdb {} benchmark", actions.trim_end_matches('s'));
     draw_charts(Head { title, warnings, ..Head::default() }, charts, Picture::Png)
 }

@@ -48,15 +48,18 @@ pub(super) fn suite(
     said: &[String],
 ) -> String {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    document((name, began, seconds), (cases, said), &mut writer).expect("memory can be written to");
+    document(name, began, seconds, cases, said, &mut writer).expect("memory can be written to");
     let mut out = String::from_utf8(writer.into_inner()).expect("XML is text");
     out.push('\n');
     out
 }
 
 fn document<W: Write>(
-    (name, began, seconds): (&str, &str, f64),
-    (cases, said): (&[Case], &[String]),
+    name: &str,
+    began: &str,
+    seconds: f64,
+    cases: &[Case],
+    said: &[String],
     writer: &mut Writer<W>,
 ) -> io::Result<()> {
     let count = |wanted: fn(&End) -> bool| cases.iter().filter(|it| wanted(&it.ended)).count();

@@ -211,14 +211,15 @@ fn failing(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
             None => bursts.push((row.second, row.end(), failed.clone())),
         }
     }
-    let event = |(from, to, classes)| burst(stage, (from, to), &classes);
+    let event = |(from, to, classes)| burst(stage, from, to, &classes);
     bursts.into_iter().filter_map(event).collect()
 }
 
 /// Failures from one second to another; `None`: an outage covers them.
 fn burst(
     stage: &StageRecord,
-    (from, to): (u32, u32),
+    from: u32,
+    to: u32,
     classes: &BTreeMap<Failure, u64>,
 ) -> Option<Event> {
     let (from_s, to_s) = (f64::from(from), f64::from(to));

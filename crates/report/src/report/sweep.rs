@@ -50,7 +50,7 @@ pub fn sweep_text(sweep: &SweepRecord) -> String {
         out.push_str(&align(&table(&definition.axes, &groups)));
         if let [rows, columns] = &definition.axes[..] {
             out.push('\n');
-            map((rows, columns), &groups, &mut out);
+            map(rows, columns, &groups, &mut out);
         }
         let slopes = slopes(sweep);
         if !slopes.is_empty() {
@@ -114,7 +114,7 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
 }
 
 /// One setting down, the other across, the rate in each cell.
-fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
+fn map(down: &Axis, across: &Axis, groups: &[Group<'_>], out: &mut String) {
     let most = groups.iter().map(Group::median).fold(0.0, f64::max);
     let mut rows = vec![vec![format!("docs/s · {} ↓ {} →", down.name, across.name)]];
     rows[0].extend(across.values.iter().cloned());

@@ -87,12 +87,12 @@ impl Figure<'_> {
     ///
     /// Both the number of late answers and the scatter from second to second must say so: the first
     /// treats answers as independent, which they seldom are.
-    pub(super) fn percentile(&self, (span, tenths): (Span, u16), limit: f64) -> Option<Ordering> {
+    pub(super) fn percentile(&self, span: Span, tenths: u16, limit: f64) -> Option<Ordering> {
         let times = self.times(span);
         let late = times.answered.beyond((limit * 1e3) as u64) + times.never;
         let alone = side(share_interval(late, times.len(), ALARMS), beyond(tenths));
         let interval = self.interval().unwrap_or_else(|| {
-            let batches = self.batches((span, tenths));
+            let batches = self.batches(span, tenths);
             let logs: Vec<f64> = batches.iter().map(|us| us.max(1.0).ln()).collect();
             around(times.percentile_us(tenths), reach(&logs).map_or(CLEAR, f64::exp))
         });
@@ -109,7 +109,7 @@ impl Figure<'_> {
     }
 
     /// The answers that a percentile is taken from.
-    pub(super) fn answers(&self, (span, tenths): (Span, u16)) -> Answers {
+    pub(super) fn answers(&self, span: Span, tenths: u16) -> Answers {
         let times = self.times(span);
         let least = least_to_show(beyond(tenths), ALARMS) as u64;
         Answers { of: times.len(), least, value: times.percentile_us(tenths) }
@@ -157,7 +157,7 @@ impl Figure<'_> {
     }
 
     /// The percentile of each second, or of several seconds that together have enough answers.
-    fn batches(&self, (span, tenths): (Span, u16)) -> Vec<f64> {
+    fn batches(&self, span: Span, tenths: u16) -> Vec<f64> {
         let (mut batches, mut open) = (Vec::new(), Times::default());
         for row in self.seconds() {
             for part in self.parts(row) {

@@ -115,8 +115,8 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         None => StepOutcome::Undecided,
     };
     if let Metric::Time(span, Statistic::Percentile(tenths)) = metric {
-        let answers = figure.answers((span, tenths));
-        let outcome = outcome_of(figure.percentile((span, tenths), limit));
+        let answers = figure.answers(span, tenths);
+        let outcome = outcome_of(figure.percentile(span, tenths, limit));
         let takes = answers.takes();
         return Judged { takes, ..told(outcome, percentile_words(outcome, answers)) };
     }

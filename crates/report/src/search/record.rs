@@ -150,7 +150,8 @@ impl StepRecord {
     pub fn of(
         record: &RunRecord,
         Ask { search, level, confirms, .. }: Ask,
-        (length_s, run): (f64, String),
+        length_s: f64,
+        run: String,
         Judged { outcome, reason, takes }: Judged,
     ) -> Self {
         let stage = record.main_stage();

@@ -59,7 +59,7 @@ fn connections_that_are_too_few_are_the_clients_limit() {
         record.stages.last_mut().unwrap().verdict = verdict;
         let ask = Ask { search: 1, level: 9.0, lengths: 1, confirms: false };
         let judged = Judged { outcome: StepOutcome::Undecided, reason: String::new(), takes: 0.0 };
-        StepRecord::of(&record, ask, (3.0, String::new()), judged).client_bound
+        StepRecord::of(&record, ask, 3.0, String::new(), judged).client_bound
     };
     assert!(step(Verdict::BoundByConnections { connections: 50, needed: 110 }));
     let by = crate::record::Hindrance::Unknown;

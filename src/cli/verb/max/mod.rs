@@ -341,7 +341,7 @@ impl Ready {
             let reason = record.result().reason.clone().unwrap_or_default();
             return Err(Trouble::new(Exit::Target, reason));
         }
-        let step = StepRecord::of(&record, ask, (length_s, run), judged);
+        let step = StepRecord::of(&record, ask, length_s, run, judged);
         if !args.study.quiet {
             eprintln!("{}", step_words(&step, self.max.searched));
         }

@@ -47,7 +47,7 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
             edges: edges.chain([cuts.span(cuts.count - 1).1]).collect(),
             rows: groups.iter().map(name).collect(),
         }),
-        ..Chart::new(ChartKind::Agents, view.name(part, "Agents"), (Axis::time(), y))
+        ..Chart::new(ChartKind::Agents, view.name(part, "Agents"), Axis::time(), y)
     }
 }
 

@@ -16,21 +16,25 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
             .collect();
         if view.overlay || classes.is_empty() {
             let all = |stretch: &Stretch| stretch.failures.values().sum();
-            lines.push(line(part, (view.name(part, "all failures"), part.run), all));
+            lines.push(line(part, view.name(part, "all failures"), part.run, all));
             continue;
         }
         for (tone, class) in classes.into_iter().enumerate() {
             let of_class = |stretch: &Stretch| stretch.failures.get(&class).copied().unwrap_or(0);
-            lines.push(line(part, (class.to_string(), tone), of_class));
+            lines.push(line(part, class.to_string(), tone, of_class));
         }
     }
     let none = lines.iter().flat_map(|line| &line.y).all(|count| *count == Some(0.0));
     let note = if none { "Nothing failed." } else { "Documents whose operation failed, by cause." };
-    let axes = (Axis::time(), Axis::new("failures per second", Scale::Linear));
-    Chart { note: note.to_owned(), lines, ..Chart::new(ChartKind::Errors, "Errors", axes) }
+    let y = Axis::new("failures per second", Scale::Linear);
+    Chart {
+        note: note.to_owned(),
+        lines,
+        ..Chart::new(ChartKind::Errors, "Errors", Axis::time(), y)
+    }
 }
 
-fn line(part: &Part<'_>, (name, tone): (String, usize), count: impl Fn(&Stretch) -> u64) -> Line {
+fn line(part: &Part<'_>, name: String, tone: usize, count: impl Fn(&Stretch) -> u64) -> Line {
     let stretches = &part.timeline.stretches;
     Line {
         name,

@@ -15,7 +15,8 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         ..Chart::new(
             ChartKind::Heatmap,
             view.name(part, "Heat map of response times"),
-            (Axis::time(), Axis::new("response time, ms", Scale::Log)),
+            Axis::time(),
+            Axis::new("response time, ms", Scale::Log),
         )
     };
     view.parts.iter().map(chart).collect()

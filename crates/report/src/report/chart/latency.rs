@@ -36,8 +36,8 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         note += &missing.join(", ");
         note += ".";
     }
-    let axes = (Axis::time(), Axis::new("time per request, ms", Scale::Log));
-    Chart { note, lines, ..Chart::new(ChartKind::Latency, "Latency over time", axes) }
+    let y = Axis::new("time per request, ms", Scale::Log);
+    Chart { note, lines, ..Chart::new(ChartKind::Latency, "Latency over time", Axis::time(), y) }
 }
 
 /// One percentile of response times (0) or service times (1).

@@ -59,7 +59,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         count => format!("; steps with the client at its limit ({count}) are left out"),
     };
     let charts = charts.into_iter().map(|((kind, title), more, y, lines)| {
-        let chart = Chart::new(kind, title, (across.clone(), y));
+        let chart = Chart::new(kind, title, across.clone(), y);
         let note = format!("Each point is the longest step at a level{left_out}.{more}");
         Chart { note, lines, ..chart }
     });

@@ -207,7 +207,7 @@ pub(super) struct Map {
 const PLAIN: [&str; 2] = ["served", "docs/s"];
 
 impl Chart {
-    fn new(kind: ChartKind, title: impl Into<String>, (x, y): (Axis, Axis)) -> Self {
+    fn new(kind: ChartKind, title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             kind,
             title: title.into(),

@@ -32,9 +32,9 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     let note = "At 99 %, read: 99 % of the requests took at most this long. A curve ends where \
     fewer than ten samples lie beyond.";
     let note = format!("{note}{}", if left_out { SERVICE_LEFT_OUT } else { "" });
-    let axes =
-        (Axis::new("percentile, %", Scale::Nines), Axis::new("time per request, ms", Scale::Log));
-    Chart { note, lines, ..Chart::new(ChartKind::Percentiles, "Latency by percentile", axes) }
+    let x = Axis::new("percentile, %", Scale::Nines);
+    let y = Axis::new("time per request, ms", Scale::Log);
+    Chart { note, lines, ..Chart::new(ChartKind::Percentiles, "Latency by percentile", x, y) }
 }
 
 fn curve(times: &Histogram) -> (Vec<f64>, Vec<Option<f64>>) {

@@ -39,7 +39,8 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         ..Chart::new(
             ChartKind::Throughput,
             "Each second of the burst",
-            (Axis::time(), Axis::new("operations in the second", Scale::Linear)),
+            Axis::time(),
+            Axis::new("operations in the second", Scale::Linear),
         )
     })
 }

@@ -9,9 +9,9 @@ fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Lin
     Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y }
 }
 
-fn chart(title: String, note: &str, (x, y): (Axis, &str), lines: Vec<Line>) -> Chart {
-    let axes = (x, Axis::new(y, Scale::Linear));
-    let chart = Chart::new(ChartKind::Throughput, title, axes);
+fn chart(title: String, note: &str, x: Axis, y: &str, lines: Vec<Line>) -> Chart {
+    let y = Axis::new(y, Scale::Linear);
+    let chart = Chart::new(ChartKind::Throughput, title, x, y);
     Chart { note: note.to_owned(), lines, ..chart }.finished()
 }
 
@@ -70,7 +70,8 @@ pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
     chart(
         "Rate by size of the database".to_owned(),
         "Each line is one fill, dotted while the server was away.",
-        (Axis::new("documents in the database", Scale::Linear), "documents per second"),
+        Axis::new("documents in the database", Scale::Linear),
+        "documents per second",
         curves.iter().enumerate().flat_map(lines).collect(),
     )
 }
@@ -127,7 +128,8 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
         Some(chart(
             format!("Rate by {}", axis.name),
             "The median of all runs with the same settings.",
-            (Axis { names, ..Axis::new(axis.name.clone(), scale) }, "documents per second"),
+            Axis { names, ..Axis::new(axis.name.clone(), scale) },
+            "documents per second",
             lines.into_iter().enumerate().map(line).collect(),
         ))
     };
@@ -155,14 +157,15 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
     measured.";
     let rates = down.values.iter().map(row).collect();
     let map = Map { rates, edges: Vec::new(), rows: Vec::new() };
-    let chart = Chart::new(ChartKind::Heatmap, title, (axis(across), axis(down)));
+    let chart = Chart::new(ChartKind::Heatmap, title, axis(across), axis(down));
     Some(Chart { note: note.to_owned(), map: Some(map), ..chart }.finished())
 }
 
 /// Operations in each whole second of a burst, of all workers or per worker.
 pub(in crate::report) fn burst(
     seconds: &[BurstSecond],
-    (title, actions): (&str, &str),
+    title: &str,
+    actions: &str,
     per_worker: bool,
 ) -> Chart {
     // The last second is partial: drawn, it would look like a collapse.
@@ -174,7 +177,8 @@ pub(in crate::report) fn burst(
     chart(
         title.to_owned(),
         "Each point is one second; the last, partial second is left out.",
-        (Axis::new("time (s)", Scale::Linear), &format!("number of {actions}")),
+        Axis::new("time (s)", Scale::Linear),
+        &format!("number of {actions}"),
         vec![solid(name.to_owned(), 0, (x, y))],
     )
 }
@@ -196,7 +200,7 @@ mod tests {
             p99_us: None,
         };
         let seconds = [second(0, 10, false), second(1, 8, false), second(2, 1, true)];
-        let chart = burst(&seconds, ("t", "writes"), true);
+        let chart = burst(&seconds, "t", "writes", true);
         assert_eq!(chart.lines[0].y, [Some(5.0), Some(4.0)]);
         assert_eq!(
             (&chart.y.title[..], &chart.lines[0].name[..]),

@@ -27,8 +27,8 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     } else {
         "A closed loop: each connection waits for its answer, so the server sets the pace."
     };
-    let axes = (Axis::time(), Axis::new(format!("{unit} per second"), Scale::Linear));
-    let chart = Chart::new(ChartKind::Throughput, "Throughput", axes);
+    let y = Axis::new(format!("{unit} per second"), Scale::Linear);
+    let chart = Chart::new(ChartKind::Throughput, "Throughput", Axis::time(), y);
     Chart { note: note.to_owned(), lines, ..chart }
 }
 

@@ -34,9 +34,9 @@ fn of_series(lead: &str, group: &Group, series: &Series) -> Chart {
         x: x.clone(),
         y: series.values.iter().map(|value| value.map(|it| it * factor)).collect(),
     };
-    let axes =
-        (Axis { names, ..Axis::new("run of", Scale::Linear) }, Axis::new(unit, Scale::Linear));
-    let chart = Chart::new(kind, format!("{lead}{}", name(series)), axes);
+    let x_axis = Axis { names, ..Axis::new("run of", Scale::Linear) };
+    let y_axis = Axis::new(unit, Scale::Linear);
+    let chart = Chart::new(kind, format!("{lead}{}", name(series)), x_axis, y_axis);
     Chart {
         note: note(group, series),
         lines: std::iter::once(measured).chain(levels(series, factor)).collect(),

@@ -84,7 +84,7 @@ fn tiles(record: &RunRecord) -> Html {
     let rate = decimal(per_s, usize::from(per_s > 0.0 && per_s < 100.0));
     let rate_unit = format!("{}/s", unit(stage));
     let short = stage.rate_problem();
-    let rate = if short.is_some() { ("too short", "") } else { (&*rate, &*rate_unit) };
+    let (rate, rate_unit) = if short.is_some() { ("too short", "") } else { (&*rate, &*rate_unit) };
     let load = if stage.load.open {
         format!("{}/s offered", decimal(stage.load.offered_per_s, 0))
     } else {
@@ -100,15 +100,15 @@ fn tiles(record: &RunRecord) -> Html {
         (failed, open) => format!("{} failed, {} unanswered", grouped(failed), grouped(open)),
     };
     let tiles = [
-        tile("rate", "", rate, &short.unwrap_or(load)),
+        tile("rate", "", rate, rate_unit, &short.unwrap_or(load)),
         time("p50", all.response.p50_us, &all.response, record, stage),
         time("p99", all.response.p99_us, &all.response, record, stage),
-        tile("errors", if failed > 0 { "bad" } else { "" }, (&errors, ""), &counts),
+        tile("errors", if failed > 0 { "bad" } else { "" }, &errors, "", &counts),
     ];
     Html::element("div class=\"tiles\"", &tiles.into_iter().collect())
 }
 
-fn tile(name: &str, class: &str, (value, unit): (&str, &str), hint: &str) -> Html {
+fn tile(name: &str, class: &str, value: &str, unit: &str, hint: &str) -> Html {
     let mut value = Html::text(value);
     if !unit.is_empty() {
         value.push(&Html::tag("small", format!(" {unit}")));
@@ -133,13 +133,13 @@ fn time(
     let kind = if stage.load.open { "response time" } else { "response time, closed loop" };
     let class = if missed { "bad" } else { "" };
     if let Some(us) = us {
-        return tile(name, class, (&millis(us), "ms"), kind);
+        return tile(name, class, &millis(us), "ms", kind);
     }
     if times.samples == 0 {
-        return tile(name, class, ("–", ""), "nothing succeeded");
+        return tile(name, class, "–", "", "nothing succeeded");
     }
     let most = format!("of {} samples; max {} ms", grouped(times.samples), millis(times.max_us));
-    tile(name, class, ("too few", ""), &most)
+    tile(name, class, "too few", "", &most)
 }
 
 /// What happened and when, as a sentence.

@@ -44,8 +44,6 @@ const LEGEND_HEIGHT: f64 = 19.0;
 /// More points than this need no marks.
 const MOST_MARKED: usize = 60;
 
-const LABEL: (f64, Colour, Anchor) = (LETTERS, INK, Anchor::Start);
-
 /// Draws the whole picture.
 pub(super) fn sheet(sheet: &Sheet) -> Drawing {
     let words = sheet.charts.iter().map(|chart| format!("{}.", chart.words));
@@ -58,7 +56,7 @@ pub(super) fn sheet(sheet: &Sheet) -> Drawing {
     let mut y = 36.0;
     for (at, line) in wrap(&sheet.title, 22.0).into_iter().enumerate() {
         y += if at > 0 { 26.0 } else { 0.0 };
-        out.text((EDGES.0, y), (22.0, INK, Anchor::Start), line);
+        out.text((EDGES.0, y), 22.0, INK, Anchor::Start, line);
     }
     y += 6.0;
     for (tone, text) in &sheet.lines {
@@ -73,7 +71,7 @@ pub(super) fn sheet(sheet: &Sheet) -> Drawing {
         for (at, line) in wrap(text, size).into_iter().enumerate() {
             y += LINE_HEIGHT + if size > 14.0 { 3.0 } else { 0.0 };
             let indent = if at > 0 { 20.0 } else { 0.0 };
-            out.text((EDGES.0 + indent, y), (size, colour, Anchor::Start), line);
+            out.text((EDGES.0 + indent, y), size, colour, Anchor::Start, line);
         }
     }
     y += 18.0;
@@ -113,18 +111,18 @@ fn wrap(text: &str, size: f64) -> Vec<String> {
 
 /// Draws one chart from `top` on; returns where it ends.
 fn chart(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
-    let title = out.text((EDGES.0, top + 24.0), (17.0, INK, Anchor::Start), &chart.title);
-    out.text((title + 14.0, top + 24.0), (LETTERS, DIM, Anchor::Start), &chart.y.title);
+    let title = out.text((EDGES.0, top + 24.0), 17.0, INK, Anchor::Start, &chart.title);
+    out.text((title + 14.0, top + 24.0), LETTERS, DIM, Anchor::Start, &chart.y.title);
     let below = legend(chart, top + 46.0, out);
     let rows = (below - top - 46.0) / LEGEND_HEIGHT;
     let bottom = top + CHART_HEIGHT - 60.0 + (rows - 1.0).max(0.0) * LEGEND_HEIGHT;
     let (x, y) = axes(chart, (bottom, below - 4.0));
-    grid(chart, (&x, &y), (bottom, below - 4.0), out);
+    grid(chart, &x, &y, bottom, below - 4.0, out);
     if let Some(cells) = &chart.cells {
-        self::cells(cells, (&x, &y), out);
+        self::cells(cells, &x, &y, out);
     }
     if let Some(map) = &chart.map {
-        self::map(map, (&x, &y), out);
+        self::map(map, &x, &y, out);
     }
     let edges = (below - 4.0, bottom);
     for band in &chart.bands {
@@ -133,7 +131,7 @@ fn chart(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
         out.shapes.push(Shape::Boxes(of_band(band), 0.16, vec![rect]));
     }
     for line in shown(chart) {
-        self::line(line, chart.x.scale, (&x, &y), out);
+        self::line(line, chart.x.scale, &x, &y, out);
     }
     captions(chart, &x, edges.0, out);
     bottom + 60.0
@@ -156,30 +154,30 @@ fn axes(chart: &Chart, pixels: (f64, f64)) -> (Places, Places) {
 }
 
 /// The lines and numbers behind a chart.
-fn grid(chart: &Chart, (x, y): (&Places, &Places), (bottom, top): (f64, f64), out: &mut Drawing) {
+fn grid(chart: &Chart, x: &Places, y: &Places, bottom: f64, top: f64, out: &mut Drawing) {
     for (at, text) in &y.ticks {
         out.rule(GRID, (PLOT.0, at.round() + 0.5), (PLOT.1, at.round() + 0.5));
         let place = (PLOT.0 - 8.0, at + 4.5);
-        out.text(place, (LETTERS, INK, Anchor::End), text.clone());
+        out.text(place, LETTERS, INK, Anchor::End, text.clone());
     }
     for (at, text) in &x.ticks {
         out.rule(GRID, (at.round() + 0.5, top), (at.round() + 0.5, bottom + 4.0));
-        out.text((*at, bottom + 18.0), (LETTERS, INK, Anchor::Middle), text.clone());
+        out.text((*at, bottom + 18.0), LETTERS, INK, Anchor::Middle, text.clone());
     }
     let middle = (f64::midpoint(PLOT.0, PLOT.1), bottom + 38.0);
-    out.text(middle, (LETTERS, DIM, Anchor::Middle), chart.x.title.clone());
+    out.text(middle, LETTERS, DIM, Anchor::Middle, chart.x.title.clone());
 }
 
 /// Draws what the lines or the shades are; returns where the legend's rows end.
 fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
     if let Some((few, many)) = scale(chart) {
-        let mut at = out.text((PLOT.0, top), LABEL, few) + 8.0;
+        let mut at = out.text((PLOT.0, top), LETTERS, INK, Anchor::Start, few) + 8.0;
         for step in 0..SHADE_COUNT {
             let shade = shade(f64::from(step) / f64::from(SHADE_COUNT - 1));
             out.boxes(shade, vec![[at, top - 10.0, 7.0, 11.0]]);
             at += 7.0;
         }
-        out.text((at + 8.0, top), LABEL, many);
+        out.text((at + 8.0, top), LETTERS, INK, Anchor::Start, many);
         return top + LEGEND_HEIGHT;
     }
     let (mut at, mut y) = (PLOT.0, top);
@@ -191,7 +189,7 @@ fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
         let middle = y - 4.5;
         let sample = vec![vec![(at, middle), (at + 24.0, middle)]];
         out.shapes.push(stroke(line, sample));
-        at = out.text((at + 30.0, y), LABEL, line.name.clone()) + 22.0;
+        at = out.text((at + 30.0, y), LETTERS, INK, Anchor::Start, line.name.clone()) + 22.0;
     }
     y + LEGEND_HEIGHT
 }
@@ -236,7 +234,7 @@ fn captions(chart: &Chart, x: &Places, top: f64, out: &mut Drawing) {
         rows[row] = from + width + 8.0;
         let y = top + 15.0 + 16.0 * row as f64;
         out.shapes.push(Shape::Boxes(WHITE, 0.7, vec![[from - 2.0, y - 12.0, width + 4.0, 16.0]]));
-        out.text((from, y), (LETTERS, of_band(band), Anchor::Start), band.text.clone());
+        out.text((from, y), LETTERS, of_band(band), Anchor::Start, band.text.clone());
     }
 }
 
@@ -255,7 +253,7 @@ fn stroke(line: &Line, lines: Vec<Vec<(f64, f64)>>) -> Shape {
 }
 
 /// One line, in pieces between its gaps, with marks at its points if these are few.
-fn line(line: &Line, scale: Scale, (x, y): (&Places, &Places), out: &mut Drawing) {
+fn line(line: &Line, scale: Scale, x: &Places, y: &Places, out: &mut Drawing) {
     let points = line.x.iter().zip(&line.y);
     let points: Vec<_> = points.map(|(&a, b)| b.map(|b| (x.pixel(a), y.pixel(b)))).collect();
     let pieces: Vec<Vec<_>> = points
@@ -294,7 +292,7 @@ impl Shaded {
     }
 }
 
-fn cells(cells: &Cells, (x, y): (&Places, &Places), out: &mut Drawing) {
+fn cells(cells: &Cells, x: &Places, y: &Places, out: &mut Drawing) {
     let most = cells.counts.iter().flatten().copied().max().unwrap_or(1).max(2) as f64;
     let mut shaded = Shaded::default();
     for (row, counts) in cells.counts.iter().enumerate() {
@@ -308,7 +306,7 @@ fn cells(cells: &Cells, (x, y): (&Places, &Places), out: &mut Drawing) {
 }
 
 /// Rates of rows over time, or for each pair of values of two settings, with the rates written in.
-fn map(map: &Map, (x, y): (&Places, &Places), out: &mut Drawing) {
+fn map(map: &Map, x: &Places, y: &Places, out: &mut Drawing) {
     let most = most(map);
     let (mut shaded, mut texts) = (Shaded::default(), Vec::new());
     for (row, rates) in (0u32..).zip(&map.rates) {
@@ -332,7 +330,7 @@ fn map(map: &Map, (x, y): (&Places, &Places), out: &mut Drawing) {
     }
     shaded.draw(out);
     for (at, colour, text) in texts {
-        out.text(at, (LETTERS, colour, Anchor::Middle), text);
+        out.text(at, LETTERS, colour, Anchor::Middle, text);
     }
 }
 

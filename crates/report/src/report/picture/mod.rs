@@ -56,7 +56,7 @@ impl Sheet {
         let is_wanted =
             |it: &&Chart| wanted.map_or_else(|| !it.is_empty(), |wanted| wanted == it.kind);
         let names = names(runs);
-        let mut lines: Vec<_> = runs.iter().enumerate().flat_map(|it| head(runs, it)).collect();
+        let mut lines: Vec<_> = (0..runs.len()).flat_map(|run| head(runs, run)).collect();
         if let (Some(stage), true) = (foremost, runs.len() > 1 || stages.len() > 1) {
             lines.push((Tone::Dim, format!("Charts of the {} stage", stage.title)));
         }
@@ -72,7 +72,8 @@ impl Sheet {
 }
 
 /// What to read first about a run.
-fn head(runs: &[RunRecord], (run, record): (usize, &RunRecord)) -> Vec<(Tone, String)> {
+fn head(runs: &[RunRecord], run: usize) -> Vec<(Tone, String)> {
+    let record = &runs[run];
     let name = match mark(runs, run) {
         letter if letter.is_empty() => letter,
         letter => format!("{letter} · {} · ", names(runs)[run]),

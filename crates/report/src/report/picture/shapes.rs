@@ -86,7 +86,9 @@ impl Drawing {
     pub(super) fn text(
         &mut self,
         at: (f64, f64),
-        (size, colour, anchor): (f64, Colour, Anchor),
+        size: f64,
+        colour: Colour,
+        anchor: Anchor,
         text: impl Into<String>,
     ) -> f64 {
         let text = Text { at, size, colour, anchor, words: text.into() };

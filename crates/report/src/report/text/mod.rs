@@ -35,7 +35,7 @@ fn render(record: &RunRecord, look: Look) -> String {
     let mut sheet = Sheet::new(look);
     let result = headline(record);
     let lead = format!("{} {}", result.mark(), result.name());
-    sheet.line((&lead, tone(result.kind)), &format!("  {}", result.words));
+    sheet.line(&lead, tone(result.kind), &format!("  {}", result.words));
     sheet.gap();
     head(record, &mut sheet);
     let main = record.main_stage();
@@ -65,7 +65,7 @@ fn render(record: &RunRecord, look: Look) -> String {
     sheet.gap();
     warnings(record, &mut sheet);
     trust(record, &mut sheet);
-    sheet.paragraph(("", Tone::Plain), &result_line(record), usize::MAX);
+    sheet.paragraph("", Tone::Plain, &result_line(record), usize::MAX);
     sheet.finish()
 }
 
@@ -75,7 +75,7 @@ pub fn one_line(record: &RunRecord, saved: &str, look: Look) -> String {
     let result = headline(record);
     let lead = format!("{} {}", result.mark(), result.name());
     let saved = if saved.is_empty() { String::new() } else { format!(" · {saved}") };
-    sheet.line((&lead, tone(result.kind)), &format!("  {}{saved}", result.words));
+    sheet.line(&lead, tone(result.kind), &format!("  {}{saved}", result.words));
     sheet.finish()
 }
 
@@ -118,7 +118,7 @@ fn head(record: &RunRecord, sheet: &mut Sheet) {
         ));
         parts.push(format!("springload {}", environment.springload));
     }
-    sheet.parts(("", Tone::Plain), &parts);
+    sheet.parts("", Tone::Plain, &parts);
     if let Some(calibration) = environment.calibration.filter(|_| sheet.look.verbose) {
         let parts = [
             format!("calibration: clock {} ns", decimal(calibration.clock_ns, 0)),
@@ -126,7 +126,7 @@ fn head(record: &RunRecord, sheet: &mut Sheet) {
             format!("loop {} ns", decimal(calibration.loop_ns, 0)),
             format!("at most {}/s", decimal(calibration.ceiling_per_s, 0)),
         ];
-        sheet.parts(("", Tone::Plain), &parts);
+        sheet.parts("", Tone::Plain, &parts);
     }
 }
 
@@ -146,11 +146,11 @@ fn happened(record: &RunRecord, sheet: &mut Sheet) {
     }
     let most = if sheet.look.verbose { usize::MAX } else { MOST_LINES };
     for line in lines.iter().take(most) {
-        sheet.paragraph(("  ! ", Tone::Doubtful), line, WARNING_LINES);
+        sheet.paragraph("  ! ", Tone::Doubtful, line, WARNING_LINES);
     }
     if lines.len() > most {
         let more = format!("{} more with --verbose", lines.len() - most);
-        sheet.line(("    ", Tone::Plain), &more);
+        sheet.line("    ", Tone::Plain, &more);
     }
 }
 
@@ -162,16 +162,16 @@ fn failed(record: &RunRecord, sheet: &mut Sheet) {
         let most = if verbose { usize::MAX } else { MOST_LINES };
         for one in failed.iter().take(most) {
             if verbose {
-                sheet.paragraph(("  ✗ ", Tone::Bad), &one.words(), usize::MAX);
+                sheet.paragraph("  ✗ ", Tone::Bad, &one.words(), usize::MAX);
             } else {
-                sheet.line(("  ✗ ", Tone::Bad), &one.words());
+                sheet.line("  ✗ ", Tone::Bad, &one.words());
             }
         }
         if let Some(rest) = failed.get(most..).filter(|rest| !rest.is_empty()) {
             let count: u64 = rest.iter().map(|one| one.count).sum();
             let classes = rest.len();
             let more = format!("{count} more of {classes} other kinds, with --verbose");
-            sheet.line(("    ", Tone::Plain), &more);
+            sheet.line("    ", Tone::Plain, &more);
         }
     }
 }
@@ -181,7 +181,7 @@ fn judged(record: &RunRecord, sheet: &mut Sheet) {
     for requirement in requirements(record) {
         let lead = format!("  {} ", requirement.mark());
         let tone = if requirement.met { Tone::Good } else { Tone::Bad };
-        sheet.paragraph((&lead, tone), &requirement.words(), WARNING_LINES);
+        sheet.paragraph(&lead, tone, &requirement.words(), WARNING_LINES);
     }
 }
 
@@ -204,7 +204,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
 fn warnings(record: &RunRecord, sheet: &mut Sheet) {
     if sheet.look.verbose {
         for line in warning_lines(record) {
-            sheet.paragraph(("! ", Tone::Doubtful), &line, usize::MAX);
+            sheet.paragraph("! ", Tone::Doubtful, &line, usize::MAX);
         }
         return;
     }
@@ -221,7 +221,7 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
         let line = stage.unwrap_or_default() + &words;
         // What has to be cleaned up is shown in full.
         let most = if warning.code == Code::NotRemoved { usize::MAX } else { WARNING_LINES };
-        sheet.paragraph(("! ", Tone::Doubtful), &line, most);
+        sheet.paragraph("! ", Tone::Doubtful, &line, most);
     }
 }
 
@@ -248,7 +248,7 @@ fn told(record: &RunRecord, warning: &Warning) -> bool {
 fn trust(record: &RunRecord, sheet: &mut Sheet) {
     if sheet.look.verbose {
         for line in trust_lines(record) {
-            sheet.paragraph(("trust: ", Tone::Faint), &line, usize::MAX);
+            sheet.paragraph("trust: ", Tone::Faint, &line, usize::MAX);
         }
         return;
     }
@@ -262,10 +262,10 @@ fn trust(record: &RunRecord, sheet: &mut Sheet) {
             if let Some(us) = client.lag_p99_us.filter(|_| stage.load.open) {
                 parts.push(format!("lag p99 {} ms", super::number::millis(us)));
             }
-            sheet.parts(("trust: ", Tone::Faint), &parts);
+            sheet.parts("trust: ", Tone::Faint, &parts);
         } else if matches!(standing(record, stage), Standing::Fair | Standing::Bad) {
             let words = format!("{}: {}", stage.title(), verdict_words(record, stage));
-            sheet.paragraph(("trust: ", Tone::Faint), &words, usize::MAX);
+            sheet.paragraph("trust: ", Tone::Faint, &words, usize::MAX);
         }
     }
 }

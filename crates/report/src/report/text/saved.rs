@@ -36,7 +36,7 @@ pub fn saved_text(rows: &[SavedRow], broken: &[(String, &str)], look: Look) -> S
         let words = format!(": {words}");
         let path = sheet.shown(path);
         let room = look.width.saturating_sub(words.width());
-        sheet.line((&cut_front(&path, room, look.ascii), Tone::Plain), &words);
+        sheet.line(&cut_front(&path, room, look.ascii), Tone::Plain, &words);
     }
     sheet.finish()
 }
@@ -60,11 +60,11 @@ fn table(rows: &[SavedRow], sheet: &mut Sheet) {
         format!("{cut}{first}  {before}{}  {what_cut}{last}  ", cells[1])
     };
     let head = line(sheet, ["run", "ago", "what"]);
-    sheet.line((&format!("{head}result"), Tone::Faint), "");
+    sheet.line(&format!("{head}result"), Tone::Faint, "");
     for row in rows {
         let before = line(sheet, [&row.name, &row.ago, &row.what]);
         let words = if row.words.is_empty() { String::new() } else { format!("  {}", row.words) };
-        sheet.toned_inside(&before, (&row.lead, tone(row.kind)), &words);
+        sheet.toned_inside(&before, &row.lead, tone(row.kind), &words);
     }
 }
 

@@ -55,7 +55,7 @@ impl Sheet {
     }
 
     /// One line: a lead in its tone, and the rest, which is cut to the width.
-    pub(super) fn line(&mut self, (lead, tone): (&str, Tone), text: &str) {
+    pub(super) fn line(&mut self, lead: &str, tone: Tone, text: &str) {
         let lead = self.shown(lead);
         let lead = self.cut(&lead, self.look.width);
         let text = self.shown(text);
@@ -65,7 +65,7 @@ impl Sheet {
     }
 
     /// One line with a toned part in the middle, cut to the width.
-    pub(super) fn toned_inside(&mut self, before: &str, (mid, tone): (&str, Tone), after: &str) {
+    pub(super) fn toned_inside(&mut self, before: &str, mid: &str, tone: Tone, after: &str) {
         let mut room = self.look.width;
         let parts = [before, mid, after].map(|text| {
             let text = self.cut(&self.shown(text), room);
@@ -78,20 +78,20 @@ impl Sheet {
 
     /// A text of several lines, broken between words; those after the first are indented by the
     /// width of the lead.
-    pub(super) fn paragraph(&mut self, (lead, tone): (&str, Tone), text: &str, most: usize) {
+    pub(super) fn paragraph(&mut self, lead: &str, tone: Tone, text: &str, most: usize) {
         let words = self.shown(text);
         let pieces = words.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
-        self.flow((lead, tone), pieces, " ", most);
+        self.flow(lead, tone, pieces, " ", most);
     }
 
     /// Parts with a dot between them. Lines break there, and within a part only if it is too long
     /// for one.
-    pub(super) fn parts(&mut self, lead: (&str, Tone), parts: &[String]) {
+    pub(super) fn parts(&mut self, lead: &str, tone: Tone, parts: &[String]) {
         let parts: Vec<String> = parts.iter().map(|part| self.shown(part)).collect();
         let between = self.shown(" · ");
-        let room = self.room(&self.shown(lead.0)).1;
+        let room = self.room(&self.shown(lead)).1;
         let pieces = parts.iter().flat_map(|part| broken(part, room));
-        self.flow(lead, pieces, &between, usize::MAX);
+        self.flow(lead, tone, pieces, &between, usize::MAX);
     }
 
     /// How far lines after the first are indented, and the room of each.
@@ -103,7 +103,8 @@ impl Sheet {
     /// Sets pieces one after the other, in at most `most` lines.
     fn flow(
         &mut self,
-        (lead, tone): (&str, Tone),
+        lead: &str,
+        tone: Tone,
         pieces: impl IntoIterator<Item = String>,
         between: &str,
         most: usize,
@@ -174,7 +175,7 @@ impl Sheet {
     }
 
     /// A name, a curve of columns, and its scale.
-    pub(super) fn curve(&mut self, (name, columns): (&str, &str), scale: &str) {
+    pub(super) fn curve(&mut self, name: &str, columns: &str, scale: &str) {
         let columns = self.shown(columns);
         let room = self.look.width.saturating_sub(name.width() + columns.width());
         let scale = self.cut(&self.shown(scale), room);
@@ -259,25 +260,25 @@ mod tests {
     #[test]
     fn lines_are_cut_and_paragraphs_broken() {
         let parts = ["one two".to_owned(), "three four five".to_owned(), "six".to_owned()];
-        let parts = sheet(14, |it| it.parts(("", Tone::Plain), &parts));
+        let parts = sheet(14, |it| it.parts("", Tone::Plain, &parts));
         assert_eq!(parts, "one two\nthree four\nfive · six\n");
-        let cut = sheet(12, |it| it.line(("! ", Tone::Bad), "a line of text"));
+        let cut = sheet(12, |it| it.line("! ", Tone::Bad, "a line of text"));
         assert_eq!(cut, "! a line of…\n");
         let text = "a line of text, averylongword";
-        let broken = sheet(12, |it| it.paragraph(("! ", Tone::Bad), text, 9));
+        let broken = sheet(12, |it| it.paragraph("! ", Tone::Bad, text, 9));
         assert_eq!(broken, "! a line of\n  text,\n  averylong…\n");
-        let two = sheet(12, |it| it.paragraph(("! ", Tone::Bad), "one two three four five", 1));
+        let two = sheet(12, |it| it.paragraph("! ", Tone::Bad, "one two three four five", 1));
         assert_eq!(two, "! one two…\n");
-        let wide = sheet(7, |it| it.line(("", Tone::Plain), "日本語日本語"));
+        let wide = sheet(7, |it| it.line("", Tone::Plain, "日本語日本語"));
         assert_eq!(wide, "日本語…\n", "each is two columns wide");
     }
 
     #[test]
     fn parts_stay_whole() {
         let parts = ["first".to_owned(), "second one".to_owned(), "third".to_owned()];
-        let set = sheet(22, |it| it.parts(("mixed  ", Tone::Strong), &parts));
+        let set = sheet(22, |it| it.parts("mixed  ", Tone::Strong, &parts));
         assert_eq!(set, "mixed  first\n       second one\n       third\n");
-        let set = sheet(40, |it| it.parts(("mixed  ", Tone::Strong), &parts));
+        let set = sheet(40, |it| it.parts("mixed  ", Tone::Strong, &parts));
         assert_eq!(set, "mixed  first · second one · third\n");
     }
 
@@ -293,7 +294,7 @@ mod tests {
     fn colours_take_no_room() {
         let look = Look { colour: true, width: 12, ..Look::default() };
         let mut sheet = Sheet::new(look);
-        sheet.line(("✗ ", Tone::Bad), "a line of text");
+        sheet.line("✗ ", Tone::Bad, "a line of text");
         sheet.table(&[vec![("x".to_owned(), Tone::Faint), ("1".to_owned(), Tone::Plain)]], &[]);
         let (red, dim, off) = ("\u{1b}[1m\u{1b}[31m", "\u{1b}[2m", "\u{1b}[0m");
         assert_eq!(sheet.finish(), format!("{red}✗ {off}a line of…\n  {dim}x{off}  1\n"));

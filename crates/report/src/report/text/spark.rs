@@ -27,23 +27,23 @@ pub(super) fn lines(stage: &StageRecord, sheet: &mut Sheet) {
     let each = format!("{} s each", grouped(width_s.into()));
     let scale = format!("  max {}", decimal(most, usize::from(most < 100.0)));
     let name = format!("  {}/s", unit(stage));
-    line(sheet, &name, &rates.into_iter().map(Some).collect::<Vec<_>>(), (most, scale));
+    line(sheet, &name, &rates.into_iter().map(Some).collect::<Vec<_>>(), most, &scale);
     let (name, times) = times(&parts);
     let most = times.iter().flatten().copied().fold(0.0, f64::max);
     if most > 0.0 {
-        let scale = format!("  max {} ms", millis(most));
-        line(sheet, &format!("  {name}"), &times, (most, scale + &format!(" · {each}")));
+        let scale = format!("  max {} ms · {each}", millis(most));
+        line(sheet, &format!("  {name}"), &times, most, &scale);
     }
 }
 
-fn line(sheet: &mut Sheet, name: &str, values: &[Option<f64>], (most, scale): (f64, String)) {
+fn line(sheet: &mut Sheet, name: &str, values: &[Option<f64>], most: f64, scale: &str) {
     let column = |value: &Option<f64>| match value {
         Some(value) if *value > 0.0 => BLOCKS[((value / most * 8.0) as usize).min(7)],
         _ => ' ',
     };
     let columns: String = values.iter().map(column).collect();
     let lead = format!("{name:NAME$}");
-    sheet.curve((&lead, &columns), &scale);
+    sheet.curve(&lead, &columns, scale);
 }
 
 /// A stretch of a stage's time.

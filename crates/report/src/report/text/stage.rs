@@ -30,7 +30,7 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
         if verified.failures.is_empty() {
             parts.push("all as acknowledged".to_owned());
         }
-        return sheet.parts((&title(stage, sheet), Tone::Strong), &parts);
+        return sheet.parts(&title(stage, sheet), Tone::Strong, &parts);
     }
     let all = stage.merged();
     let mut parts = vec![if stage.operations.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
         parts.extend(time_words(&all.response));
         parts.push(error_words(&all));
     }
-    sheet.parts((&title(stage, sheet), Tone::Strong), &parts);
+    sheet.parts(&title(stage, sheet), Tone::Strong, &parts);
 }
 
 /// The name of a stage, not too long.
@@ -55,7 +55,7 @@ fn title(stage: &StageRecord, sheet: &Sheet) -> String {
 pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
     let title = title(stage, sheet);
     if stage.operations.is_empty() {
-        sheet.line((&title, Tone::Strong), "nothing was measured");
+        sheet.line(&title, Tone::Strong, "nothing was measured");
         return;
     }
     let all = stage.merged();
@@ -72,7 +72,7 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
             format!("{failed} failed ({share}), {unfinished} unfinished")
         }
     });
-    sheet.parts((&title, Tone::Strong), &parts);
+    sheet.parts(&title, Tone::Strong, &parts);
     let indent = " ".repeat(title.chars().count());
     // A line each, so that no percentile stands below the name of another time.
     let mut times = vec![times_words("response", &all.response)];
@@ -80,16 +80,16 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
         times.push(times_words("service", &all.service));
     }
     for words in times.iter().filter(|words| !words.is_empty()) {
-        sheet.parts((&indent, Tone::Plain), words);
+        sheet.parts(&indent, Tone::Plain, words);
     }
     for words in [estimates::parts(stage), estimates::steadiness(stage)] {
         if !words.is_empty() {
-            sheet.parts((&indent, Tone::Plain), &words);
+            sheet.parts(&indent, Tone::Plain, &words);
         }
     }
     let statuses = statuses(stage);
     if !statuses.is_empty() {
-        sheet.parts((&indent, Tone::Plain), &statuses);
+        sheet.parts(&indent, Tone::Plain, &statuses);
     }
 }
 
@@ -190,13 +190,13 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
         if is_short { "-".to_owned() } else { decimal(per_s, usize::from(per_s < 10.0)) }
     };
     if stage.requests().count() > 1 {
-        let counts = (rate(all.throughput_per_s), all.failed());
-        rows.push(row("all", counts, &all.response, Tone::Strong));
+        let per_s = rate(all.throughput_per_s);
+        rows.push(row("all", per_s, all.failed(), &all.response, Tone::Strong));
     }
     for operation in &stage.operations {
         let OperationSummary { kind, throughput_per_s, response, .. } = operation;
-        let counts = (rate(*throughput_per_s), operation.failed());
-        rows.push(row(kind.name(), counts, response, Tone::Plain));
+        let (per_s, failed) = (rate(*throughput_per_s), operation.failed());
+        rows.push(row(kind.name(), per_s, failed, response, Tone::Plain));
     }
     let some = percentiles.enumerate().filter(|(_, it)| it.shown < Shown::Always);
     let mut spare: Vec<usize> = some.map(|(place, _)| BEFORE + place).collect();
@@ -209,7 +209,7 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
     sheet.table(&rows, &spare);
 }
 
-fn row(name: &str, (rate, failed): (String, u64), times: &Latency, tone: Tone) -> Vec<Cell> {
+fn row(name: &str, rate: String, failed: u64, times: &Latency, tone: Tone) -> Vec<Cell> {
     let mut row = vec![(name.to_owned(), tone)];
     row.push((rate, tone));
     row.push((grouped(failed), if failed > 0 { Tone::Bad } else { tone }));
@@ -259,6 +259,6 @@ pub(super) fn start(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
     let workers = start_line(stage).into_iter();
     let agents = agents::parts(record, stage).into_iter().flat_map(|(lines, _)| lines);
     for line in workers.chain(agents) {
-        sheet.paragraph(("  ", Tone::Plain), &line, 3);
+        sheet.paragraph("  ", Tone::Plain, &line, 3);
     }
 }

@@ -19,11 +19,11 @@ const MOST_LEFT_OUT: usize = 10;
 /// A trend for people.
 pub fn trend_text(trend: &Trend, look: Look) -> String {
     let mut sheet = Sheet::new(look);
-    sheet.line(("springload trend", Tone::Strong), &format!("  {}", headline(trend)));
+    sheet.line("springload trend", Tone::Strong, &format!("  {}", headline(trend)));
     for (at, own) in trend.groups.iter().enumerate() {
         sheet.gap();
         let number = if trend.groups.len() > 1 { format!("{} · ", at + 1) } else { String::new() };
-        sheet.paragraph((&number, Tone::Strong), &own.command, 2);
+        sheet.paragraph(&number, Tone::Strong, &own.command, 2);
         group(own, &mut sheet);
     }
     let more = trend.left_out.len().saturating_sub(MOST_LEFT_OUT);
@@ -31,22 +31,18 @@ pub fn trend_text(trend: &Trend, look: Look) -> String {
         sheet.gap();
     }
     for out in trend.left_out.iter().take(MOST_LEFT_OUT) {
-        sheet.paragraph(
-            ("left out: ", Tone::Doubtful),
-            &format!("{}: {}", out.name, out.reason),
-            2,
-        );
+        sheet.paragraph("left out: ", Tone::Doubtful, &format!("{}: {}", out.name, out.reason), 2);
     }
     if more > 0 {
-        sheet.line(("left out: ", Tone::Doubtful), &format!("{more} more; --format json has all"));
+        sheet.line("left out: ", Tone::Doubtful, &format!("{more} more; --format json has all"));
     }
     sheet.finish()
 }
 
 fn group(group: &Group, sheet: &mut Sheet) {
-    sheet.line(("", Tone::Plain), &span(group));
+    sheet.line("", Tone::Plain, &span(group));
     for it in &group.marks {
-        sheet.paragraph(("! ", Tone::Doubtful), &mark(group, it), 2);
+        sheet.paragraph("! ", Tone::Doubtful, &mark(group, it), 2);
     }
     let shown = |series: &&Series| !series.is_zero() || !series.changes.is_empty();
     let wide = group.series.iter().filter(shown).map(|it| name(it).width()).max().unwrap_or(0);
@@ -60,20 +56,20 @@ fn group(group: &Group, sheet: &mut Sheet) {
         let lead = format!("  {cut}{}  ", " ".repeat(wide.saturating_sub(cut.width())));
         let pad = " ".repeat(columns.saturating_sub(curve.width()));
         let latest = series.latest().map_or_else(|| "–".to_owned(), |it| value(series, it));
-        sheet.curve((&lead, curve), &format!("{pad}  {latest}"));
+        sheet.curve(&lead, curve, &format!("{pad}  {latest}"));
         for it in &series.changes {
             let tone = match it.verdict {
                 Direction::Better => Tone::Good,
                 Direction::Worse => Tone::Bad,
             };
-            sheet.paragraph((&format!("    {} ", it.verdict.name()), tone), &change(series, it), 2);
+            sheet.paragraph(&format!("    {} ", it.verdict.name()), tone, &change(series, it), 2);
         }
     }
     zeros(group, sheet);
     if let Some(why) = too_few(group) {
-        sheet.line(("  ", Tone::Plain), &why);
+        sheet.line("  ", Tone::Plain, &why);
     } else if group.series.iter().all(|series| series.changes.is_empty()) {
-        sheet.line(("  ", Tone::Plain), "no change found");
+        sheet.line("  ", Tone::Plain, "no change found");
     }
 }
 
@@ -85,7 +81,7 @@ fn zeros(group: &Group, sheet: &mut Sheet) {
         let own = own.filter(|series| series.latest().is_some() == measured);
         let names: Vec<String> = own.map(name).collect();
         if !names.is_empty() {
-            sheet.paragraph((&format!("  {words}"), Tone::Faint), &names.join(", "), 3);
+            sheet.paragraph(&format!("  {words}"), Tone::Faint, &names.join(", "), 3);
         }
     }
 }

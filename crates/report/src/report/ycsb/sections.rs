@@ -95,7 +95,7 @@ pub(super) fn sections(
 ) -> Vec<Section> {
     let accepted = run.target.accepted_code();
     let sections = |intended| {
-        let mut sections = of_interval(plan, stage, (intended, accepted));
+        let mut sections = of_interval(plan, stage, intended, accepted);
         let place = sections.iter().position(|it| !it.name.starts_with("READ"));
         sections.insert(place.unwrap_or(sections.len()), cleanup(run.connections));
         sections
@@ -132,7 +132,8 @@ fn cleanup(connections: usize) -> Section {
 fn of_interval(
     plan: &MeasurementPlan,
     stage: &StageRecord,
-    (intended, accepted): (bool, &'static str),
+    intended: bool,
+    accepted: &'static str,
 ) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut operations: Vec<&OperationSummary> = stage.operations.iter().collect();
