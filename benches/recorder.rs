@@ -16,7 +16,7 @@ fn recorder(c: &mut Criterion) {
         .map(|_| (1u64 << (14 + stream.draw() % 10)) + stream.draw() % 10_000)
         .collect();
     let (sink, _source) = channel();
-    let mut recorder = Recorder::new((0, u64::MAX), false, sink);
+    let mut recorder = Recorder::new(0, u64::MAX, false, sink);
     let mut group = c.benchmark_group("recorder");
     group.throughput(Throughput::Elements(SAMPLES));
     group.bench_function("record", |b| {

@@ -31,7 +31,7 @@ pub(crate) fn second(seed: u64, requests: u64) -> Interval {
         ((1u64 << power) + stream.draw() % (1 << power), stream.draw() % 100_000)
     };
     let (sink, intervals) = channel();
-    let mut recorder = Recorder::new((0, u64::MAX), false, sink);
+    let mut recorder = Recorder::new(0, u64::MAX, false, sink);
     for kind in KINDS {
         for _ in 0..requests {
             let (service_ns, lag_ns) = times();

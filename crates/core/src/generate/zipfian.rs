@@ -18,11 +18,11 @@ const TERMS: u64 = 64;
 /// Mathematics", section 9.5, up to the third derivative), whose error from 64 on is below 1e-12;
 /// YCSB's own loop of additions loses more to rounding.
 pub fn zeta(n: u64, theta: f64) -> f64 {
-    grow(0.0, (0, n), theta)
+    grow(0.0, 0, n, theta)
 }
 
 /// Extends a sum of `from` terms to `to` terms.
-fn grow(sum: f64, (from, to): (u64, u64), theta: f64) -> f64 {
+fn grow(sum: f64, from: u64, to: u64, theta: f64) -> f64 {
     let term = |i: u64| (i as f64).powf(-theta);
     let near = to.min(if from < TERMS { TERMS } else { from + TERMS });
     let sum = (from + 1..=near).fold(sum, |sum, i| sum + term(i));
@@ -72,7 +72,7 @@ impl Zipfian {
     /// numbers near the hottest once there are many more. Here eta is updated, as in the paper.
     pub fn grow_to(&mut self, items: u64) {
         if items > self.items {
-            let zetan = grow(self.zetan, (self.items, items), self.theta);
+            let zetan = grow(self.zetan, self.items, items, self.theta);
             *self = Self::with_zeta(items, self.theta, zetan);
         }
     }
@@ -81,7 +81,7 @@ impl Zipfian {
     /// eta, only the sum is updated.
     pub(super) fn grow_as_ycsb(&mut self, items: u64, first: u64) {
         if items > self.items {
-            self.zetan = grow(self.zetan, (self.items, items), self.theta);
+            self.zetan = grow(self.zetan, self.items, items, self.theta);
             let above = 1.0 - (2.0 / first as f64).powf(1.0 - self.theta);
             self.eta = above / (1.0 - self.second / self.zetan);
             self.items = items;

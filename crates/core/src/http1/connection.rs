@@ -200,9 +200,8 @@ impl Connection {
             self.filled = 0;
             self.sent += 1;
             let mut progress = Progress::Sending(0);
-            let attempt = poll_fn(|context| {
-                self.poll_attempt(context, (request.bytes, &mut progress), probe)
-            });
+            let attempt =
+                poll_fn(|context| self.poll_attempt(context, request.bytes, &mut progress, probe));
             match attempt.await {
                 Ok(()) => break Ok(()),
                 Err(broken) => {
@@ -331,7 +330,8 @@ impl Connection {
     fn poll_attempt(
         &mut self,
         context: &mut Context<'_>,
-        (request, progress): (&[u8], &mut Progress),
+        request: &[u8],
+        progress: &mut Progress,
         probe: &mut Probe,
     ) -> Poll<Result<(), Broken>> {
         let whole = match progress {

@@ -101,7 +101,7 @@ fn read(bytes: &[u8]) -> Result<(usize, Head, Framing), Stop> {
         at = text_end(bytes, at)?;
         let value = &bytes[start..at];
         at = line_end(bytes, at)?;
-        heed(name, value, (&mut head, &mut framing)).map_err(Stop::Malformed)?;
+        heed(name, value, &mut head, &mut framing).map_err(Stop::Malformed)?;
     }
     Err(Stop::Malformed(Malformed::HeadTooLarge))
 }
@@ -228,7 +228,8 @@ fn text_end(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
 fn heed(
     name: &[u8],
     value: &[u8],
-    (head, framing): (&mut Head, &mut Framing),
+    head: &mut Head,
+    framing: &mut Framing,
 ) -> Result<(), Malformed> {
     match name.len() {
         10 if name.eq_ignore_ascii_case(b"connection") => {
@@ -312,7 +313,7 @@ mod tests {
         let mut head = Head { status, keep_alive, sets_cookie: false };
         let mut framing = Framing::default();
         for header in response.headers.iter() {
-            heed(header.name.as_bytes(), header.value, (&mut head, &mut framing))?;
+            heed(header.name.as_bytes(), header.value, &mut head, &mut framing)?;
         }
         Ok(Some((length, head, framing)))
     }

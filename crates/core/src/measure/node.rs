@@ -121,14 +121,14 @@ impl NodeLog {
     }
 
     /// Converts times to another clock, on which `from` reads as `to`.
-    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+    pub fn convert(&mut self, from: Nanos, to: Nanos) {
         let converted = |time: Nanos| to.saturating_add(time).saturating_sub(from);
         for absence in &mut self.absences {
             absence.from = converted(absence.from);
             absence.to = absence.to.map(converted);
         }
         if let Some(silences) = &mut self.silences {
-            silences.convert((from, to));
+            silences.convert(from, to);
         }
     }
 
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn each_request_is_counted_for_its_node_and_for_all() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new((0, 1_000), false, sink);
+        let mut recorder = Recorder::new(0, 1_000, false, sink);
         let accepted = Ok(Reply { accepted: true, ..Reply::default() });
         let mut rows = [0; Failure::COUNT];
         rows[Failure::Conflict.index()] = 3;

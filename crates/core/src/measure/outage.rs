@@ -109,14 +109,16 @@ impl OutageLog {
     #[inline]
     pub fn succeeded(
         log: &std::cell::RefCell<Self>,
-        (pulse, shard): (&Pulse, usize),
+        pulse: &Pulse,
+        shard: usize,
         spell: &mut Option<Spell>,
-        (began, done): (Nanos, Nanos),
+        began: Nanos,
+        done: Nanos,
     ) -> Nanos {
         if pulse.beats(shard, done) && spell.is_none() {
             return 0;
         }
-        log.borrow_mut().served_meanwhile(pulse, spell, (began, done))
+        log.borrow_mut().served_meanwhile(pulse, spell, began, done)
     }
 
     #[cold]
@@ -124,7 +126,8 @@ impl OutageLog {
         &mut self,
         pulse: &Pulse,
         spell: &mut Option<Spell>,
-        (began, done): (Nanos, Nanos),
+        began: Nanos,
+        done: Nanos,
     ) -> Nanos {
         self.served.add(began, done);
         self.until_retried(pulse, began);
@@ -137,7 +140,9 @@ impl OutageLog {
         &mut self,
         pulse: &Pulse,
         spell: &mut Option<Spell>,
-        ((began, done), failure): ((Nanos, Nanos), Failure),
+        began: Nanos,
+        done: Nanos,
+        failure: Failure,
     ) {
         self.answered |= failure.answered();
         if !failure.by_network() {
@@ -202,10 +207,10 @@ impl OutageLog {
     }
 
     /// Converts the times to another clock, on which `from` reads as `to`.
-    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
-        self.down.convert((from, to));
-        self.served.convert((from, to));
-        self.reached.convert((from, to));
+    pub fn convert(&mut self, from: Nanos, to: Nanos) {
+        self.down.convert(from, to);
+        self.served.convert(from, to);
+        self.reached.convert(from, to);
     }
 
     /// When operations failed and none succeeded. If an operation succeeds every `gap_ns`, two may
@@ -285,8 +290,8 @@ mod tests {
 
         fn ok(&mut self, of: usize, began_ms: u64, done_ms: u64) -> u64 {
             let spell = &mut self.spells[of];
-            let times = (began_ms * MS, done_ms * MS);
-            OutageLog::succeeded(&self.logs[of], (&self.pulse, of), spell, times) / MS
+            let (began, done) = (began_ms * MS, done_ms * MS);
+            OutageLog::succeeded(&self.logs[of], &self.pulse, of, spell, began, done) / MS
         }
 
         fn failed(&mut self, of: usize, began_ms: u64) {
@@ -295,8 +300,8 @@ mod tests {
 
         fn failed_until(&mut self, of: usize, began_ms: u64, done_ms: u64) {
             let mut log = self.logs[of].borrow_mut();
-            let times = (began_ms * MS, done_ms * MS);
-            log.failed(&self.pulse, &mut self.spells[of], (times, Failure::Connect));
+            let (began, done) = (began_ms * MS, done_ms * MS);
+            log.failed(&self.pulse, &mut self.spells[of], began, done, Failure::Connect);
         }
 
         fn finish(&mut self, end_ms: u64) -> Outage {
@@ -334,7 +339,7 @@ mod tests {
         let log = |failures: &[(Failure, u64)]| {
             let (mut log, mut spell, pulse) = (OutageLog::default(), None, Pulse::new(1));
             for &(failure, ms) in failures {
-                log.failed(&pulse, &mut spell, ((ms * MS, (ms + 50) * MS), failure));
+                log.failed(&pulse, &mut spell, ms * MS, (ms + 50) * MS, failure);
             }
             log.leave(&pulse, &mut spell, 1_000 * MS);
             log
@@ -353,11 +358,11 @@ mod tests {
         assert_eq!(cut_off_ms(&both), 0, "another agent had one");
         let (mut three, mut spell, pulse) = (log(&unreachable), None, Pulse::new(1));
         let at = 300 * MS;
-        three.failed(&pulse, &mut spell, ((at, at), Failure::Reset));
+        three.failed(&pulse, &mut spell, at, at, Failure::Reset);
         assert_eq!(cut_off_ms(&three), 0, "a failure that took no time had one, too");
         both = log(&unreachable);
         both.merge(&log(&unreachable));
-        both.convert((0, 7 * SECOND_NS));
+        both.convert(0, 7 * SECOND_NS);
         assert_eq!(cut_off_ms(&both), 900);
         assert!(both.spans(0).bounds().eq([(7_100 * MS, 8_000 * MS)]), "on the other clock");
     }
@@ -491,7 +496,7 @@ mod tests {
             for (of, answered) in answers.into_iter().enumerate() {
                 let mut log = bed.logs[of].borrow_mut();
                 let failure = if answered { Failure::ServerError } else { Failure::Connect };
-                log.failed(&bed.pulse, &mut bed.spells[of], ((MS, MS), failure));
+                log.failed(&bed.pulse, &mut bed.spells[of], MS, MS, failure);
             }
             let (mut here, there) = (bed.logs[0].borrow().clone(), bed.logs[1].borrow().clone());
             here.join(&there);
@@ -500,7 +505,7 @@ mod tests {
         }
         let (mut log, pulse, mut spell) = (OutageLog::default(), Pulse::new(1), None);
         for ms in [1, 2] {
-            log.failed(&pulse, &mut spell, ((ms * MS, ms * MS), Failure::ServerError));
+            log.failed(&pulse, &mut spell, ms * MS, ms * MS, Failure::ServerError);
             assert!(log.answered, "{ms}");
         }
     }

@@ -54,7 +54,7 @@ pub struct Opened {
 
 impl Opened {
     /// Adds a connection by the times when opening began and ended, counted from the start.
-    pub fn add(&mut self, (from, to): (Nanos, Nanos)) {
+    pub fn add(&mut self, from: Nanos, to: Nanos) {
         let took_ns = to.saturating_sub(from);
         self.count += 1;
         self.took_ns += took_ns;

@@ -28,7 +28,7 @@ const _: () = assert!(Failure::COUNT <= u32::BITS as usize);
 impl Recorder {
     /// A recorder for a stage from `start` to `end`; complete intervals go to `sink`, with every
     /// single request if `raw`.
-    pub fn new((start, end): (Nanos, Nanos), raw: bool, sink: Sender<Interval>) -> Self {
+    pub fn new(start: Nanos, end: Nanos, raw: bool, sink: Sender<Interval>) -> Self {
         Self {
             start,
             end,
@@ -90,11 +90,7 @@ impl Recorder {
     /// Keeps the reason of the first failure of a kind and class; `reason` is only called if there
     /// is none yet.
     #[cold]
-    pub fn tell(
-        &mut self,
-        (kind, class): (OpKind, Failure),
-        reason: impl FnOnce() -> Option<Reason>,
-    ) {
+    pub fn tell(&mut self, kind: OpKind, class: Failure, reason: impl FnOnce() -> Option<Reason>) {
         let (told, class_bit) = (&mut self.told[kind.index()], 1 << class.index());
         if *told & class_bit == 0
             && let Some(reason) = reason().filter(|it| it.status.is_some() || !it.reason.is_empty())
@@ -180,7 +176,7 @@ mod tests {
     #[test]
     fn an_operation_belongs_to_the_second_in_which_it_was_done() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new((100, Nanos::MAX), false, sink);
+        let mut recorder = Recorder::new(100, Nanos::MAX, false, sink);
         for done in [101, SECOND_NS + 99, SECOND_NS + 100, 3 * SECOND_NS + 100] {
             recorder.record(&sample(&timing(done)));
         }
@@ -206,7 +202,7 @@ mod tests {
             vec![prompt, odd],
         ] {
             let (sink, source) = std::sync::mpsc::channel();
-            let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
+            let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
             for timing in &timings {
                 recorder.record(&sample(timing));
             }
@@ -229,7 +225,7 @@ mod tests {
     #[test]
     fn what_ends_after_the_end_is_drained_in_whichever_way_it_ends() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new((0, 1_000), false, sink);
+        let mut recorder = Recorder::new(0, 1_000, false, sink);
         let mut rows = [0; Failure::COUNT];
         rows[Failure::Conflict.index()] = 3;
         for done in [999, 1_000, 1_001, 2_000] {
@@ -249,7 +245,7 @@ mod tests {
     #[test]
     fn each_figure_of_a_request_is_counted_as_what_it_is() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
+        let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
         let timing = timing(5);
         let rows = |accepted, rows| Ok(Reply { accepted, rows, ..Reply::default() });
         let one = Sample {
@@ -274,7 +270,7 @@ mod tests {
     #[test]
     fn waiting_is_told_of_the_second_that_is_over_and_not_of_none() {
         let (sink, source) = std::sync::mpsc::channel();
-        let recorder = Recorder::new((100, Nanos::MAX), false, sink);
+        let recorder = Recorder::new(100, Nanos::MAX, false, sink);
         recorder.waited(2, 7_000);
         recorder.waited(3, 0);
         recorder.waited(4, 1);
@@ -286,16 +282,16 @@ mod tests {
     #[test]
     fn the_first_reason_of_each_class_and_kind_is_kept() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
+        let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
         let (conflict, timeout) =
             ((OpKind::Read, Failure::Conflict), (OpKind::Read, Failure::Timeout));
-        recorder.tell(conflict, || None);
-        recorder.tell(conflict, || Some(Reason::new(None, "")));
-        recorder.tell(conflict, || Some(Reason::new(Some(409), "first")));
-        recorder.tell(conflict, || panic!("it is known"));
-        recorder.tell(timeout, || Some(Reason::new(None, "said")));
+        recorder.tell(conflict.0, conflict.1, || None);
+        recorder.tell(conflict.0, conflict.1, || Some(Reason::new(None, "")));
+        recorder.tell(conflict.0, conflict.1, || Some(Reason::new(Some(409), "first")));
+        recorder.tell(conflict.0, conflict.1, || panic!("it is known"));
+        recorder.tell(timeout.0, timeout.1, || Some(Reason::new(None, "said")));
         let other = (OpKind::Update, Failure::Conflict);
-        recorder.tell(other, || Some(Reason::new(Some(412), "")));
+        recorder.tell(other.0, other.1, || Some(Reason::new(Some(412), "")));
         recorder.finish();
         let interval = source.recv().unwrap();
         let of = |(kind, class)| interval.kind(kind).unwrap().reasons.get(&class).cloned();
@@ -309,7 +305,7 @@ mod tests {
         let mut whole = crate::measure::Interval::new(0);
         for _ in 0..2 {
             let (sink, source) = std::sync::mpsc::channel();
-            let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
+            let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
             for done in [5, SECOND_NS + 5] {
                 let timing = timing(done);
                 let (unsolicited, carried_out, not_carried_out) = (3, 4, 5);
@@ -337,7 +333,7 @@ mod tests {
     #[test]
     fn rows_that_failed_are_taken_from_the_documents_that_succeeded() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new((0, Nanos::MAX), true, sink);
+        let mut recorder = Recorder::new(0, Nanos::MAX, true, sink);
         let mut rows = [0; Failure::COUNT];
         rows[Failure::Conflict.index()] = 3;
         let timing = timing(5);

@@ -164,7 +164,7 @@ impl Silences {
     }
 
     /// Converts the times to another clock, on which `from` reads as `to`.
-    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+    pub fn convert(&mut self, from: Nanos, to: Nanos) {
         for gap in &mut self.gaps {
             for time in [&mut gap.from, &mut gap.to, &mut gap.due] {
                 *time = to.saturating_add(*time).saturating_sub(from);

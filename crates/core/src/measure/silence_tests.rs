@@ -100,10 +100,10 @@ fn what_ends_with_a_pause_of_the_thread_ended_at_an_unknown_time_in_it() {
 fn another_clock_changes_when_and_not_how_long() {
     let mut silences = shard(&[steady(0, 1_000), vec![(1_000, 1_500)]].concat());
     let before = listed(&silences);
-    silences.convert((0, 70 * MS));
+    silences.convert(0, 70 * MS);
     let moved: Vec<_> = before.iter().map(|(from, length)| (from + 70, *length)).collect();
     assert_eq!(listed(&silences), moved);
-    silences.convert((70 * MS, 0));
+    silences.convert(70 * MS, 0);
     assert_eq!(listed(&silences), before);
 }
 

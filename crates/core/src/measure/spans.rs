@@ -65,7 +65,7 @@ impl Spans {
     }
 
     /// Converts the times to another clock, on which `from` reads as `to`.
-    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+    pub fn convert(&mut self, from: Nanos, to: Nanos) {
         for (begin, end) in &mut self.spans {
             *begin = to.saturating_add(*begin).saturating_sub(from);
             *end = to.saturating_add(*end).saturating_sub(from);
@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(common.spans, expected);
         assert_eq!(other.common(&one).spans, expected);
         let mut converted = one.clone();
-        converted.convert((10 * MS, 1_010 * MS));
+        converted.convert(10 * MS, 1_010 * MS);
         assert_eq!(converted.longest(1_000 * MS, 9), one.longest(0, 9));
-        converted.convert((1_010 * MS, 10 * MS));
+        converted.convert(1_010 * MS, 10 * MS);
         assert_eq!(converted, one);
     }
 

@@ -106,7 +106,7 @@ impl Documents {
         let length = if version == 0 || program.entries() == 0 {
             program.run(&self.words, state, room)
         } else {
-            self.write_version(program, (key, version), state, room)
+            self.write_version(program, key, version, state, room)
         };
         out.truncate(start + length);
     }
@@ -116,7 +116,8 @@ impl Documents {
     fn write_version(
         &self,
         program: &Program,
-        (key, version): (Key, u32),
+        key: Key,
+        version: u32,
         state: u64,
         room: &mut [u8],
     ) -> usize {

@@ -152,7 +152,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
     while from + 2 * LEAST_AT_LEVEL <= values.len() {
         let to = (from + WINDOW).min(values.len());
         let mut own = Vec::new();
-        divide(values, (from, to), &mut own);
+        divide(values, from, to, &mut own);
         from = own.iter().copied().max().unwrap_or(0).max(from + STEP);
         found.append(&mut own);
     }
@@ -169,13 +169,13 @@ fn candidates(values: &[f64]) -> Vec<usize> {
 }
 
 /// Divides a window at its most likely change, and then its parts.
-fn divide(values: &[f64], (from, to): (usize, usize), found: &mut Vec<usize>) {
+fn divide(values: &[f64], from: usize, to: usize, found: &mut Vec<usize>) {
     let Some((at, end)) = most_likely(&values[from..to]) else { return };
     let (at, end) = (from + at, from + end);
     if weakness(&values[from..at], &values[at..end]) < LENIENT {
         found.push(at);
-        divide(values, (from, at), found);
-        divide(values, (at, to), found);
+        divide(values, from, at, found);
+        divide(values, at, to, found);
     }
 }
 

@@ -32,7 +32,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
             share,
             (start, end),
         ),
-        recorder: RefCell::new(Recorder::new((start, end), false, sink)),
+        recorder: RefCell::new(Recorder::new(start, end, false, sink)),
         issued: Default::default(),
         watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
         stop,

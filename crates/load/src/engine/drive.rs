@@ -471,7 +471,7 @@ fn record(
 #[cold]
 fn tell(shared: &Shared, op: &Op, outcome: &Outcome, session: &impl Session) {
     let mut recorder = shared.recorder.borrow_mut();
-    let mut tell = |failure| recorder.tell((op.kind, failure), || session.reason(failure));
+    let mut tell = |failure| recorder.tell(op.kind, failure, || session.reason(failure));
     match outcome.result {
         Ok(_) => session.answered().rows.iter().filter_map(|row| row.err()).for_each(tell),
         Err(failure) => tell(failure),

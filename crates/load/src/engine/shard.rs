@@ -123,11 +123,11 @@ pub struct ShardResult<W> {
 impl<W> ShardResult<W> {
     /// Converts times to another clock, on which `from` is `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
-        self.watched.outage.convert((from, to));
-        self.watched.silences.convert((from, to));
-        self.watched.loss.pauses.convert((from, to));
-        self.watched.loss.holding.convert((from, to));
-        self.nodes.iter_mut().for_each(|node| node.convert((from, to)));
+        self.watched.outage.convert(from, to);
+        self.watched.silences.convert(from, to);
+        self.watched.loss.pauses.convert(from, to);
+        self.watched.loss.holding.convert(from, to);
+        self.nodes.iter_mut().for_each(|node| node.convert(from, to));
     }
 
     /// The same with other workloads.
@@ -222,7 +222,7 @@ async fn run_any<T: Target>(
         clock: plan.clock,
         start,
         tickets: Tickets::new(plan.clock, plan.stop.clone(), &plan.pace, share, (start, end)),
-        recorder: RefCell::new(Recorder::new((start, window_end), plan.raw, plan.sink.clone())),
+        recorder: RefCell::new(Recorder::new(start, window_end, plan.raw, plan.sink.clone())),
         issued: Default::default(),
         watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
         stop: plan.stop.clone(),

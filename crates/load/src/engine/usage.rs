@@ -79,7 +79,7 @@ impl Usage {
         self.opening -= 1;
         if is_open {
             self.log.connections += 1;
-            self.log.opened.add((from.saturating_sub(self.start), to.saturating_sub(self.start)));
+            self.log.opened.add(from.saturating_sub(self.start), to.saturating_sub(self.start));
         } else {
             self.log.opened.refused += 1;
         }

@@ -219,17 +219,17 @@ impl Watch {
     /// Notes whether a connection is served.
     #[inline]
     fn heed(&self, ended: Ended<'_>, connection: &mut Connection) {
-        let (from_to, spell) = ((ended.began, ended.timing.done), &mut connection.spell);
+        let (began, done, spell) = (ended.began, ended.timing.done, &mut connection.spell);
         match ended.failure {
             // It says nothing about the server.
             Some(failure) if failure.by_client() => {}
             Some(failure) if failure.unserved() => {
                 let mut log = self.outage.borrow_mut();
-                log.failed(&self.pulse, spell, (from_to, failure));
+                log.failed(&self.pulse, spell, began, done, failure);
             }
             _ => {
-                let of = (&*self.pulse, self.shard);
-                let down_ns = OutageLog::succeeded(&self.outage, of, spell, from_to);
+                let (log, pulse) = (&self.outage, &self.pulse);
+                let down_ns = OutageLog::succeeded(log, pulse, self.shard, spell, began, done);
                 connection.times.down_ns += down_ns;
             }
         }

@@ -57,7 +57,7 @@ impl SeriesLog {
         let second = interval.second;
         let after = self.rows.partition_point(|row| row.span().0 <= second);
         let index = after.checked_sub(1).filter(|&index| second < self.rows[index].span().1);
-        let mut row = index.map_or_else(|| SeriesRow::new((second, 1)), |it| self.take(it));
+        let mut row = index.map_or_else(|| SeriesRow::new(second, 1), |it| self.take(it));
         row.waited_s += interval.waited_ns as f64 / SECOND_NS as f64;
         for (kind, part) in interval.iter() {
             row.kinds.entry(kind).or_default().merge(part);
@@ -108,7 +108,7 @@ impl SeriesLog {
         let taken = self.shelf.as_mut().map_or(Err(missing), |shelf| shelf.take(&place));
         taken.unwrap_or_else(|error| {
             self.trouble = Some(error);
-            SeriesRow::new((second, seconds))
+            SeriesRow::new(second, seconds)
         })
     }
 

@@ -86,7 +86,7 @@ pub struct Series {
 
 impl SeriesRow {
     /// An empty row of `seconds` seconds from `second` on.
-    pub(super) const fn new((second, seconds): (u32, u32)) -> Self {
+    pub(super) const fn new(second: u32, seconds: u32) -> Self {
         Self { second, seconds, waited_s: 0.0, kinds: BTreeMap::new() }
     }
 

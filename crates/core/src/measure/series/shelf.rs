@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn row(second: u32) -> SeriesRow {
-        SeriesRow { waited_s: 0.25, ..SeriesRow::new((second, 1)) }
+        SeriesRow { waited_s: 0.25, ..SeriesRow::new(second, 1) }
     }
 
     #[test]
