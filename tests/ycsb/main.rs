@@ -78,7 +78,7 @@ fn draws_are_distributed_as_those_of_ycsb() {
     compare("scrambled", || scrambled.draw(s) / 25);
     let mut latest = Latest::new(999);
     compare("latest", || head(999 - latest.draw(999, s)));
-    let hotspot = Hotspot::new((0, 1000), 0.2, 0.8);
+    let hotspot = Hotspot::new(0, 1000, 0.2, 0.8);
     compare("hotspot", || hotspot.draw(s) / 25);
     let exponential = Exponential::new(95.0, 857.142_857_1);
     compare("exponential", || (exponential.draw(s) / 50).min(39));

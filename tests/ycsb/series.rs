@@ -18,14 +18,14 @@ const SERIES: &str = include_str!("series.txt");
 fn ours(phase: &str, threads: u64, properties: &Properties) -> Vec<String> {
     let asker = Asker { threads, now_ms: 0, queries: phase == "run" };
     let (core, config) = SeriesConfig::read(properties, asker).expect("they make sense");
-    let series = Arc::new(Series::new((&core, &config), 3));
+    let series = Arc::new(Series::new(&core, &config, 3));
     let mut lines = Vec::new();
     for k in 0..threads {
         let share = |all: u64| all / threads + u64::from(k < all % threads);
         let mut lane = if phase == "load" {
-            series.load((k, threads), share(core.insert_count), 1)
+            series.load(k, threads, share(core.insert_count), 1)
         } else {
-            series.run((k, threads), Some(share(core.operations)))
+            series.run(k, threads, Some(share(core.operations)))
         };
         let mut pen = BasicPen::showing();
         while lane.next(&mut pen).op().is_some() {

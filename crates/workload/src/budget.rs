@@ -181,7 +181,7 @@ impl Mix {
 
     /// The share of connection `k` of `connections` in `operations`: if a kind does not divide
     /// evenly, the first connections get one more.
-    pub fn parts(&self, operations: u64, (k, connections): (usize, usize)) -> Self {
+    pub fn parts(&self, operations: u64, k: usize, connections: usize) -> Self {
         self.split(operations).map(|count| share(count, k, connections))
     }
 

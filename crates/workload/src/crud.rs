@@ -42,7 +42,8 @@ pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op
 #[inline]
 pub(super) fn on_stored<P: Pen>(
     documents: &Documents,
-    (kind, entry): (OpKind, &LiveEntry),
+    kind: OpKind,
+    entry: &LiveEntry,
     looks: bool,
     pen: &mut P,
 ) -> Op {
@@ -172,7 +173,7 @@ impl Workload for Crud {
             self.place = 0;
         }
         let entry = *self.live.at(self.place);
-        Next::Op(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
+        Next::Op(on_stored(&self.documents, kind, &entry, self.verifier.is_some(), pen))
     }
 
     #[inline]

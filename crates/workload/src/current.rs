@@ -34,7 +34,8 @@ impl CurrentDocument {
     /// reads, updates and deletes as `left` says, on the documents in `live`.
     pub fn new(
         documents: Arc<Documents>,
-        (seed, connection): (u64, u64),
+        seed: u64,
+        connection: u64,
         left: Mix,
         live: &Live,
         keys: KeySequence,
@@ -100,7 +101,7 @@ impl CurrentDocument {
             }
         }
         let entry = self.entries[place]?;
-        Some(on_stored(&self.documents, (kind, &entry), false, pen))
+        Some(on_stored(&self.documents, kind, &entry, false, pen))
     }
 }
 

@@ -18,7 +18,7 @@ fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     (0..bulk).for_each(|key| live.add(LiveEntry::new(key, 0, Some(token(1)))));
     let keys = KeySequence { next: 1000, step: 1 };
     let documents = Arc::new(sample());
-    let mut workload = CurrentDocument::new(documents, (3, 1), Mix::crud(left), &live, keys);
+    let mut workload = CurrentDocument::new(documents, 3, 1, Mix::crud(left), &live, keys);
     let (mut done, mut draft) = (Vec::new(), Draft::default());
     while let Next::Op(op) = workload.next(&mut draft) {
         done.push((op.kind, op.key));

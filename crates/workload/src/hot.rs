@@ -36,7 +36,7 @@ impl HotPlan {
     fn budget(&self, k: usize, connections: usize) -> Budget {
         match self.operations {
             None => Budget::Endless(self.mix),
-            Some(operations) => Budget::Counted(self.mix.parts(operations, (k, connections))),
+            Some(operations) => Budget::Counted(self.mix.parts(operations, k, connections)),
         }
     }
 
@@ -129,9 +129,9 @@ impl Demand for HotDemand {
     fn check_shares(&self, connections: usize, mistakes: &mut Vec<Invalid>) {
         let (operations, documents) = (self.asked.operations.value, self.asked.documents);
         let (plan, fill) = (self.plan(operations), self.asked.fill());
-        let flags = ("--mix", documents.flag);
         let budget = |k| plan.budget(k, connections);
-        mistakes.extend(too_few_documents(&self.asked, connections, flags, budget));
+        let flag = documents.flag;
+        mistakes.extend(too_few_documents(&self.asked, connections, "--mix", flag, budget));
         let each = |k| fill.keys(k, connections);
         let least = (0..connections).map(|k| each(k).end - each(k).start).min().unwrap_or(0);
         if mistakes.is_empty() && operations != Some(0) && least < ONE_IN as u64 {
@@ -234,7 +234,7 @@ impl Workload for HotLane {
         self.place = self.choose(kind);
         let (is_hot, place) = self.place;
         let entry = *if is_hot { self.hot.at(place) } else { self.cold.at(place) };
-        Next::Op(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
+        Next::Op(on_stored(&self.documents, kind, &entry, self.verifier.is_some(), pen))
     }
 
     fn observe(

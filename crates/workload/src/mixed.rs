@@ -46,7 +46,7 @@ impl MixedPlan {
         let Some(operations) = self.operations else { return Budget::Endless(self.mix) };
         Budget::Counted(match self.order {
             CrudOrder::Current => self.mix.split(operations / connections as u64),
-            CrudOrder::Uniform => self.mix.parts(operations, (k, connections)),
+            CrudOrder::Uniform => self.mix.parts(operations, k, connections),
         })
     }
 
@@ -59,8 +59,7 @@ impl MixedPlan {
         let make = |(k, live): (usize, Live)| {
             let next = inserted + k as u64 * left[OpKind::Create];
             let keys = KeySequence { next, step: 1 };
-            let of = (cx.seed, k as u64);
-            CurrentDocument::new(cx.documents.clone(), of, left, &live, keys)
+            CurrentDocument::new(cx.documents.clone(), cx.seed, k as u64, left, &live, keys)
         };
         stock.take_live().into_iter().enumerate().map(make).collect()
     }
@@ -156,8 +155,8 @@ impl Demand for MixedDemand {
     fn check_shares(&self, connections: usize, mistakes: &mut Vec<Invalid>) {
         let plan = self.plan(self.asked.operations.value);
         let budget = |k| plan.budget(k, connections);
-        let flags = (self.mix.flag, self.more_documents);
-        mistakes.extend(too_few_documents(&self.asked, connections, flags, budget));
+        let (mix, documents) = (self.mix.flag, self.more_documents);
+        mistakes.extend(too_few_documents(&self.asked, connections, mix, documents, budget));
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -180,11 +179,12 @@ impl Offer for MixedPlan {
 }
 
 /// The mistake if operations would find no document on some connection; it describes the first such
-/// connection. `flags` are those of the weights and of the documents.
+/// connection. `mix` and `documents` are the flags of the weights and of the documents.
 pub(super) fn too_few_documents(
     asked: &DocumentsAsked,
     connections: usize,
-    (mix, documents): (&str, &str),
+    mix: &str,
+    documents: &str,
     budget: impl Fn(usize) -> Budget,
 ) -> Option<Invalid> {
     let nothing = || {
@@ -269,8 +269,8 @@ impl StageWork for MixedPlan {
             let (asked, connections) =
                 (asked_again(restored.stored, self.operations), restored.connections);
             let budget = |k| self.budget(k, connections);
-            let flags = ("mix", "operations");
-            mistakes.extend(too_few_documents(&asked, connections, flags, budget));
+            let mistake = too_few_documents(&asked, connections, "mix", "operations", budget);
+            mistakes.extend(mistake);
         }
     }
 

@@ -16,15 +16,15 @@ pub trait Original: Debug + Send {
     fn write_id(&self, key: Key, out: &mut Vec<u8>);
 
     /// Whether `document` has the content of this version.
-    fn holds(&mut self, of: (Key, u32), document: &[u8]) -> bool;
+    fn holds(&mut self, key: Key, version: u32, document: &[u8]) -> bool;
 
     /// How `document` differs from this version, in words.
-    fn difference(&mut self, of: (Key, u32), document: &[u8]) -> String;
+    fn difference(&mut self, key: Key, version: u32, document: &[u8]) -> String;
 
     /// The earlier version whose content `document` has, out of the last few and the first.
-    fn older(&mut self, (key, version): (Key, u32), document: &[u8]) -> Option<u32> {
+    fn older(&mut self, key: Key, version: u32, document: &[u8]) -> Option<u32> {
         let mut older = (version.saturating_sub(OLDER)..version).rev().chain([0]);
-        older.find(|&it| it < version && self.holds((key, it), document))
+        older.find(|&it| it < version && self.holds(key, it, document))
     }
 }
 
@@ -41,7 +41,7 @@ impl FromSchemas {
         Self { documents, expected: Vec::new() }
     }
 
-    fn make(&mut self, (key, version): (Key, u32)) {
+    fn make(&mut self, key: Key, version: u32) {
         self.expected.clear();
         self.documents.write(key, version, b"", &mut self.expected);
     }
@@ -53,13 +53,13 @@ impl Original for FromSchemas {
     }
 
     #[inline]
-    fn holds(&mut self, of: (Key, u32), document: &[u8]) -> bool {
-        self.make(of);
+    fn holds(&mut self, key: Key, version: u32, document: &[u8]) -> bool {
+        self.make(key, version);
         same::content(&self.expected, document)
     }
 
-    fn difference(&mut self, of: (Key, u32), document: &[u8]) -> String {
-        self.make(of);
+    fn difference(&mut self, key: Key, version: u32, document: &[u8]) -> String {
+        self.make(key, version);
         same::difference(&self.expected, document)
     }
 }

@@ -123,12 +123,11 @@ impl<O: Original> Verifier<O> {
             (None, true) => [Some(known), Some(next)],
             (None, false) => [Some(known), None],
         };
-        let of = |version| (entry.key, version);
-        let mut holds = |version| self.original.holds(of(version), document);
+        let mut holds = |version| self.original.holds(entry.key, version, document);
         if let Some(version) = possible.into_iter().flatten().find(|&version| holds(version)) {
             return Verified { check: Check::Checked(Ok(())), version: Some(version) };
         }
-        let older = self.original.older(of(known), document);
+        let older = self.original.older(entry.key, known, document);
         let ours = possible[0].is_some();
         let class = match (older, token) {
             (_, Some(_)) if ours => Failure::WrongBody,
@@ -140,7 +139,7 @@ impl<O: Original> Verifier<O> {
         let content = if let Some(version) = older {
             format!("the content of version {version}")
         } else {
-            self.original.difference(of(known), document)
+            self.original.difference(entry.key, known, document)
         };
         let found = match token {
             Some(token) => format!("{}, {content}", words(token)),

@@ -14,7 +14,7 @@ pub struct Hotspot {
 impl Hotspot {
     /// Draws from `count` numbers starting at `start`; `count` is at least 1. The fraction `set` of
     /// them, rounded down, gets the share `chance` of the draws. An empty side gets none.
-    pub fn new((start, count): (u64, u64), set: f64, chance: f64) -> Self {
+    pub fn new(start: u64, count: u64, set: f64, chance: f64) -> Self {
         let hot = ((count as f64 * set) as u64).min(count);
         let chance = match hot {
             0 => 0.0,
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn shares_follow_the_fractions() {
-        let hotspot = Hotspot::new((3, 100), 0.2, 0.8);
+        let hotspot = Hotspot::new(3, 100, 0.2, 0.8);
         let mut stream = Stream::new(mix(1, 0, 0), 0);
         let shares: Vec<f64> = (0..100).map(|i| if i < 20 { 0.04 } else { 0.0025 }).collect();
         let p = statistics::chi_square(&shares, 300_000, || hotspot.draw(&mut stream) as usize - 3);
@@ -56,7 +56,7 @@ mod tests {
     fn an_empty_side_is_never_drawn() {
         let mut stream = Stream::new(mix(2, 0, 0), 0);
         for (set, chance) in [(0.0, 0.8), (0.001, 1.0), (1.0, 0.0), (1.0, 0.5)] {
-            let hotspot = Hotspot::new((0, 10), set, chance);
+            let hotspot = Hotspot::new(0, 10, set, chance);
             assert!((0..1000).all(|_| hotspot.draw(&mut stream) < 10));
         }
     }

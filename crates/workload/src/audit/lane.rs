@@ -39,7 +39,8 @@ impl Audit {
     pub(super) fn new(
         original: Box<dyn Original>,
         alone: bool,
-        (ledger, pages): (Arc<Ledger>, Vec<u64>),
+        ledger: Arc<Ledger>,
+        pages: Vec<u64>,
     ) -> Self {
         Self {
             original,
@@ -65,12 +66,12 @@ impl Audit {
     /// The class of what is wrong with a document that was found, if anything.
     fn found(
         &mut self,
-        (key, owed): (Key, &Owed),
+        key: Key,
+        owed: &Owed,
         token: Option<Token>,
         document: &[u8],
     ) -> Result<(), Failure> {
-        let of = |version| (key, version);
-        let mut holds = |version| self.original.holds(of(version), document);
+        let mut holds = |version| self.original.holds(key, version, document);
         let before = owed.last.token();
         let token = token.filter(|_| before != Token::default());
         let is_later = token.is_none_or(|token| token.number > before.number);
@@ -93,7 +94,7 @@ impl Audit {
             Some(token) if token.number < known.number => Failure::Stale,
             Some(token) if token == known => Failure::WrongBody,
             Some(_) => Failure::UnknownRevision,
-            None => match self.original.older(of(version), document) {
+            None => match self.original.older(key, version, document) {
                 Some(_) => Failure::Stale,
                 None => Failure::WrongBody,
             },
@@ -103,12 +104,13 @@ impl Audit {
     /// Compares an answer with what is owed. `None` if there was no answer.
     fn judge(
         &mut self,
-        (key, owed): (Key, &Owed),
+        key: Key,
+        owed: &Owed,
         result: Result<Reply, Failure>,
         document: Option<&[u8]>,
     ) -> Option<Result<(), Failure>> {
         let judged = match (result, document) {
-            (Ok(reply), Some(document)) => self.found((key, owed), reply.token, document),
+            (Ok(reply), Some(document)) => self.found(key, owed, reply.token, document),
             (Err(Failure::NotFound), _) => match owed.last {
                 Last::Written { .. } if owed.doubts.maybe_deleted == 0 => Err(Failure::Lost),
                 _ => Ok(()),
@@ -135,12 +137,12 @@ impl Audit {
             let row = rows.next().unwrap_or((Err(Failure::Protocol), None));
             let of_one = row.0.map(|token| Reply { token: Some(token), ..Reply::default() });
             let Some(owed) = self.ledger.at(key) else { continue };
-            let Some(judged) = self.judge((key, &owed), of_one, row.1) else {
+            let Some(judged) = self.judge(key, &owed, of_one, row.1) else {
                 self.keys.push(key);
                 continue;
             };
             if let Err(class) = judged {
-                self.wrong((key, &owed), class, (of_one, row.1));
+                self.wrong(key, &owed, class, of_one, row.1);
             }
             self.compared.push((judged, self.finding.take()));
         }
@@ -153,9 +155,11 @@ impl Audit {
     #[cold]
     fn wrong(
         &mut self,
-        (key, owed): (Key, &Owed),
+        key: Key,
+        owed: &Owed,
         class: Failure,
-        (result, document): (Result<Reply, Failure>, Option<&[u8]>),
+        result: Result<Reply, Failure>,
+        document: Option<&[u8]>,
     ) {
         let mut id = Vec::new();
         self.original.write_id(key, &mut id);
@@ -181,7 +185,7 @@ impl Audit {
             }
             (_, Ok(reply)) => {
                 let revision = reply.token.map(words);
-                let content = differs.map(|it| self.original.difference((key, version), it));
+                let content = differs.map(|it| self.original.difference(key, version, it));
                 let parts: Vec<String> = revision.into_iter().chain(content).collect();
                 if parts.is_empty() { "a document".to_owned() } else { parts.join(", ") }
             }
@@ -229,8 +233,7 @@ impl Workload for Audit {
             return self.observe_several(result, answered);
         }
         let Some(owed) = self.ledger.at(op.key) else { return Check::Unchecked };
-        let of = (op.key, &owed);
-        let Some(judged) = self.judge(of, result, answered.document) else {
+        let Some(judged) = self.judge(op.key, &owed, result, answered.document) else {
             self.tries += 1;
             if self.tries < TRIES {
                 self.pauses = true;
@@ -244,7 +247,7 @@ impl Workload for Audit {
         self.tries = 0;
         self.keys.pop();
         if let Err(class) = judged {
-            self.wrong(of, class, (result, answered.document));
+            self.wrong(op.key, &owed, class, result, answered.document);
         }
         Check::Checked(judged)
     }

@@ -80,7 +80,7 @@ impl Lanes for AuditPlan {
         let ledger = Arc::new(stock.take_owed());
         let make = |k| {
             let part = ledger.part(k, cx.connections);
-            Audit::new(original(), self.alone, (ledger.clone(), part)).several(cx.reads_several)
+            Audit::new(original(), self.alone, ledger.clone(), part).several(cx.reads_several)
         };
         let lanes = (0..cx.connections).map(make).collect();
         Ok(runner.run(lanes)?.0)

@@ -41,7 +41,7 @@ fn lane(entries: &[Entry], shared: bool) -> Audit {
     }
     let pages = ledger.part(0, 1);
     let original = Box::new(FromSchemas::new(Arc::new(documents())));
-    Audit::new(original, true, (Arc::new(ledger), pages))
+    Audit::new(original, true, Arc::new(ledger), pages)
 }
 
 /// The verdict on a document after these notes. It is found with this revision and version, or not
@@ -204,7 +204,7 @@ fn several() -> Audit {
     }
     let pages = ledger.part(0, 1);
     let original = Box::new(FromSchemas::new(Arc::new(documents())));
-    Audit::new(original, true, (Arc::new(ledger), pages)).several(true)
+    Audit::new(original, true, Arc::new(ledger), pages).several(true)
 }
 
 fn next(lane: &mut Audit) -> Option<(Key, u32)> {

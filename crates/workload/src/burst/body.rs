@@ -26,7 +26,7 @@ pub(super) struct Bodies {
 
 impl Bodies {
     /// The documents of a run with this seed, named after the numbers of their workers.
-    pub(super) fn new(seed: u64, (size, filling): (BodySize, Filling)) -> Self {
+    pub(super) fn new(seed: u64, size: BodySize, filling: Filling) -> Self {
         Self { seed, size, filling, naming: Naming::default() }
     }
 
@@ -50,7 +50,7 @@ impl Bodies {
     }
 
     /// Appends the content of the field, up to a total length of `end`.
-    fn fill(&self, (key, version): (Key, u32), end: usize, out: &mut Vec<u8>) {
+    fn fill(&self, key: Key, version: u32, end: usize, out: &mut Vec<u8>) {
         match self.filling {
             Filling::Zeros => out.resize(end, b'0'),
             Filling::Random => {
@@ -85,7 +85,7 @@ impl Fields for Body<'_> {
         out.extend_from_slice(b"\":\"");
         let around = if size.wire { out.len() - start + 2 } else { 0 };
         let end = out.len() + (size.bytes as usize).saturating_sub(around);
-        self.bodies.fill((self.key, self.version), end, out);
+        self.bodies.fill(self.key, self.version, end, out);
         out.extend_from_slice(b"\"}");
     }
 }
@@ -99,13 +99,13 @@ pub(super) struct BodyOriginal {
 
 impl BodyOriginal {
     /// Generates what should have been found instead of `found`.
-    fn make(&mut self, of: (Key, u32), found: &[u8]) {
+    fn make(&mut self, key: Key, version: u32, found: &[u8]) {
         self.expected.clear();
         self.expected.extend_from_slice(b"{\"");
         self.expected.extend_from_slice(FIELD.as_bytes());
         self.expected.extend_from_slice(b"\":\"");
-        let end = self.expected.len() + self.length(of.0, found);
-        self.bodies.fill(of, end, &mut self.expected);
+        let end = self.expected.len() + self.length(key, found);
+        self.bodies.fill(key, version, end, &mut self.expected);
         self.expected.extend_from_slice(b"\"}");
     }
 
@@ -131,13 +131,13 @@ impl Original for BodyOriginal {
         self.bodies.write_id(key, out);
     }
 
-    fn holds(&mut self, of: (Key, u32), document: &[u8]) -> bool {
-        self.make(of, document);
+    fn holds(&mut self, key: Key, version: u32, document: &[u8]) -> bool {
+        self.make(key, version, document);
         same::content(&self.expected, document)
     }
 
-    fn difference(&mut self, of: (Key, u32), document: &[u8]) -> String {
-        self.make(of, document);
+    fn difference(&mut self, key: Key, version: u32, document: &[u8]) -> String {
+        self.make(key, version, document);
         same::difference(&self.expected, document)
     }
 }

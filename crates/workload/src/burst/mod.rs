@@ -243,7 +243,7 @@ impl Lanes for BurstPlan {
 
 impl BurstPlan {
     fn bodies(&self, cx: &LaneContext) -> Bodies {
-        Bodies::new(cx.seed, (self.size, self.filling)).named(cx.naming.clone())
+        Bodies::new(cx.seed, self.size, self.filling).named(cx.naming.clone())
     }
 }
 

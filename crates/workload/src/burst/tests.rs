@@ -10,7 +10,7 @@ fn token(number: u32) -> Token {
 }
 
 fn bodies(bytes: u64, wire: bool, filling: Filling) -> Bodies {
-    Bodies::new(1, (BodySize { bytes, wire }, filling))
+    Bodies::new(1, BodySize { bytes, wire }, filling)
 }
 
 fn burst(bytes: u64, wire: bool, filling: Filling) -> Burst {
@@ -97,18 +97,18 @@ proptest! {
         let bodies = bodies(bytes, wire, Filling::Random);
         let mut original = bodies.clone().original();
         let found = stored(&bodies, version, "\"_rev\":\"1-0123456789abcdef\"");
-        prop_assert!(original.holds((12, version), &found));
-        prop_assert_eq!(original.holds((12, other), &found), version == other);
-        prop_assert!(!original.holds((13, version), &found));
+        prop_assert!(original.holds(12, version, &found));
+        prop_assert_eq!(original.holds(12, other, &found), version == other);
+        prop_assert!(!original.holds(13, version, &found));
         if other < version && version - other <= 16 {
-            prop_assert_eq!(original.older((12, version), &found), None);
-            prop_assert_eq!(original.older((12, version + 16), &found), Some(version));
+            prop_assert_eq!(original.older(12, version, &found), None);
+            prop_assert_eq!(original.older(12, version + 16, &found), Some(version));
         }
         let mut changed = found;
         let last = changed.len() - 3;
         changed[last] = if changed[last] == b'a' { b'b' } else { b'a' };
-        prop_assert!(!original.holds((12, version), &changed));
-        prop_assert!(!original.difference((12, version), &changed).is_empty());
+        prop_assert!(!original.holds(12, version, &changed));
+        prop_assert!(!original.difference(12, version, &changed).is_empty());
     }
 }
 

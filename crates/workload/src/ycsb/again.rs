@@ -69,7 +69,7 @@ pub(super) fn check(stage: &YcsbStage, connections: u64, mistakes: &mut Vec<Inva
         }
         Class::Series(series) if mistakes.is_empty() => {
             let queries = stage.phase == YcsbPhase::Run;
-            let errors = series.check_again(config, (connections, queries));
+            let errors = series.check_again(config, connections, queries);
             mistakes.extend(
                 errors
                     .into_iter()

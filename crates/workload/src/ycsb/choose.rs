@@ -66,15 +66,15 @@ enum Kind {
 impl Chooser {
     /// The chooser that the configuration describes. For sequential order, it is number
     /// `connection` of the `connections` choosers that share the sequence.
-    pub fn new(config: &CoreConfig, (connection, connections): (u64, u64)) -> Self {
-        let slice = (config.insert_start, config.insert_count);
+    pub fn new(config: &CoreConfig, connection: u64, connections: u64) -> Self {
+        let (start, count) = (config.insert_start, config.insert_count);
         Self(match config.requests {
-            RequestSpec::Uniform => Kind::Uniform(Uniform::new(slice.0, slice.1)),
+            RequestSpec::Uniform => Kind::Uniform(Uniform::new(start, count)),
             RequestSpec::Zipfian => {
                 // Records that will be inserted are included from the start, so that the same ones
                 // stay hot. Twice as many as expected, plus one, as in YCSB.
                 let inserts = config.proportions.insert * config.operations as f64 * 2.0;
-                Kind::Zipfian(Scrambled::new(slice.0, slice.1 + inserts as u64 + 1))
+                Kind::Zipfian(Scrambled::new(start, count + inserts as u64 + 1))
             }
             RequestSpec::Latest { as_ycsb } => {
                 let newest = config.records.saturating_sub(1);
@@ -85,10 +85,10 @@ impl Chooser {
                 }))
             }
             RequestSpec::Hotspot { data, operations } => {
-                Kind::Hotspot(Hotspot::new(slice, data, operations))
+                Kind::Hotspot(Hotspot::new(start, count, data, operations))
             }
             RequestSpec::Sequential => {
-                Kind::Sequential(Sequential::new(slice, (connection, connections)))
+                Kind::Sequential(Sequential::new((start, count), (connection, connections)))
             }
             RequestSpec::Exponential { percentile, fraction } => {
                 let range = config.records as f64 * fraction;
@@ -99,13 +99,15 @@ impl Chooser {
 
     /// Draws the numbers of `count` keys, a fixed number. Distributions that follow inserts are
     /// replaced by uniform ones.
-    pub fn of_keys(requests: &RequestSpec, count: u64, place: (u64, u64)) -> Self {
+    pub fn of_keys(requests: &RequestSpec, count: u64, connection: u64, connections: u64) -> Self {
         Self(match *requests {
             RequestSpec::Zipfian => Kind::Zipfian(Scrambled::new(0, count)),
             RequestSpec::Hotspot { data, operations } => {
-                Kind::Hotspot(Hotspot::new((0, count), data, operations))
+                Kind::Hotspot(Hotspot::new(0, count, data, operations))
             }
-            RequestSpec::Sequential => Kind::Sequential(Sequential::new((0, count), place)),
+            RequestSpec::Sequential => {
+                Kind::Sequential(Sequential::new((0, count), (connection, connections)))
+            }
             RequestSpec::Uniform | RequestSpec::Latest { .. } | RequestSpec::Exponential { .. } => {
                 Kind::Uniform(Uniform::new(0, count))
             }

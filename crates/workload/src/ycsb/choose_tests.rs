@@ -18,7 +18,7 @@ fn draws_stay_among_what_is_stored() {
             "requestdistribution={name}\nrecordcount=1000\ninsertproportion=1\n\
                             operationcount=1000\ninsertstart=250\ninsertcount=250"
         );
-        let mut chooser = Chooser::new(&config(&text), (0, 1));
+        let mut chooser = Chooser::new(&config(&text), 0, 1);
         let mut stream = Stream::new(mix(1, 0, 0), 0);
         let mut seen = [false; 1100];
         for stored in (1000..1100).flat_map(|stored| std::iter::repeat_n(stored, 300)) {
@@ -37,7 +37,7 @@ fn draws_stay_among_what_is_stored() {
 fn exponential_requests_go_to_the_newest_part() {
     let text = "requestdistribution=exponential\nrecordcount=10000\nexponential.percentile=90\n\
                 exponential.frac=0.1";
-    let mut chooser = Chooser::new(&config(text), (0, 1));
+    let mut chooser = Chooser::new(&config(text), 0, 1);
     let mut stream = Stream::new(mix(2, 0, 0), 0);
     let draws = 100_000;
     let newest = (0..draws).filter(|_| chooser.draw(10_000, &mut stream) >= 9000).count();
@@ -48,7 +48,7 @@ fn exponential_requests_go_to_the_newest_part() {
 #[test]
 fn connections_share_a_sequence() {
     let config = config("requestdistribution=sequential\nrecordcount=10\ninsertstart=6");
-    let mut choosers = [0, 1].map(|connection| Chooser::new(&config, (connection, 2)));
+    let mut choosers = [0, 1].map(|connection| Chooser::new(&config, connection, 2));
     let mut stream = Stream::new(mix(3, 0, 0), 0);
     let drawn: Vec<u64> = (0..6).map(|i| choosers[i % 2].draw(10, &mut stream)).collect();
     assert_eq!(drawn, [6, 7, 8, 9, 6, 7]);

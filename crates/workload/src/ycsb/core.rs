@@ -45,7 +45,7 @@ impl Core {
             scans: Lengths::new(&config.scan_length),
             actions: Actions::new(&config.proportions),
             // Adding up a zipfian distribution is slow, so it is done once.
-            chooser: Chooser::new(config, (0, 1)),
+            chooser: Chooser::new(config, 0, 1),
             newest: matches!(config.requests, RequestSpec::Latest { as_ycsb: true })
                 .then(|| Newest::new(config.records)),
             config: config.clone(),
@@ -53,7 +53,7 @@ impl Core {
         }
     }
 
-    fn lane(self: &Arc<Self>, (k, of): (u64, u64), phase: u64, work: Work) -> CoreLane {
+    fn lane(self: &Arc<Self>, k: u64, of: u64, phase: u64, work: Work) -> CoreLane {
         CoreLane {
             core: self.clone(),
             connection: k,
@@ -67,25 +67,21 @@ impl Core {
     }
 
     /// Connection `k` of `connections` in the load phase, with `batch` records in a request.
-    pub fn load(self: &Arc<Self>, (k, connections): (u64, u64), batch: u32) -> CoreLane {
+    pub fn load(self: &Arc<Self>, k: u64, connections: u64, batch: u32) -> CoreLane {
         let loading = Loading { batch: u64::from(batch.max(1)), next: k, ..Loading::default() };
-        self.lane((k, connections), LOAD, Work::Load(loading))
+        self.lane(k, connections, LOAD, Work::Load(loading))
     }
 
     /// Connection `k` of `connections` in the run phase, with this many operations to do; `None`
     /// means no limit.
-    pub fn run(
-        self: &Arc<Self>,
-        (k, connections): (u64, u64),
-        operations: Option<u64>,
-    ) -> CoreLane {
+    pub fn run(self: &Arc<Self>, k: u64, connections: u64, operations: Option<u64>) -> CoreLane {
         let chooser = match self.config.requests {
-            RequestSpec::Sequential => Chooser::new(&self.config, (k, connections)),
+            RequestSpec::Sequential => Chooser::new(&self.config, k, connections),
             _ => self.chooser.clone(),
         };
         let left = operations.unwrap_or(u64::MAX);
         let running = Running { left, inserted: 0, chooser, update: None };
-        self.lane((k, connections), RUN, Work::Run(Box::new(running)))
+        self.lane(k, connections, RUN, Work::Run(Box::new(running)))
     }
 }
 
@@ -163,17 +159,17 @@ impl CoreLane {
 
     fn next_run<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let Work::Run(running) = &mut self.work else { return None };
-        let (core, of) = (&self.core, (self.connection, self.connections));
+        let (core, k, of) = (&self.core, self.connection, self.connections);
         if let Some(number) = running.update.take() {
             core.name(number, &mut self.key, pen);
-            core.update(&self.key, (&mut self.stream, &mut self.text), pen);
+            core.update(&self.key, &mut self.stream, &mut self.text, pen);
             return Some(Op { part: Part::Last, ..Op::single(OpKind::Update, number, None) });
         }
         running.left = running.left.checked_sub(1)?;
         let action = core.actions.as_ref()?.draw(&mut self.stream);
         if action == Action::Insert {
             let number = match &core.newest {
-                None => inserted(core, running.inserted, of),
+                None => inserted(core, running.inserted, k, of),
                 Some(newest) => newest.take() + core.shift,
             };
             running.inserted += 1;
@@ -183,29 +179,29 @@ impl CoreLane {
         }
         // An estimate of how many are stored: as if all connections had inserted equally many.
         let stored = match &core.newest {
-            None => core.config.records + running.inserted * self.connections,
+            None => core.config.records + running.inserted * of,
             Some(newest) => newest.stored(),
         };
         let place = running.chooser.draw(stored, &mut self.stream);
         let number = match place.checked_sub(core.config.records) {
             None => place,
             Some(_) if core.newest.is_some() => place + core.shift,
-            Some(place) => inserted(core, place / self.connections, of),
+            Some(place) => inserted(core, place / of, k, of),
         };
         core.name(number, &mut self.key, pen);
         match action {
             Action::Update => {
-                core.update(&self.key, (&mut self.stream, &mut self.text), pen);
+                core.update(&self.key, &mut self.stream, &mut self.text, pen);
                 Some(Op::single(OpKind::Update, number, None))
             }
             Action::Delete => {
-                pen.line(|line| core.show(("DELETE", &self.key), line));
+                pen.line(|line| core.show("DELETE", &self.key, line));
                 Some(Op::single(OpKind::Delete, number, None))
             }
             Action::Scan => {
                 let limit = core.scans.draw(&mut self.stream) as u32;
                 let which = read_fields(core, &mut self.stream);
-                core.scan((&self.key, limit), which, pen);
+                core.scan(&self.key, limit, which, pen);
                 Some(Op { limit, ..Op::single(OpKind::Scan, number, None) })
             }
             Action::Read | Action::ReadModifyWrite | Action::Insert => {
@@ -240,7 +236,7 @@ impl Core {
     }
 
     #[inline]
-    fn update<P: Pen>(&self, key: &[u8], (stream, text): (&mut Stream, &mut Stream), pen: &mut P) {
+    fn update<P: Pen>(&self, key: &[u8], stream: &mut Stream, text: &mut Stream, pen: &mut P) {
         let which = some(self, self.records.spec().write_all, stream);
         let (records, fields) = (&self.records, which.clone());
         pen.changes(Record { records, key, which, stream: &mut *text });
@@ -254,18 +250,18 @@ impl Core {
             pen.look();
         }
         pen.line(|line| {
-            self.show(("READ", key), line);
-            self.show_names((which, ReadFields::All), line);
+            self.show("READ", key, line);
+            self.show_names(which, ReadFields::All, line);
         });
     }
 
-    fn scan<P: Pen>(&self, (key, limit): (&[u8], u32), which: Range<usize>, pen: &mut P) {
+    fn scan<P: Pen>(&self, key: &[u8], limit: u32, which: Range<usize>, pen: &mut P) {
         self.want(which.clone(), pen);
         pen.line(|line| {
-            self.show(("SCAN", key), line);
+            self.show("SCAN", key, line);
             line.push(b' ');
             line.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
-            self.show_names((which, ReadFields::AllByName), line);
+            self.show_names(which, ReadFields::AllByName, line);
         });
     }
 
@@ -279,7 +275,7 @@ impl Core {
 
     /// Begins the line that YCSB's `BasicDB` prints for an operation.
     #[cold]
-    fn show(&self, (verb, key): (&str, &[u8]), line: &mut Vec<u8>) {
+    fn show(&self, verb: &str, key: &[u8], line: &mut Vec<u8>) {
         for part in [verb, " ", &self.config.table, " "] {
             line.extend_from_slice(part.as_bytes());
         }
@@ -296,14 +292,14 @@ impl Core {
         text: &mut Stream,
         line: &mut Vec<u8>,
     ) {
-        self.show((verb, key), line);
+        self.show(verb, key, line);
         line.extend_from_slice(b" [ ");
         self.records.shown(key, which, text, line);
         line.push(b']');
     }
 
     /// Appends the names of fields, or `<all fields>` where YCSB prints that.
-    fn show_names(&self, (which, all): (Range<usize>, ReadFields), line: &mut Vec<u8>) {
+    fn show_names(&self, which: Range<usize>, all: ReadFields, line: &mut Vec<u8>) {
         line.extend_from_slice(b" [ ");
         let read = self.records.spec().read;
         if read == ReadFields::All || read == all {
@@ -332,7 +328,7 @@ impl Loading {
 }
 
 /// The number of the record that connection `k` of `of` inserts after `before` others.
-fn inserted(core: &Core, before: u64, (k, of): (u64, u64)) -> u64 {
+fn inserted(core: &Core, before: u64, k: u64, of: u64) -> u64 {
     core.config.records + core.config.insert_shift(0) + k + before * of
 }
 

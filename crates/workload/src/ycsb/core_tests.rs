@@ -44,7 +44,7 @@ proptest! {
         let core = core(&text);
         let mut loaded = BTreeSet::new();
         for k in 0..connections {
-            for (op, draft) in all(core.load((k, connections), batch)) {
+            for (op, draft) in all(core.load(k, connections, batch)) {
                 let documents = format!("[{}]", String::from_utf8(draft.body).unwrap());
                 let documents: Vec<Value> = serde_json::from_str(&documents).unwrap();
                 prop_assert_eq!(documents.len(), op.documents as usize);
@@ -77,7 +77,7 @@ proptest! {
         for k in 0..connections {
             let mut own = BTreeSet::new();
             let share = 300 / connections + u64::from(k < 300 % connections);
-            for (op, _) in all(core.run((k, connections), Some(share))) {
+            for (op, _) in all(core.run(k, connections, Some(share))) {
                 if op.kind == OpKind::Create {
                     prop_assert!(own.insert(op.key) && inserted.insert(op.key));
                     // Clients with other slices use other numbers.
@@ -96,7 +96,7 @@ fn what_is_asked_does_not_depend_on_what_is_written() {
                 insertproportion=1\ndeleteproportion=1\nreadmodifywriteproportion=1\n\
                 readallfields=false\nrequestdistribution=zipfian\noperationcount=500";
     let asked = |new| -> Vec<(Op, Vec<u8>)> {
-        let done = all_with(core(text).run((1, 3), Some(500)), new);
+        let done = all_with(core(text).run(1, 3, Some(500)), new);
         done.into_iter().map(|(op, draft)| (op, draft.name)).collect()
     };
     let json = asked(Draft::default);
@@ -121,7 +121,7 @@ fn shares_of_the_newest_are_the_same_for_any_number_of_connections() {
         let (mut reads, mut newest) = (0.0, 0.0);
         for k in 0..connections {
             let mut inserted = 0;
-            for (op, _) in all(core.run((k, connections), Some(40_000 / connections))) {
+            for (op, _) in all(core.run(k, connections, Some(40_000 / connections))) {
                 if op.kind == OpKind::Create {
                     inserted += 1;
                 } else {
@@ -146,7 +146,7 @@ fn what_is_verified_must_have_all_its_text() {
     let text = "recordcount=5\ndataintegrity=true\nfieldcount=2\nfieldlength=30\n\
                 readproportion=1\nupdateproportion=0\noperationcount=1\nkeyprefix=\"\\\\";
     let core = core(text);
-    let mut lane = core.run((0, 1), Some(1));
+    let mut lane = core.run(0, 1, Some(1));
     let mut draft = Draft::default();
     let op = lane.next(&mut draft).op().unwrap();
     assert!(draft.looks);
@@ -193,7 +193,7 @@ fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
                 readproportion=0.5\nupdateproportion=0\noperationcount=4000";
     let run = |more: &str| {
         let core = core(&format!("{text}{more}"));
-        let mut lanes: Vec<_> = (0..4).map(|k| core.run((k, 4), Some(1000))).collect();
+        let mut lanes: Vec<_> = (0..4).map(|k| core.run(k, 4, Some(1000))).collect();
         let (mut inserted, mut others) = (BTreeSet::new(), 0);
         let mut own = vec![BTreeSet::new(); 4];
         let mut draft = Draft::default();
@@ -227,7 +227,7 @@ fn agents_that_count_on_their_own_never_insert_the_same_record() {
     let mut inserted = BTreeSet::new();
     for agent in 0..3 {
         let core = Arc::new(Core::new(&config(text), 7, agent));
-        let mut lane = core.run((agent, 3), Some(166));
+        let mut lane = core.run(agent, 3, Some(166));
         let mut draft = Draft::default();
         while let Next::Op(op) = lane.next(&mut draft) {
             assert!(op.key >= 100 && inserted.insert(op.key), "{} of agent {agent}", op.key);

@@ -123,7 +123,7 @@ impl Original for RecordOriginal {
         self.records.key(key, out);
     }
 
-    fn holds(&mut self, (number, _): (Key, u32), document: &[u8]) -> bool {
+    fn holds(&mut self, number: Key, _: u32, document: &[u8]) -> bool {
         let mut key = Vec::new();
         self.records.key(number, &mut key);
         if self.records.fields.integrity {
@@ -133,7 +133,7 @@ impl Original for RecordOriginal {
         self.records.names.iter().all(|name| members.contains_key(name))
     }
 
-    fn difference(&mut self, _: (Key, u32), _: &[u8]) -> String {
+    fn difference(&mut self, _: Key, _: u32, _: &[u8]) -> String {
         "other fields".to_owned()
     }
 }

@@ -67,10 +67,10 @@ impl YcsbStage {
         }
         let core = Arc::new(Core::new(&self.config, cx.seed, cx.agent));
         let make = |k| {
-            let place = (k as u64, cx.connections as u64);
+            let (connection, connections) = (k as u64, cx.connections as u64);
             match self.phase {
-                YcsbPhase::Load => core.load(place, self.batch),
-                YcsbPhase::Run => core.run(place, self.own_operations(k, cx)),
+                YcsbPhase::Load => core.load(connection, connections, self.batch),
+                YcsbPhase::Run => core.run(connection, connections, self.own_operations(k, cx)),
             }
         };
         (0..cx.connections).map(make).collect()
@@ -168,20 +168,20 @@ impl Lanes for YcsbStage {
         runner: R,
     ) -> Result<R::Output, R::Error> {
         let connections = cx.connections;
-        let place = |k| (k as u64, connections as u64);
+        let of = connections as u64;
         match &self.class {
             Class::Series(config) => {
-                let series = Arc::new(Series::new((&self.config, config), cx.seed));
+                let series = Arc::new(Series::new(&self.config, config, cx.seed));
                 let make = |k| match self.phase {
                     YcsbPhase::Load => {
-                        series.load(place(k), self.records_of(k, connections), self.batch)
+                        series.load(k as u64, of, self.records_of(k, connections), self.batch)
                     }
-                    YcsbPhase::Run => series.run(place(k), self.own_operations(k, cx)),
+                    YcsbPhase::Run => series.run(k as u64, of, self.own_operations(k, cx)),
                 };
                 Ok(runner.run((0..connections).map(make).map(Lane::Other).collect())?.0)
             }
             Class::Rest(config) => {
-                let rest = Arc::new(Rest::new((&self.config, config), cx.seed));
+                let rest = Arc::new(Rest::new(&self.config, config, cx.seed));
                 let make = |k| rest.run(k as u64, self.own_operations(k, cx));
                 Ok(runner.run((0..connections).map(make).collect())?.0)
             }

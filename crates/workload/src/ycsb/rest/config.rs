@@ -87,7 +87,7 @@ impl RestConfig {
         let config = Self {
             server: base.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),
             user: base.as_ref().and_then(user),
-            traces: KINDS.map(|kind| trace(&mut read, kind, (&prefix, base.as_ref()), file)),
+            traces: KINDS.map(|kind| trace(&mut read, kind, &prefix, base.as_ref(), file)),
             size_exponent: exponent(&mut read, "insertsizezipfconstant"),
             headers: headers(&mut read),
         };
@@ -140,7 +140,8 @@ fn user(url: &Url) -> Option<(String, String)> {
 fn trace(
     read: &mut PropertyReader<'_>,
     kind: &str,
-    (prefix, base): (&str, Option<&Url>),
+    prefix: &str,
+    base: Option<&Url>,
     file: &dyn Fn(&str) -> Result<String, String>,
 ) -> Trace {
     let name = format!("url.trace.{kind}");

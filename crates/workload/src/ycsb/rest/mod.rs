@@ -62,7 +62,7 @@ impl Picker {
             _ if urls == 0 => return None,
             RequestSpec::Zipfian if urls > 1 => Self::Zipfian(Zipfian::new(urls, trace.exponent)),
             RequestSpec::Hotspot { data, operations } => {
-                Self::Hotspot(Hotspot::new((0, urls), data, operations))
+                Self::Hotspot(Hotspot::new(0, urls, data, operations))
             }
             RequestSpec::Exponential { percentile, fraction } => {
                 Self::Exponential(Exponential::new(percentile, urls as f64 * fraction), urls)
@@ -90,7 +90,7 @@ impl Picker {
 
 impl Rest {
     /// The replay that `core` and `config` describe.
-    pub fn new((core, config): (&CoreConfig, &RestConfig), seed: u64) -> Self {
+    pub fn new(core: &CoreConfig, config: &RestConfig, seed: u64) -> Self {
         let lengths = match core.fields.length {
             LengthSpec::Zipfian { max, .. } if max > 1 => {
                 Sizes::Zipfian(Zipfian::new(max, config.size_exponent))

@@ -24,7 +24,7 @@ fn config(text: &str) -> Result<(CoreConfig, RestConfig), Vec<String>> {
 /// How often each target was requested in 20,000 operations of two connections; lengths of bodies.
 fn asked(text: &str) -> (BTreeMap<(OpKind, String), u64>, Vec<usize>) {
     let (core, config) = config(text).unwrap();
-    let rest = Arc::new(Rest::new((&core, &config), 11));
+    let rest = Arc::new(Rest::new(&core, &config, 11));
     let (mut counts, mut lengths) = (BTreeMap::new(), Vec::new());
     for k in 0..2 {
         let mut lane = rest.run(k, Some(10_000));

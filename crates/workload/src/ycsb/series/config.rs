@@ -234,7 +234,7 @@ impl SeriesConfig {
             None => read.wrong("tagcardinality", "makes too many series", "give fewer values"),
             Some(all) => {
                 series.offsets = core.records / all + 1;
-                check_offsets(&mut read, (&core, &series), asker.queries);
+                check_offsets(&mut read, &core, &series, asker.queries);
             }
         }
         read.end((core, series))
@@ -245,7 +245,8 @@ impl SeriesConfig {
     pub(in crate::ycsb) fn check_again(
         &self,
         core: &CoreConfig,
-        (threads, queries): (u64, bool),
+        threads: u64,
+        queries: bool,
     ) -> Vec<PropertyError> {
         let none = Properties::default();
         let mut read = PropertyReader::new(&none);
@@ -279,7 +280,7 @@ impl SeriesConfig {
         let mut read = PropertyReader::new(&none);
         check_lengths(&mut read, self);
         check_operations(&mut read, core);
-        check_offsets(&mut read, (core, self), queries);
+        check_offsets(&mut read, core, self, queries);
         read.end(()).err().unwrap_or_default()
     }
 
@@ -455,7 +456,8 @@ fn check_operations(read: &mut PropertyReader<'_>, core: &CoreConfig) {
 
 fn check_offsets(
     read: &mut PropertyReader<'_>,
-    (core, series): (&CoreConfig, &SeriesConfig),
+    core: &CoreConfig,
+    series: &SeriesConfig,
     queries: bool,
 ) {
     if series.random_timestamps && series.offsets > MOST_SHUFFLED {

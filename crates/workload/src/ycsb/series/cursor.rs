@@ -36,7 +36,7 @@ pub(super) struct Cursor {
 
 impl Cursor {
     /// Connection `k` of `of`, with its share of the keys; the last one takes the remainder.
-    pub(super) fn new(config: &SeriesConfig, (k, of): (u64, u64), stream: &mut Stream) -> Self {
+    pub(super) fn new(config: &SeriesConfig, k: u64, of: u64, stream: &mut Stream) -> Self {
         let each = config.keys / of;
         let end = if k + 1 == of { config.keys } else { (k + 1) * each };
         let keys = (k * each) as usize..end as usize;

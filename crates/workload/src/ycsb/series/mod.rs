@@ -56,7 +56,7 @@ pub struct SeriesLane {
 
 impl Series {
     /// The workload that `core` and `config` describe.
-    pub fn new((core, config): (&CoreConfig, &SeriesConfig), seed: u64) -> Self {
+    pub fn new(core: &CoreConfig, config: &SeriesConfig, seed: u64) -> Self {
         // The shortest scan is one point: minscanlength is a number of records.
         let scans = match core.scan_length {
             LengthSpec::Zipfian { max, .. } => LengthSpec::Zipfian { min: 1, max },
@@ -76,30 +76,30 @@ impl Series {
         }
     }
 
-    fn lane(self: &Arc<Self>, (k, of): (u64, u64), phase: u64, left: u64) -> SeriesLane {
+    fn lane(self: &Arc<Self>, k: u64, of: u64, phase: u64, left: u64) -> SeriesLane {
         let mut stream = Stream::new(mix(self.seed, phase, k), 0);
         SeriesLane {
             batch: None,
             left,
-            cursor: Cursor::new(&self.config, (k, of), &mut stream),
+            cursor: Cursor::new(&self.config, k, of, &mut stream),
             query: Query::default(),
-            chooser: Chooser::of_keys(&self.core.requests, self.config.keys, (k, of)),
+            chooser: Chooser::of_keys(&self.core.requests, self.config.keys, k, of),
             stream,
             values: Stream::new(mix(self.seed, phase ^ VALUES, k), 0),
             series: self.clone(),
         }
     }
 
-    /// Connection `place.0` of `place.1` in the load phase, with this many points to load, `batch`
+    /// Connection `k` of `of` in the load phase, with this many points to load, `batch`
     /// of them in a request.
-    pub fn load(self: &Arc<Self>, place: (u64, u64), points: u64, batch: u32) -> SeriesLane {
-        SeriesLane { batch: Some(u64::from(batch.max(1))), ..self.lane(place, LOAD, points) }
+    pub fn load(self: &Arc<Self>, k: u64, of: u64, points: u64, batch: u32) -> SeriesLane {
+        SeriesLane { batch: Some(u64::from(batch.max(1))), ..self.lane(k, of, LOAD, points) }
     }
 
-    /// Connection `place.0` of `place.1` in the run phase, with this many operations to do; `None`
+    /// Connection `k` of `of` in the run phase, with this many operations to do; `None`
     /// means no limit.
-    pub fn run(self: &Arc<Self>, place: (u64, u64), operations: Option<u64>) -> SeriesLane {
-        self.lane(place, RUN, operations.unwrap_or(u64::MAX))
+    pub fn run(self: &Arc<Self>, k: u64, of: u64, operations: Option<u64>) -> SeriesLane {
+        self.lane(k, of, RUN, operations.unwrap_or(u64::MAX))
     }
 }
 
@@ -165,7 +165,7 @@ impl SeriesLane {
         }
         pen.line(|line| {
             let value = spelling.value(&series.config, point, draw);
-            spelling.show_point(if new { "INSERT" } else { "UPDATE" }, (point, value), line);
+            spelling.show_point(if new { "INSERT" } else { "UPDATE" }, point, value, line);
         });
         Op::single(kind, point.key as u64, None)
     }

@@ -149,12 +149,7 @@ impl Spelling {
     }
 
     /// Appends the line of a write.
-    pub(super) fn show_point(
-        &self,
-        verb: &str,
-        (point, value): (&Point, Value),
-        out: &mut Vec<u8>,
-    ) {
+    pub(super) fn show_point(&self, verb: &str, point: &Point, value: Value, out: &mut Vec<u8>) {
         let _ = write!(out, "{verb} {} {} [ ", self.table, self.keys[point.key]);
         for (name, slot) in &self.slots {
             let _ = write!(out, "{name}=");

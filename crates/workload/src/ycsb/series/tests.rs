@@ -10,7 +10,7 @@ fn series(text: &str) -> Result<Arc<Series>, Vec<String>> {
     let properties = Properties::parse(text.as_bytes()).unwrap();
     let asker = Asker { threads: 3, now_ms: 1_700_000_000_123, queries: true };
     match SeriesConfig::read(&properties, asker) {
-        Ok((core, config)) => Ok(Arc::new(Series::new((&core, &config), 5))),
+        Ok((core, config)) => Ok(Arc::new(Series::new(&core, &config, 5))),
         Err(errors) => Err(errors.into_iter().map(|error| error.property).collect()),
     }
 }
@@ -21,8 +21,8 @@ fn all(series: &Arc<Series>, load: Option<u32>) -> Vec<(Op, Draft)> {
     for k in 0..3 {
         let each = series.core.insert_count / 3;
         let mut lane = match load {
-            Some(batch) => series.load((k, 3), each, batch),
-            None => series.run((k, 3), Some(series.core.operations / 3)),
+            Some(batch) => series.load(k, 3, each, batch),
+            None => series.run(k, 3, Some(series.core.operations / 3)),
         };
         let mut draft = Draft::default();
         while let Next::Op(op) = lane.next(&mut draft) {
