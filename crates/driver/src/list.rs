@@ -68,7 +68,8 @@ impl Absent {
 /// If this program was built without the driver.
 pub(super) fn of_address(
     asked: &TargetAsked,
-    (cards, absent): (&[Card], &[Absent]),
+    cards: &[Card],
+    absent: &[Absent],
 ) -> Result<&'static str, Invalid> {
     let address = asked.address.as_deref().unwrap_or_default();
     // Slashes after the scheme are optional.
@@ -98,23 +99,24 @@ pub(super) fn of_address(
 pub(super) fn check_nodes(
     asked: &TargetAsked,
     driver: &str,
-    lists: (&[Card], &[Absent]),
+    cards: &[Card],
+    absent: &[Absent],
 ) -> Result<(), Invalid> {
     let Some(second) = asked.nodes.first() else {
         let cure = "give the other nodes of the cluster, too, or leave it out";
         let refused = Invalid::new("--pin", "there is only one address", cure);
         return if asked.pin { Err(refused) } else { Ok(()) };
     };
-    let first_driver = lists.0.first().map_or("", |card| card.name);
+    let first_driver = cards.first().map_or("", |card| card.name);
     if driver != first_driver || asked.address.is_none() {
-        let summary = lists.0.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
+        let summary = cards.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
         let problem = format!("several addresses, but {summary} takes only one");
         let cure = "give one target, or the nodes of a CouchDB cluster";
         return Err(Invalid::new(asked.flag, problem, cure));
     }
     for address in &asked.nodes {
         let other = TargetAsked { address: Some(address.clone()), ..TargetAsked::at(second) };
-        if of_address(&TargetAsked { flag: asked.flag, ..other }, lists)? != driver {
+        if of_address(&TargetAsked { flag: asked.flag, ..other }, cards, absent)? != driver {
             let problem = "the addresses are not all of the same kind of database";
             let cure = "give the nodes of one CouchDB cluster, or one target";
             return Err(Invalid::new(asked.flag, problem, cure));
@@ -221,8 +223,8 @@ macro_rules! drivers {
             /// # Errors
             /// The mistake that was found.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-                let driver = list::of_address(asked, (CARDS, ABSENT))?;
-                list::check_nodes(asked, driver, (CARDS, ABSENT))?;
+                let driver = list::of_address(asked, CARDS, ABSENT)?;
+                list::check_nodes(asked, driver, CARDS, ABSENT)?;
                 setting::check(asked, CARDS.iter().find(|card| card.name == driver))?;
                 match driver {
                     $(
@@ -395,14 +397,14 @@ mod tests {
             ("http://mongodb", "couch_db"),
             ("", "couch_db"),
         ] {
-            assert_eq!(of_address(&asked(address), (&cards, &ABSENT)), Ok(driver), "{address}");
+            assert_eq!(of_address(&asked(address), &cards, &ABSENT), Ok(driver), "{address}");
         }
         for (address, feature) in [
             ("ycsb-java:a.B", "ycsb-java"),
             ("MongoDB+srv://h/db", "mongodb"),
             ("infinispan", "redis"),
         ] {
-            let told = of_address(&asked(address), (&cards, &ABSENT)).unwrap_err().to_string();
+            let told = of_address(&asked(address), &cards, &ABSENT).unwrap_err().to_string();
             assert!(told.starts_with("TARGET: this springload was built without "), "{told}");
             assert!(told.ends_with(&format!(" --features {feature}")), "{told}");
         }

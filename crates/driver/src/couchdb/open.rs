@@ -46,7 +46,7 @@ pub(super) async fn open(
         }
     };
     for (other, mut look, _) in there.filter(|_| !opening.as_it_is) {
-        if let Err(error) = find_soon(&mut look, (&server, &other), &path, &name).await {
+        if let Err(error) = find_soon(&mut look, &server, &other, &path, &name).await {
             // It was created a moment ago and is empty.
             if created {
                 let _ = remove(&mut admin, &path).await;
@@ -137,7 +137,8 @@ pub(super) async fn enter(
 /// Looks on another node for a database that exists on one. It may take a moment to appear there.
 async fn find_soon(
     admin: &mut Admin,
-    (server, other): (&str, &str),
+    server: &str,
+    other: &str,
     path: &str,
     name: &str,
 ) -> Result<(), TargetError> {

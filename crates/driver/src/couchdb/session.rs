@@ -215,7 +215,7 @@ impl CouchSession {
             OpKind::BulkInsert => answer::rows(body, names, &mut self.rows)?,
             _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
             OpKind::Read if op.documents > 1 => {
-                several::read(body, names, (&mut self.rows, &mut self.places))?;
+                several::read(body, names, &mut self.rows, &mut self.places)?;
             }
             OpKind::Read => reply.token = Some(answer::document(body, names)?.into()),
             _ => reply.token = Some(answer::written(body, names)?.into()),

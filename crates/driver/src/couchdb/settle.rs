@@ -93,7 +93,7 @@ impl CouchSession {
         }
         let (name, bytes) = (pen.names(), pen.payload.bytes());
         let body = &bytes[bytes.len() - pen.payload.body_len()..];
-        match became(op, stored((status, self.connection.body()), name), body) {
+        match became(op, stored(status, self.connection.body(), name), body) {
             Became::Done(revision) => {
                 let token = revision.map(Token::from);
                 self.settled = Some(Reply { token, ..Reply::default() });
@@ -212,7 +212,7 @@ fn keys<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 }
 
 /// Reads the answer to a read of `id`.
-fn stored<'a>((status, body): (u16, &'a [u8]), id: &[u8]) -> Stored<'a> {
+fn stored<'a>(status: u16, body: &'a [u8], id: &[u8]) -> Stored<'a> {
     if status == 200 {
         let read = answer::document(body, id);
         return read.map_or(Stored::Unclear, |revision| Stored::Document(revision, body));
@@ -340,8 +340,8 @@ mod tests {
         let body = format!("{{\"_id\":\"7\",\"_rev\":\"{rev}\"}}");
         let revision = Revision { generation: 1, hash: [0xab; 16] };
         let document = Stored::Document(revision, body.as_bytes());
-        assert_eq!(stored((200, body.as_bytes()), b"7"), document);
-        assert_eq!(stored((200, body.as_bytes()), b"8"), Stored::Unclear);
+        assert_eq!(stored(200, body.as_bytes(), b"7"), document);
+        assert_eq!(stored(200, body.as_bytes(), b"8"), Stored::Unclear);
         let not_found =
             |reason: &str| format!("{{\"error\":\"not_found\",\"reason\":\"{reason}\"}}");
         for (reason, wanted) in [
@@ -349,7 +349,7 @@ mod tests {
             ("missing", Stored::Missing),
             ("Database does not exist.", Stored::Unclear),
         ] {
-            assert_eq!(stored((404, not_found(reason).as_bytes()), b"7"), wanted);
+            assert_eq!(stored(404, not_found(reason).as_bytes(), b"7"), wanted);
         }
     }
 

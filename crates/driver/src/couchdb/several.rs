@@ -64,7 +64,8 @@ struct Deleted {
 pub(super) fn read(
     body: &[u8],
     names: &[u8],
-    (rows, places): (&mut Vec<Result<Token, Failure>>, &mut Vec<Range<usize>>),
+    rows: &mut Vec<Result<Token, Failure>>,
+    places: &mut Vec<Range<usize>>,
 ) -> Result<(), Failure> {
     let Several { results } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let ids = results.iter().map(|one| one.id.as_bytes());
@@ -106,7 +107,7 @@ mod tests {
 
     fn answered(text: &str) -> Result<Vec<Read>, Failure> {
         let (mut rows, mut places) = (Vec::new(), Vec::new());
-        read(text.as_bytes(), "a\0\"".as_bytes(), (&mut rows, &mut places))?;
+        read(text.as_bytes(), "a\0\"".as_bytes(), &mut rows, &mut places)?;
         let found = rows.into_iter().zip(places);
         Ok(found.map(|(row, at)| (row.map(|it| it.number.into()), text[at].to_owned())).collect())
     }

@@ -40,7 +40,7 @@ impl Worker {
                 }
             }
             for (call, parts) in calls {
-                self.receive(call, &parts, (&mut again, &mut said), probe).await;
+                self.receive(call, &parts, &mut again, &mut said, probe).await;
             }
             again.sort_unstable();
             open = again;
@@ -122,7 +122,8 @@ impl Worker {
         &mut self,
         call: Call,
         parts: &Parts,
-        (again, said): (&mut Vec<u32>, &mut String),
+        again: &mut Vec<u32>,
+        said: &mut String,
         probe: &mut Probe,
     ) {
         let Some((first, _)) = parts.first() else { return };

@@ -17,7 +17,7 @@ const KEY_FIXED: usize = 2 + 1 + 8 + 1;
 pub(super) const MOST_ROW: usize = i16::MAX as usize;
 
 /// Appends the cell that stores `value`. `row` has at most 32,767 bytes, `family` 127.
-pub fn write_put((row, family, qualifier): (&[u8], &[u8], &[u8]), value: &[u8], out: &mut Vec<u8>) {
+pub fn write_put(row: &[u8], family: &[u8], qualifier: &[u8], value: &[u8], out: &mut Vec<u8>) {
     let key = KEY_FIXED + row.len() + family.len() + qualifier.len();
     let length = 8 + key + value.len();
     out.reserve(4 + length);
@@ -114,7 +114,7 @@ mod tests {
         let expected =
             *b"\0\0\0\x18\0\0\0\x0f\0\0\0\x01\0\x01r\x01fq\x7f\xff\xff\xff\xff\xff\xff\xff\x04v";
         let mut out = Vec::new();
-        write_put((b"r", b"f", b"q"), b"v", &mut out);
+        write_put(b"r", b"f", b"q", b"v", &mut out);
         assert_eq!(out, expected);
     }
 
@@ -126,7 +126,7 @@ mod tests {
         ) {
             let mut out = Vec::new();
             for (row, family, qualifier, value) in &cells {
-                write_put((row, family.as_bytes(), qualifier), value, &mut out);
+                write_put(row, family.as_bytes(), qualifier, value, &mut out);
             }
             let read: Option<Vec<_>> = Cells::of(&out).collect();
             let read = read.unwrap();
@@ -146,7 +146,7 @@ mod tests {
         #[test]
         fn a_block_that_was_cut_is_refused(cut in 1usize..27) {
             let mut out = Vec::new();
-            write_put((b"r", b"f", b"q"), b"v", &mut out);
+            write_put(b"r", b"f", b"q", b"v", &mut out);
             out.truncate(out.len() - cut);
             let read: Vec<_> = Cells::of(&out).collect();
             prop_assert_eq!(read, vec![None]);

@@ -232,7 +232,7 @@ impl Connection {
         let length = {
             let mut out = shared.out.borrow_mut();
             let before = out.len();
-            write_request((number, method, timeout_ms.max(1)), message, cells, &mut out);
+            write_request(number, method, timeout_ms.max(1), message, cells, &mut out);
             out.len() - before
         };
         if let Some(lost) = &*shared.lost.borrow() {

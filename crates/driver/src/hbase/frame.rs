@@ -11,7 +11,9 @@ use prost::bytes::Buf;
 pub(super) const PREAMBLE: &[u8] = b"HBas\x00\x50";
 
 pub(super) fn write_request(
-    (call, method, timeout_ms): (u32, &str, u32),
+    call: u32,
+    method: &str,
+    timeout_ms: u32,
     message: &impl Message,
     cells: &[u8],
     out: &mut Vec<u8>,
@@ -97,7 +99,7 @@ mod tests {
     fn a_request_has_its_lengths_and_its_cells_behind() {
         let mut out = b"before".to_vec();
         let message = GetResponse { result: Some(RowResult { associated_cell_count: Some(3) }) };
-        write_request((7, "Get", 1_000), &message, b"cells", &mut out);
+        write_request(7, "Get", 1_000, &message, b"cells", &mut out);
         let frame = &out[6..];
         let (length, frame) = frame.split_at(4);
         assert_eq!(u32::from_be_bytes(length.try_into().unwrap()) as usize, frame.len());

@@ -56,12 +56,12 @@ impl HBasePen {
         let mut count = 0;
         if row.len() <= MOST_ROW {
             fields.each(|name, value| {
-                write_put((row, family, name.as_bytes()), value, cells);
+                write_put(row, family, name.as_bytes(), value, cells);
                 count += 1;
             });
             if count == 0 {
                 // HBase cannot store a row without cells.
-                write_put((row, family, b""), b"", cells);
+                write_put(row, family, b"", b"", cells);
                 count = 1;
             }
         }

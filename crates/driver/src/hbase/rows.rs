@@ -37,9 +37,9 @@ mod tests {
     #[test]
     fn a_row_is_an_object_and_another_row_is_refused() {
         let mut block = Vec::new();
-        write_put((b"r", b"cf", b"a"), b"x\"y", &mut block);
-        write_put((b"r", b"cf", b""), b"", &mut block);
-        write_put((b"r", b"cf", b"b"), b"\xff", &mut block);
+        write_put(b"r", b"cf", b"a", b"x\"y", &mut block);
+        write_put(b"r", b"cf", b"", b"", &mut block);
+        write_put(b"r", b"cf", b"b", b"\xff", &mut block);
         let read = |row: &[u8], family: &[u8]| {
             let mut out = Vec::new();
             document(&block, &mut out);

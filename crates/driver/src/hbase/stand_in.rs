@@ -288,9 +288,9 @@ impl Cluster {
             };
             let row = region.name();
             let info = [b"PBUF", &info.encode_to_vec()[..]].concat();
-            write_put((row.as_bytes(), b"info", b"regioninfo"), &info, &mut cells);
+            write_put(row.as_bytes(), b"info", b"regioninfo", &info, &mut cells);
             let server = self.servers[region.server].as_bytes();
-            write_put((row.as_bytes(), b"info", b"server"), server, &mut cells);
+            write_put(row.as_bytes(), b"info", b"server", server, &mut cells);
         }
         let cells_per_result = vec![2; told.len()];
         (ScanResponse { cells_per_result, ..ScanResponse::default() }, cells)
@@ -316,7 +316,7 @@ impl Cluster {
         let (mut cells, mut count) = (Vec::new(), 0);
         for (name, value) in self.rows.get(&request.get.row[..]).into_iter().flatten() {
             if wanted.is_empty() || wanted.iter().any(|it| **it == **name) {
-                write_put((row, FAMILY, name), value, &mut cells);
+                write_put(row, FAMILY, name, value, &mut cells);
                 count += 1;
             }
         }
@@ -412,7 +412,7 @@ impl Cluster {
         let mut cells_per_result = Vec::new();
         for (row, columns) in rows {
             for (name, value) in columns {
-                write_put((row, FAMILY, name), value, &mut cells);
+                write_put(row, FAMILY, name, value, &mut cells);
             }
             cells_per_result.push(columns.len() as u32);
         }

@@ -191,7 +191,7 @@ impl HttpTarget {
         let mut request = |entry: &RequestPlan| -> Result<Request, EndpointError> {
             Ok(Request {
                 method: entry.method.clone(),
-                server: place_of(entry, &mut servers, (&tls, max_answer))?,
+                server: place_of(entry, &mut servers, &tls, max_answer)?,
                 content_type: entry.content_type.clone(),
             })
         };
@@ -228,7 +228,8 @@ impl HttpTarget {
 fn place_of(
     entry: &RequestPlan,
     servers: &mut Vec<Server>,
-    (tls, max_answer): (&TlsOptions, u64),
+    tls: &TlsOptions,
+    max_answer: u64,
 ) -> Result<usize, EndpointError> {
     let url = Url::parse(&entry.server).map_err(|_| EndpointError::Url(entry.server.clone()))?;
     let same = |server: &Server| server.url == url && server.user == entry.user;

@@ -104,7 +104,8 @@ impl Settings {
     pub(super) fn write_head(
         &self,
         server: &Server,
-        (content_type, listed): (Option<&str>, bool),
+        content_type: Option<&str>,
+        listed: bool,
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(b" HTTP/1.1\r\n");
@@ -153,8 +154,8 @@ pub(super) struct Spelled {
 impl Spelled {
     pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
         let mut head = Vec::new();
-        let listed = (request.content_type.as_deref(), true);
-        settings.write_head(&servers[request.server], listed, &mut head);
+        let content_type = request.content_type.as_deref();
+        settings.write_head(&servers[request.server], content_type, true, &mut head);
         Self::with_head(request, head, settings)
     }
 
@@ -178,7 +179,8 @@ impl Spelled {
     /// Appends the head up to its empty line.
     pub(super) fn write_head(
         &self,
-        (target, cookies): (&[u8], &str),
+        target: &[u8],
+        cookies: &str,
         body_bytes: usize,
         out: &mut Vec<u8>,
     ) {

@@ -109,7 +109,7 @@ impl HttpSession {
         let body_bytes = payload.body().len();
         let mut head = std::mem::take(&mut self.head);
         head.clear();
-        hop.prepared.write_head((hop.target, &cookies), body_bytes, &mut head);
+        hop.prepared.write_head(hop.target, &cookies, body_bytes, &mut head);
         payload.mark_body();
         payload.prepend(&head);
         self.head = head;
@@ -124,7 +124,7 @@ impl HttpSession {
         let sent = connection.sent() - before;
         let unsolicited = connection.take_unsolicited();
         if watched {
-            self.tell(hop, payload.bytes(), (began, answer));
+            self.tell(hop, payload.bytes(), began, answer);
         }
         if !keep_alive {
             self.connection(server).close();
@@ -200,7 +200,7 @@ impl HttpSession {
         let mut head = Vec::new();
         let at = self.shared.server(server);
         let listed = self.shared.is_listed(server);
-        self.shared.settings.write_head(&at, (content_type.as_deref(), listed), &mut head);
+        self.shared.settings.write_head(&at, content_type.as_deref(), listed, &mut head);
         let request = Request { method, server, content_type };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();
@@ -229,7 +229,7 @@ impl HttpSession {
         match answer {
             Ok(Answer { status: 300..=399, .. }) if self.shared.settings.follow => {
                 // Rare: kept out of the future of all other operations.
-                Box::pin(self.follow(hop, payload, (outcome(answer), probe))).await
+                Box::pin(self.follow(hop, payload, outcome(answer), probe)).await
             }
             answer => outcome(answer),
         }
@@ -240,7 +240,8 @@ impl HttpSession {
         &mut self,
         first: Hop<'_>,
         payload: &mut Payload,
-        (mut sum, probe): (Outcome, &mut Probe),
+        mut sum: Outcome,
+        probe: &mut Probe,
     ) -> Outcome {
         let body_at = payload.bytes().len() - sum.bytes.sent as usize;
         let (mut prepared, mut target) = (first.prepared.clone(), first.target.to_vec());
@@ -319,12 +320,7 @@ impl HttpSession {
     }
 
     #[cold]
-    fn tell(
-        &self,
-        hop: &Hop<'_>,
-        request: &[u8],
-        (began, answer): (Nanos, Result<Answer, Failure>),
-    ) {
+    fn tell(&self, hop: &Hop<'_>, request: &[u8], began: Nanos, answer: Result<Answer, Failure>) {
         let Some(watcher) = &self.shared.settings.watcher else { return };
         let Request { method, server, .. } = &hop.prepared.request;
         let answered = |bytes: &[u8]| if answer.is_ok() { bytes.to_vec() } else { Vec::new() };

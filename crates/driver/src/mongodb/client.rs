@@ -102,7 +102,7 @@ impl MongoClient {
             Request::Find(filter, projection) => {
                 let brought = fetch(collection, filter, projection, op.limit).await;
                 probe.mark_received();
-                return Ok(fetched(brought?, (op, pen.looks()), found)?);
+                return Ok(fetched(brought?, op, pen.looks(), found)?);
             }
             Request::Insert(document) => collection.insert_one(document).await.map(|_| 1),
             Request::InsertAll(documents) => {
@@ -207,7 +207,8 @@ async fn fetch(
 /// Keeps what was found.
 fn fetched(
     brought: Vec<RawDocumentBuf>,
-    (op, looks): (&Op, bool),
+    op: &Op,
+    looks: bool,
     found: &mut Found,
 ) -> Result<Reply, Failure> {
     found.received = brought.iter().map(|it| it.as_bytes().len()).sum::<usize>() as u64;

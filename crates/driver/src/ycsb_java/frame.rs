@@ -118,7 +118,8 @@ impl Answer {
     pub(super) fn read(
         &mut self,
         frame: &[u8],
-        (records, most): (u32, u32),
+        records: u32,
+        most: u32,
         looks: bool,
     ) -> Option<()> {
         let mut parts = Parts::of(frame);

@@ -42,7 +42,7 @@ impl JavaSession {
             OpKind::Read => 1,
             _ => 0,
         };
-        let read = self.answer.read(&self.frame[4..], (op.documents, most), looks);
+        let read = self.answer.read(&self.frame[4..], op.documents, most, looks);
         read.ok_or(Failure::Protocol)?;
         let stored = |result: &Result<Stored, Failure>| *result == Ok(Stored::Batched);
         let accepted = self.answer.results.iter().any(|(result, _)| stored(result));
