@@ -77,7 +77,7 @@ impl<'a> View<'a> {
             Choice::Tui => {
                 // https://no-color.org: set, and not empty.
                 let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-                Mode::Tui(Box::new(Tui::new((colour, ascii), bench.ending.clone())))
+                Mode::Tui(Box::new(Tui::new(colour, ascii, bench.ending.clone())))
             }
         };
         let (stage, journal) = (String::new(), None);

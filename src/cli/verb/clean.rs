@@ -87,7 +87,7 @@ impl Clean {
             return Ok(Exit::Passed);
         }
         let old: Vec<_> = old.into_iter().map(|(scratch, _)| scratch).collect();
-        remove(&runtime, (&plan, &opening), &old)?;
+        remove(&runtime, &plan, &opening, &old)?;
         eprintln!("removed {} from {server}", databases(old.len()));
         Ok(Exit::Passed)
     }
@@ -145,7 +145,8 @@ impl Clean {
 
 fn remove(
     runtime: &Runtime,
-    (plan, opening): (&TargetPlan, &Opening),
+    plan: &TargetPlan,
+    opening: &Opening,
     old: &[&Scratch],
 ) -> Result<(), TargetError> {
     old.iter().try_for_each(|scratch| runtime.block_on(plan.remove_scratch(opening, scratch)))

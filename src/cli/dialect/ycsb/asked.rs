@@ -158,7 +158,7 @@ impl Asked {
         let workload = self.workload(args, asker, mistakes);
         self.refuse(mistakes);
         let ((config, class), (named, bound)) = (workload?, bound?);
-        Self::check_pair(&config, &class, (named, &bound), mistakes);
+        Self::check_pair(&config, &class, named, &bound, mistakes);
         self.check_counts(phase, length_s, &class, mistakes);
         self.note_unknown(&named.1);
         self.shown = bound.shown;
@@ -337,7 +337,8 @@ impl Asked {
     fn check_pair(
         config: &CoreConfig,
         class: &Class,
-        ((card, binding), bound): (Named, &Bound),
+        (card, binding): Named,
+        bound: &Bound,
         mistakes: &mut Vec<Invalid>,
     ) {
         let requests = card.operations.contains(OpKind::Request);

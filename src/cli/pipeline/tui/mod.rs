@@ -40,7 +40,7 @@ pub(super) struct Tui {
 impl Tui {
     /// A view that is not on the screen yet, with colours or without, in Unicode or in ASCII. It
     /// differs in nothing else.
-    pub(super) fn new((colour, ascii): (bool, bool), ending: Arc<Ending>) -> Self {
+    pub(super) fn new(colour: bool, ascii: bool, ending: Arc<Ending>) -> Self {
         let (look, began) = (Look { colour, ascii }, Clock::system().now());
         Self { model: Model::default(), look, ending, began, drawn: 0, screen: None }
     }

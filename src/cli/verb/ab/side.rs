@@ -69,7 +69,7 @@ impl Common<'_> {
         let replaced: Vec<String> = own.iter().map(name).collect();
         let kept = self.words.iter().filter(|word| !replaced.contains(&name(word)));
         let words: Vec<String> = kept.chain(&own).cloned().collect();
-        let plan = plan_of((&words, flag), &servers, |_| {})?;
+        let plan = plan_of(&words, flag, &servers, |_| {})?;
         let words = servers.shown.into_iter().chain(words).collect();
         Ok(Side { flag, plan, before, program: None, words })
     }

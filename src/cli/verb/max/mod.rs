@@ -284,8 +284,7 @@ impl Ready {
         match &self.steps.way {
             Way::Run(plans) => Ok(self.plan(plans, ask, args)?.fleet),
             Way::Other(words) => {
-                let step = (ask, self.steps.length_s(ask));
-                words.check(step, &self.steps.thresholds, ending)?;
+                words.check(ask, self.steps.length_s(ask), &self.steps.thresholds, ending)?;
                 Ok(None)
             }
         }
@@ -316,9 +315,9 @@ impl Ready {
                 before.map_or_else(|| runs.measure(&plan, &file, fleet).map(|it| it.0), Ok)?
             }
             Way::Other(words) => {
-                let step = (ask, length_s);
-                let before = measured_before(&file, |it| words.is_of(step, it)).filter(tells);
-                before.map_or_else(|| words.measure(step, &file, runs.ending), Ok)?
+                let same = |it: &_| words.is_of(ask, length_s, it);
+                let before = measured_before(&file, same).filter(tells);
+                before.map_or_else(|| words.measure(ask, length_s, &file, runs.ending), Ok)?
             }
         };
         measures(&record.plan, &self.max.slo)?;

@@ -128,7 +128,7 @@ impl Plans {
         };
         let length = format!("--duration={}ms", (length_s * 1e3).round());
         let words: Vec<String> = self.words.iter().cloned().chain([level, length]).collect();
-        plan_of((&words, "springload run"), &self.servers, |_| {})
+        plan_of(&words, "springload run", &self.servers, |_| {})
     }
 }
 

@@ -124,7 +124,7 @@ impl Words {
     }
 
     /// Whether a plan is that of a step: its command line has the same words, and more.
-    pub(super) fn is_of(&self, (ask, length_s): (Ask, f64), plan: &PlanRecord) -> bool {
+    pub(super) fn is_of(&self, ask: Ask, length_s: f64, plan: &PlanRecord) -> bool {
         let line = shown(&self.words(ask, length_s));
         let own = line.split(' ').skip(1 + self.of.begins.len()).collect::<Vec<_>>().join(" ");
         plan.command.contains(&own)
@@ -138,7 +138,8 @@ impl Words {
     /// Has a step checked, with all of its limits.
     pub(super) fn check(
         &self,
-        (ask, length_s): (Ask, f64),
+        ask: Ask,
+        length_s: f64,
         thresholds: &[Threshold],
         ending: &Ending,
     ) -> Result<(), Exit> {
@@ -154,7 +155,8 @@ impl Words {
     /// Has a step measured into the folder of `file`.
     pub(super) fn measure(
         &self,
-        (ask, length_s): (Ask, f64),
+        ask: Ask,
+        length_s: f64,
         file: &Path,
         ending: &Ending,
     ) -> Result<RunRecord, Exit> {

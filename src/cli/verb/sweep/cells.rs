@@ -192,7 +192,7 @@ fn plan(
 ) -> Result<Plan, Vec<Invalid>> {
     let own = settings.iter().map(|it| format!("--{}={}", it.name, it.value));
     let words: Vec<String> = definition.common.iter().cloned().chain(own).collect();
-    plan_of((&words, "-L"), servers, |spec| {
+    plan_of(&words, "-L", servers, |spec| {
         if definition.preset.is_some() && spec.schemas.is_empty() {
             spec.schemas.push(("--schema", document(), 1));
         }
@@ -205,7 +205,8 @@ fn plan(
 /// # Errors
 /// Every mistake that was found.
 pub(in crate::cli::verb) fn plan_of(
-    (words, flag): (&[String], &'static str),
+    words: &[String],
+    flag: &'static str,
     servers: &Servers,
     more: impl FnOnce(&mut PlanSpec),
 ) -> Result<Plan, Vec<Invalid>> {
