@@ -626,6 +626,36 @@ fn head(file: &File) -> Vec<String> {
     if file.text.starts_with("//!") { Vec::new() } else { vec![cure] }
 }
 
+/// Arguments that are tuples. Those that are left group what is one value; it only goes down.
+const TUPLES_MAX: usize = 51;
+
+/// The functions with an argument that is a tuple: rustfmt leaves only `: (` before its type.
+fn tuple_arguments(file: &File) -> Vec<String> {
+    let code = &file.shipped;
+    let cure = "a tuple for an argument: use separate arguments, or a struct where they travel";
+    let takes = |&(at, _): &(usize, &str)| {
+        let ends = [" {\n", " {}", ";\n"].iter().filter_map(|end| code[at..].find(end));
+        let head = &code[at..ends.min().map_or(code.len(), |end| at + end)];
+        [": (", ": &(", ": &mut ("]
+            .iter()
+            .flat_map(|lead| head.split(lead).skip(1))
+            .any(|types| types.split(')').next().is_some_and(|types| types.contains(',')))
+    };
+    let functions = code.match_indices("fn ").filter(takes);
+    functions.map(|(at, _)| file.complain(code, at, cure)).collect()
+}
+
+#[test]
+fn no_function_takes_another_tuple() {
+    let select = |file: &&File| file.in_src() && !file.only_tests();
+    let found: Vec<_> = tree().iter().filter(select).flat_map(tuple_arguments).collect();
+    assert!(found.len() <= TUPLES_MAX, "over {TUPLES_MAX}:\n{}", found.join("\n"));
+    assert_eq!(found.len(), TUPLES_MAX, "there are fewer now: lower TUPLES_MAX to that");
+    let file = "fn a((x, y): (u8, u8)) -> (u8, u8) {\n}\nfn b(x: [u8; 2], f: fn(u8, u8)) {}\n\
+        fn c<T>(\n    S { x, y }: S,\n    z: &mut (T, u8),\n) -> u8;\nfn d() -> (u8, u8) {}\n";
+    assert_eq!(tuple_arguments(&File::new("src/a.rs", file)).len(), 2);
+}
+
 #[test]
 fn files_are_short() {
     check(File::in_src, length);
