@@ -31,7 +31,7 @@ pub(super) trait Verb: Args {
     ///
     /// # Errors
     /// The mistakes in that file.
-    fn scenario(_arguments: &[OsString]) -> Found {
+    fn scenario(_arguments: &[OsString]) -> FoundScenario {
         Ok(None)
     }
 
@@ -89,7 +89,7 @@ pub(super) struct Call<'a> {
 }
 
 /// What a plan file asks for, if one is named, or the mistakes in it.
-pub(super) type Found = Result<Option<Scenario>, Vec<Invalid>>;
+pub(super) type FoundScenario = Result<Option<Scenario>, Vec<Invalid>>;
 
 /// A verb's entry in the list of all verbs.
 pub(super) struct Entry {
@@ -101,7 +101,7 @@ pub(super) struct Entry {
     /// Its flags, as the type defines them.
     pub(super) flags: fn(Command) -> Command,
     pub(super) spelled_out: fn(Vec<OsString>) -> Result<Vec<OsString>, String>,
-    pub(super) scenario: fn(&[OsString]) -> Found,
+    pub(super) scenario: fn(&[OsString]) -> FoundScenario,
     pub(super) carry_out: fn(&Call<'_>) -> Result<Exit, clap::Error>,
 }
 

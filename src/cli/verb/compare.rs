@@ -6,7 +6,7 @@ use crate::cli::flags::study::WrittenArgs;
 use crate::cli::look;
 use crate::cli::verb::found::{Found, find};
 use crate::cli::verb::reading::record;
-use crate::compare::{Asked, Comparison, Run, compare};
+use crate::compare::{CompareAsked, ComparedRun, Comparison, compare};
 use crate::plan::{Invalid, Quantity, ThresholdError};
 use crate::record::{RunRecord, Standing};
 use crate::report::{ComparisonReport, Look, shown};
@@ -108,12 +108,12 @@ impl CompareArgs {
         Ok(wanted)
     }
 
-    pub(in crate::cli) fn asked(&self) -> Result<Asked, Invalid> {
+    pub(in crate::cli) fn asked(&self) -> Result<CompareAsked, Invalid> {
         let mut gated = quantities("--gate", &self.gate)?;
         if gated.is_empty() {
             gated = quantities("--metric", &self.metric)?;
         }
-        Ok(Asked { delta: self.delta, gated, ..Asked::default() })
+        Ok(CompareAsked { delta: self.delta, gated, ..CompareAsked::default() })
     }
 }
 
@@ -155,7 +155,7 @@ fn is_in(comparison: &Comparison, wanted: Quantity) -> bool {
         .any(|it| format!("{}.{}", it.kind, it.metric) == name && values(it))
 }
 
-fn same(one: &Run, other: &Run) -> bool {
+fn same(one: &ComparedRun, other: &ComparedRun) -> bool {
     one.started_at == other.started_at && one.command == other.command
 }
 
@@ -164,7 +164,7 @@ fn read(
     names: &[PathBuf],
     side: &'static str,
     wanted: &[Quantity],
-) -> Result<(Vec<Run>, RunRecord), Invalid> {
+) -> Result<(Vec<ComparedRun>, RunRecord), Invalid> {
     let (mut found, mut named) = (Found::new(), Vec::new());
     for name in names {
         let these = find(name, side)?;
@@ -186,7 +186,7 @@ fn read(
             Ok(record) => {
                 let problem = record.unfit().filter(|_| !is_named);
                 let is_partial = record.partial;
-                let run = (Run::of(&record, &name, wanted), file.clone());
+                let run = (ComparedRun::of(&record, &name, wanted), file.clone());
                 let Some(problem) = problem else {
                     runs.push(run);
                     continue;

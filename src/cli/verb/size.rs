@@ -9,7 +9,7 @@ use crate::cli::verb::kept::{self, Kept as _};
 use crate::plan::{self, Invalid, Threshold, flags};
 use crate::report::Look;
 use crate::search::{Ended, MaxRecord};
-use crate::sizing::{Asked, Measured, Sizing, Unit, Verdict, size};
+use crate::sizing::{Measured, Sizing, SizingAsked, SizingVerdict, Unit, size};
 use std::path::{Path, PathBuf};
 
 /// More nodes than any cluster has.
@@ -83,9 +83,9 @@ impl Verb for Size {
         let sizing = self.sizing(call.line)?;
         self.out.write(&sizing, Look::default())?;
         Ok(match sizing.verdict {
-            Verdict::Enough => Exit::Passed,
-            Verdict::TooMuch => Exit::Threshold,
-            Verdict::PoorFit => Exit::Untrustworthy,
+            SizingVerdict::Enough => Exit::Passed,
+            SizingVerdict::TooMuch => Exit::Threshold,
+            SizingVerdict::PoorFit => Exit::Untrustworthy,
         })
     }
 }
@@ -113,7 +113,7 @@ impl Size {
         let measured = searches.iter().map(|(from, max)| {
             measured(max, from.size.unwrap_or(max.nodes), from.what.display().to_string())
         });
-        let asked = Asked { rate_per_s: self.rate, spare, unit, slo };
+        let asked = SizingAsked { rate_per_s: self.rate, spare, unit, slo };
         let sizing = size(&asked, measured.collect())
             .map_err(|problem| Invalid::new("--from", problem, "search again"))?;
         if sizing.needed.is_some_and(|needed| needed >= MOST) {
@@ -170,7 +170,7 @@ fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
 /// What a search means for this many operations per second.
 #[cfg(feature = "internals")]
 pub(in crate::cli) fn sized(max: &MaxRecord, rate_per_s: f64) -> Option<Sizing> {
-    let asked = Asked { rate_per_s, spare: 1, unit: Unit::Nodes, slo: max.slo.clone() };
+    let asked = SizingAsked { rate_per_s, spare: 1, unit: Unit::Nodes, slo: max.slo.clone() };
     size(&asked, vec![measured(max, max.nodes, max.command.clone())]).ok()
 }
 

@@ -44,20 +44,20 @@ impl Fate {
 
 /// One write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// The document.
     pub key: Key,
     /// What was to be done.
     pub act: Act,
     /// What became of it.
     pub fate: Fate,
-    /// The version that was to be stored, at most [`Entry::MOST_VERSION`].
+    /// The version that was to be stored, at most [`JournalEntry::MOST_VERSION`].
     pub version: u32,
     /// The token that the server returned.
     pub token: Token,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The largest version there is room for.
     pub const MOST_VERSION: u32 = u32::MAX >> 3;
 
@@ -146,7 +146,7 @@ impl Journal {
     ///
     /// # Errors
     /// If a file cannot be read or is not a journal.
-    pub fn read(&self, mut each: impl FnMut(Entry)) -> io::Result<()> {
+    pub fn read(&self, mut each: impl FnMut(JournalEntry)) -> io::Result<()> {
         for path in files(&self.folder)? {
             let mut file = BufReader::with_capacity(1 << 16, File::open(&path)?);
             let mut magic = [0; MAGIC.len()];
@@ -160,7 +160,7 @@ impl Journal {
             }
             let mut bytes = [0; ENTRY_BYTES];
             while whole && read_whole(&mut file, &mut bytes)? {
-                each(Entry::parse(&bytes).ok_or_else(wrong)?);
+                each(JournalEntry::parse(&bytes).ok_or_else(wrong)?);
             }
         }
         Ok(())
@@ -213,7 +213,7 @@ pub struct Writer {
 
 impl Writer {
     /// Adds an entry.
-    pub fn add(&mut self, entry: &Entry) {
+    pub fn add(&mut self, entry: &JournalEntry) {
         self.room.extend_from_slice(&entry.bytes());
     }
 
@@ -251,9 +251,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn entry(key: Key) -> Entry {
+    fn entry(key: Key) -> JournalEntry {
         let token = Token { number: 7, rest: [9; 16] };
-        Entry { key, act: Act::Write, fate: Fate::Acknowledged, version: 3, token }
+        JournalEntry { key, act: Act::Write, fate: Fate::Acknowledged, version: 3, token }
     }
 
     fn read(journal: &Journal) -> io::Result<Vec<Key>> {
@@ -264,13 +264,13 @@ mod tests {
     proptest! {
         #[test]
         fn an_entry_is_read_as_it_was_written(
-            key: u64, number: u32, rest: [u8; 16], version in 0..=Entry::MOST_VERSION,
+            key: u64, number: u32, rest: [u8; 16], version in 0..=JournalEntry::MOST_VERSION,
             delete: bool, fate in 0..3usize,
         ) {
             let act = if delete { Act::Delete } else { Act::Write };
             let (fate, token) = (Fate::ALL[fate], Token { number, rest });
-            let entry = Entry { key, act, fate, version, token };
-            prop_assert_eq!(Entry::parse(&entry.bytes()), Some(entry));
+            let entry = JournalEntry { key, act, fate, version, token };
+            prop_assert_eq!(JournalEntry::parse(&entry.bytes()), Some(entry));
         }
     }
 

@@ -11,7 +11,7 @@ const KEYWORDS: &str = "machine, default, login, password, account or macdef";
 
 /// The contents of one entry.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct NetrcEntry {
     /// The host; `None` for the entry that covers all others.
     pub machine: Option<String>,
     /// The user.
@@ -20,10 +20,10 @@ pub struct Entry {
     pub password: Option<String>,
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for NetrcEntry {
     /// A password must not get into a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("machine", &self.machine).finish_non_exhaustive()
+        f.debug_struct("NetrcEntry").field("machine", &self.machine).finish_non_exhaustive()
     }
 }
 
@@ -56,12 +56,16 @@ pub enum Problem {
 
 /// The entry for `host`, and for `user` if one is wanted: the first that matches, or else the one
 /// that covers all other hosts.
-pub fn find<'a>(entries: &'a [Entry], host: &str, user: Option<&str>) -> Option<&'a Entry> {
-    let fits = |entry: &&Entry| user.is_none_or(|user| entry.login.as_deref() == Some(user));
-    let named = |entry: &&Entry| {
+pub fn find<'a>(
+    entries: &'a [NetrcEntry],
+    host: &str,
+    user: Option<&str>,
+) -> Option<&'a NetrcEntry> {
+    let fits = |entry: &&NetrcEntry| user.is_none_or(|user| entry.login.as_deref() == Some(user));
+    let named = |entry: &&NetrcEntry| {
         entry.machine.as_ref().is_some_and(|machine| machine.eq_ignore_ascii_case(host))
     };
-    let any = |entry: &&Entry| entry.machine.is_none();
+    let any = |entry: &&NetrcEntry| entry.machine.is_none();
     let own = entries.iter().filter(named).find(fits);
     own.or_else(|| entries.iter().filter(any).find(fits))
 }
@@ -70,16 +74,16 @@ pub fn find<'a>(entries: &'a [Entry], host: &str, user: Option<&str>) -> Option<
 ///
 /// # Errors
 /// The first line that cannot be read.
-pub fn parse(text: &str) -> Result<Vec<Entry>, NetrcError> {
+pub fn parse(text: &str) -> Result<Vec<NetrcEntry>, NetrcError> {
     let mut words = Words { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<NetrcEntry> = Vec::new();
     while let Some(keyword) = words.keyword()? {
         let wrong = |problem| NetrcError { line: words.line, problem };
         match keyword.as_str() {
             "machine" => {
-                entries.push(Entry { machine: Some(words.value()?), ..Entry::default() });
+                entries.push(NetrcEntry { machine: Some(words.value()?), ..NetrcEntry::default() });
             }
-            "default" => entries.push(Entry::default()),
+            "default" => entries.push(NetrcEntry::default()),
             "macdef" => {
                 words.value()?;
                 words.skip_macro();
@@ -174,8 +178,8 @@ impl Words<'_> {
 mod tests {
     use super::*;
 
-    fn entry(machine: Option<&str>, login: &str, password: &str) -> Entry {
-        Entry {
+    fn entry(machine: Option<&str>, login: &str, password: &str) -> NetrcEntry {
+        NetrcEntry {
             machine: machine.map(str::to_owned),
             login: Some(login.to_owned()),
             password: Some(password.to_owned()),
@@ -199,7 +203,7 @@ mod tests {
         assert_eq!(find(&all, "c", None), Some(&wanted[2]));
         assert_eq!(find(&all, "a", Some("ann")), Some(&wanted[0]));
         assert_eq!(find(&all, "a", Some("bob")), None);
-        assert_eq!(format!("{:?}", all[0]), "Entry { machine: Some(\"a\"), .. }");
+        assert_eq!(format!("{:?}", all[0]), "NetrcEntry { machine: Some(\"a\"), .. }");
     }
 
     #[test]

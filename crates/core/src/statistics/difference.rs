@@ -14,7 +14,7 @@ pub enum Layout {
 
 /// One value, its side, and its place in the order in which all were measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
+pub struct Observation {
     /// Whether it belongs to the second side.
     pub second: bool,
     /// Its place in order of time.
@@ -44,7 +44,7 @@ const MOST_SHARED: f64 = 0.2;
 
 impl Layout {
     /// How these values were measured.
-    pub fn of(samples: &[Sample]) -> Self {
+    pub fn of(samples: &[Observation]) -> Self {
         let (Some(sums), true) = (Sums::of(samples), samples.len() > 3) else { return Self::Apart };
         let shared = sums.side_place.powi(2) / (sums.sides * sums.places);
         if shared <= MOST_SHARED { Self::Interleaved } else { Self::Apart }
@@ -62,8 +62,8 @@ struct Sums {
 
 impl Sums {
     /// `None` if there is only one side, or one point in time.
-    fn of(samples: &[Sample]) -> Option<Self> {
-        let of = |of: fn(&Sample) -> f64| {
+    fn of(samples: &[Observation]) -> Option<Self> {
+        let of = |of: fn(&Observation) -> f64| {
             let values: Vec<f64> = samples.iter().map(of).collect();
             let mean = mean(&values);
             values.into_iter().map(|value| value - mean).collect::<Vec<f64>>()
@@ -87,7 +87,7 @@ impl Sums {
 impl Difference {
     /// The difference of sides measured in this layout. `None` if a side has no values, or neither
     /// has two.
-    pub fn of(samples: &[Sample], layout: Layout) -> Option<Self> {
+    pub fn of(samples: &[Observation], layout: Layout) -> Option<Self> {
         match layout {
             Layout::Interleaved => {
                 Self::of_interleaved(samples).or_else(|| Self::of_apart(samples))
@@ -99,7 +99,7 @@ impl Difference {
     /// Welch's t (B. L. Welch, "The generalization of 'Student's' problem when several different
     /// population variances are involved", Biometrika 34 (1947), 28–35; NIST/SEMATECH e-Handbook,
     /// 1.3.5.3). A single value has no variance of its own and is assumed to vary as the others do.
-    fn of_apart(samples: &[Sample]) -> Option<Self> {
+    fn of_apart(samples: &[Observation]) -> Option<Self> {
         let side = |second: bool| -> Vec<f64> {
             samples.iter().filter(|it| it.second == second).map(|it| it.value).collect()
         };
@@ -140,7 +140,7 @@ impl Difference {
     /// have half the degrees of freedom: for changes of 5 % at a variation of 3 %, eight pairs
     /// detect 80 to 83 %, the line 85 to 89 %. If the drift is not a line, the interval is too wide
     /// rather than too narrow, since sides that alternate share whatever is slow.
-    fn of_interleaved(samples: &[Sample]) -> Option<Self> {
+    fn of_interleaved(samples: &[Observation]) -> Option<Self> {
         let sums = Sums::of(samples)?;
         let freedom = samples.len() as f64 - 3.0;
         let all = sums.sides * sums.places - sums.side_place.powi(2);

@@ -7,10 +7,10 @@ use crate::generate::{Stream, mix, unit};
 use crate::statistics::{ALARMS, holm, levels};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-fn samples(first: &[f64], second: &[f64]) -> Vec<Sample> {
+fn samples(first: &[f64], second: &[f64]) -> Vec<Observation> {
     let all = first.iter().map(|it| (false, *it)).chain(second.iter().map(|it| (true, *it)));
     let numbered = all.enumerate();
-    numbered.map(|(at, (second, value))| Sample { second, place: at as f64, value }).collect()
+    numbered.map(|(at, (second, value))| Observation { second, place: at as f64, value }).collect()
 }
 
 /// "Student"'s sleep data (Biometrika 6, 1908), as R prints it: t = −1.8608, df = 17.776,
@@ -30,12 +30,12 @@ fn welchs_test_of_the_sleep_data() {
 #[test]
 fn a_straight_drift_is_no_difference() {
     let side = |at: usize| matches!(at % 4, 1 | 2);
-    let sample = |at: usize| Sample {
+    let sample = |at: usize| Observation {
         second: side(at),
         place: at as f64,
         value: 10.0 + 0.5 * at as f64 + if side(at) { 2.0 } else { 0.0 },
     };
-    let all: Vec<Sample> = (0..8).map(sample).collect();
+    let all: Vec<Observation> = (0..8).map(sample).collect();
     assert_eq!(Layout::of(&all), Layout::Interleaved);
     let it = Difference::of(&all, Layout::Interleaved).unwrap();
     assert!(
@@ -70,14 +70,14 @@ fn runs(
     pairs: usize,
     (cv, ratio, drift): (f64, f64, f64),
     abba: bool,
-) -> Vec<Sample> {
+) -> Vec<Observation> {
     let count = pairs * 2;
     let sample = |at: usize| {
         let second = if abba { matches!(at % 4, 1 | 2) } else { at >= pairs };
         let noise = cv * Normal::standard().inverse_cdf(unit(draws.draw()).max(1e-12));
         let shift = if second { ratio.ln() } else { 0.0 };
         let drifted = (1.0 + drift * at as f64 / (count - 1) as f64).ln();
-        Sample { second, place: at as f64, value: noise + shift + drifted }
+        Observation { second, place: at as f64, value: noise + shift + drifted }
     };
     (0..count).map(sample).collect()
 }

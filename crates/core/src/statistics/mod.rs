@@ -21,7 +21,7 @@ mod usl;
 pub use autocorrelation::autocorrelation_time;
 use autocorrelation::{STRONGEST, correlation};
 pub use change_points::{ChangePoint, LEAST_AT_LEVEL, change_points};
-pub use difference::{Difference, Layout, Sample, size_for, values_for};
+pub use difference::{Difference, Layout, Observation, size_for, values_for};
 pub use fit::Fit;
 pub use holm::{holm, holm_levels};
 pub use long_run::{Bounds, Seen, mean_interval};

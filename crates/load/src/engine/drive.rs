@@ -2,10 +2,10 @@
 
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
-use super::watch::{Connection, Ended, Watch};
+use super::watch::{Connection, RequestEnd, Watch};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
-use crate::journal::{Act, Entry, Fate, Writer};
+use crate::journal::{Act, Fate, JournalEntry, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
 use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Next, WorkloadFor};
@@ -350,7 +350,7 @@ async fn drive<S: Session>(
         own.times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
         let (part, failure, began) = (op.part, outcome.result.err(), ticket.began);
-        shared.watch.ended(Ended { part, failure, began, timing: &timing }, &mut own);
+        shared.watch.ended(RequestEnd { part, failure, began, timing: &timing }, &mut own);
         shared.checked(check, timing.done, workload);
         if op.part != Part::First {
             shared.tickets.done(connection, timing.done);
@@ -395,7 +395,7 @@ fn note(journal: &mut Writer, op: &Op, result: Option<OpResult>, rows: &[Result<
             Some(Err(_)) => continue,
         };
         let token = token.unwrap_or_default();
-        journal.add(&Entry { key, act, fate, version: op.version, token });
+        journal.add(&JournalEntry { key, act, fate, version: op.version, token });
     }
 }
 

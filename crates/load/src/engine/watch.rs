@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended<'a> {
+pub(super) struct RequestEnd<'a> {
     pub(super) part: Part,
     pub(super) failure: Option<Failure>,
     pub(super) began: Nanos,
@@ -183,7 +183,7 @@ impl Watch {
     /// A request has ended. In a healthy closed loop there is little to note, and that is done
     /// without a call.
     #[inline]
-    pub(super) fn ended(&self, ended: Ended<'_>, connection: &mut Connection) {
+    pub(super) fn ended(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
         if ended.failure.is_none_or(Failure::answered) {
             self.answers.add(ended.timing);
         }
@@ -206,9 +206,9 @@ impl Watch {
         }
     }
 
-    fn note(&self, ended: Ended<'_>, connection: &mut Connection) {
+    fn note(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
         self.heed(ended, connection);
-        let Ended { part, timing, .. } = ended;
+        let RequestEnd { part, timing, .. } = ended;
         // The last part of an operation was due when the first one was.
         if let (Some(open), Part::Whole | Part::First) = (&self.open, part) {
             let due = timing.done.saturating_sub(timing.response_ns);
@@ -218,7 +218,7 @@ impl Watch {
 
     /// Notes whether a connection is served.
     #[inline]
-    fn heed(&self, ended: Ended<'_>, connection: &mut Connection) {
+    fn heed(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
         let (began, done, spell) = (ended.began, ended.timing.done, &mut connection.spell);
         match ended.failure {
             // It says nothing about the server.

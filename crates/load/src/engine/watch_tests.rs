@@ -16,8 +16,8 @@ fn outage(watched: &Watched) -> Outage {
 }
 
 /// The end of a request that was begun at `from_ms`.
-fn whole(failure: Option<Failure>, from_ms: Nanos, timing: &Timing) -> Ended<'_> {
-    Ended { part: Part::Whole, failure, began: from_ms * MS, timing }
+fn whole(failure: Option<Failure>, from_ms: Nanos, timing: &Timing) -> RequestEnd<'_> {
+    RequestEnd { part: Part::Whole, failure, began: from_ms * MS, timing }
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_backlog_has_each_operation_once_from_when_it_was_due() {
             // Begun 300 ms after it was due.
             let began = due + 300 * MS;
             let timing = Timing { response_ns: done - due, ..Timing::between(began, done) };
-            let ended = Ended { part, failure: None, began, timing: &timing };
+            let ended = RequestEnd { part, failure: None, began, timing: &timing };
             watch.ended(ended, &mut Connection::default());
             if counts {
                 expected.add(due, done);

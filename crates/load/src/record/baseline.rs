@@ -2,7 +2,7 @@
 
 use super::{Code, RunRecord, Unit, Warning};
 use crate::plan::{Baseline, Quantity};
-use crate::statistics::{ALARMS, Difference, Layout, Sample, holm, mean};
+use crate::statistics::{ALARMS, Difference, Layout, Observation, holm, mean};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -120,8 +120,8 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
         found => found,
     };
     let change = found.as_ref().ok().map(|&value| {
-        let sample = |second, value| Sample { second, place: 0.0, value };
-        let samples: Vec<Sample> = on_scale.iter().map(|&it| sample(false, it)).collect();
+        let sample = |second, value| Observation { second, place: 0.0, value };
+        let samples: Vec<Observation> = on_scale.iter().map(|&it| sample(false, it)).collect();
         let samples = [samples, vec![sample(true, scaled(value))]].concat();
         // The run is assumed to vary as those of the baseline do: this is the interval around them
         // in which one more is expected (G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley

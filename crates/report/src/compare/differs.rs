@@ -1,6 +1,6 @@
 //! What differs between the two sides, and within one of them.
 
-use super::{Differs, Run};
+use super::{ComparedRun, Differs};
 use crate::plan::flags;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -23,11 +23,12 @@ const IDLE: [&str; 11] = [
 ];
 
 /// What differs between the two sides.
-pub(super) fn differs(a: &[Run], b: &[Run]) -> Vec<Differs> {
+pub(super) fn differs(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
     let mut all = plans(a, b);
-    let facts = |run: &Run| [run.server.clone(), run.machine.clone(), run.springload.clone()];
+    let facts =
+        |run: &ComparedRun| [run.server.clone(), run.machine.clone(), run.springload.clone()];
     for (place, what) in ["server", "machine", "springload"].into_iter().enumerate() {
-        let of = |run: &Run| facts(run)[place].clone();
+        let of = |run: &ComparedRun| facts(run)[place].clone();
         let [a, b] = [a, b].map(|side| side.iter().map(of).collect::<BTreeSet<_>>());
         if a != b {
             let [a, b] = [a, b].map(|it| it.into_iter().collect::<Vec<_>>().join(", "));
@@ -39,8 +40,8 @@ pub(super) fn differs(a: &[Run], b: &[Run]) -> Vec<Differs> {
 
 /// Differences in what was asked for: between the command lines or, failing that, between the
 /// plans.
-fn plans(a: &[Run], b: &[Run]) -> Vec<Differs> {
-    let words = |side: &[Run]| side.iter().flat_map(words).collect::<BTreeSet<_>>();
+fn plans(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
+    let words = |side: &[ComparedRun]| side.iter().flat_map(words).collect::<BTreeSet<_>>();
     let (of_a, of_b) = (words(a), words(b));
     let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
         one.difference(other).cloned().collect::<Vec<_>>().join(" ")
@@ -71,7 +72,7 @@ fn plans(a: &[Run], b: &[Run]) -> Vec<Differs> {
 }
 
 /// What the command line of a run asks for.
-fn words(run: &Run) -> Vec<String> {
+fn words(run: &ComparedRun) -> Vec<String> {
     let mut flags = flags(&run.command);
     let idle = |flag: &String| IDLE.iter().any(|name| flag.split([' ', '=']).next() == Some(name));
     flags.retain(|flag| !idle(flag));
@@ -79,7 +80,7 @@ fn words(run: &Run) -> Vec<String> {
 }
 
 /// The values in the plans of a side, each with its path.
-fn leaves_of(side: &[Run]) -> BTreeSet<(String, String)> {
+fn leaves_of(side: &[ComparedRun]) -> BTreeSet<(String, String)> {
     let mut leaves = BTreeSet::new();
     for (name, value) in side.iter().flat_map(|run| &run.plan) {
         leaves_in(name.clone(), value, &mut leaves);
@@ -105,10 +106,10 @@ fn leaves_in(path: String, value: &Value, leaves: &mut BTreeSet<(String, String)
 }
 
 /// What to know before reading the figures: runs that are not alike or not trustworthy.
-pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
+pub(super) fn doubts(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, side) in [("A", a), ("B", b)] {
-        let alike = |run: &Run| {
+        let alike = |run: &ComparedRun| {
             let (one, first) = (std::slice::from_ref(run), &side[..1]);
             leaves_of(one) == leaves_of(first) && run.server == side[0].server
         };
@@ -117,7 +118,8 @@ pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
                 "the runs of {name} are not alike: settings or servers differ between them"
             ));
         }
-        let bad: Vec<&Run> = side.iter().filter(|run| run.result.exit_status != 0).collect();
+        let bad: Vec<&ComparedRun> =
+            side.iter().filter(|run| run.result.exit_status != 0).collect();
         if let Some(first) = bad.first() {
             let words = first.result.words();
             notes.push(match (bad.len(), side.len()) {
@@ -127,7 +129,7 @@ pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
             });
         }
         // If agents may be lost, the result does not say that there was only part of the load.
-        let untold = |run: &&Run| {
+        let untold = |run: &&ComparedRun| {
             let (told, lost) = (run.result.words(), run.agents_lost.as_ref());
             lost.is_some_and(|lost| !told.contains(lost))
         };

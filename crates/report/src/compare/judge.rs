@@ -1,10 +1,10 @@
 //! The verdict on each figure, and on all together.
 
-use super::{Compared, Comparison, Points, Run, SCHEMA_VERSION, differs};
+use super::{Compared, ComparedRun, Comparison, Points, SCHEMA_VERSION, differs};
 use crate::plan::Quantity;
 use crate::record::{Standing, Unit};
 use crate::statistics::{
-    Bounds, Difference, Layout, Sample, difference_interval, holm_levels, mean,
+    Bounds, Difference, Layout, Observation, difference_interval, holm_levels, mean,
 };
 
 /// Shares that differ by less than this count as the same, in percentage points.
@@ -16,7 +16,7 @@ const WITHIN: &str = "the intervals are within the two runs: how certain their r
 
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct CompareAsked {
     /// Changes smaller than this share count as the same, such as 0.03.
     pub delta: f64,
     /// How often noise may pass for a difference.
@@ -25,7 +25,7 @@ pub struct Asked {
     pub gated: Vec<Quantity>,
 }
 
-impl Default for Asked {
+impl Default for CompareAsked {
     fn default() -> Self {
         Self { delta: 0.03, alarms: crate::statistics::ALARMS, gated: Vec::new() }
     }
@@ -39,7 +39,7 @@ struct Figure {
 }
 
 /// Compares side `b` with side `a`, the baseline.
-pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
+pub fn compare(a: Vec<ComparedRun>, b: Vec<ComparedRun>, asked: &CompareAsked) -> Comparison {
     let places = places(&a, &b);
     let layout = Layout::of(&samples(&places, &vec![Some(0.0); places.len()]));
     let mut figures: Vec<Figure> =
@@ -72,7 +72,7 @@ pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
 }
 
 /// What the number of runs and their order mean for the verdicts.
-fn of_number(a: &[Run], b: &[Run], layout: Layout) -> Option<String> {
+fn of_number(a: &[ComparedRun], b: &[ComparedRun], layout: Layout) -> Option<String> {
     match (a.len(), b.len()) {
         (0, _) | (_, 0) => None,
         (1, 1) => Some("one run each: the variation between runs is not known".to_owned()),
@@ -104,8 +104,8 @@ fn of_drift(comparisons: &[Compared], delta: f64) -> Option<String> {
 }
 
 /// For each run, those of A first: whether it belongs to B, and its position in time.
-fn places(a: &[Run], b: &[Run]) -> Vec<(bool, f64)> {
-    let all: Vec<(bool, &Run)> =
+fn places(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<(bool, f64)> {
+    let all: Vec<(bool, &ComparedRun)> =
         a.iter().map(|run| (false, run)).chain(b.iter().map(|run| (true, run))).collect();
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|&one, &other| all[one].1.started_at.cmp(&all[other].1.started_at));
@@ -116,13 +116,13 @@ fn places(a: &[Run], b: &[Run]) -> Vec<(bool, f64)> {
     all.iter().zip(places).map(|((second, _), place)| (*second, place)).collect()
 }
 
-fn samples(places: &[(bool, f64)], values: &[Option<f64>]) -> Vec<Sample> {
+fn samples(places: &[(bool, f64)], values: &[Option<f64>]) -> Vec<Observation> {
     let known = places.iter().zip(values).filter_map(|(place, value)| Some((*place, (*value)?)));
-    known.map(|((second, place), value)| Sample { second, place, value }).collect()
+    known.map(|((second, place), value)| Observation { second, place, value }).collect()
 }
 
 /// All quantities that any run has.
-fn quantities(a: &[Run], b: &[Run]) -> Vec<Quantity> {
+fn quantities(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Quantity> {
     let mut all: Vec<Quantity> = Vec::new();
     for (quantity, _) in a.iter().chain(b).flat_map(|run| &run.values) {
         if !all.contains(quantity) {
@@ -134,13 +134,13 @@ fn quantities(a: &[Run], b: &[Run]) -> Vec<Quantity> {
 
 fn figure(
     quantity: Quantity,
-    a: &[Run],
-    b: &[Run],
+    a: &[ComparedRun],
+    b: &[ComparedRun],
     places: &[(bool, f64)],
     layout: Layout,
 ) -> Figure {
     let unit = Unit::of(quantity.metric);
-    let of = |run: &Run| {
+    let of = |run: &ComparedRun| {
         let own = run.values.iter().find(|it| it.0 == quantity);
         own.map_or_else(|| Err("nothing was measured".to_owned()), |it| it.1.clone())
     };
@@ -202,8 +202,8 @@ fn figure(
 }
 
 /// The interval of the ratio's logarithm within the runs, if there is one on each side.
-fn within(quantity: Quantity, a: &[Run], b: &[Run]) -> Option<Bounds> {
-    let of = |side: &[Run]| {
+fn within(quantity: Quantity, a: &[ComparedRun], b: &[ComparedRun]) -> Option<Bounds> {
+    let of = |side: &[ComparedRun]| {
         let [run] = side else { return None };
         let value = run.values.iter().find(|it| it.0 == quantity)?.1.as_ref().ok()?;
         let bounds = run.within.iter().find(|it| it.0 == quantity)?.1;
@@ -228,7 +228,7 @@ fn gate(figures: &mut [Figure], gated: &[Quantity]) {
 
 /// Judges figures that belong together: noise passes for a difference in any one of them, rather
 /// than in each, with the probability that was asked for.
-fn judge(mut figures: Vec<&mut Figure>, asked: &Asked) {
+fn judge(mut figures: Vec<&mut Figure>, asked: &CompareAsked) {
     let p: Vec<f64> = figures.iter().filter_map(|it| it.compared.chance).collect();
     let mut levels = holm_levels(&p, asked.alarms).into_iter();
     for figure in &mut figures {
@@ -243,7 +243,7 @@ fn judge(mut figures: Vec<&mut Figure>, asked: &Asked) {
 ///
 /// The verdict "same" needs no wider interval, because no figure is picked from among others: noise
 /// passes for "same" in all of them no more often than it would in one alone.
-fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &Asked) {
+fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &CompareAsked) {
     let Figure { quantity, compared, .. } = figure;
     let is_share = compared.unit == Unit::Percent;
     let same = if is_share { SAME_POINTS } else { asked.delta.ln_1p() };

@@ -11,9 +11,9 @@ const P99: Quantity =
     Quantity { kind: None, metric: Metric::Time(Span::Response, Statistic::Percentile(990)) };
 const ERRORS: Quantity = Quantity { kind: None, metric: Metric::ERRORS };
 
-fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> Run {
+fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> ComparedRun {
     let result = RunResult { kind: ResultKind::Passed, exit_status: 0, reason: None };
-    Run {
+    ComparedRun {
         name: format!("run {at}"),
         agents_lost: None,
         label: None,
@@ -30,9 +30,9 @@ fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> Run {
 }
 
 /// Alternating runs of A and B, with these values of one quantity.
-fn by_turns(of: Quantity, a: &[f64], b: &[f64]) -> (Vec<Run>, Vec<Run>) {
+fn by_turns(of: Quantity, a: &[f64], b: &[f64]) -> (Vec<ComparedRun>, Vec<ComparedRun>) {
     let place = |side: usize, at: usize| at * 2 + (side + at) % 2;
-    let side = |side: usize, values: &[f64]| -> Vec<Run> {
+    let side = |side: usize, values: &[f64]| -> Vec<ComparedRun> {
         let all = values.iter().enumerate();
         all.map(|(at, value)| run(place(side, at), &[(of, Ok(*value))])).collect()
     };
@@ -41,7 +41,7 @@ fn by_turns(of: Quantity, a: &[f64], b: &[f64]) -> (Vec<Run>, Vec<Run>) {
 
 fn verdict(of: Quantity, a: &[f64], b: &[f64]) -> Compared {
     let (a, b) = by_turns(of, a, b);
-    compare(a, b, &Asked::default()).comparisons.remove(0)
+    compare(a, b, &CompareAsked::default()).comparisons.remove(0)
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn shares_are_compared_by_points_and_a_failing_side_is_worse() {
 #[test]
 fn nothing_is_decided_by_one_run_each() {
     let (a, b) = by_turns(THROUGHPUT, &[100.0], &[50.0]);
-    let it = compare(a, b, &Asked::default());
+    let it = compare(a, b, &CompareAsked::default());
     assert_eq!(it.verdict, Standing::CannotTell);
     assert_eq!(it.notes, ["one run each: the variation between runs is not known"]);
     let figure = &it.comparisons[0];
@@ -91,7 +91,7 @@ fn nothing_is_decided_by_one_run_each() {
     assert_eq!((figure.low, figure.chance), (None, None));
     // One run against several is judged by how much the several vary.
     let (a, b) = by_turns(THROUGHPUT, &[100.0, 101.0, 99.0, 100.0], &[50.0]);
-    let it = compare(a, b, &Asked::default());
+    let it = compare(a, b, &CompareAsked::default());
     assert_eq!(it.verdict, Standing::Worse);
     assert!(it.notes[0].starts_with("a single run on one side"), "{:?}", it.notes);
 }
@@ -101,11 +101,11 @@ fn one_run_each_has_intervals_within_the_runs() {
     let side = |at: usize, value: f64, of: f64| {
         let bounds = Bounds { low: value / of, high: value * of };
         let run = run(at, &[(THROUGHPUT, Ok(value)), (P99, Ok(5.0)), (ERRORS, Ok(1.0))]);
-        vec![Run { within: vec![(THROUGHPUT, bounds), (ERRORS, bounds)], ..run }]
+        vec![ComparedRun { within: vec![(THROUGHPUT, bounds), (ERRORS, bounds)], ..run }]
     };
     // Half-widths of 3 and 4, as logarithms, combine to 5.
     let (a, b) = (side(0, 100.0, 1.03), side(1, 50.0, 1.04));
-    let it = compare(a.clone(), b.clone(), &Asked::default());
+    let it = compare(a.clone(), b.clone(), &CompareAsked::default());
     let figure = &it.comparisons[0];
     let half = 1.03f64.ln().hypot(1.04f64.ln());
     let (low, high) = (figure.within_low.unwrap(), figure.within_high.unwrap());
@@ -120,7 +120,7 @@ fn one_run_each_has_intervals_within_the_runs() {
     }
     // With another run there is a better interval.
     let two = [side(2, 100.0, 1.03), a].concat();
-    let it = compare(two, b, &Asked::default());
+    let it = compare(two, b, &CompareAsked::default());
     assert!(!it.is_within() && it.comparisons[0].low.is_some());
 }
 
@@ -130,14 +130,14 @@ fn a_figure_that_runs_do_not_have_is_not_compared() {
     let dead = |at| {
         run(at, &[(THROUGHPUT, Ok(0.0)), (P99, Err("nothing was measured")), (ERRORS, Ok(100.0))])
     };
-    let it = compare(vec![ok(0), ok(3)], vec![dead(1), dead(2)], &Asked::default());
+    let it = compare(vec![ok(0), ok(3)], vec![dead(1), dead(2)], &CompareAsked::default());
     let of = |metric: &str| it.comparisons.iter().find(|it| it.metric == metric).unwrap();
     assert_eq!(it.verdict, Standing::Worse);
     assert_eq!(of("err").verdict, Standing::Worse);
     assert_eq!(of("throughput").problem.as_deref(), Some("it was 0 in a run"));
     assert_eq!(of("p99").problem.as_deref(), Some("nothing was measured"));
     assert_eq!(of("p99").verdict, Standing::CannotTell);
-    let nothing = compare(vec![run(0, &[])], vec![run(1, &[])], &Asked::default());
+    let nothing = compare(vec![run(0, &[])], vec![run(1, &[])], &CompareAsked::default());
     assert_eq!(nothing.verdict, Standing::CannotTell);
 }
 
@@ -146,8 +146,8 @@ fn the_verdict_rests_on_what_is_gated_alone() {
     let values = |p99: f64| [(THROUGHPUT, Ok(100.0)), (P99, Ok(p99))];
     let side = |of: [(usize, f64); 3]| of.map(|(at, p99)| run(at, &values(p99))).to_vec();
     let (a, b) = (side([(0, 5.0), (3, 5.1), (4, 5.0)]), side([(1, 8.0), (2, 8.1), (5, 8.0)]));
-    let gated = |of: Quantity| Asked { gated: vec![of], ..Asked::default() };
-    assert_eq!(compare(a.clone(), b.clone(), &Asked::default()).verdict, Standing::Worse);
+    let gated = |of: Quantity| CompareAsked { gated: vec![of], ..CompareAsked::default() };
+    assert_eq!(compare(a.clone(), b.clone(), &CompareAsked::default()).verdict, Standing::Worse);
     assert_eq!(compare(a.clone(), b.clone(), &gated(THROUGHPUT)).verdict, Standing::Same);
     assert_eq!(compare(a, b, &gated(P99)).verdict, Standing::Worse);
 }
@@ -163,7 +163,7 @@ fn an_interval_says_what_the_verdict_says() {
             let seed = mix(trial, side * 100 + at as u64, nth as u64);
             1.0 + (unit(seed) - 0.5) * if nth == 3 { 0.005 } else { 0.1 }
         };
-        let side = |side: u64| -> Vec<Run> {
+        let side = |side: u64| -> Vec<ComparedRun> {
             let run = |at: usize| {
                 let differs = |nth: usize| side as f64 * 0.04 * unit(mix(trial, 7, nth as u64));
                 let value = |nth: usize| (1.0 + differs(nth)) * noise(side, at, nth);
@@ -172,7 +172,7 @@ fn an_interval_says_what_the_verdict_says() {
             };
             (0..6).map(run).collect()
         };
-        let gated = Asked { gated: quantities.clone(), ..Asked::default() };
+        let gated = CompareAsked { gated: quantities.clone(), ..CompareAsked::default() };
         for it in compare(side(0), side(1), &gated).comparisons {
             let (low, high) = (it.low.unwrap(), it.high.unwrap());
             let told = if 1.0 / 1.03 <= low && high <= 1.03 {
@@ -213,15 +213,15 @@ fn what_is_gated_shares_its_false_alarms_and_nothing_else_counts_with_it() {
         ["throughput", "read.throughput", "create.throughput", "update.throughput"]
             .map(|it| it.parse().unwrap())
             .to_vec();
-    let side = |of: &[f64], places: [usize; 4]| -> Vec<Run> {
+    let side = |of: &[f64], places: [usize; 4]| -> Vec<ComparedRun> {
         let values = |value: f64| quantities.iter().map(move |it| (*it, Ok(value)));
         let each = of.iter().zip(places);
         each.map(|(value, at)| run(at, &values(*value).collect::<Vec<_>>())).collect()
     };
     let (a, b) = (side(&a, [0, 3, 4, 7]), side(&b, [1, 2, 5, 6]));
-    let one = Asked { gated: vec![quantities[0]], ..Asked::default() };
-    let all = Asked { gated: quantities.clone(), ..Asked::default() };
-    let verdicts = |asked: &Asked| {
+    let one = CompareAsked { gated: vec![quantities[0]], ..CompareAsked::default() };
+    let all = CompareAsked { gated: quantities.clone(), ..CompareAsked::default() };
+    let verdicts = |asked: &CompareAsked| {
         let it = compare(a.clone(), b.clone(), asked);
         it.comparisons.iter().map(|it| it.verdict).collect::<Vec<_>>()
     };
@@ -229,11 +229,11 @@ fn what_is_gated_shares_its_false_alarms_and_nothing_else_counts_with_it() {
     assert_eq!(verdicts(&all), [Standing::CannotTell; 4]);
     assert_eq!(verdicts(&one)[..2], [Standing::Better, Standing::CannotTell]);
     // Without --gate, only all requests together count.
-    let usual = compare(a.clone(), b.clone(), &Asked::default());
+    let usual = compare(a.clone(), b.clone(), &CompareAsked::default());
     let gated: Vec<bool> = usual.comparisons.iter().map(|it| it.gated).collect();
     assert_eq!((usual.verdict, gated), (Standing::Better, vec![true, false, false, false]));
     // A look before the end demands more, and its interval is wider.
-    let early = compare(a, b, &Asked { alarms: 0.01, ..one });
+    let early = compare(a, b, &CompareAsked { alarms: 0.01, ..one });
     assert_eq!(early.verdict, Standing::CannotTell);
     let width = |it: &Comparison| {
         let figure = &it.comparisons[0];
@@ -244,13 +244,13 @@ fn what_is_gated_shares_its_false_alarms_and_nothing_else_counts_with_it() {
 
 #[test]
 fn worse_in_one_figure_and_better_in_another_is_worse() {
-    let side = |from: &[usize], throughput: f64, p99: f64| -> Vec<Run> {
+    let side = |from: &[usize], throughput: f64, p99: f64| -> Vec<ComparedRun> {
         let wave = |at: usize| 1.0 + (at % 3) as f64 / 1_000.0;
         let values = |at| [(THROUGHPUT, Ok(throughput * wave(at))), (P99, Ok(p99 * wave(at)))];
         from.iter().map(|at| run(*at, &values(*at))).collect()
     };
     let (a, b) = (side(&[0, 3, 4, 7], 100.0, 5.0), side(&[1, 2, 5, 6], 150.0, 6.0));
-    assert_eq!(compare(a, b, &Asked::default()).verdict, Standing::Worse);
+    assert_eq!(compare(a, b, &CompareAsked::default()).verdict, Standing::Worse);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_drift_is_told_if_it_matters() {
     let notes = |by: f64| {
         let values = |from: f64| (0..4).map(|at| from + by * f64::from(at)).collect::<Vec<_>>();
         let (a, b) = by_turns(P99, &values(100.0), &values(100.0));
-        compare(a, b, &Asked::default()).notes
+        compare(a, b, &CompareAsked::default()).notes
     };
     assert_eq!(notes(0.2), Vec::<String>::new());
     let [note] = &notes(3.0)[..] else { panic!("{:?}", notes(3.0)) };
@@ -293,13 +293,13 @@ fn shares_within_a_tenth_of_a_point_are_the_same_and_a_zero_is_no_figure() {
 #[test]
 fn what_differs_is_told() {
     let (a, mut b) = by_turns(THROUGHPUT, &[1.0, 1.0], &[1.0, 1.0]);
-    assert!(compare(a.clone(), b.clone(), &Asked::default()).differs.is_empty());
+    assert!(compare(a.clone(), b.clone(), &CompareAsked::default()).differs.is_empty());
     for run in &mut b {
         run.command = "springload run --seed 2 --batch=1000".to_owned();
         run.plan.insert("batch".to_owned(), serde_json::json!(1000));
         run.server = "couchdb 3.4.0".to_owned();
     }
-    let told = compare(a.clone(), b.clone(), &Asked::default()).differs;
+    let told = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
     let words: Vec<_> = told.iter().map(|it| [&*it.what, &*it.a, &*it.b]).collect();
     assert_eq!(
         words,
@@ -309,34 +309,34 @@ fn what_differs_is_told() {
     for run in &mut b {
         run.command = "springload run --fail-if 'p99 > 5ms' --label='a b' --id 'a b'".to_owned();
     }
-    let told = compare(a.clone(), b.clone(), &Asked::default()).differs;
+    let told = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
     assert_eq!([&*told[0].a, &*told[0].b], ["--batch 100", "--id 'a b'"]);
     // Where the command lines say nothing, the plans do.
     for run in &mut b {
         run.command.clone_from(&a[0].command);
     }
-    assert_eq!(compare(a.clone(), b.clone(), &Asked::default()).differs[0].what, "batch");
+    assert_eq!(compare(a.clone(), b.clone(), &CompareAsked::default()).differs[0].what, "batch");
     b[0].plan.clear();
     b[1].result = RunResult {
         kind: ResultKind::NotTrustworthy,
         exit_status: 5,
         reason: Some("client-bound".to_owned()),
     };
-    let it = compare(a.clone(), b, &Asked::default());
+    let it = compare(a.clone(), b, &CompareAsked::default());
     assert!(it.notes[0].contains("the runs of B are not alike"), "{:?}", it.notes);
     assert!(it.notes[1].starts_with("one of the 2 runs of B: "), "{:?}", it.notes);
     assert!(!it.trustworthy());
     // A run that may lose agents passes even without their load.
     let mut b = a.clone();
     b[1].agents_lost = Some("agent 1 was killed".to_owned());
-    let it = compare(a.clone(), b.clone(), &Asked::default());
+    let it = compare(a.clone(), b.clone(), &CompareAsked::default());
     let told = "a run of B had less load than it should have had: agent 1 was killed".to_owned();
     assert!(it.notes.contains(&told) && !it.trustworthy(), "{:?}", it.notes);
     // The note also appears for a run that fails for another reason, but not if that is the reason.
     for (reason, wanted) in [("client-bound", true), ("degraded: agent 1 was killed", false)] {
         let (kind, reason) = (ResultKind::NotTrustworthy, Some(reason.to_owned()));
         b[1].result = RunResult { kind, exit_status: 5, reason };
-        let it = compare(a.clone(), b.clone(), &Asked::default());
+        let it = compare(a.clone(), b.clone(), &CompareAsked::default());
         assert_eq!(it.notes.contains(&told), wanted, "{:?}", it.notes);
     }
 }
@@ -344,9 +344,9 @@ fn what_differs_is_told() {
 #[test]
 fn one_side_after_the_other_is_said() {
     let side = |from: usize| (from..from + 3).map(|at| run(at, &[(P99, Ok(5.0))])).collect();
-    let it = compare(side(0), side(3), &Asked::default());
+    let it = compare(side(0), side(3), &CompareAsked::default());
     assert_eq!(it.layout, Layout::Apart);
     assert!(it.notes[0].contains("springload ab alternates"), "{:?}", it.notes);
     let (a, b) = by_turns(P99, &[5.0; 3], &[5.0; 3]);
-    assert_eq!(compare(a, b, &Asked::default()).layout, Layout::Interleaved);
+    assert_eq!(compare(a, b, &CompareAsked::default()).layout, Layout::Interleaved);
 }

@@ -9,8 +9,8 @@ mod judge;
 mod run;
 
 pub use control::Control;
-pub use judge::{Asked, compare};
-pub use run::Run;
+pub use judge::{CompareAsked, compare};
+pub use run::ComparedRun;
 
 use crate::record::{RunResult, Standing, Unit};
 use crate::statistics::Layout;
@@ -27,9 +27,9 @@ pub struct Comparison {
     /// The verdict on B, by all gated figures.
     pub verdict: Standing,
     /// The runs of A.
-    pub a: Vec<Run>,
+    pub a: Vec<ComparedRun>,
     /// The runs of B.
-    pub b: Vec<Run>,
+    pub b: Vec<ComparedRun>,
     /// How the runs of the two sides are ordered in time.
     pub layout: Layout,
     /// Changes smaller than this count as the same, in percent.
@@ -190,13 +190,14 @@ impl Comparison {
     /// Whether all runs can be trusted, had all their load, and found the data right.
     pub fn trustworthy(&self) -> bool {
         let bad = [RunResult::UNTRUSTWORTHY, RunResult::DATA_WRONG];
-        let is_bad = |run: &Run| bad.contains(&run.result.exit_status) || run.agents_lost.is_some();
+        let is_bad =
+            |run: &ComparedRun| bad.contains(&run.result.exit_status) || run.agents_lost.is_some();
         !self.a.iter().chain(&self.b).any(is_bad)
     }
 
     /// Whether any run of A, and any run of B, found wrong data.
     pub fn data_wrong(&self) -> [bool; 2] {
-        let wrong = |run: &Run| run.result.exit_status == RunResult::DATA_WRONG;
+        let wrong = |run: &ComparedRun| run.result.exit_status == RunResult::DATA_WRONG;
         [&self.a, &self.b].map(|side| side.iter().any(wrong))
     }
 }

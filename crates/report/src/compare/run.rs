@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// One run of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct ComparedRun {
     /// Its name or path.
     pub name: String,
     /// What the user calls it.
@@ -41,7 +41,7 @@ pub struct Run {
     pub(super) within: Vec<(Quantity, Bounds)>,
 }
 
-impl Run {
+impl ComparedRun {
     /// What a comparison keeps of `record`, called `name`: the quantities `wanted` or, if there are
     /// none, throughput, median, 99th percentile and failed share of all requests and of each kind.
     pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Self {

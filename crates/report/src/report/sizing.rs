@@ -5,7 +5,7 @@ use super::max::limits;
 use super::number::{decimal, grouped};
 use super::pill::{Mood, Pill};
 use super::table::{align, wrapped};
-use crate::sizing::{LawName, Measured, Sizing, Unit, Verdict};
+use crate::sizing::{LawName, Measured, Sizing, SizingVerdict, Unit};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(super) fn verdict(it: &Sizing) -> Pill {
     let rate = decimal(it.rate_per_s, 0);
     let many = it.unit.word(2);
     match (it.verdict, it.needed) {
-        (Verdict::Enough, Some(needed)) => {
+        (SizingVerdict::Enough, Some(needed)) => {
             let mut words = format!("{} {} for {rate}/s", grouped(needed), it.unit.word(needed));
             if it.spare > 0 {
                 let left = needed - it.spare;
@@ -24,7 +24,7 @@ pub(super) fn verdict(it: &Sizing) -> Pill {
             }
             if it.extrapolated { Mood::Fair.pill(words) } else { Mood::Good.pill(words) }
         }
-        (Verdict::PoorFit, _) => {
+        (SizingVerdict::PoorFit, _) => {
             let words = format!("no answer: the rates of these {many} follow no law");
             Mood::Bad.pill(words)
         }
@@ -138,7 +138,7 @@ pub(super) fn arithmetic(it: &Sizing) -> Vec<String> {
 pub fn notes(it: &Sizing) -> Vec<String> {
     let (one, many) = (it.unit.word(1), it.unit.word(2));
     let mut notes = Vec::new();
-    if it.verdict == Verdict::PoorFit {
+    if it.verdict == SizingVerdict::PoorFit {
         let worst = it.measured.iter().max_by(|a, b| a.off().abs().total_cmp(&b.off().abs()));
         notes.extend(worst.map(|of| {
             format!(
@@ -159,7 +159,8 @@ pub fn notes(it: &Sizing) -> Vec<String> {
             "two sizes only: they cannot show how much {many} slow each other down; search with a \
              third"
         )),
-        LawName::Universal if !it.law.checked && it.verdict != Verdict::PoorFit => notes.push(
+        LawName::Universal if !it.law.checked && it.verdict != SizingVerdict::PoorFit => notes
+            .push(
             "three sizes always follow the law, or nearly so; a fourth would show whether it holds"
                 .to_owned(),
         ),
@@ -192,10 +193,10 @@ pub fn notes(it: &Sizing) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sizing::{Asked, size};
+    use crate::sizing::{SizingAsked, size};
 
     fn sizing(rate_per_s: f64, spare: u64, rates: &[(u64, f64)]) -> String {
-        let asked = Asked {
+        let asked = SizingAsked {
             rate_per_s,
             spare,
             unit: Unit::Nodes,

@@ -19,12 +19,12 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 pub(super) const SLOPES: &str = "slope of the rate (least-squares fit), in percent of its mean";
 
 /// All measurements of the same settings.
-struct Group<'a> {
+struct CellGroup<'a> {
     settings: &'a [Setting],
     results: Vec<&'a CellResult>,
 }
 
-impl Group<'_> {
+impl CellGroup<'_> {
     fn rates(&self) -> impl Iterator<Item = f64> {
         self.results.iter().map(|result| result.per_s)
     }
@@ -69,7 +69,7 @@ pub fn sweep_text(sweep: &SweepRecord) -> String {
     out
 }
 
-fn groups(sweep: &SweepRecord) -> Vec<Group<'_>> {
+fn groups(sweep: &SweepRecord) -> Vec<CellGroup<'_>> {
     let matrix = crate::sweep::matrix(&sweep.definition.axes);
     let measured = |settings: &[Setting]| -> Vec<&CellRecord> {
         sweep.cells.iter().filter(|it| it.settings == settings && it.result.is_some()).collect()
@@ -77,12 +77,12 @@ fn groups(sweep: &SweepRecord) -> Vec<Group<'_>> {
     let group = |cells: Vec<_>| {
         let first: &CellRecord = cells.first().copied()?;
         let results = cells.iter().filter_map(|cell: &&CellRecord| cell.result.as_ref());
-        Some(Group { settings: &first.settings, results: results.collect() })
+        Some(CellGroup { settings: &first.settings, results: results.collect() })
     };
     matrix.iter().filter_map(|settings| group(measured(settings))).collect()
 }
 
-fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
+fn table(axes: &[Axis], groups: &[CellGroup<'_>]) -> Vec<Vec<String>> {
     let mut head: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
     let names =
         ["docs/s", "least", "most", "runs", "ok", "failed", "p50, ms", "p99, ms", "trusted"];
@@ -114,8 +114,8 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
 }
 
 /// One setting down, the other across, the rate in each cell.
-fn map(down: &Axis, across: &Axis, groups: &[Group<'_>], out: &mut String) {
-    let most = groups.iter().map(Group::median).fold(0.0, f64::max);
+fn map(down: &Axis, across: &Axis, groups: &[CellGroup<'_>], out: &mut String) {
+    let most = groups.iter().map(CellGroup::median).fold(0.0, f64::max);
     let mut rows = vec![vec![format!("docs/s · {} ↓ {} →", down.name, across.name)]];
     rows[0].extend(across.values.iter().cloned());
     for value in &down.values {
@@ -184,7 +184,7 @@ fn by_setting(sweep: &SweepRecord, place: usize) -> Option<Vec<Points>> {
 }
 
 /// The effect of the size of the database on the rate.
-fn by_size(groups: &[Group<'_>]) -> Vec<String> {
+fn by_size(groups: &[CellGroup<'_>]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut unknown, mut with_windows): (Vec<(&str, String)>, _) = (Vec::new(), 0);
     for group in groups {
@@ -231,14 +231,14 @@ fn basis(fit: &Fit, what: &str) -> String {
 }
 
 /// The settings of a group, as a prefix for a line.
-fn name(group: &Group<'_>) -> String {
+fn name(group: &CellGroup<'_>) -> String {
     let settings: Vec<_> =
         group.settings.iter().map(|it| format!("{}={}", it.name, it.value)).collect();
     if settings.is_empty() { String::new() } else { settings.join(" ") + ": " }
 }
 
 /// The first measurement of a group by the size of the database, in a few intervals.
-fn curve(group: &Group<'_>, out: &mut String) {
+fn curve(group: &CellGroup<'_>, out: &mut String) {
     let Some(curve) = group.results.iter().find_map(|result| result.curve.as_ref()) else { return };
     let _ = writeln!(out, "\n{}rate by size", name(group));
     let mut rows =
@@ -269,7 +269,7 @@ fn curve(group: &Group<'_>, out: &mut String) {
     out.push_str(&align(&rows));
 }
 
-fn warnings(groups: &[Group<'_>], out: &mut String) {
+fn warnings(groups: &[CellGroup<'_>], out: &mut String) {
     let mut told: Vec<&String> = Vec::new();
     for warning in groups.iter().flat_map(|it| &it.results).flat_map(|it| &it.warnings) {
         if !told.contains(&warning) {

@@ -5,11 +5,11 @@ use crate::report::drawn::trend_picture;
 use crate::report::html::trend_page;
 use crate::report::text::trend_text;
 use crate::report::{Look, Picture, cleaned};
-use crate::trend::{Direction, LeftOut, Run};
+use crate::trend::{Direction, LeftOut, TrendRun};
 
 /// Eight runs; from the sixth on, reads are a fifth slower, on another server.
 pub(in crate::report) fn trend() -> Trend {
-    let run = |at: usize| Run {
+    let run = |at: usize| TrendRun {
         name: format!("run-{at}"),
         label: (at == 7).then(|| "a, \"b\"".to_owned()),
         started_at: format!("2026-03-{:02}T10:00:00Z", at + 1),
@@ -17,7 +17,7 @@ pub(in crate::report) fn trend() -> Trend {
         machine: "a processor 2 cores".to_owned(),
         springload: "0.1.0".to_owned(),
     };
-    let runs: Vec<Run> = (0..8).map(run).collect();
+    let runs: Vec<TrendRun> = (0..8).map(run).collect();
     let series = |metric: &str, values: Vec<Option<f64>>, changes: Vec<Change>| {
         let metric: crate::plan::Quantity = metric.parse().expect("a quantity");
         Series { metric, unit: Unit::of(metric.metric), values, changes }

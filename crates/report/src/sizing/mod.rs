@@ -4,7 +4,7 @@
 
 mod record;
 
-pub use record::{Law, LawName, Measured, Sizing, Step, Unit, Verdict};
+pub use record::{Law, LawName, Measured, Sizing, SizingVerdict, Step, Unit};
 
 use crate::generate::{Stream, mix};
 use crate::plan::Threshold;
@@ -20,7 +20,7 @@ const DRAWS: u64 = 1_000;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct SizingAsked {
     /// Documents per second.
     pub rate_per_s: f64,
     /// How many may be lost with the rest still carrying the rate.
@@ -35,7 +35,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// If what was measured is not a rate at all.
-pub fn size(asked: &Asked, mut measured: Vec<Measured>) -> Result<Sizing, &'static str> {
+pub fn size(asked: &SizingAsked, mut measured: Vec<Measured>) -> Result<Sizing, &'static str> {
     measured.sort_by_key(|it| it.size);
     let medians: Vec<_> = measured.iter().map(|it| (it.size as f64, it.sustained_per_s)).collect();
     let law = Usl::fit(&medians).ok_or("no rate was sustained")?;
@@ -47,20 +47,22 @@ pub fn size(asked: &Asked, mut measured: Vec<Measured>) -> Result<Sizing, &'stat
     let carry = law.least(asked.rate_per_s);
     let poor = measured.iter().any(|it| it.off().abs() > POOR);
     let verdict = match carry {
-        _ if poor => Verdict::PoorFit,
-        Some(carry) if carries(&law, carry + asked.spare, asked.rate_per_s) => Verdict::Enough,
+        _ if poor => SizingVerdict::PoorFit,
+        Some(carry) if carries(&law, carry + asked.spare, asked.rate_per_s) => {
+            SizingVerdict::Enough
+        }
         // With the spare ones it may be beyond the peak, where more of them carry less.
-        _ => Verdict::TooMuch,
+        _ => SizingVerdict::TooMuch,
     };
-    let carry = carry.filter(|_| verdict == Verdict::Enough);
+    let carry = carry.filter(|_| verdict == SizingVerdict::Enough);
     let largest = measured.last().map_or(1, |it| it.size);
     let steps = carry.map_or_else(Vec::new, |carry| steps(&law, carry, asked.spare));
     let range = carry.and_then(|_| range(asked, &measured));
     // The size that the answer is about: if there is none, the peak.
     let decides = match verdict {
-        Verdict::Enough => carry.map(|carry| (carry + asked.spare) as f64),
-        Verdict::TooMuch => law.peak(),
-        Verdict::PoorFit => None,
+        SizingVerdict::Enough => carry.map(|carry| (carry + asked.spare) as f64),
+        SizingVerdict::TooMuch => law.peak(),
+        SizingVerdict::PoorFit => None,
     };
     let name = match sizes.len() {
         1 => LawName::Linear,
@@ -116,7 +118,7 @@ fn steps(law: &Usl, carry: u64, spare: u64) -> Vec<Step> {
 /// The range that holds nineteen of twenty answers if each search of each size had been the only
 /// one: from the least to the greatest, `None` if some draws have no answer. There is no range
 /// where each size has only one search.
-fn range(asked: &Asked, measured: &[Measured]) -> Option<(u64, Option<u64>)> {
+fn range(asked: &SizingAsked, measured: &[Measured]) -> Option<(u64, Option<u64>)> {
     if measured.iter().all(|it| it.found_per_s.len() < 2) {
         return None;
     }
@@ -148,8 +150,8 @@ mod tests {
         Measured::new(size, found.to_vec(), format!("max-{size}"))
     }
 
-    fn asked(rate_per_s: f64, spare: u64) -> Asked {
-        Asked { rate_per_s, spare, unit: Unit::Nodes, slo: Vec::new() }
+    fn asked(rate_per_s: f64, spare: u64) -> SizingAsked {
+        SizingAsked { rate_per_s, spare, unit: Unit::Nodes, slo: Vec::new() }
     }
 
     fn exact(law: Usl, sizes: &[u64]) -> Vec<Measured> {
@@ -160,7 +162,7 @@ mod tests {
     fn one_size_is_taken_as_a_straight_line() {
         let sizing = size(&asked(20_000.0, 1), vec![measured(3, &[9_000.0])]).unwrap();
         // 3,000 of each: 7 carry 21,000.
-        assert_eq!((sizing.needed, sizing.verdict), (Some(8), Verdict::Enough));
+        assert_eq!((sizing.needed, sizing.verdict), (Some(8), SizingVerdict::Enough));
         assert_eq!((sizing.law.name, sizing.law.checked), (LawName::Linear, false));
         assert!(sizing.extrapolated, "8 is more than twice 3");
         let far = |spare| size(&asked(18_000.0, spare), vec![measured(3, &[9_000.0])]).unwrap();
@@ -185,10 +187,10 @@ mod tests {
         assert!(sizing.measured.iter().all(|it| it.off().abs() < 1e-6));
         let peak = sizing.law.most_per_s.unwrap();
         let over = size(&asked(peak * 1.01, 1), all.clone()).unwrap();
-        assert_eq!((over.verdict, over.needed), (Verdict::TooMuch, None));
+        assert_eq!((over.verdict, over.needed), (SizingVerdict::TooMuch, None));
         // At the peak itself there is nothing to spare.
         let at = size(&asked(peak * 0.9999, 5), all).unwrap();
-        assert_eq!((at.verdict, at.needed), (Verdict::TooMuch, None));
+        assert_eq!((at.verdict, at.needed), (SizingVerdict::TooMuch, None));
     }
 
     #[test]
@@ -200,14 +202,14 @@ mod tests {
             measured(6, &[3_100.0]),
         ];
         let sizing = size(&asked(2_000.0, 1), zigzag).unwrap();
-        assert_eq!((sizing.verdict, sizing.needed), (Verdict::PoorFit, None), "{sizing:?}");
+        assert_eq!((sizing.verdict, sizing.needed), (SizingVerdict::PoorFit, None), "{sizing:?}");
         assert!(sizing.steps.is_empty());
         // One that carries far more than the others is as odd as one that carries less.
         for odd in [0.75, 1.25] {
             let rate = |n: u64| n as f64 * if n == 4 { 1_000.0 * odd } else { 1_000.0 };
             let all = (1..=6).map(|n| measured(n, &[rate(n)])).collect();
             let sizing = size(&asked(2_000.0, 1), all).unwrap();
-            assert_eq!(sizing.verdict, Verdict::PoorFit, "{odd}: {sizing:?}");
+            assert_eq!(sizing.verdict, SizingVerdict::PoorFit, "{odd}: {sizing:?}");
         }
         assert!(size(&asked(1.0, 1), vec![measured(1, &[0.0])]).is_err());
     }

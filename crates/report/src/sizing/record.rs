@@ -21,7 +21,7 @@ pub enum Unit {
 /// Whether there is an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SizingVerdict {
     /// There is a number that is enough.
     Enough,
     /// However many there are, they do not carry the rate with the spare ones.
@@ -105,7 +105,7 @@ pub struct Sizing {
     /// How many of those needed may be lost.
     pub spare: u64,
     /// Whether there is an answer.
-    pub verdict: Verdict,
+    pub verdict: SizingVerdict,
     /// How many are needed, with the spare ones.
     pub needed: Option<u64>,
     /// The lower end of the answers of nineteen of twenty draws from the searches.

@@ -1,6 +1,6 @@
 //! Runs that can be compared, in the order of time, with what changed.
 
-use super::{Change, Direction, Group, Mark, Point, Run, Series};
+use super::{Change, Direction, Group, Mark, Point, Series, TrendRun};
 use crate::plan::Quantity;
 use crate::record::Unit;
 use crate::statistics::change_points;
@@ -21,7 +21,7 @@ pub(super) fn groups(points: Vec<Point>) -> Vec<Group> {
 fn group(mut points: Vec<Point>) -> Group {
     let place = |point: &Point| (point.run.started_at.clone(), point.run.name.clone());
     points.sort_by_key(place);
-    let runs: Vec<Run> = points.iter().map(|point| point.run.clone()).collect();
+    let runs: Vec<TrendRun> = points.iter().map(|point| point.run.clone()).collect();
     let mut quantities: Vec<Quantity> = Vec::new();
     for (quantity, _) in points.iter().flat_map(|point| &point.values) {
         if !quantities.contains(quantity) {
@@ -37,7 +37,7 @@ fn group(mut points: Vec<Point>) -> Group {
     Group { command, marks: marks(&runs), runs, series }
 }
 
-fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[Run]) -> Series {
+fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[TrendRun]) -> Series {
     // Runs without a value have no part in the search.
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
@@ -63,9 +63,9 @@ fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[Run]) -> Series {
 }
 
 /// Where server, machine or springload changed.
-fn marks(runs: &[Run]) -> Vec<Mark> {
-    let facts = |run: &Run| {
-        let Run { server, machine, springload, .. } = run.clone();
+fn marks(runs: &[TrendRun]) -> Vec<Mark> {
+    let facts = |run: &TrendRun| {
+        let TrendRun { server, machine, springload, .. } = run.clone();
         [("server", server), ("machine", machine), ("springload", springload)]
     };
     let mut marks = Vec::new();
@@ -155,7 +155,7 @@ mod tests {
                 }
                 point(&record).run
             };
-            let runs: Vec<Run> = (0..count).map(run).collect();
+            let runs: Vec<TrendRun> = (0..count).map(run).collect();
             let known = values[..count].iter().copied().map(Some).collect();
             let series = vec![series("throughput".parse().unwrap(), known, &runs)];
             Group { command: String::new(), marks: marks(&runs), runs, series }
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn gaps_do_not_shift_a_change() {
         let values = (0..12).map(|at| (at != 3).then_some(if at < 7 { 100.0 } else { 50.0 }));
-        let runs: Vec<Run> = (0..12).map(|at| point(&record(at)).run).collect();
+        let runs: Vec<TrendRun> = (0..12).map(|at| point(&record(at)).run).collect();
         let series = series("read.p99".parse().unwrap(), values.collect(), &runs);
         assert_eq!(series.changes[0].at, 7);
         assert_eq!(series.changes[0].verdict, Direction::Better);

@@ -35,7 +35,7 @@ pub struct Group {
     /// The command line of the last run, without passwords.
     pub command: String,
     /// The runs, in the order of their start.
-    pub runs: Vec<Run>,
+    pub runs: Vec<TrendRun>,
     /// Where something other than the plan changed.
     pub marks: Vec<Mark>,
     /// What was measured, by quantity.
@@ -44,7 +44,7 @@ pub struct Group {
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct TrendRun {
     /// Its name or path.
     pub name: String,
     /// What the user calls it.

@@ -1,6 +1,6 @@
 //! What a trend keeps of a record.
 
-use super::Run;
+use super::TrendRun;
 use crate::plan::{Metric, PlanRecord, Quantity};
 use crate::record::RunRecord;
 
@@ -8,7 +8,7 @@ use crate::record::RunRecord;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// What is shown of the run.
-    pub run: Run,
+    pub run: TrendRun,
     /// Its command line.
     pub(super) command: String,
     /// What it has in common with all runs that it can be compared with.
@@ -44,7 +44,7 @@ impl Point {
             wanted.to_vec()
         };
         let values = quantities.into_iter().map(|it| (it, record.value_of(it).ok()));
-        let run = Run {
+        let run = TrendRun {
             name: name.to_owned(),
             label: record.plan.label.clone(),
             started_at: record.started_at.clone(),

@@ -1,7 +1,7 @@
 //! What should be found of each document.
 
 use super::owed::{Doubts, Last, Owed};
-use crate::journal::{Entry, Journal};
+use crate::journal::{Journal, JournalEntry};
 use crate::op::Key;
 use std::collections::BTreeMap;
 use std::io;
@@ -35,7 +35,7 @@ const fn place(key: Key) -> (u64, usize) {
 
 impl Ledger {
     /// Adds a note; `shared` if several connections write the same documents.
-    pub(super) fn add(&mut self, entry: &Entry, shared: bool) {
+    pub(super) fn add(&mut self, entry: &JournalEntry, shared: bool) {
         let (page, at) = place(entry.key);
         let page = self.pages.entry(page).or_insert_with(|| Box::new([Last::Unknown; PAGE]));
         let last = &mut page[at];
@@ -95,7 +95,7 @@ mod tests {
         let keys = [0, 1, 63, 64, 1_000, u64::MAX, u64::MAX - 64];
         let note = |key, fate| {
             let token = Token { number: 1, rest: [0; 16] };
-            Entry { key, act: Act::Write, fate, version: 0, token }
+            JournalEntry { key, act: Act::Write, fate, version: 0, token }
         };
         for key in keys {
             ledger.add(&note(key, Fate::Sent), false);

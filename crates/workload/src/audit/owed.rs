@@ -1,6 +1,6 @@
 //! What follows from the notes about one document.
 
-use crate::journal::{Act, Entry, Fate};
+use crate::journal::{Act, Fate, JournalEntry};
 use crate::op::Token;
 use std::cmp::Ordering;
 
@@ -38,8 +38,8 @@ pub(super) struct Doubts {
 
 impl Owed {
     /// Adds a note about a document that only one connection writes.
-    pub(super) fn add(&mut self, entry: &Entry) {
-        let Entry { act, fate, version, token, .. } = *entry;
+    pub(super) fn add(&mut self, entry: &JournalEntry) {
+        let JournalEntry { act, fate, version, token, .. } = *entry;
         let Doubts { maybe, maybe_deleted, undone } = &mut self.doubts;
         match (fate, act) {
             (Fate::Sent, Act::Write) => maybe.push(version),
@@ -68,8 +68,8 @@ impl Owed {
 
     /// Adds a note about a document that several connections write. The order of their notes is
     /// unknown, except that the highest revision acknowledged was the last.
-    pub(super) fn add_shared(&mut self, entry: &Entry) {
-        let Entry { act, fate, version, token, .. } = *entry;
+    pub(super) fn add_shared(&mut self, entry: &JournalEntry) {
+        let JournalEntry { act, fate, version, token, .. } = *entry;
         if fate != Fate::Acknowledged {
             return self.add(entry);
         }
@@ -78,7 +78,7 @@ impl Owed {
             return;
         }
         // It no longer counts as unanswered.
-        self.add(&Entry { fate: Fate::Refused, ..*entry });
+        self.add(&JournalEntry { fate: Fate::Refused, ..*entry });
         let last = self.last.token();
         match token.number.cmp(&last.number) {
             Ordering::Less => {}

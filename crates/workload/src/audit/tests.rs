@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::FromSchemas;
-use crate::journal::{Act, Entry, Fate};
+use crate::journal::{Act, Fate, JournalEntry};
 use crate::schema::{DEFAULT, Documents, Template};
 
 const KEY: Key = 17;
@@ -21,20 +21,20 @@ fn stored(version: u32) -> Vec<u8> {
     out
 }
 
-fn entry(act: Act, fate: Fate, version: u32) -> Entry {
-    Entry { key: KEY, act, fate, version, token: token(version + 1) }
+fn entry(act: Act, fate: Fate, version: u32) -> JournalEntry {
+    JournalEntry { key: KEY, act, fate, version, token: token(version + 1) }
 }
 
-fn write(fate: Fate, version: u32) -> Entry {
+fn write(fate: Fate, version: u32) -> JournalEntry {
     entry(Act::Write, fate, version)
 }
 
-fn delete(fate: Fate, version: u32) -> Entry {
-    Entry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
+fn delete(fate: Fate, version: u32) -> JournalEntry {
+    JournalEntry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
 }
 
 /// An audit of one document after these notes.
-fn lane(entries: &[Entry], shared: bool) -> Audit {
+fn lane(entries: &[JournalEntry], shared: bool) -> Audit {
     let mut ledger = Ledger::default();
     for entry in entries {
         ledger.add(entry, shared);
@@ -46,7 +46,7 @@ fn lane(entries: &[Entry], shared: bool) -> Audit {
 
 /// The verdict on a document after these notes. It is found with this revision and version, or not
 /// at all.
-fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
+fn judged(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     judge(lane(entries, false), found)
 }
 
@@ -120,7 +120,7 @@ fn what_was_refused_is_not_there() {
 
 #[test]
 fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
-    let again = Entry { token: token(2), ..write(Acknowledged, 2) };
+    let again = JournalEntry { token: token(2), ..write(Acknowledged, 2) };
     let undone = [write(Acknowledged, 0), write(Acknowledged, 1), again];
     assert_eq!(judged(&undone, Some((2, 2))), Err(Failure::Lost));
     let follows = [write(Acknowledged, 0), write(Acknowledged, 1), write(Acknowledged, 2)];
@@ -128,9 +128,9 @@ fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
 }
 
 /// The verdict after these notes of several connections, in any order.
-fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
+fn judged_shared(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     let forth = judge(lane(entries, true), found);
-    let reversed: Vec<Entry> = entries.iter().rev().copied().collect();
+    let reversed: Vec<JournalEntry> = entries.iter().rev().copied().collect();
     let back = judge(lane(&reversed, true), found);
     // In one of the two orders, a write without an answer comes before an acknowledged one.
     if entries.iter().all(|it| it.fate == Acknowledged) {
@@ -141,14 +141,14 @@ fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Fai
 
 #[test]
 fn the_highest_revision_counts_where_several_write() {
-    let acknowledged = |version| Entry { version: 0, ..write(Acknowledged, version) };
+    let acknowledged = |version| JournalEntry { version: 0, ..write(Acknowledged, version) };
     let both = [acknowledged(5), acknowledged(3)];
     assert_eq!(judged_shared(&both, Some((6, 0))), Ok(()));
     assert_eq!(judged_shared(&both, Some((5, 0))), Err(Failure::Stale));
     assert_eq!(judged_shared(&both, Some((7, 0))), Err(Failure::UnknownRevision));
     assert_eq!(judged_shared(&both, None), Err(Failure::Lost));
     // One more write has no answer.
-    let doubt = [Entry { version: 0, ..write(Sent, 6) }, acknowledged(3), acknowledged(5)];
+    let doubt = [JournalEntry { version: 0, ..write(Sent, 6) }, acknowledged(3), acknowledged(5)];
     let doubt = [doubt[0], doubt[0], doubt[1], doubt[2], doubt[0]];
     assert_eq!(judged_shared(&doubt, Some((7, 0))), Ok(()));
     assert_eq!(judged_shared(&doubt, Some((5, 0))), Err(Failure::Stale));
@@ -158,13 +158,13 @@ fn the_highest_revision_counts_where_several_write() {
     assert_eq!(judged_shared(&gone, Some((6, 0))), Err(Failure::Resurrected));
     assert_eq!(judged_shared(&[acknowledged(8), gone[0], gone[1]], Some((9, 0))), Ok(()));
     // Two writes of one revision: one of them is lost.
-    let other = Entry { token: Token { number: 6, rest: [99; 16] }, ..acknowledged(5) };
+    let other = JournalEntry { token: Token { number: 6, rest: [99; 16] }, ..acknowledged(5) };
     assert_eq!(judged_shared(&[acknowledged(5), other], Some((6, 0))), Err(Failure::Lost));
 }
 
 #[test]
 fn without_revisions_only_what_must_be_there_is_owed() {
-    let plain = |entry: Entry| Entry { token: Token::default(), version: 0, ..entry };
+    let plain = |entry: JournalEntry| JournalEntry { token: Token::default(), version: 0, ..entry };
     let (write, delete) = (plain(write(Acknowledged, 0)), plain(delete(Acknowledged, 0)));
     assert_eq!(judged_shared(&[write, write], Some((1, 0))), Ok(()));
     assert_eq!(judged_shared(&[write, write], None), Err(Failure::Lost));
@@ -198,7 +198,7 @@ fn stored_as(key: Key) -> Vec<u8> {
 fn several() -> Audit {
     let mut ledger = Ledger::default();
     for key in 3..7 {
-        let note = |fate| Entry { key, act: Act::Write, fate, version: 0, token: token(1) };
+        let note = |fate| JournalEntry { key, act: Act::Write, fate, version: 0, token: token(1) };
         ledger.add(&note(Sent), false);
         ledger.add(&note(Acknowledged), false);
     }

@@ -49,7 +49,7 @@ const OWN: [&str; 10] = [
 ];
 
 /// Everything that was asked for, before it is checked.
-pub(super) struct Asked {
+pub(super) struct YcsbAsked {
     pub(super) properties: Properties,
     /// Notes for the user that are not mistakes.
     pub(super) notes: Vec<String>,
@@ -59,7 +59,7 @@ pub(super) struct Asked {
     pub(super) loads_nothing: bool,
 }
 
-impl Asked {
+impl YcsbAsked {
     /// Reads the property files, and applies the options.
     pub(super) fn read(args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Self {
         let mut properties = Properties::default();
@@ -235,7 +235,7 @@ impl Asked {
             .ok()?;
         let (card, binding) = named;
         let found = site::settings(binding, &args.binding, args.cp.as_deref());
-        let site::Found { properties: mut all, notes } =
+        let site::FoundSite { properties: mut all, notes } =
             found.map_err(|mistake| mistakes.push(mistake)).unwrap_or_default();
         all.overlay(self.properties.clone());
         if binding.takes_any_class() {

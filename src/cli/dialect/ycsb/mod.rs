@@ -15,7 +15,7 @@ use crate::cli::exit::{Exit, Trouble};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::plan::check;
 use args::Action;
-use asked::Asked;
+use asked::YcsbAsked;
 use outputs::Outputs;
 use std::ffi::OsString;
 
@@ -136,7 +136,7 @@ impl Verb for Ycsb {
             eprintln!("note: -jvm-args is ignored: there is no Java");
         }
         let mut mistakes = Vec::new();
-        let mut asked = Asked::read(&self, &mut mistakes);
+        let mut asked = YcsbAsked::read(&self, &mut mistakes);
         if self.command == Action::Shell {
             return asked.shell(&self, mistakes);
         }

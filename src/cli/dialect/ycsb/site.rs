@@ -16,7 +16,7 @@ const MOST_SHOWN: usize = 200;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundSite {
     /// The properties that the binding reads.
     pub(super) properties: Properties,
     /// What to tell the user.
@@ -31,12 +31,12 @@ pub(super) fn settings(
     binding: &Binding,
     name: &str,
     class_path: Option<&OsStr>,
-) -> Result<Found, Invalid> {
+) -> Result<FoundSite, Invalid> {
     let Some(site) = &binding.site else {
         let ignored = "-cp is ignored: there is no Java".to_owned();
         let given = class_path.filter(|_| !binding.takes_any_class());
         let notes = given.map(|_| ignored).into_iter().collect();
-        return Ok(Found { notes, ..Found::default() });
+        return Ok(FoundSite { notes, ..FoundSite::default() });
     };
     let mut notes = Vec::new();
     let own: Vec<_> = class_path.map(|it| std::env::split_paths(it).collect()).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn settings(
     }
     let launcher = || ["conf".to_owned(), format!("{name}-binding/conf"), format!("{name}/conf")];
     let found = given.or_else(|| launcher().iter().find_map(|it| file_in(Path::new(it), site)));
-    let Some(path) = found else { return Ok(Found { notes, ..Found::default() }) };
+    let Some(path) = found else { return Ok(FoundSite { notes, ..FoundSite::default() }) };
     let properties = read(&path)
         .and_then(|bytes| (site.read)(&bytes, binding.properties))
         .map_err(|problem| {
@@ -58,7 +58,7 @@ pub(super) fn settings(
         properties.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
     let read = if pairs.is_empty() { "nothing useful".to_owned() } else { pairs.join(", ") };
     notes.push(format!("{}: {read}", path.display()));
-    Ok(Found { properties, notes })
+    Ok(FoundSite { properties, notes })
 }
 
 /// The file in this entry of the class path: a folder, or the file itself.

@@ -1,7 +1,7 @@
 //! `ab.json`: what is compared, kept beside the runs, so that the same comparison can go on.
 
 use crate::cli::verb::kept::Kept as _;
-use crate::compare::Asked;
+use crate::compare::CompareAsked;
 use crate::generate::mix;
 use crate::plan::Quantity;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(in crate::cli::verb) struct AbRecord {
 
 /// The delta of comparisons that do not say.
 fn delta() -> f64 {
-    Asked::default().delta
+    CompareAsked::default().delta
 }
 
 impl AbRecord {

@@ -20,7 +20,7 @@ use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{Place, Runs, says_nothing};
 use crate::cli::verb::sweep::given;
-use crate::compare::Asked;
+use crate::compare::CompareAsked;
 use crate::plan::{self, Invalid};
 use crate::record::RunRecord;
 use crate::report::ComparisonReport;
@@ -186,7 +186,7 @@ impl Ab {
 
 impl Ab {
     /// Says how many pairs are needed, as far as saved runs show.
-    fn tell_beforehand(&self, side: &Side, asked: &Asked) {
+    fn tell_beforehand(&self, side: &Side, asked: &CompareAsked) {
         let folder = self.study.output.as_deref();
         match beforehand::told(&side.plan, folder, &asked.gated, self.pairs) {
             Some(told) => eprintln!("{}", told.trim_end()),

@@ -2,7 +2,7 @@
 //! their records.
 
 use super::kept::AbRecord;
-use crate::compare::{Asked, Comparison, Control, Progress, Run, compare};
+use crate::compare::{CompareAsked, ComparedRun, Comparison, Control, Progress, compare};
 use crate::record::{RunRecord, Standing};
 use crate::statistics::{ALARMS, levels};
 use std::cell::OnceCell;
@@ -14,7 +14,7 @@ const LEAST_LOOKED_AT: u64 = 4;
 pub(super) struct Pairs {
     pub(super) definition: AbRecord,
     /// A run of each side for each pair, as far as it got.
-    runs: [Vec<Run>; 2],
+    runs: [Vec<ComparedRun>; 2],
     /// The latest record of each side.
     drawn: [Option<RunRecord>; 2],
     /// The level of each look, which takes some time to compute.
@@ -30,7 +30,7 @@ impl Pairs {
 
     /// Takes the next run of a side, 0 or 1.
     pub(super) fn take(&mut self, at: usize, name: &str, record: RunRecord) {
-        self.runs[at].push(Run::of(&record, name, &self.definition.metric));
+        self.runs[at].push(ComparedRun::of(&record, name, &self.definition.metric));
         self.drawn[at] = Some(record);
     }
 
@@ -44,7 +44,7 @@ impl Pairs {
         let pairs = self.count();
         let [a, b] = [0, 1].map(|at| self.runs[at][..pairs].to_vec());
         let AbRecord { delta, gate, .. } = &self.definition;
-        compare(a, b, &Asked { delta: *delta, alarms, gated: gate.clone() })
+        compare(a, b, &CompareAsked { delta: *delta, alarms, gated: gate.clone() })
     }
 
     /// The verdict, if there is one after this many pairs.
@@ -119,7 +119,7 @@ mod tests {
                     "b_values": [], "verdict": verdict,
                 })
             };
-            let none = compare(Vec::new(), Vec::new(), &Asked::default());
+            let none = compare(Vec::new(), Vec::new(), &CompareAsked::default());
             let mut json = serde_json::to_value(none).expect("plain data");
             json["verdict"] = verdict.into();
             json["comparisons"] = figures.iter().map(figure).collect();

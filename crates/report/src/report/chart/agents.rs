@@ -2,7 +2,7 @@
 
 use super::timeline::{Cuts, WIDTHS_S};
 use super::view::{Part, View};
-use super::{Axis, Chart, ChartKind, Map, Scale, rounded};
+use super::{Chart, ChartAxis, ChartKind, Map, Scale, rounded};
 
 /// The most rows; beyond that, several agents share one.
 const MOST_ROWS: usize = 200;
@@ -35,7 +35,7 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
         }
     };
     let names = groups.iter().map(number).collect();
-    let y = Axis { names, ..Axis::new("agent", Scale::Linear) };
+    let y = ChartAxis { names, ..ChartAxis::new("agent", Scale::Linear) };
     let edges = (0..cuts.count).map(|column| cuts.span(column).0);
     Chart {
         note:
@@ -47,7 +47,7 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
             edges: edges.chain([cuts.span(cuts.count - 1).1]).collect(),
             rows: groups.iter().map(name).collect(),
         }),
-        ..Chart::new(ChartKind::Agents, view.name(part, "Agents"), Axis::time(), y)
+        ..Chart::new(ChartKind::Agents, view.name(part, "Agents"), ChartAxis::time(), y)
     }
 }
 

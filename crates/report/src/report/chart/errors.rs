@@ -2,7 +2,7 @@
 
 use super::timeline::Stretch;
 use super::view::{Part, View};
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::op::Failure;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
@@ -26,11 +26,11 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     }
     let none = lines.iter().flat_map(|line| &line.y).all(|count| *count == Some(0.0));
     let note = if none { "Nothing failed." } else { "Documents whose operation failed, by cause." };
-    let y = Axis::new("failures per second", Scale::Linear);
+    let y = ChartAxis::new("failures per second", Scale::Linear);
     Chart {
         note: note.to_owned(),
         lines,
-        ..Chart::new(ChartKind::Errors, "Errors", Axis::time(), y)
+        ..Chart::new(ChartKind::Errors, "Errors", ChartAxis::time(), y)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::timeline::{ROWS_PER_DECADE, Stretch};
 use super::view::View;
-use super::{Axis, Cells, Chart, ChartKind, Scale, bands};
+use super::{Chart, ChartAxis, ChartKind, CountGrid, Scale, bands};
 
 /// One heat map per run: they cannot be overlaid.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
@@ -15,14 +15,14 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         ..Chart::new(
             ChartKind::Heatmap,
             view.name(part, "Heat map of response times"),
-            Axis::time(),
-            Axis::new("response time, ms", Scale::Log),
+            ChartAxis::time(),
+            ChartAxis::new("response time, ms", Scale::Log),
         )
     };
     view.parts.iter().map(chart).collect()
 }
 
-fn cells(stretches: &[Stretch]) -> Cells {
+fn cells(stretches: &[Stretch]) -> CountGrid {
     let rows = || stretches.iter().flat_map(|stretch| stretch.rows.keys().copied());
     let (low, high) = (rows().min().unwrap_or(0), rows().max().unwrap_or(0));
     let begins = stretches.iter().map(|stretch| stretch.span_s.0);
@@ -31,7 +31,7 @@ fn cells(stretches: &[Stretch]) -> Cells {
         let count = |stretch: &Stretch| stretch.rows.get(&row).copied().unwrap_or(0);
         stretches.iter().map(count).collect()
     };
-    Cells {
+    CountGrid {
         x: begins.chain(end).collect(),
         y: (low..=high + 1).map(|row| 10f64.powf(f64::from(row) / ROWS_PER_DECADE)).collect(),
         counts: (low..=high).map(count).collect(),

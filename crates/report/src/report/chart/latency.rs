@@ -2,7 +2,7 @@
 
 use super::timeline::PERCENTILES;
 use super::view::{Part, View};
-use super::{Axis, Chart, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
 use std::fmt::Write as _;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
@@ -36,8 +36,12 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         note += &missing.join(", ");
         note += ".";
     }
-    let y = Axis::new("time per request, ms", Scale::Log);
-    Chart { note, lines, ..Chart::new(ChartKind::Latency, "Latency over time", Axis::time(), y) }
+    let y = ChartAxis::new("time per request, ms", Scale::Log);
+    Chart {
+        note,
+        lines,
+        ..Chart::new(ChartKind::Latency, "Latency over time", ChartAxis::time(), y)
+    }
 }
 
 /// One percentile of response times (0) or service times (1).

@@ -1,6 +1,6 @@
 //! Latency and errors over the rate: the knee, what was asked for, and what was found.
 
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::plan::{Comparison, Limit, Metric, Span, Threshold};
 use crate::search::{MaxRecord, Searched, StepRecord};
 
@@ -33,19 +33,19 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         (
             (ChartKind::Latency, "Response times by load"),
             " Where times rise steeply, the server is saturated.",
-            Axis::new("response time, ms", of_times),
+            ChartAxis::new("response time, ms", of_times),
             times,
         ),
         (
             (ChartKind::Throughput, "Rate by load"),
             " Where the line bends, more load achieves nothing more.",
-            Axis::new("documents per second", Scale::Linear),
+            ChartAxis::new("documents per second", Scale::Linear),
             served,
         ),
         (
             (ChartKind::Errors, "Errors by load"),
             "",
-            Axis::new("failed documents, %", Scale::Linear),
+            ChartAxis::new("failed documents, %", Scale::Linear),
             failed,
         ),
     ];
@@ -53,7 +53,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         Searched::Rate => "operations offered per second",
         Searched::Connections => "connections",
     };
-    let across = Axis::new(across, scale(levels.iter().copied()));
+    let across = ChartAxis::new(across, scale(levels.iter().copied()));
     let left_out = match bound.len() {
         0 => String::new(),
         count => format!("; steps with the client at its limit ({count}) are left out"),

@@ -90,12 +90,12 @@ pub(super) struct Chart {
     pub(super) words: String,
     /// Whether its lines need names: one line is what the title says.
     pub(super) legend: bool,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+    pub(super) x: ChartAxis,
+    pub(super) y: ChartAxis,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) lines: Vec<Line>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cells: Option<Cells>,
+    pub(super) cells: Option<CountGrid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) map: Option<Map>,
     /// Bands of time behind everything else.
@@ -129,7 +129,7 @@ pub(super) enum What {
 
 /// An axis. Its title ends in its unit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Axis {
+pub(super) struct ChartAxis {
     pub(super) title: String,
     pub(super) scale: Scale,
     /// The names of the values 0, 1 and so on, if they are not numbers.
@@ -179,7 +179,7 @@ pub(super) struct Line {
 
 /// A grid of counts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Cells {
+pub(super) struct CountGrid {
     /// The columns' edges, one more than there are columns.
     #[serde(serialize_with = "short")]
     pub(super) x: Vec<f64>,
@@ -207,7 +207,7 @@ pub(super) struct Map {
 const PLAIN: [&str; 2] = ["served", "docs/s"];
 
 impl Chart {
-    fn new(kind: ChartKind, title: impl Into<String>, x: Axis, y: Axis) -> Self {
+    fn new(kind: ChartKind, title: impl Into<String>, x: ChartAxis, y: ChartAxis) -> Self {
         Self {
             kind,
             title: title.into(),
@@ -263,7 +263,7 @@ const SAME: f64 = 0.03;
 /// The note where service times were left out for that reason.
 const SERVICE_LEFT_OUT: &str = " Service times are the same to within 3 %, and left out.";
 
-impl Axis {
+impl ChartAxis {
     fn new(title: impl Into<String>, scale: Scale) -> Self {
         Self { title: title.into(), scale, names: Vec::new(), end: None }
     }

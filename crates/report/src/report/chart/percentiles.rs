@@ -2,7 +2,7 @@
 
 use super::timeline::covers;
 use super::view::View;
-use super::{Axis, Chart, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
 use crate::measure::Histogram;
 
 /// Points per nine.
@@ -32,8 +32,8 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     let note = "At 99 %, read: 99 % of the requests took at most this long. A curve ends where \
     fewer than ten samples lie beyond.";
     let note = format!("{note}{}", if left_out { SERVICE_LEFT_OUT } else { "" });
-    let x = Axis::new("percentile, %", Scale::Nines);
-    let y = Axis::new("time per request, ms", Scale::Log);
+    let x = ChartAxis::new("percentile, %", Scale::Nines);
+    let y = ChartAxis::new("time per request, ms", Scale::Log);
     Chart { note, lines, ..Chart::new(ChartKind::Percentiles, "Latency by percentile", x, y) }
 }
 

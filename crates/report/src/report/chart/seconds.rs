@@ -1,7 +1,7 @@
 //! Each second of a burst: the operations of all workers, and the average per worker.
 
 use super::view::View;
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::report::burst::{BurstSecond, burst_seconds};
 
 /// The seconds of every run's burst; `None`: there is none, or only one kind of operation is shown.
@@ -39,8 +39,8 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         ..Chart::new(
             ChartKind::Throughput,
             "Each second of the burst",
-            Axis::time(),
-            Axis::new("operations in the second", Scale::Linear),
+            ChartAxis::time(),
+            ChartAxis::new("operations in the second", Scale::Linear),
         )
     })
 }

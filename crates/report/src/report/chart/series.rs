@@ -1,6 +1,6 @@
 //! The charts of sweeps and bursts: those of the original programs, and a map of two settings.
 
-use super::{Axis, Chart, ChartKind, Line, Map, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Map, Scale, Stroke};
 use crate::report::burst::BurstSecond;
 use crate::statistics::median;
 use crate::sweep::{CellRecord, Curve, Setting, SweepRecord};
@@ -9,8 +9,8 @@ fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Lin
     Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y }
 }
 
-fn chart(title: String, note: &str, x: Axis, y: &str, lines: Vec<Line>) -> Chart {
-    let y = Axis::new(y, Scale::Linear);
+fn chart(title: String, note: &str, x: ChartAxis, y: &str, lines: Vec<Line>) -> Chart {
+    let y = ChartAxis::new(y, Scale::Linear);
     let chart = Chart::new(ChartKind::Throughput, title, x, y);
     Chart { note: note.to_owned(), lines, ..chart }.finished()
 }
@@ -70,7 +70,7 @@ pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
     chart(
         "Rate by size of the database".to_owned(),
         "Each line is one fill, dotted while the server was away.",
-        Axis::new("documents in the database", Scale::Linear),
+        ChartAxis::new("documents in the database", Scale::Linear),
         "documents per second",
         curves.iter().enumerate().flat_map(lines).collect(),
     )
@@ -128,7 +128,7 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
         Some(chart(
             format!("Rate by {}", axis.name),
             "The median of all runs with the same settings.",
-            Axis { names, ..Axis::new(axis.name.clone(), scale) },
+            ChartAxis { names, ..ChartAxis::new(axis.name.clone(), scale) },
             "documents per second",
             lines.into_iter().enumerate().map(line).collect(),
         ))
@@ -148,9 +148,9 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
         median(results.map(|result| result.per_s))
     };
     let row = |one: &String| across.values.iter().map(|other| rate([one, other])).collect();
-    let axis = |it: &crate::sweep::Axis| Axis {
+    let axis = |it: &crate::sweep::Axis| ChartAxis {
         names: it.values.clone(),
-        ..Axis::new(it.name.clone(), Scale::Linear)
+        ..ChartAxis::new(it.name.clone(), Scale::Linear)
     };
     let title = format!("Rate by {} and {}", down.name, across.name);
     let note = "Documents per second, the median of all runs with the same settings; blank if not \
@@ -177,7 +177,7 @@ pub(in crate::report) fn burst(
     chart(
         title.to_owned(),
         "Each point is one second; the last, partial second is left out.",
-        Axis::new("time (s)", Scale::Linear),
+        ChartAxis::new("time (s)", Scale::Linear),
         &format!("number of {actions}"),
         vec![solid(name.to_owned(), 0, (x, y))],
     )

@@ -1,6 +1,6 @@
 //! The rate by the number of nodes: what was measured, and the law through it.
 
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::sizing::Sizing;
 
 /// How many points the line of the law has.
@@ -32,8 +32,8 @@ pub(in crate::report) fn of_sizing(it: &Sizing) -> Vec<Chart> {
         let (needed, enough) = (needed as f64, it.law.rate(needed as f64));
         lines.push(line("the answer", 3, Stroke::Dot, vec![(needed, 0.0), (needed, enough)]));
     }
-    let x = Axis::new(it.unit.word(2), Scale::Linear);
-    let y = Axis::new("documents per second", Scale::Linear);
+    let x = ChartAxis::new(it.unit.word(2), Scale::Linear);
+    let y = ChartAxis::new("documents per second", Scale::Linear);
     let title = format!("Rate by number of {}", it.unit.word(2));
     let chart = Chart::new(ChartKind::Throughput, title, x, y);
     vec![Chart { note: "Each point is a search.".to_owned(), lines, ..chart }.finished()]

@@ -1,7 +1,7 @@
 //! Offered and served load over time.
 
 use super::view::{Part, View};
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let unit = view.unit();
@@ -27,8 +27,8 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     } else {
         "A closed loop: each connection waits for its answer, so the server sets the pace."
     };
-    let y = Axis::new(format!("{unit} per second"), Scale::Linear);
-    let chart = Chart::new(ChartKind::Throughput, "Throughput", Axis::time(), y);
+    let y = ChartAxis::new(format!("{unit} per second"), Scale::Linear);
+    let chart = Chart::new(ChartKind::Throughput, "Throughput", ChartAxis::time(), y);
     Chart { note: note.to_owned(), lines, ..chart }
 }
 

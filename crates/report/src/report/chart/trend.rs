@@ -1,6 +1,6 @@
 //! The charts of trends: a quantity over runs, and its levels.
 
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::record::Unit;
 use crate::report::trend::{change, mark, name};
 use crate::trend::{Group, Series, Trend};
@@ -34,8 +34,8 @@ fn of_series(lead: &str, group: &Group, series: &Series) -> Chart {
         x: x.clone(),
         y: series.values.iter().map(|value| value.map(|it| it * factor)).collect(),
     };
-    let x_axis = Axis { names, ..Axis::new("run of", Scale::Linear) };
-    let y_axis = Axis::new(unit, Scale::Linear);
+    let x_axis = ChartAxis { names, ..ChartAxis::new("run of", Scale::Linear) };
+    let y_axis = ChartAxis::new(unit, Scale::Linear);
     let chart = Chart::new(kind, format!("{lead}{}", name(series)), x_axis, y_axis);
     Chart {
         note: note(group, series),

@@ -1,6 +1,6 @@
 //! A chart in words, for those who cannot see it: what stands out, and where.
 
-use super::{Axis, Cells, Chart, Line, Map, Scale};
+use super::{Chart, ChartAxis, CountGrid, Line, Map, Scale};
 use crate::report::number::{decimal, grouped};
 
 /// The most lines to describe; the rest are counted.
@@ -40,7 +40,7 @@ fn short(value: f64) -> String {
 }
 
 /// The unit to write after a value on an axis.
-fn unit(axis: &Axis) -> &'static str {
+fn unit(axis: &ChartAxis) -> &'static str {
     if axis.title.ends_with(", ms") {
         " ms"
     } else if axis.title.ends_with("per second") {
@@ -51,7 +51,7 @@ fn unit(axis: &Axis) -> &'static str {
 }
 
 /// A place on an axis, after `at`.
-fn place(axis: &Axis, value: f64) -> String {
+fn place(axis: &ChartAxis, value: f64) -> String {
     match axis.scale {
         Scale::Time => format!("{} s", short(value)),
         Scale::Nines => format!("{} %", trimmed(100.0 - 100.0 / value)),
@@ -109,7 +109,7 @@ fn of_line(chart: &Chart, line: &Line) -> Option<String> {
     Some(format!("{name}median {median}, lowest {}, highest {}", at(*low), at(*high)))
 }
 
-fn of_cells(cells: &Cells) -> String {
+fn of_cells(cells: &CountGrid) -> String {
     let sums: Vec<u64> = cells.counts.iter().map(|row| row.iter().sum()).collect();
     let most = sums.iter().enumerate().max_by_key(|(_, sum)| **sum);
     let last = sums.iter().rposition(|sum| *sum > 0);
@@ -136,7 +136,7 @@ fn rates(map: &Map) -> impl Iterator<Item = (usize, usize, f64)> {
 }
 
 fn of_pairs(chart: &Chart, map: &Map) -> String {
-    let place = |axis: &Axis, at: usize| {
+    let place = |axis: &ChartAxis, at: usize| {
         format!("{} {}", axis.title, axis.names.get(at).map_or("", String::as_str))
     };
     let at = |(row, column, rate): (usize, usize, f64)| {

@@ -13,10 +13,10 @@ pub(super) use text::{doubt, how_far};
 
 use super::number::decimal;
 use super::threshold::number;
-use crate::compare::{Compared, Comparison, Progress, Run};
+use crate::compare::{Compared, ComparedRun, Comparison, Progress};
 
 /// The name of a side: the label that all of its runs share, or only its letter.
-pub(super) fn called(letter: char, side: &[Run]) -> String {
+pub(super) fn called(letter: char, side: &[ComparedRun]) -> String {
     let label = side.first().and_then(|run| run.label.clone());
     match label.filter(|label| side.iter().all(|run| run.label.as_ref() == Some(label))) {
         Some(label) => format!("{letter} ({label})"),
@@ -25,7 +25,7 @@ pub(super) fn called(letter: char, side: &[Run]) -> String {
 }
 
 /// How many runs, and which: the first and the last of several.
-pub(super) fn which(side: &[Run]) -> String {
+pub(super) fn which(side: &[ComparedRun]) -> String {
     match side {
         [] => "no run".to_owned(),
         [one] => format!("1 run: {}", one.name),

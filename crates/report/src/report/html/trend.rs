@@ -80,7 +80,7 @@ fn table(group: &Group) -> Html {
     let mut head = vec!["began, UTC".to_owned(), "run".to_owned(), "label".to_owned()];
     let shown = || group.series.iter().filter(|series| !series.is_zero());
     head.extend(shown().map(name));
-    let row = |(at, run): (usize, &crate::trend::Run)| {
+    let row = |(at, run): (usize, &crate::trend::TrendRun)| {
         let mut cells = vec![date(&run.started_at), run.name.clone()];
         cells.push(run.label.clone().unwrap_or_default());
         cells.extend(shown().map(|series| {

@@ -32,7 +32,7 @@ pub(super) struct Places {
 impl Places {
     /// The axis of a chart that has room for the values; its ends are at these pixels.
     pub(super) fn new(
-        axis: &chart::Axis,
+        axis: &chart::ChartAxis,
         values: impl Iterator<Item = f64>,
         pixels: (f64, f64),
     ) -> Self {
@@ -185,7 +185,7 @@ mod tests {
 
     /// The names along an axis.
     fn names(scale: Scale, values: &[f64], pixels: (f64, f64)) -> Vec<String> {
-        let axis = chart::Axis { title: String::new(), scale, names: Vec::new(), end: None };
+        let axis = chart::ChartAxis { title: String::new(), scale, names: Vec::new(), end: None };
         let places = Places::new(&axis, values.iter().copied(), pixels);
         places.ticks.into_iter().map(|(_, name)| name).collect()
     }

@@ -4,7 +4,7 @@ use super::axis::{LETTERS, Places};
 use super::font;
 use super::shapes::{Anchor, Box4, Colour, Drawing, Shape};
 use super::{Sheet, Tone};
-use crate::report::chart::{Band, Cells, Chart, Line, Map, Scale, Stroke, What};
+use crate::report::chart::{Band, Chart, CountGrid, Line, Map, Scale, Stroke, What};
 use crate::report::number::{decimal, grouped};
 
 const INK: Colour = Colour(27, 31, 36);
@@ -292,7 +292,7 @@ impl Shaded {
     }
 }
 
-fn cells(cells: &Cells, x: &Places, y: &Places, out: &mut Drawing) {
+fn cells(cells: &CountGrid, x: &Places, y: &Places, out: &mut Drawing) {
     let most = cells.counts.iter().flatten().copied().max().unwrap_or(1).max(2) as f64;
     let mut shaded = Shaded::default();
     for (row, counts) in cells.counts.iter().enumerate() {
