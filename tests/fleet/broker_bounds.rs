@@ -33,7 +33,7 @@ fn a_slow_coordinator_holds_up_agents_and_loses_nothing() {
     let Some(server) = RabbitMq::shared() else { return };
     let (coordinator, mut agents, _) = fleet(&at(&server.full_url()), 1);
     // The inbox, what the broker sends ahead, its queue, the outbox, and one on each way.
-    let most = WAITING + 32 + 2 * LARGEST / SIZE + WAITING + 2;
+    let most = WAITING + 256 + 2 * LARGEST / SIZE + WAITING + 2;
     let (mut taken, mut last) = (0, now());
     while since(last) < STUCK && taken <= most {
         if agents[0].outbox.send(To::All, numbered(taken)).is_ok() {

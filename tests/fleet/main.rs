@@ -20,7 +20,8 @@ mod load;
 mod losses;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod many;
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod relay;
 #[path = "../servers/mod.rs"]
 mod servers;
-#[cfg(all(feature = "broker", target_os = "linux"))]
 mod simulated;

@@ -2,8 +2,10 @@
 //! `benches/agents.rs` has a thousand, for a minute.
 
 use crate::load::{Spring, lost, until};
+use crate::relay::slowed;
 use crate::servers::rabbitmq::RabbitMq;
 use crate::simulated::{KINDS, Part, flags, play, usage};
+use serde_json::Value;
 use springload::clock::Clock;
 use springload::fleet::Broker;
 use std::time::Duration;
@@ -18,24 +20,37 @@ const MOST_GROWTH: u64 = 24 << 20;
 #[test]
 fn more_agents_than_messages_may_wait_all_begin() {
     let Some(server) = RabbitMq::shared() else { return };
-    measure_many(server, 65);
+    measure_many(&server.full_url(), 65);
+}
+
+#[test]
+fn more_agents_than_messages_may_wait_all_begin_though_the_broker_is_slow() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let [port, _] = server.ports();
+    let [there, slow] = [port, slowed(port)].map(|port| format!(":{port}/"));
+    let record = measure_many(&server.full_url().replace(&there, &slow), 65);
+    // The clocks are one: what is known of them is within the error that is stated.
+    for agent in record["agents"].as_array().expect("agents") {
+        let [offset, error] =
+            ["clock_offset_us", "clock_error_us"].map(|name| agent[name].as_f64().expect("a time"));
+        assert!(error > 90_000.0 && offset.abs() <= error, "{agent}");
+    }
 }
 
 #[test]
 fn many_agents_take_less_than_a_processor_and_no_more_memory_by_the_second() {
     let Some(server) = RabbitMq::shared() else { return };
-    measure_many(server, 200);
+    measure_many(&server.full_url(), 200);
 }
 
 /// A run of simulated agents, none of which is lost, and nothing of what they measured.
-fn measure_many(server: &RabbitMq, agents: usize) {
+fn measure_many(url: &str, agents: usize) -> Value {
     let requests = REQUESTS / agents as u64;
-    let url = server.full_url();
-    let broker = Broker::parse("--broker", &url).expect("an address");
-    let run = format!("many-{agents}-{}", std::process::id());
+    let broker = Broker::parse("--broker", url).expect("an address");
+    let run = crate::broker::run();
     let words = flags(agents, SECONDS, &run);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut coordinator = Spring::start(&words, Some(&url));
+    let mut coordinator = Spring::start(&words, Some(url));
     let part = Part { run, seconds: vec![1, SECONDS], requests };
     let played = play(&broker, agents, &part);
 
@@ -44,9 +59,13 @@ fn measure_many(server: &RabbitMq, agents: usize) {
     assert!(begun, "{}", coordinator.stderr());
     std::thread::sleep(Duration::from_millis(1_500));
     let (clock, id) = (Clock::system(), coordinator.id());
-    let (from, first) = (clock.now(), usage(id).expect("it runs"));
+    let (from, first) =
+        (clock.now(), usage(id).unwrap_or_else(|| panic!("{}", coordinator.stderr())));
     std::thread::sleep(Duration::from_secs(u64::from(SECONDS) - 2));
-    let (took_s, last) = ((clock.now() - from) as f64 / 1e9, usage(id).expect("it runs"));
+    let (took_s, last) = (
+        (clock.now() - from) as f64 / 1e9,
+        usage(id).unwrap_or_else(|| panic!("{}", coordinator.stderr())),
+    );
     let share = (last.cpu_s - first.cpu_s) / took_s;
     assert!(share < 1.0, "{share} processors");
     let growth = last.resident.saturating_sub(first.resident);
@@ -68,4 +87,5 @@ fn measure_many(server: &RabbitMq, agents: usize) {
         assert_eq!(operation["requests"].as_u64(), Some(each), "{operation}");
     }
     assert_eq!(stage["operations"].as_array().map(Vec::len), Some(KINDS.len()));
+    ended.record
 }

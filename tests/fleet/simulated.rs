@@ -61,7 +61,7 @@ pub(crate) fn play(broker: &Broker, agents: usize, part: &Part) -> Vec<JoinHandl
     // Written once: what agents compute is nothing of the coordinator's.
     let written = |seed| serde_json::to_string(&second(seed, part.requests)).expect("plain data");
     let snapshots: Vec<Arc<str>> = (0..8).map(|seed| written(seed).into()).collect();
-    let places: Arc<[Mutex<()>; 4]> = Arc::default();
+    let places: Arc<[Mutex<()>; 16]> = Arc::default();
     let one = |index: usize| {
         let (broker, part, places) = (broker.clone(), part.clone(), places.clone());
         let snapshot = snapshots[index % snapshots.len()].clone();
@@ -143,10 +143,11 @@ impl Player {
             return;
         }
         self.said = self.clock.now();
-        match (self.heard, &self.stage) {
-            (false, _) => self.hello(),
-            (true, None | Some(Stage { moment: None, .. })) => self.say(r#""alive""#),
-            _ => {}
+        let runs = self.stage.as_ref().and_then(|it| it.moment).is_some_and(|at| at < self.said);
+        if !self.heard {
+            self.hello();
+        } else if !runs {
+            self.say(r#""alive""#);
         }
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
-/// How long an answer to a ping may take.
+/// How long an answer to a ping is awaited before the next one.
 const PING_NS: Nanos = SECOND_NS;
 /// How many agents are pinged at once: fewer than messages that may wait for their reader.
 const PINGED: usize = WAITING / 2;
@@ -87,6 +87,24 @@ pub enum Event {
     Ended(usize, Box<StageEnd>),
     /// An agent is lost, and why.
     Lost(usize, String),
+}
+
+/// Pings of a group of agents.
+#[derive(Default)]
+struct Pings {
+    /// Those without an answer, by their numbers: to whom, and when.
+    asked: BTreeMap<u64, (usize, Nanos)>,
+    /// What the best answer says, by agent.
+    best: BTreeMap<usize, Offset>,
+}
+
+impl Pings {
+    /// An answer with the agent's clock, received at `received` on this one.
+    fn answered(&mut self, id: u64, at_ns: Nanos, received: Nanos) {
+        let Some((agent, asked)) = self.asked.remove(&id) else { return };
+        let offset = Offset::of(asked, at_ns, received);
+        self.best.entry(agent).and_modify(|it| *it = it.better(offset)).or_insert(offset);
+    }
 }
 
 impl std::fmt::Debug for Fleet {
@@ -341,45 +359,50 @@ impl Fleet {
     /// answered is lost: it could not be told when to start.
     pub fn measure_clocks(&mut self) {
         for group in self.present().chunks(PINGED) {
-            let mut best = BTreeMap::<usize, Offset>::new();
-            for (agent, offset) in (0..PINGS).flat_map(|_| self.ping(group)) {
-                best.entry(agent).and_modify(|it| *it = it.better(offset)).or_insert(offset);
+            let mut pings = Pings::default();
+            for _ in 0..PINGS {
+                for &agent in group {
+                    self.pinged += 1;
+                    pings.asked.insert(self.pinged, (agent, self.clock.now()));
+                    self.order(To::Agent(agent), Down::Ping { id: self.pinged });
+                }
+                self.hear_pongs(&mut pings, PING_NS, |pings| pings.asked.is_empty());
             }
-            for (agent, offset) in best {
+            let known: Vec<_> = self.members.iter().map(|it| it.offset.is_some()).collect();
+            let enough = |pings: &Pings| {
+                pings.asked.values().all(|(it, _)| known[*it] || pings.best.contains_key(it))
+            };
+            self.hear_pongs(&mut pings, self.silence_ns, enough);
+            for (agent, offset) in pings.best {
                 self.members[agent].offset = Some(offset);
             }
         }
         for agent in self.present() {
             if self.members[agent].offset.is_none() {
-                let within_s = PING_NS / SECOND_NS;
-                let why =
-                    format!("its clock is not known: no ping was answered within {within_s} s");
+                let for_s = self.silence_s();
+                let why = format!("its clock is not known: no ping was answered for {for_s} s");
                 self.lose_later(agent, why);
             }
         }
     }
 
-    /// Asks each of `group` for its clock, and waits for the answers.
-    fn ping(&mut self, group: &[usize]) -> Vec<(usize, Offset)> {
-        let (mut asked, mut offsets) = (BTreeMap::new(), Vec::new());
-        for &agent in group {
-            self.pinged += 1;
-            asked.insert(self.pinged, (agent, self.clock.now()));
-            self.order(To::Agent(agent), Down::Ping { id: self.pinged });
-        }
-        let until = self.clock.now() + PING_NS;
+    /// Waits for answers to pings until there are `enough`, or `patience_ns` is over. A late answer
+    /// counts, too: its error is as large as it is late.
+    fn hear_pongs(
+        &mut self,
+        pings: &mut Pings,
+        patience_ns: Nanos,
+        enough: impl Fn(&Pings) -> bool,
+    ) {
+        let until = self.clock.now() + patience_ns;
         loop {
-            asked.retain(|_, (agent, _)| self.members[*agent].lost.is_none());
+            pings.asked.retain(|_, (agent, _)| self.members[*agent].lost.is_none());
             let left = until.saturating_sub(self.clock.now());
-            if asked.is_empty() || left == 0 {
-                return offsets;
+            if left == 0 || enough(pings) {
+                return;
             }
             match self.listen(Duration::from_nanos(left)) {
-                Some(Event::Pong { id, at_ns }) => {
-                    if let Some((agent, then)) = asked.remove(&id) {
-                        offsets.push((agent, Offset::of(then, at_ns, self.looked)));
-                    }
-                }
+                Some(Event::Pong { id, at_ns }) => pings.answered(id, at_ns, self.looked),
                 Some(other) => self.kept.push_back(other),
                 None => {}
             }

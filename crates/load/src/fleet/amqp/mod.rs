@@ -31,8 +31,10 @@ use std::time::Duration;
 
 /// Two beats without a sign of life, 4 to 5 s, and the other side is gone. Both sides count.
 const HEARTBEAT_S: u16 = 2;
-/// Messages that the broker may send ahead of their acknowledgement.
+/// Messages that the broker may send an agent ahead of their acknowledgement ...
 const AHEAD: u16 = 32;
+/// ... and the coordinator: with a round trip of 200 ms, more than 1,000 a second.
+const AHEAD_OF_ALL: u16 = 256;
 /// How often an agent checks whether the coordinator is there.
 const GLANCE: Duration = Duration::from_millis(250);
 /// The longest ID of a run: the broker's names have at most 255 bytes.
@@ -161,7 +163,8 @@ async fn take_seat(broker: &Broker, names: &Names, agent: Option<usize>) -> Resu
     let bind = channel.queue_bind(bound.into(), down.into(), "".into(), bind, none());
     bind.await.map_err(refused)?;
     channel.confirm_select(ConfirmSelectOptions::default()).await.map_err(refused)?;
-    channel.basic_qos(AHEAD, BasicQosOptions::default()).await.map_err(refused)?;
+    let ahead = if agent.is_some() { AHEAD } else { AHEAD_OF_ALL };
+    channel.basic_qos(ahead, BasicQosOptions::default()).await.map_err(refused)?;
     let consume = BasicConsumeOptions { exclusive: true, ..Default::default() };
     let consume = channel.basic_consume(queue.into(), "".into(), consume, none());
     let consumer = consume.await.map_err(refused)?;
