@@ -23,7 +23,7 @@ impl Fleet {
     }
 
     /// Has all agents that are there start a stage at `moment` on this clock. Each says
-    /// [`Event::Started`].
+    /// [`Event::Started`](super::Event::Started).
     pub fn start(&mut self, stage: usize, moment: Nanos) {
         let there = |agent: usize| Some((agent, self.members[agent].offset?.there(moment)));
         let agents_ns = self.present().into_iter().filter_map(there).collect();

@@ -2,7 +2,7 @@
 
 use super::{Format, Render};
 use crate::measure::{Count, Histogram, KindInterval, Percentile, Shown};
-use crate::record::RunRecord;
+use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
 pub(super) const FORMAT: Format = Format {
@@ -54,13 +54,22 @@ fn render(record: &RunRecord) -> String {
                 }
                 let _ = write!(out, ",{},{}", row.seconds, result.words());
                 for count in others() {
-                    let _ = write!(out, ",{}", part.count(count));
+                    out.push(',');
+                    if knows(stage, count) {
+                        let _ = write!(out, "{}", part.count(count));
+                    }
                 }
                 out.push('\n');
             }
         }
     }
     out
+}
+
+/// Whether the seconds of a stage have a count. Those of older records do not.
+fn knows(stage: &StageRecord, count: Count) -> bool {
+    let mut parts = stage.series.rows.iter().flat_map(|row| row.kinds.values());
+    parts.any(|part| part.count(count) > 0) || count.sum(&stage.operations) == 0
 }
 
 /// A cell, quoted if it has to be.
@@ -95,6 +104,9 @@ mod tests {
     #[test]
     fn the_header_stands_and_rows_follow_it() {
         let mut record = fixture::record(&[]);
+        for operation in record.stages.iter_mut().flat_map(|it| &mut it.operations) {
+            operation.bytes.received = 9;
+        }
         for row in record.stages.iter_mut().flat_map(|it| &mut it.series.rows) {
             row.kinds.values_mut().for_each(|part| part.counts.extend([(Count::Sent, 4_096)]));
         }
@@ -124,7 +136,9 @@ mod tests {
         assert_eq!(cell(update, "failed_response_max_us"), "50.05");
         assert_eq!(cell(update, "failed_service_p50_us"), "");
         assert_eq!((cell(update, "service_p99_us"), cell(update, "lag_max_us")), ("", "0.00"));
-        assert_eq!((cell(update, "sent_bytes"), cell(update, "rows")), ("4096", "0"));
+        // No second has what the stage received, as in older records.
+        let counts = ["sent_bytes", "rows", "received_bytes"].map(|name| cell(update, name));
+        assert_eq!(counts, ["4096", "0", ""]);
     }
 
     #[test]
