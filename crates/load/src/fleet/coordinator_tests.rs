@@ -94,9 +94,9 @@ fn an_order_waits_for_room() {
             let mut orders = Vec::new();
             let until = Clock::system().now() + 20 * SECOND_NS;
             while orders.len() < 3 && Clock::system().now() < until {
+                std::thread::sleep(LOOK / 10);
                 let taken = std::mem::take(&mut *sent.lock().unwrap());
                 orders.extend(taken.into_iter().filter(|(_, it)| !is_tick(it)));
-                std::thread::sleep(LOOK / 10);
             }
             orders
         }
@@ -105,6 +105,7 @@ fn an_order_waits_for_room() {
     fleet.start(0, 9);
     fleet.over();
     let orders = emptied.join().unwrap();
+    assert_eq!(orders.len(), 3);
     assert!(orders.iter().all(|(to, _)| *to == To::All));
     let start = Envelope::<Down>::decode(&orders[1].1).unwrap().body;
     let Down::Start { agents_ns, .. } = start else { panic!("{start:?}") };
