@@ -96,7 +96,7 @@ impl Broker {
                 "heartbeat" => {
                     let cure = "give a whole number from 1 to 65535";
                     let Some(seconds) = value.parse().ok().filter(|it| *it > 0) else {
-                        return wrong("an interval of heartbeats that is none", cure);
+                        return wrong("not an interval for heartbeats", cure);
                     };
                     heartbeat_s = Some(seconds);
                 }

@@ -346,6 +346,8 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         let (plan, fleet) = (self.bench.plan, &self.crew.fleet);
         let stage = &plan.stages[self.number];
         let begun_by = self.moment + fleet.silence_ns() + fleet.round_trip_ns();
+        // A run that is stopped does not wait until all agents are ready.
+        let is_due = now >= begun_by && self.bench.stop.reason().is_none();
         for agent in fleet.present() {
             let share = &self.parts[agent];
             let late = match stage.length_ns {
@@ -355,7 +357,7 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             };
             let why = if late {
                 format!("it did not end the stage {}", stage.name)
-            } else if !share.started && share.ended.is_none() && now >= begun_by {
+            } else if is_due && !share.started && share.ended.is_none() {
                 format!("it did not begin the stage {}, though it was ready", stage.name)
             } else {
                 continue;
