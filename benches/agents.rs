@@ -13,7 +13,7 @@
 #[path = "../tests/fleet/simulated.rs"]
 mod simulated;
 
-use simulated::{Part, flags, play, second, usage};
+use simulated::{KINDS, Part, flags, play, second, usage};
 use springload::clock::Clock;
 use springload::fleet::Broker;
 use std::process::{Command, Stdio};
@@ -59,10 +59,18 @@ fn main() {
     let code = child.wait().expect("a child").code();
     let mut troubles: Vec<String> =
         played.into_iter().filter_map(|agent| agent.join().ok().flatten()).collect();
-    let file = std::fs::metadata(folder.path().join("out/run.json")).map_or(0, |it| it.len());
+    let text = std::fs::read_to_string(folder.path().join("out/run.json")).unwrap_or_default();
+    let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let lost = list(&record["agents"]).iter().filter(|agent| !agent["lost"].is_null()).count();
+    let stage = list(&record["stages"]).pop().unwrap_or_default();
+    let each = agents as u64 * u64::from(seconds) * requests;
+    let sums = list(&stage["operations"]);
+    let exact = sums.iter().filter(|sum| sum["requests"].as_u64() == Some(each)).count();
     println!("exit status {code:?}, {:.1} s of CPU", last.cpu_s);
     println!("{} agents in trouble", troubles.len());
     troubles.dedup();
     troubles.iter().take(5).for_each(|why| println!("  {why}"));
-    println!("run.json: {file} bytes");
+    println!("{lost} agents lost; requests of {exact} of {} kinds are exact", KINDS.len());
+    println!("run.json: {} bytes", text.len());
 }

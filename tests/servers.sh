@@ -59,28 +59,36 @@ from_pypi() {
     cp "$lock" "$built/.springload-lock"
 }
 
-# RabbitMQ from Debian's package, with what would start it as a service held back meanwhile.
+# The packages of Debian with what tests start and the machine does not have.
+debians() {
+    [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || echo rabbitmq-server
+    [ -x /usr/sbin/sshd ] && command -v ssh >/dev/null || echo openssh-server openssh-client
+}
+
+# RabbitMQ and sshd, with what would start them as services held back meanwhile.
 from_debian() {
     local policy=/usr/sbin/policy-rc.d status=0
-    echo "Installing RabbitMQ (the package rabbitmq-server)" >&2
+    echo "Installing $*" >&2
     if [ -e $policy ]; then policy=""; else
         printf '#!/bin/sh\nexit 101\n' >$policy
         chmod +x $policy
     fi
     apt-get update -q >&2 &&
-        apt-get install -y -q --no-install-recommends rabbitmq-server </dev/null >&2 || status=$?
+        apt-get install -y -q --no-install-recommends "$@" </dev/null >&2 || status=$?
     [ -z "$policy" ] || rm -f "$policy"
     return $status
 }
 
 # Only this, for who has become root for it.
-if [ "${1:-}" = rabbitmq ]; then
-    from_debian
+if [ "${1:-}" = debian ]; then
+    from_debian rabbitmq-server openssh-server openssh-client
     exit
 fi
-if [ ! -x /usr/lib/rabbitmq/bin/rabbitmq-server ]; then
-    if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then from_debian; else
-        missing rabbitmq-server "with agents over a broker" "the package rabbitmq-server"
+packages=$(debians)
+if [ -n "$packages" ]; then
+    # shellcheck disable=SC2086 # a word for each package
+    if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then from_debian $packages; else
+        missing "${packages//$'\n'/ }" "with agents over a broker or ssh" "these packages of Debian"
     fi
 fi
 if command -v npm >/dev/null; then from_npm; else

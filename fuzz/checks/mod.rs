@@ -2,6 +2,7 @@
 //! panics nor fills the memory, and what was read can be shown.
 
 use springload::cli::read;
+use springload::fleet::{FRAME_MAX, Guard, Weight};
 use springload::plan::{
     self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource,
     check_http,
@@ -109,4 +110,28 @@ pub fn properties(bytes: &[u8]) {
 pub fn command_line(text: &str) {
     let words = text.lines().map(OsString::from).collect();
     plain("a message", read::command_line(words).as_bytes());
+}
+
+/// What a guard lets through of a broker's bytes, which come so many at a time.
+fn let_through(bytes: &[u8], at_a_time: usize) -> Option<Vec<u8>> {
+    let mut guard = Guard::new(Weight::up_to(1 << 30));
+    let mut all = Vec::new();
+    let mut buffer = [0; 1 << 10];
+    for bytes in bytes.chunks(at_a_time) {
+        guard.look(bytes).ok()?;
+        while let length @ 1.. = guard.hand_over(&mut buffer) {
+            all.extend_from_slice(&buffer[..length]);
+        }
+    }
+    Some(all)
+}
+
+/// What somebody sends who is taken for a broker: no more comes out than went in, wherever it was
+/// split, and there is nothing more to leave out of it.
+pub fn broker_frames(bytes: &[u8]) {
+    let all = let_through(bytes, bytes.len().max(1));
+    assert_eq!(let_through(bytes, 1 + bytes.len() % 11), all);
+    let Some(all) = all else { return };
+    assert!(all.len() <= bytes.len());
+    assert_eq!(let_through(&all, FRAME_MAX as usize).as_ref(), Some(&all));
 }

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from springload import _agents, find_springload_bin
 from springload._agents import BROKER, say
 
-VERBS = ("run", "burst", "sweep", "ycsb", "bm-couchdb")
+VERBS = ("run", "burst", "sweep", "max", "ab", "http", "ycsb", "bm-couchdb", "siege")
 # Given by this launcher to the coordinator.
 OURS = ("--agents", "--broker", "--run-id")
 # How long Lithops may take to tidy up after that, and a coordinator to end once it is asked.
@@ -98,6 +98,8 @@ def parsed(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.error("-n: at least one agent")
     if not command or command[0] not in VERBS:
         parser.error("after --, one of " + ", ".join(VERBS) + ", with its arguments")
+    if command[0] == "max" and "--" in command:
+        parser.error("agents stay for one command line: leave out the second -- and what follows")
     for word in command:
         if word.split("=")[0] in OURS:
             parser.error(f"{word} stands before --: the agents need it, too, or it is made here")

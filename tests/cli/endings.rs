@@ -260,3 +260,45 @@ fn what_the_system_says_is_told_where_nobody_answers() {
     assert_eq!(lines.len(), 1, "{}", run.stderr);
     assert!(lines[0].contains("onnection refused"), "{}", run.stderr);
 }
+
+/// What was measured until shortly before `kill -9` is there, in each format, and said to be all.
+#[test]
+fn a_killed_run_loses_its_last_seconds_only() {
+    let server = Server::stand_in(Options::default());
+    let words = ["run", &server.url, "-c", "3", "--docs", "300", "--rate", "400", "-d", "60s"];
+    let run = Running::start(words);
+    let folder = run.output();
+    let record = || -> Value {
+        let text = std::fs::read_to_string(folder.join("run.json")).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    };
+    let saved = || record()["stages"][1]["series"].as_array().map_or(0, Vec::len);
+    while saved() < 3 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    run.signal(rustix::process::Signal::KILL);
+    let out = folder.display().to_string();
+    let text = springload(["report", &out]);
+    let told = "springload was killed, or still runs: the mixed stage is known up to ";
+    let joined = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(&format!("result: stopped: {told}")), "{}", text.stdout);
+    assert!(joined.contains("trust: unfinished"), "{}", text.stdout);
+    assert!(!joined.contains("client CPU"), "it is not known: {}", text.stdout);
+    let stage = &record()["stages"][1];
+    assert_eq!(stage["verdict"]["kind"], "unfinished");
+    // As many as were due, each by its own second.
+    let ok = |it: &Value| -> u64 {
+        let kinds = it["kinds"].as_object().expect("kinds").values();
+        kinds.map(|kind| number(&kind["ok"])).sum()
+    };
+    let per_second: Vec<u64> = stage["series"].as_array().expect("rows").iter().map(ok).collect();
+    let whole = &per_second[..per_second.len() - 1];
+    assert!(whole.iter().all(|ok| ok.abs_diff(400) <= 40), "{per_second:?}");
+    let operations = stage["operations"].as_array().expect("operations").iter();
+    let sum: u64 = operations.map(|it| number(&it["ok"])).sum();
+    assert_eq!(sum, per_second.iter().sum::<u64>());
+    for format in ["html", "csv", "openmetrics", "junit", "svg", "hlog"] {
+        let run = springload(["report", &out, "--format", format]);
+        assert_eq!(run.code, 0, "{format}: {}", run.stderr);
+    }
+}

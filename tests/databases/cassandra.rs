@@ -1,9 +1,10 @@
 //! Cassandra, with Cassandra's own client on the other side.
 
-use crate::binary::number;
+use crate::binary::{Running, failures, number};
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
 use crate::servers::database::Database;
 use crate::springload::{done, flowing, refused, shell, springload};
+use crate::trust::{CHANGED, REMOVED, keeps_its_word};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
@@ -85,6 +86,36 @@ fn the_workload_of_run_and_what_it_leaves() {
     assert!(told.contains("there is no table bench.usertable"), "{told}");
     let told = refused(springload(&cassandra, &format!("run {address}/missing --use-existing")));
     assert!(told.contains("there is no keyspace missing"), "{told}");
+}
+
+#[test]
+fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
+    let Some(cassandra) = cassandra() else { return };
+    keeps_its_word(&format!("cassandra://127.0.0.1:{}", cassandra.port(0)), |table| {
+        cassandra.cql(&format!("UPDATE {table} SET name = 'lie' WHERE y_id = '{CHANGED}'"));
+        cassandra.cql(&format!("DELETE FROM {table} WHERE y_id = '{REMOVED}'"));
+    });
+}
+
+/// What is read while the run goes on is compared, too.
+#[test]
+fn a_lie_is_found_while_it_runs() {
+    let Some(cassandra) = cassandra() else { return };
+    cassandra.cql("DROP KEYSPACE IF EXISTS lies");
+    let address = format!("cassandra://127.0.0.1:{}/lies", cassandra.port(0));
+    done(springload(&cassandra, &format!("run {address} --docs 50 --ops 0 --keep")));
+    let words = "--docs 50 -d 2s -c 4 --mix read=1 --id sequential --verify --use-existing";
+    let mut run = Running::start(["run", &address].into_iter().chain(words.split(' ')));
+    // The fill overwrites what is written before it.
+    while !run.ended() {
+        cassandra.cql(&format!("UPDATE lies.usertable SET name = 'lie' WHERE y_id = '{CHANGED}'"));
+    }
+    let run = run.finish();
+    assert_eq!(run.code, 6, "{}{}", run.stdout, run.stderr);
+    let verify = run.operation("crud", "verify");
+    let findings = verify["findings"].as_array().expect("findings");
+    assert!(findings.iter().all(|it| it["id"] == CHANGED && it["class"] == "wrong_body"));
+    assert!(number(&verify["ok"]) > failures(&verify), "{verify}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use crate::binary::{failures, measure, number};
 use crate::servers::database::Database;
 use crate::servers::hbase::{with_one_region_server, with_two_region_servers};
+use crate::springload::shell;
+use crate::trust::{CHANGED, REMOVED, keeps_its_word};
 use crate::ycsb::{
     RECORDS, Ycsb, all_rows, done, refused, refused_where_there_is_none, until_it_reads,
 };
@@ -113,6 +115,17 @@ fn the_mix_of_run_fills_a_table_of_its_own_and_removes_it() {
         operations.iter().all(|operation| failures(operation) == 0)
     })));
     assert_eq!(hbase.hbase_client(&["tables", "any"]), before);
+}
+
+#[test]
+fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    let address = format!("hbase://{}", hbase.hbase_address());
+    let table = keeps_its_word(&address, |table| {
+        let words = format!("shell {address}/{table}");
+        shell(&hbase, &words, &format!("update {CHANGED} name=lie\ndelete {REMOVED}\n"));
+    });
+    hbase.hbase_client(&["drop", &table]);
 }
 
 #[test]

@@ -14,4 +14,5 @@ mod resp;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;
+mod trust;
 mod ycsb;

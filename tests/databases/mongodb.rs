@@ -2,6 +2,7 @@
 
 use crate::servers::ferretdb::ferretdb;
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
+use crate::trust::{CHANGED, REMOVED, keeps_its_word};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 #[test]
@@ -45,6 +46,16 @@ fn the_workload_of_run_and_what_it_leaves() {
     done(springload(&ferretdb, &format!("run {address}/bench {small} --use-existing")));
     let told = refused(springload(&ferretdb, &format!("run {address}/none --use-existing")));
     assert!(told.contains("there is no collection none.usertable"), "{told}");
+}
+
+#[test]
+fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let address = format!("mongodb://127.0.0.1:{}", ferretdb.port(0));
+    keeps_its_word(&address, |collection| {
+        let words = format!("shell {address}/{}", collection.replace('.', "/"));
+        shell(&ferretdb, &words, &format!("update {CHANGED} name=lie\ndelete {REMOVED}\n"));
+    });
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Redis and Infinispan, with Redis' own client on the other side.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use springload::workload::ycsb::values::integrity_text;
 use springload::workload::ycsb::{KeyNames, KeyOrder};
 
-use crate::servers::database::Database;
-use crate::servers::resp::{PASSWORD, infinispan, redis, redis_with_password};
+use crate::binary::Running;
+use crate::servers::database::{Database, Lease};
+use crate::servers::resp::{PASSWORD, infinispan, redis, redis_that_loads, redis_with_password};
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
+use crate::trust::{CHANGED, REMOVED, keeps_its_word};
 use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
 
 /// Reads every record with `redis-cli`, and checks its values.
@@ -91,6 +94,19 @@ fn workloads_on_redis() {
 }
 
 #[test]
+fn they_keep_their_word_and_are_found_out_if_they_do_not() {
+    for (scheme, server) in [("redis", redis as fn() -> _), ("infinispan", infinispan)] {
+        let Some(server): Option<Lease> = server() else { continue };
+        let address = format!("{scheme}://127.0.0.1:{}", server.port(0));
+        keeps_its_word(&address, |prefix| {
+            server.redis_cli(&["hset", &format!("{prefix}:{CHANGED}"), "name", "lie"]);
+            server.redis_cli(&["del", &format!("{prefix}:{REMOVED}")]);
+        });
+        server.redis_cli(&["flushall"]);
+    }
+}
+
+#[test]
 fn only_what_a_run_has_written_is_removed() {
     let Some(redis) = redis() else { return };
     redis.redis_cli(&["flushall"]);
@@ -136,6 +152,41 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     assert!(output.status.code() == Some(5) && away, "{told}");
     assert!(told.contains("connection refused"), "{told}");
     assert!(!told.contains("no longer answers"), "{told}");
+}
+
+/// A server that is loading its data, or may not write, is waited for: no document is lost.
+#[test]
+fn a_server_that_is_not_ready_is_waited_for() {
+    let Some(mut redis) = redis_that_loads() else { return };
+    let (docs, address) = ("10000", format!("redis://127.0.0.1:{}", redis.port(0)));
+    let words = ["--workload", "bulk-insert", "--batch", "20", "-c", "4", "--audit", "--keep"];
+    let words = [&["run", &address, "--docs", docs, "--wait-for-server", "60s"], &words[..]];
+    let run = Running::start(words.concat());
+    let until = |keys: u64| {
+        let size = || redis.redis_cli(&["dbsize"]).parse::<u64>().expect("a number");
+        (0..1_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            size() > keys
+        })
+    };
+    assert!(until(1_000), "nothing is written");
+    redis.redis_cli(&["replicaof", "127.0.0.1", "1"]);
+    std::thread::sleep(Duration::from_millis(300));
+    redis.redis_cli(&["replicaof", "no", "one"]);
+    assert!(until(3_000), "nothing is written any more");
+    redis.kill();
+    redis.start_again();
+    let run = run.finish();
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    let fill = run.operation("bulk_insert", "bulk_insert");
+    assert_eq!(fill["ok"].to_string(), docs, "{fill}");
+    let classes: Vec<_> = fill["failures"].as_object().expect("failures").keys().collect();
+    assert!(classes.iter().any(|it| *it == "not_ready"), "{classes:?}");
+    let known = ["connect", "not_ready", "unanswered"];
+    assert!(classes.iter().all(|it| known.contains(&it.as_str())), "{classes:?}");
+    assert_eq!(run.operation("audit", "verify")["ok"].to_string(), docs);
+    // The index, too.
+    assert_eq!(redis.redis_cli(&["dbsize"]), "10001");
 }
 
 #[test]

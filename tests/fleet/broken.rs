@@ -89,6 +89,26 @@ fn an_agent_that_stood_still_stops_when_it_goes_on() {
 }
 
 #[test]
+fn an_agent_may_be_silent_for_as_long_as_asked() {
+    let Some(server) = RabbitMq::shared() else { return };
+    // The broker must not close the connection meanwhile.
+    let broker = format!("{}?heartbeat=10", server.full_url());
+    let flags = ["--silence", "8s"];
+    let flags = [&long("9s")[..], &flags].concat();
+    let mut load = Load::start(2, &flags, Some((&broker, &[0, 1])));
+    load.under_way();
+    load.agents[1].signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(4));
+    load.agents[1].signal(Signal::CONT);
+    let ended = load.end();
+    assert_eq!(lost(&ended.record), [], "{}", ended.stderr);
+    load.agrees(&ended, 0);
+    for agent in &mut load.agents {
+        assert_eq!(agent.end_within(Duration::from_secs(5)).code, Some(0));
+    }
+}
+
+#[test]
 fn agents_that_do_not_come_are_named_and_the_others_dismissed() {
     let Some(server) = RabbitMq::shared() else { return };
     let broker = server.full_url();

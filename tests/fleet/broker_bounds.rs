@@ -70,6 +70,21 @@ fn an_agent_that_reads_nothing_holds_up_nobody() {
 }
 
 #[test]
+fn a_broker_without_limits_or_heartbeats() {
+    let Some(server) = RabbitMq::with("frame_max = 0\nheartbeat = 0\nchannel_max = 0") else {
+        return;
+    };
+    for url in [server.full_url(), format!("{}?heartbeat=30", server.full_url())] {
+        let (mut coordinator, mut agents, _) = fleet(&at(&url), 1);
+        let large = vec![b'x'; 3 << 20];
+        assert_eq!(agents[0].outbox.send(To::All, large.clone()), Ok(()));
+        assert_eq!(coordinator.outbox.send(To::All, large.clone()), Ok(()));
+        assert_eq!(next(&coordinator), Arrived::Message(large.clone()));
+        assert_eq!(next(&agents[0]), Arrived::Message(large));
+    }
+}
+
+#[test]
 fn a_broker_that_takes_nothing_fills_outboxes_and_they_empty_again() {
     let Some(server) = RabbitMq::own() else { return };
     let (mut coordinator, mut agents, _) = fleet(&at(&server.full_url()), 1);

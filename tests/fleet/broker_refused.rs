@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use crate::broker::{at, refusal, run};
+use crate::broker::{at, next_text, refusal, run, send};
 use crate::servers::process::free_ports;
-use crate::servers::rabbitmq::RabbitMq;
+use crate::servers::rabbitmq::{AGENT, COORDINATOR, NARROW, RabbitMq};
+use springload::fleet::To;
 
 /// Both ends say so.
 #[track_caller]
@@ -33,6 +34,28 @@ fn wrong_users_and_virtual_hosts() {
     tells(&closed, &["virtual host closed", "refused", "set_permissions"]);
     let mute = url.replace("load%2Ftest", "mute");
     tells(&mute, &["does not allow this user", "access to queue", "set_permissions"]);
+}
+
+#[test]
+fn users_of_one_run_may_do_what_their_part_needs_and_no_more() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let [coordinator, agent] = [COORDINATOR, AGENT].map(|user| at(&server.narrow_url(user)));
+    let mut up = coordinator.open(NARROW).expect("a coordinator");
+    let mut down = agent.join(NARROW, 3, crate::broker::PATIENCE).expect("an agent");
+    for to in [To::All, To::Agent(3)] {
+        send(&mut up, to, "down");
+        assert_eq!(next_text(&down), "down");
+    }
+    send(&mut down, To::All, "up");
+    assert_eq!(next_text(&up), "up");
+    for told in [
+        refusal(coordinator.open("wednesday")),
+        refusal(coordinator.join(NARROW, 4, crate::broker::PATIENCE)),
+        refusal(agent.open(NARROW)),
+        refusal(agent.join("wednesday", 3, crate::broker::PATIENCE)),
+    ] {
+        assert!(told.contains("does not allow this user") && told.contains("springload"), "{told}");
+    }
 }
 
 #[test]

@@ -179,7 +179,8 @@ pub(crate) struct Load {
 
 impl Load {
     /// A run with `agents` agents, with `flags` for its coordinator. With a broker, `here` of them
-    /// are started, each with the numbers given; without, all are, by the coordinator.
+    /// are started, each with the numbers given; without, all are, by the coordinator. With none,
+    /// `flags` say where they are.
     pub(crate) fn start(agents: usize, flags: &[&str], broker: Option<(&str, &[usize])>) -> Self {
         Self::start_after(None, agents, flags, broker)
     }
@@ -194,10 +195,13 @@ impl Load {
     ) -> Self {
         let server = Server::stand_in(Options::default());
         let number = agents.to_string();
-        let run = format!("t{}", server.url.rsplit(':').next().expect("a port"));
+        let run = run_of(&server);
         let mut words =
             vec!["run", &server.url, "-q", "--format", "text", "-o", "out", "--docs", "60"];
-        words.extend(["--connections", "6", "--agents", &number, "--run-id", &run]);
+        words.extend(["--connections", "6", "--run-id", &run]);
+        if agents > 0 {
+            words.extend(["--agents", &number]);
+        }
         words.extend(flags);
         let url = broker.map(|(url, _)| url);
         let coordinator = match script {
@@ -215,6 +219,11 @@ impl Load {
         };
         let agents = here.iter().map(agent).collect();
         Self { server, coordinator, agents }
+    }
+
+    /// The name of the run.
+    pub(crate) fn run(&self) -> String {
+        run_of(&self.server)
     }
 
     /// The requests that the server has answered.
@@ -270,6 +279,10 @@ impl Load {
         let missing = missing.unwrap_or_else(|| panic!("{saved} on record, {answered} answered"));
         assert!(missing <= unreported, "{saved} on record, {answered} answered");
     }
+}
+
+fn run_of(server: &Server) -> String {
+    format!("t{}", server.url.rsplit(':').next().expect("a port"))
 }
 
 /// The documents of a stage that succeeded or failed because they were deleted meanwhile.

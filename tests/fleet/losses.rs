@@ -54,14 +54,67 @@ fn agents_of_a_killed_coordinator_stop() {
     load.under_way();
     let agents = load.coordinator.children();
     assert_eq!(agents.len(), 3);
+    let stages = |load: &Load| load.coordinator.record()["stages"].as_array().map_or(0, Vec::len);
+    assert!(until(Duration::from_secs(30), || stages(&load) == 2), "it is not saved");
     load.coordinator.signal(Signal::KILL);
     load.falls_silent();
     let gone = until(Duration::from_secs(1), || !agents.iter().any(|&id| runs(id)));
     assert!(gone, "agents are left");
-    // The stage that had ended is saved; the coordinator did not live to save the other.
+    // The stage that had ended is saved, and of the other all but the last seconds.
     let ended = load.end();
     assert_eq!((ended.code, &ended.record["partial"]), (None, &true.into()));
     assert_eq!(documents(&ended.record, "bulk_insert"), 60);
+    let stage = &ended.record["stages"][1];
+    assert_eq!(stage["verdict"]["kind"], "unfinished");
+    let saved = documents(&ended.record, "crud");
+    assert!(saved > 0 && saved <= load.mixed(), "{saved} of {}", load.mixed());
+    let of_agents = stage["agents"].as_array().expect("agents").iter();
+    let of_agents: u64 = of_agents.filter_map(|agent| agent["ok"].as_u64()).sum();
+    assert_eq!(of_agents, saved);
+}
+
+/// Stopped for less than it takes to be lost, in an open and in a closed loop.
+#[test]
+fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
+    for (guilty, flags) in [(1, &["--rate", "300", "-d", "6s"][..]), (0, &["-d", "6s"][..])] {
+        let mut load = Load::start(3, flags, None);
+        load.under_way();
+        let stopped = load.coordinator.children()[guilty];
+        kill(stopped, Signal::STOP);
+        std::thread::sleep(Duration::from_millis(1_500));
+        kill(stopped, Signal::CONT);
+        let ended = load.end();
+        assert!(lost(&ended.record).is_empty(), "{}", ended.stderr);
+        let stage = ended.record["stages"].as_array().and_then(|it| it.last()).expect("a stage");
+        let agents = stage["agents"].as_array().expect("agents");
+        let of = |path: &str| -> Vec<f64> {
+            let figure =
+                |it: &serde_json::Value| it.pointer(path).and_then(serde_json::Value::as_f64);
+            agents.iter().map(|agent| figure(agent).unwrap_or(0.0)).collect()
+        };
+        for path in ["/account/time/client_s", "/response/max_us"] {
+            let found = of(path);
+            let most = found.iter().copied().fold(0.0, f64::max);
+            let told = found.iter().position(|it| it.total_cmp(&most).is_eq());
+            assert_eq!(told, Some(guilty), "{path}: {found:?}");
+        }
+        let stood_s = of("/account/time/client_s")[guilty];
+        assert!((1.3..3.0).contains(&stood_s), "{stood_s}");
+        // Each request is in the times of one agent.
+        let timed: f64 = of("/response/samples").iter().sum();
+        let served = stage["account"]["requests"]["served"].as_f64();
+        assert_eq!(Some(timed), served);
+        let warnings = ended.record["warnings"].as_array().expect("warnings");
+        let messages = warnings.iter().filter_map(|it| it["message"].as_str());
+        let messages: Vec<&str> = messages.filter(|it| it.contains("agent")).collect();
+        let own = format!("springload on agent {guilty} was paused for ");
+        assert!(messages.iter().any(|it| it.contains(&own)), "{messages:?}");
+        // On a busy machine the others may be hindered as well, but never instead of it.
+        for message in messages {
+            let all = [format!("agent {guilty}"), "each agent".to_owned(), "agents".to_owned()];
+            assert!(all.iter().any(|it| message.contains(it)), "{message}");
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,10 @@
 //! `cargo test --all-features --test fleet broker` runs the tests of one file.
 
 #[cfg(all(feature = "broker", target_os = "linux"))]
+mod adversary;
+#[cfg(target_os = "linux")]
+mod audit;
+#[cfg(all(feature = "broker", target_os = "linux"))]
 mod broken;
 #[cfg(feature = "broker")]
 mod broker;
@@ -12,6 +16,12 @@ mod broker_bounds;
 mod broker_refused;
 #[cfg(feature = "broker")]
 mod broker_runs;
+#[cfg(target_os = "linux")]
+mod door;
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod fake_broker;
+#[cfg(target_os = "linux")]
+mod hosts;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod lithops;
 #[cfg(target_os = "linux")]
@@ -22,6 +32,9 @@ mod losses;
 mod many;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod relay;
+mod scaling;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod simulated;
+#[cfg(target_os = "linux")]
+mod verbs;

@@ -10,8 +10,8 @@ use springload::fleet::{Arrived, Broker, Channel, Opened, StageEnd, To};
 use springload::generate::Stream;
 use springload::measure::{ConnectionTimes, FillLog, Hiccups, Interval, Recorder, Sample, Timing};
 use springload::op::{OpKind, Reply};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -61,16 +61,12 @@ pub(crate) fn play(broker: &Broker, agents: usize, part: &Part) -> Vec<JoinHandl
     // Written once: what agents compute is nothing of the coordinator's.
     let written = |seed| serde_json::to_string(&second(seed, part.requests)).expect("plain data");
     let snapshots: Vec<Arc<str>> = (0..8).map(|seed| written(seed).into()).collect();
-    let places: Arc<[Mutex<()>; 16]> = Arc::default();
     let one = |index: usize| {
-        let (broker, part, places) = (broker.clone(), part.clone(), places.clone());
+        let (broker, part) = (broker.clone(), part.clone());
         let snapshot = snapshots[index % snapshots.len()].clone();
         std::thread::spawn(move || {
-            // A few at a time: a broker that is asked for all at once keeps some waiting too long.
-            let place = places[index % places.len()].lock().expect("no panic");
             let channel =
                 broker.join(&part.run, index, Duration::from_secs(60)).expect("a channel");
-            drop(place);
             let clock = Clock::system();
             let said = clock.now();
             Player { channel, part, index, snapshot, clock, heard: false, said, stage: None }.play()
@@ -196,7 +192,7 @@ impl Player {
         if sent + 1 >= seconds || stopped {
             let shards = vec![shard(self.index, u64::from(seconds), self.part.requests)];
             let (stage, hiccups) = (number as usize, Hiccups::default());
-            let end = StageEnd { stage, shards, hiccups, stopped: None };
+            let end = StageEnd { stage, shards, hiccups, stopped: None, noted: None };
             let end = serde_json::to_string(&end).expect("plain data");
             self.say(&format!(r#"{{"ended":{end}}}"#));
             self.stage = None;
@@ -257,6 +253,7 @@ pub(crate) fn usage(id: u32) -> Option<Usage> {
 pub(crate) fn flags(agents: usize, seconds: u32, run: &str) -> Vec<String> {
     let (agents, seconds) = (agents.to_string(), format!("{seconds}s"));
     let all = ["run", "basic", "-q", "-o", "out", "--run-id", run, "--agents", &agents];
+    let all = all.into_iter().chain(["--ready-timeout", "180s"]);
     let rest = ["-c", &agents, "--docs", &agents, "-d", &seconds];
-    all.into_iter().chain(rest).map(str::to_owned).collect()
+    all.chain(rest).map(str::to_owned).collect()
 }

@@ -129,6 +129,11 @@ fn properties() {
 }
 
 #[test]
+fn frames_of_brokers() {
+    pass("broker_frames", checks::broker_frames);
+}
+
+#[test]
 fn command_lines() {
     pass_of_texts("command_line", checks::command_line);
 }

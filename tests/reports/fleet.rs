@@ -1,7 +1,7 @@
 //! Reports of a run with agents, good and with one that was lost.
 
 use serde_json::{Value, json};
-use springload::record::{AgentRecord, AgentStage, Lost, RunRecord};
+use springload::record::{Account, AgentRecord, AgentStage, Lost, RunRecord};
 
 use super::{closed, compact, page_data, render};
 
@@ -38,6 +38,10 @@ pub(crate) fn fleet() -> RunRecord {
         serde_json::from_value(value).expect("what an agent did")
     };
     crud.agents = (0..4).map(done).collect();
+    let reads = crud.operations.first().map(|it| it.response.clone());
+    for agent in &mut crud.agents {
+        (agent.response, agent.account) = (reads.clone(), Some(Account::default()));
+    }
     record.conclude();
     record
 }
@@ -68,7 +72,12 @@ fn text() {
 fn tables() {
     let csv = render("agents-csv", &lost());
     let last = csv.lines().rfind(|line| line.starts_with("crud,1,"));
-    assert_eq!(last, Some("crud,1,11,1,494,493,1,alpha,1,agents_lost,not trustworthy"));
+    assert_eq!(
+        last,
+        Some(
+            "crud,1,11,1,494,493,1,alpha,1,agents_lost,not trustworthy,,,0.052,3.639,5.861,0.0000,,0.061"
+        )
+    );
     assert_eq!(csv.lines().count(), 1 + 3 * 30 + 12);
     let metrics = render("openmetrics", &lost());
     let agents = metrics.lines().filter(|line| line.contains("springload_agent"));

@@ -18,7 +18,8 @@ fn metrics(text: &str) -> BTreeSet<&str> {
 #[test]
 fn every_metric_of_the_dashboard_is_exposed() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).expect("JSON");
-    let exposed = expose(&with_failures(), None, Exposition::Prometheus);
+    let expose = |record| expose(record, None, Exposition::Prometheus);
+    let exposed = expose(&with_failures()) + &expose(&super::fleet::fleet());
     let exposed = metrics(&exposed);
     let mut asked = 0;
     for panel in dashboard["panels"].as_array().expect("panels") {

@@ -1,8 +1,8 @@
 //! Servers for tests, each started on a free port of this machine and ended with its value.
 //!
 //! `package.json`, `pom.xml`, `ferretdb/go.mod` and `python/requirements.txt` beside this file name
-//! the ones from npm, Maven, Go and PyPI; `make test-servers` installs them. Redis and RabbitMQ are
-//! the machine's own.
+//! the ones from npm, Maven, Go and PyPI; `make test-servers` installs them. Redis, RabbitMQ and
+//! sshd are the machine's own.
 
 #![allow(dead_code, reason = "each test binary uses its own part of the harness")]
 
@@ -15,6 +15,7 @@ pub(crate) mod process;
 pub(crate) mod python;
 pub(crate) mod rabbitmq;
 pub(crate) mod resp;
+pub(crate) mod sshd;
 pub(crate) mod ycsb;
 
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use process::Process;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use springload::embedded::{Options, StandIn, bind};
 
 /// Names a CouchDB to test against; may hold `user:password@`.
@@ -116,6 +118,24 @@ pub(crate) fn skipped(name: &str, reason: &str) {
     // Past the capture of test output: a skip must be seen. In one piece: another test may be
     // writing, too.
     let _ = io::stderr().write_all(format!("SKIPPED {name}: {reason}\n").as_bytes());
+}
+
+/// Writes an authority that nobody knows into `ca.pem`, and the certificate of a server at
+/// 127.0.0.1 which it vouches for into `server.pem` and `key.pem`.
+pub(crate) fn write_certificates(folder: &Path) {
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).expect("a file");
+    };
+    let mut authority = CertificateParams::new(Vec::new()).expect("no names");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key"));
+    let issuer = issuer.expect("a certificate");
+    let key = KeyPair::generate().expect("a key");
+    let parameters = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
+    let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
+    write("ca.pem", &issuer.pem());
+    write("server.pem", &certificate.pem());
+    write("key.pem", &key.serialize_pem());
 }
 
 /// The folder of this file.

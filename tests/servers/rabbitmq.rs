@@ -4,16 +4,20 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
 use super::process::{Process, free_ports};
-use super::{PATIENCE, absent};
+use super::{PATIENCE, absent, write_certificates};
 
 /// What Debian's package has; its `rabbitmq-server` on the path insists on a user of its own.
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 /// The user that may use the names of springload, and nothing else.
 pub(crate) const USER: &str = "ann@load";
-/// Its password.
+/// The run that the next two may take part in, in the virtual host `narrow`, ...
+pub(crate) const NARROW: &str = "tuesday";
+/// ... as its coordinator, ...
+pub(crate) const COORDINATOR: &str = "coordinator";
+/// ... and as its agents.
+pub(crate) const AGENT: &str = "agent";
+/// The password of all.
 pub(crate) const PASSWORD: &str = "s3cret:/?#";
 
 /// A broker that runs.
@@ -41,13 +45,18 @@ impl RabbitMq {
 
     /// A broker for one test.
     pub(crate) fn own() -> Option<Self> {
+        Self::with("")
+    }
+
+    /// A broker for one test, with lines of `rabbitmq.conf`.
+    pub(crate) fn with(settings: &'static str) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
             absent("RabbitMQ", "install the package rabbitmq-server");
             return None;
         }
         // Between finding free ports and using them somebody else may take one: try again.
-        let started = (0..3).map(|_| start()).find_map(Result::ok);
-        Some(started.unwrap_or_else(|| start().expect("RabbitMQ starts")))
+        let started = (0..3).map(|_| start(settings)).find_map(Result::ok);
+        Some(started.unwrap_or_else(|| start(settings).expect("RabbitMQ starts")))
     }
 
     /// Its address for [`USER`], without the password.
@@ -58,6 +67,11 @@ impl RabbitMq {
     /// Its address with user and password.
     pub(crate) fn full_url(&self) -> String {
         self.url().replace("@127", ":s3cret%3A%2F%3F%23@127")
+    }
+
+    /// Its address for another user of the virtual host `narrow`.
+    pub(crate) fn narrow_url(&self, user: &str) -> String {
+        self.full_url().replace("ann%40load", user).replace("load%2Ftest", "narrow")
     }
 
     /// The same with TLS, trusting its authority.
@@ -101,7 +115,7 @@ impl RabbitMq {
     }
 }
 
-fn start() -> std::io::Result<RabbitMq> {
+fn start(settings: &'static str) -> std::io::Result<RabbitMq> {
     let ports = free_ports(4)?;
     let [plain, tls, distribution, epmd] = ports[..] else { unreachable!("four ports") };
     // Without one, the server would start one that outlives it.
@@ -112,7 +126,7 @@ fn start() -> std::io::Result<RabbitMq> {
     }))?;
     names.until(PATIENCE, |_| std::net::TcpStream::connect(("127.0.0.1", epmd)).is_ok())?;
     let mut server = Process::start(Box::new(move |folder| {
-        write_settings(folder, plain, tls);
+        write_settings(folder, plain, tls, settings);
         let mut command = Command::new(PROGRAM);
         surroundings(&mut command, folder, epmd);
         // Allowed input, the script becomes the server, which then has the process ID known here.
@@ -144,21 +158,12 @@ fn surroundings(command: &mut Command, folder: &Path, epmd: u16) {
         .env("RABBITMQ_LOG_BASE", folder.join("log"));
 }
 
-fn write_settings(folder: &Path, plain: u16, tls: u16) {
+fn write_settings(folder: &Path, plain: u16, tls: u16, more: &str) {
     let write = |name: &str, text: &str| {
         std::fs::write(folder.join(name), text).expect("a file");
     };
     write("plugins", "[].");
-    let mut authority = CertificateParams::new(Vec::new()).expect("no names");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key"));
-    let issuer = issuer.expect("a certificate");
-    let key = KeyPair::generate().expect("a key");
-    let parameters = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
-    let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
-    write("ca.pem", &issuer.pem());
-    write("server.pem", &certificate.pem());
-    write("key.pem", &key.serialize_pem());
+    write_certificates(folder);
     let file = |name: &str| folder.join(name).display().to_string();
     let settings = format!(
         "listeners.tcp.1 = 127.0.0.1:{plain}\n\
@@ -167,7 +172,7 @@ fn write_settings(folder: &Path, plain: u16, tls: u16) {
          ssl_options.certfile = {}\n\
          ssl_options.keyfile = {}\n\
          load_definitions = {}\n\
-         disk_free_limit.absolute = 1MB\n",
+         disk_free_limit.absolute = 1MB\n{more}\n",
         file("ca.pem"),
         file("server.pem"),
         file("key.pem"),
@@ -176,12 +181,29 @@ fn write_settings(folder: &Path, plain: u16, tls: u16) {
     write("rabbitmq.conf", &settings);
     // No more than docs/broker.md asks for.
     let (own, all) = ("^springload\\..*", "^(springload\\..*|amq\\.default)$");
+    let run = format!("springload\\.{NARROW}\\.");
+    let vhosts = ["load/test", "closed", "mute", "narrow"];
+    let user = |name| serde_json::json!({ "name": name, "password": PASSWORD, "tags": [] });
     let definitions = serde_json::json!({
-        "users": [{ "name": USER, "password": PASSWORD, "tags": [] }],
-        "vhosts": [{ "name": "load/test" }, { "name": "closed" }, { "name": "mute" }],
+        "users": [user(USER), user(COORDINATOR), user(AGENT)],
+        "vhosts": vhosts.map(|name| serde_json::json!({ "name": name })),
         "permissions": [
             { "user": USER, "vhost": "load/test", "configure": own, "write": all, "read": own },
             { "user": USER, "vhost": "mute", "configure": "", "write": "", "read": "" },
+            {
+                "user": COORDINATOR,
+                "vhost": "narrow",
+                "configure": format!("^{run}(up|down|hold)$"),
+                "write": format!("^({run}(down|hold)|amq\\.default)$"),
+                "read": format!("^{run}(up|down)$"),
+            },
+            {
+                "user": AGENT,
+                "vhost": "narrow",
+                "configure": format!("^{run}(agent\\..*|down)$"),
+                "write": format!("^({run}agent\\..*|amq\\.default)$"),
+                "read": format!("^{run}(agent\\..*|down)$"),
+            },
         ],
     });
     write("definitions.json", &definitions.to_string());

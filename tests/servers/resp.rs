@@ -30,6 +30,23 @@ pub(crate) fn redis_with_password() -> Option<Lease> {
     Recipe { name: "Redis-with-a-password", missing, ports: 1, command, up }.lease()
 }
 
+/// Redis which keeps what it acknowledges in a file, and takes long to load it.
+pub(crate) fn redis_that_loads() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| {
+        let mut command = redis_command(folder, ports);
+        command.args(["--appendonly", "yes", "--appendfsync", "no"]);
+        // In microseconds for each key, and how often it answers meanwhile.
+        command.args([
+            "--key-load-delay",
+            "100",
+            "--loading-process-events-interval-bytes",
+            "1024",
+        ]);
+        command
+    };
+    Recipe { name: "Redis-that-loads", missing: redis_missing(), ports: 1, command, up }.lease()
+}
+
 /// Infinispan's RESP endpoint.
 pub(crate) fn infinispan() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| {

@@ -92,8 +92,8 @@ impl Outcome {
 
     /// Whether the server was silent throughout, even when asked whether a write was carried out.
     pub const fn is_silence(&self) -> bool {
-        use Failure::{Connect, Reset, Timeout, Unanswered, Unreachable};
-        matches!(self.result, Err(Connect | Unreachable | Reset | Timeout | Unanswered))
+        use Failure::{Connect, NotReady, Reset, Timeout, Unanswered, Unreachable};
+        matches!(self.result, Err(Connect | NotReady | Unreachable | Reset | Timeout | Unanswered))
             && self.wire.carried_out + self.wire.not_carried_out == 0
     }
 }
@@ -269,8 +269,9 @@ mod tests {
             Outcome { wire, ..Outcome::of(result) }.is_silence()
         };
         for class in Failure::ALL {
-            use Failure::{Connect, Reset, Timeout, Unanswered, Unreachable};
-            let silent = matches!(class, Connect | Unreachable | Reset | Timeout | Unanswered);
+            use Failure::{Connect, NotReady, Reset, Timeout, Unanswered, Unreachable};
+            let silent =
+                matches!(class, Connect | NotReady | Unreachable | Reset | Timeout | Unanswered);
             assert_eq!(silence(Err(class), 0, 0), silent, "{class}");
         }
         assert!(!silence(Ok(Reply::default()), 0, 0));

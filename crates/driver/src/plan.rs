@@ -248,6 +248,12 @@ pub trait Planned: Debug {
         None
     }
 
+    /// What follows the servers in an address with which a run's database, named as in
+    /// [`ServerFacts`], is found again; `None` if it is found by that name.
+    fn place_of(&self, _database: &str) -> Option<String> {
+        None
+    }
+
     /// Whether any server that answers is accepted, without checking its certificate.
     fn accepts_any_certificate(&self) -> bool {
         false

@@ -36,6 +36,8 @@ pub enum Lie {
     WrongBody,
     /// A read returns the previous revision.
     OldRevision,
+    /// A read returns another document.
+    OtherDocument,
     /// A feed contains a change twice.
     DuplicateChange,
 }
@@ -61,13 +63,14 @@ pub(super) const LOCKED_OUT: &str =
 
 impl Fault {
     /// All faults with their names.
-    pub const NAMES: [(&'static str, Self); 21] = [
+    pub const NAMES: [(&'static str, Self); 22] = [
         ("drop-acknowledged", Self::Lie(Lie::DropAcknowledged)),
         ("late-write", Self::Lie(Lie::LateWrite)),
         ("drop-delete", Self::Lie(Lie::DropDelete)),
         ("undo-delete", Self::Lie(Lie::UndoDelete)),
         ("wrong-body", Self::Lie(Lie::WrongBody)),
         ("old-revision", Self::Lie(Lie::OldRevision)),
+        ("other-document", Self::Lie(Lie::OtherDocument)),
         ("duplicate-change", Self::Lie(Lie::DuplicateChange)),
         ("status-409", refuse(409, "conflict", "Document update conflict.")),
         ("status-429", refuse(429, "too_many_requests", "Too many requests")),

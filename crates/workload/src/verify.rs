@@ -100,6 +100,10 @@ impl<O: Original> Verifier<O> {
                 };
                 Verified { check, version: None }
             }
+            (Class::Read, Err(class @ Failure::WrongDocument)) => {
+                let check = self.wrong(entry, class, "another document");
+                Verified { check, version: None }
+            }
             _ => Verified::UNCHECKED,
         }
     }

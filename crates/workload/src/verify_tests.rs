@@ -66,6 +66,15 @@ fn the_known_version_holds_and_others_have_their_names() {
 }
 
 #[test]
+fn another_document_is_wrong_whatever_may_have_become_of_this_one() {
+    for doubt in [Doubt::None, Doubt::Update] {
+        let (verified, finding) = look(&known(doubt), Err(Failure::WrongDocument), b"");
+        assert_eq!(verified.check, Check::Checked(Err(Failure::WrongDocument)));
+        assert_eq!(finding.map(|it| it.found), Some("another document".to_owned()));
+    }
+}
+
+#[test]
 fn without_tokens_only_the_content_tells() {
     assert_eq!(class(Doubt::None, None, &stored(3)), Ok(3));
     assert_eq!(class(Doubt::None, None, &stored(1)), Err(Failure::Stale));

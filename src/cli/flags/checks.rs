@@ -10,7 +10,7 @@ pub(in crate::cli) struct WriteArgs {
     ///
     /// Keep a journal of acknowledged writes in the run's folder, and look for all of them at the
     /// end. Missing or altered documents are counted under `verify`, and the exit status is 6.
-    /// `springload audit` can do this later.
+    /// `springload audit` can do this later. With --agents, each sends its journal after a stage.
     #[arg(long)]
     audit: bool,
     /// Measure how long acknowledged writes take to become visible

@@ -40,7 +40,11 @@ const HEADINGS: &[(&str, &str)] = &[
         "output label format json_output fail_if noise baseline max_regression metrics \
         metrics_public log mark quiet verbose debug status status_label no_tui dry_run config",
     ),
-    ("Agents", "agents broker run_id ready_timeout silence allow_lost"),
+    (
+        "Agents",
+        "agents on ssh broker listen listen_cert listen_key join_token_file run_id ready_timeout \
+        silence allow_lost",
+    ),
     ("Advanced", "threads seed timeout give_up max_answer rc"),
     ("Help", "help version"),
 ];

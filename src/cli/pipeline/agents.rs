@@ -1,10 +1,12 @@
-//! The agents of a run: started here, or reached through a broker.
+//! The agents of a run: started here or on other hosts, or reached through a broker, or let in.
 
 use super::ending::Ending;
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::agents::AgentsArgs;
+use crate::cli::flags::agents::{AgentsArgs, Way};
+use crate::cli::look;
 use crate::fleet::{Broker, Channel, Fleet, pipe, run_id};
 use crate::plan::FleetPlan;
+use crate::report::shown;
 use std::time::Duration;
 
 /// The agents that were asked for, all of them there. They are dismissed when this is dropped.
@@ -19,30 +21,39 @@ pub(in crate::cli) fn gather(
 ) -> Result<Option<Fleet>, Trouble> {
     let Some(FleetPlan { agents, .. }) = plan else { return Ok(None) };
     let run = args.run_id.clone().unwrap_or_else(run_id);
-    let broker = args.broker.read()?;
-    let channel = match &broker {
-        Some(broker) => broker.open(&run),
-        None => started(agents, &run),
-    };
-    let failed = |why: String| Trouble::new(Exit::Target, why);
-    let channel = channel.map_err(failed)?;
-    if let (Some(broker), false) = (&broker, quiet) {
-        invite(broker, &run, agents);
-    }
-    let fleet = Fleet::new(channel, &run, agents, args.silence);
-    let mut fleet = fleet.map_err(|error| failed(format!("cannot reach agents: {error}")))?;
+    let way = args.way()?;
     let patience = Duration::from_nanos(args.ready_timeout);
-    let mut told = |there: usize| {
-        if there == agents && !quiet && broker.is_some() {
-            eprintln!("all {agents} agents have joined");
+    let told = move |lines: &str| {
+        for line in lines.lines().filter(|_| !quiet) {
+            eprintln!("{}", shown(line, look::ascii()));
         }
     };
-    let gathered = fleet.gather(patience, ending.stop(), &mut told);
-    match (gathered, ending.reason()) {
-        (Ok(()), _) => Ok(Some(fleet)),
-        (Err(_), Some(_)) => Err(Exit::Interrupted.into()),
-        (Err(why), None) => Err(failed(why)),
-    }
+    let failed = |why: String| match ending.reason() {
+        Some(_) => Exit::Interrupted.into(),
+        None => Trouble::new(Exit::Target, why),
+    };
+    let channel = match &way {
+        Way::Here => started(agents, &run),
+        Way::Ssh(ssh) => ssh.start(&run, patience, ending.stop(), &told),
+        Way::Broker(broker) => {
+            let channel = broker.open(&run);
+            channel.inspect(|_| told(&invitation(broker, &run, agents)))
+        }
+        Way::Door(door) => door.open(&run, agents, Box::new(told)).map(|(channel, address)| {
+            told(&door.invitation(&run, agents, address));
+            channel
+        }),
+    };
+    let fleet = Fleet::new(channel.map_err(failed)?, &run, agents, args.silence);
+    let mut fleet = fleet.map_err(|error| failed(format!("cannot reach agents: {error}")))?;
+    let mut there = |there: usize| match &way {
+        Way::Here => {}
+        Way::Ssh(ssh) if there == agents => told(&format!("{agents} agents on {}", ssh.hosts())),
+        _ if there == agents => told(&format!("all {agents} agents have joined")),
+        _ => {}
+    };
+    fleet.gather(patience, ending.stop(), &mut there).map_err(failed)?;
+    Ok(Some(fleet))
 }
 
 /// Starts agents on this machine.
@@ -53,14 +64,14 @@ fn started(agents: usize, run: &str) -> Result<Channel, String> {
 }
 
 /// Says how to start agents.
-fn invite(broker: &Broker, run: &str, agents: usize) {
+fn invitation(broker: &Broker, run: &str, agents: usize) -> String {
     let last = agents - 1;
     let who = broker.user().map_or(
         "",
         |_| "\n  with SPRINGLOAD_BROKER_USER and SPRINGLOAD_BROKER_PASSWORD in its environment",
     );
-    eprintln!(
+    format!(
         "run {run}: waiting for {agents} agents at {broker}; start each, with an index from 0 to \
          {last}:\n  springload agent --broker '{broker}' --run {run} --index 0{who}"
-    );
+    )
 }

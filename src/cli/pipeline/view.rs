@@ -181,6 +181,14 @@ impl Observer for View<'_> {
         self.dialect.raw(rows, epoch_ns);
     }
 
+    fn saves(&self) -> bool {
+        true
+    }
+
+    fn unfinished(&mut self, record: &RunRecord) {
+        self.unsaved = self.bench.folder.save(record).err();
+    }
+
     fn keep(&mut self, record: &RunRecord) {
         self.dialect.keep(record);
         if let Some(metrics) = &self.bench.metrics {

@@ -2,11 +2,12 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
-use crate::cli::flags::agents::BrokerArgs;
-use crate::fleet::{Agent, Facts, Identity, pipe};
+use crate::cli::flags::agents::{BrokerArgs, TokenArgs};
+use crate::fleet::{Agent, Channel, Facts, Identity, Joined, Place, pipe};
 use crate::plan::{self, Invalid};
 use crate::record::Environment;
 use crate::run::{Served, serve};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The variable with the index of a pod of an Indexed Job of Kubernetes.
@@ -15,16 +16,27 @@ const POD: &str = "JOB_COMPLETION_INDEX";
 const INDEX_HELP: &str =
     "The number of this agent, from 0 [default: the variable JOB_COMPLETION_INDEX]";
 
+const JOIN_HELP: &str = "The coordinator that listens for agents, which says the run and the number: \
+    tls://HOST:PORT, or tcp://127.0.0.1:PORT on the same machine";
+
 /// `springload agent`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct AgentVerb {
     /// The name of the run, as its coordinator shows it
-    #[arg(long, value_name = "ID")]
-    run: String,
+    #[arg(long, value_name = "ID", required_unless_present = "join")]
+    run: Option<String>,
     #[arg(long, value_name = "I", help = INDEX_HELP)]
     index: Option<usize>,
     #[command(flatten)]
     broker: BrokerArgs,
+    #[arg(long, value_name = "URL", help = JOIN_HELP)]
+    #[arg(conflicts_with_all = ["run", "index", "broker"])]
+    join: Option<String>,
+    /// A PEM file with the certificate authorities to trust instead of the system's, with --join
+    #[arg(long, value_name = "FILE", requires = "join")]
+    tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArgs,
     /// How long to wait for the coordinator
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = plan::duration_ns)]
     ready_timeout: u64,
@@ -41,33 +53,29 @@ impl Verb for AgentVerb {
     const NAME: &'static str = "agent";
     const ABOUT: &'static str = "Generate load for a run that another process coordinates";
     const FAMILY: Family = Family::Machines;
+    const BRIEF: &'static str = "run index broker join tls_ca ready_timeout";
     const EXAMPLES: [Example; 3] = [
         (
             "The first agent of run r1, over the broker in SPRINGLOAD_BROKER",
             "agent --run r1 --index 0",
         ),
         ("Over another broker", "agent --run r1 --index 1 --broker amqp://broker"),
-        ("Waiting longer for its coordinator", "agent --run r1 --index 2 --ready-timeout 1h"),
+        (
+            "Of a coordinator that listens, with its token in SPRINGLOAD_JOIN_TOKEN",
+            "agent --join tls://load-0.example:5985 --tls-ca ca.pem",
+        ),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
-        let broker = self.broker.read()?;
-        let index = self.index()?;
-        let failed = |exit, why: &str| Trouble::new(exit, format!("agent {index}: {why}"));
+        let patience = Duration::from_nanos(self.ready_timeout);
+        let Seat { channel, run, index, told } = self.take(patience)?;
         // Others may be started by a shell that ends.
-        let bound = self.die_with_parent || broker.is_none();
-        if bound {
-            die_with_the_parent();
-        }
-        let channel = match &broker {
-            Some(broker) => broker.join(&self.run, index, Duration::from_nanos(self.ready_timeout)),
-            None => pipe::join().map_err(|error| error.to_string()),
-        };
-        let channel = channel.map_err(|why| failed(Exit::Target, &why))?;
+        let bound = self.die_with_parent || !told;
+        let failed = |exit, why: &str| Trouble::new(exit, format!("agent {index}: {why}"));
         let Environment { springload: version, cores, .. } = Environment::here();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let who = Identity {
-            run: self.run,
+            run,
             index,
             facts: Facts { host, pid: std::process::id(), version, cores },
             patience_ns: self.ready_timeout,
@@ -76,10 +84,7 @@ impl Verb for AgentVerb {
         };
         let agent = Agent::join(channel, who);
         let agent = agent.map_err(|error| failed(Exit::Failed, &error.to_string()))?;
-        // A coordinator that started its agents itself informs the user.
-        let told = |exit: Exit, why: &str| {
-            Err(if broker.is_some() { failed(exit, why) } else { exit.into() })
-        };
+        let told = |exit: Exit, why: &str| Err(if told { failed(exit, why) } else { exit.into() });
         match serve(&agent) {
             Served::Dismissed(None) => Ok(Exit::Passed),
             Served::Dismissed(Some(why)) => told(Exit::Failed, &why),
@@ -88,7 +93,40 @@ impl Verb for AgentVerb {
     }
 }
 
+/// Its place in a run.
+struct Seat {
+    channel: Channel,
+    run: String,
+    index: usize,
+    /// Whether the user learns here what happens. A coordinator that started its agents itself says
+    /// so.
+    told: bool,
+}
+
 impl AgentVerb {
+    /// Joins the run. Without a broker and another way, the process that started it coordinates,
+    /// and it dies with that.
+    fn take(&self, patience: Duration) -> Result<Seat, Trouble> {
+        if let Some(url) = &self.join {
+            let place = Place::parse("--join", url, self.tls_ca.clone())?;
+            let joined = place.join(&self.token.read()?, patience);
+            let Joined { channel, run, index } =
+                joined.map_err(|why| Trouble::new(Exit::Target, why))?;
+            return Ok(Seat { channel, run, index, told: true });
+        }
+        let (broker, index) = (self.broker.read()?, self.index()?);
+        let run = self.run.clone().unwrap_or_default();
+        if self.die_with_parent || broker.is_none() {
+            die_with_the_parent();
+        }
+        let channel = match &broker {
+            Some(broker) => broker.join(&run, index, patience),
+            None => pipe::join().map_err(|error| error.to_string()),
+        };
+        let failed = |why: String| Trouble::new(Exit::Target, format!("agent {index}: {why}"));
+        Ok(Seat { channel: channel.map_err(failed)?, run, index, told: broker.is_some() })
+    }
+
     fn index(&self) -> Result<usize, Invalid> {
         let pod = || std::env::var(POD).ok()?.parse().ok();
         self.index.or_else(pod).ok_or_else(|| {

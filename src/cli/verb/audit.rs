@@ -130,6 +130,10 @@ impl Audit {
         }
         let mut named = named(target.cloned());
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
+        let again = record.plan.target.place_of(&record.server.database);
+        if let (false, Some(again)) = (has_path(place), again) {
+            *place = with_place(place, &again);
+        }
         let has_database = has_path(place);
         let servers = self.credentials.servers(&named, self.header.clone())?;
         let stages = record.plan.stages.iter().map(|stage| &stage.work);
@@ -155,5 +159,40 @@ impl Audit {
 /// Whether an address names a database.
 fn has_path(address: &str) -> bool {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    rest.split_once('/').is_some_and(|(_, path)| !path.is_empty())
+    let server = rest.split_once('?').map_or(rest, |(server, _)| server);
+    server.split_once('/').is_some_and(|(_, path)| !path.is_empty())
+}
+
+/// The address of a server with what follows it where a database is meant. Its own parameters take
+/// precedence.
+fn with_place(address: &str, place: &str) -> String {
+    let (server, own) = address.split_once('?').unwrap_or((address, ""));
+    let separator = match (own, place.contains('?')) {
+        ("", _) => "",
+        (_, true) => "&",
+        (_, false) => "?",
+    };
+    format!("{}{place}{separator}{own}", server.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_without_a_database_gets_that_of_the_run() {
+        for (address, named) in [
+            ("redis://h:1", false),
+            ("redis://h:1/", false),
+            ("mongodb://h?w=1", false),
+            ("mongodb://h/?tlsCAFile=/ca", false),
+            ("redis://h/0", true),
+            ("h:5984/db", true),
+        ] {
+            assert_eq!(has_path(address), named, "{address}");
+        }
+        assert_eq!(with_place("redis://a@h:1/", "/0/x"), "redis://a@h:1/0/x");
+        assert_eq!(with_place("mongodb://h/?w=1", "/d/c"), "mongodb://h/d/c?w=1");
+        assert_eq!(with_place("cassandra://h?pool=2", "/k/t?a=b"), "cassandra://h/k/t?a=b&pool=2");
+    }
 }

@@ -178,17 +178,18 @@ impl Verb for Run {
 impl Run {
     /// Runs the plan in a file as it is.
     fn again(self, file: &str, call: &Call<'_>) -> Result<Exit, Trouble> {
-        let Self { credentials, gate, mut output, show, .. } = self;
+        let Self { credentials, gate, output, show, .. } = self;
         let fixed = fixed(file, call.matches);
         if !fixed.is_empty() {
             return Err(fixed.into());
         }
         let plan = stored::read(file, &credentials).and_then(|plan| {
-            let agents = &mut output.agents;
+            let agents = &output.agents;
             let Some(fleet) = plan.fleet else { return Ok(plan) };
-            let other = agents.agents.take().filter(|&agents| agents != fleet.agents as u64);
+            let other = agents.count().filter(|&agents| agents != fleet.agents);
+            let flag = if agents.agents.is_some() { "--agents" } else { "--on" };
             let refused = [
-                other.map(|_| "--agents"),
+                other.map(|_| flag),
                 (agents.allow_lost && !fleet.allow_lost).then_some("--allow-lost"),
             ];
             let mistakes: Vec<_> =

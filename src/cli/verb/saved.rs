@@ -134,6 +134,7 @@ impl Outline {
         let spoilt = self.measured().find(|stage| !stage.verdict.trustworthy());
         match spoilt.or_else(|| self.measured().next_back()).map(|stage| stage.verdict) {
             _ if self.partial => "partial",
+            Some(Verdict::Unfinished) => "unfinished",
             None | Some(Verdict::Empty) => "nothing measured",
             Some(Verdict::ClientBound { .. }) => "client-bound",
             Some(Verdict::Degraded { .. }) => "degraded",

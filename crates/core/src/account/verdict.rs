@@ -77,6 +77,8 @@ pub enum Verdict {
     Closed,
     /// A closed loop that was too short to show whether the client was the limit.
     TooShort,
+    /// The stage had not ended when this was written, so what springload lost is not known.
+    Unfinished,
 }
 
 /// What made the client the limit of a stage.
@@ -163,6 +165,7 @@ impl Verdict {
             Self::Sustained => "sustained",
             Self::Closed => "closed",
             Self::TooShort => "too_short",
+            Self::Unfinished => "unfinished",
         }
     }
 

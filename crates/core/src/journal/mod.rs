@@ -2,19 +2,30 @@
 //!
 //! Records what became of a write, not what follows from it; that is up to the audit. Entries have
 //! a fixed size, so a file that was cut off is good up to its last whole entry.
+//!
+//! An agent hands its notes over after each stage. Until all have arrived, they are in a file of
+//! another name, by which a reader knows that they are missing.
+
+mod delivery;
+
+pub use delivery::Delivery;
 
 use crate::op::{Key, Token};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The first bytes of a file, including the version of its layout.
 const MAGIC: [u8; 8] = *b"sprjrn\0\x01";
 /// The size of an entry, in bytes.
 const ENTRY_BYTES: usize = 32;
-/// The extension of the files.
+/// The extension of the files ...
 const ENDING: &str = "journal";
+/// ... and of those of agents whose notes of a stage have not all arrived.
+const AWAITED: &str = "awaited";
 
 /// What was to be done to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +103,8 @@ pub struct Journal {
     folder: PathBuf,
     /// Why it is incomplete, if it is.
     broken: Arc<Mutex<Option<io::Error>>>,
+    /// The bytes of all files that were finished since notes were last handed over.
+    finished: Arc<AtomicU64>,
 }
 
 impl Journal {
@@ -101,28 +114,43 @@ impl Journal {
     /// If the folder cannot be created, or already contains a journal.
     pub fn create(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        if files(folder)?.is_empty() {
-            return Ok(Self::open(folder));
+        let journal = Self::open(folder);
+        if !journal.exists() {
+            return Ok(journal);
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "a journal already exists"))
     }
 
     /// The journal in `folder`, for reading.
     pub fn open(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), broken: Arc::default() }
+        Self { folder: folder.to_owned(), broken: Arc::default(), finished: Arc::default() }
     }
 
     /// Whether any file of it exists.
     pub fn exists(&self) -> bool {
-        files(&self.folder).is_ok_and(|files| !files.is_empty())
+        self.all().is_ok_and(|files| !files.is_empty())
+    }
+
+    fn all(&self) -> io::Result<Vec<PathBuf>> {
+        Ok([files(&self.folder, ENDING)?, files(&self.folder, AWAITED)?].concat())
+    }
+
+    fn path(&self, stage: usize, number: usize, ending: &str) -> PathBuf {
+        self.folder.join(format!("{stage:04}-{number:04}.{ending}"))
     }
 
     /// The file of one thread in one stage. If it cannot be written, [`Journal::broken`] says why.
     pub fn writer(&self, stage: usize, shard: usize) -> Writer {
-        let path = self.folder.join(format!("{stage:04}-{shard:04}.{ENDING}"));
+        let path = self.path(stage, shard, ENDING);
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).open(path);
-        let mut writer = Writer { file: None, room: MAGIC.to_vec(), broken: self.broken.clone() };
+        let mut writer = Writer {
+            file: None,
+            room: MAGIC.to_vec(),
+            broken: self.broken.clone(),
+            written: 0,
+            finished: self.finished.clone(),
+        };
         match file {
             Ok(file) => writer.file = Some(file),
             Err(error) => writer.give_up(error),
@@ -144,10 +172,26 @@ impl Journal {
     /// Passes each entry to `each`. Those of one document come in the order in which they were
     /// made.
     ///
+    /// What missing notes may explain is left out: all that an agent has written of which some are
+    /// missing; everything if it is not known whose are, or if documents are `shared`.
+    ///
     /// # Errors
     /// If a file cannot be read or is not a journal.
-    pub fn read(&self, mut each: impl FnMut(JournalEntry)) -> io::Result<()> {
-        for path in files(&self.folder)? {
+    pub fn read(&self, shared: bool, mut each: impl FnMut(JournalEntry)) -> io::Result<()> {
+        let missing: BTreeSet<usize> =
+            files(&self.folder, AWAITED)?.iter().filter_map(|path| number(path)).collect();
+        if !missing.is_empty() {
+            let all: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let s = if all.len() == 1 { "" } else { "s" };
+            self.break_off(&format!("notes of agent{s} {} have not arrived", all.join(", ")));
+        }
+        if self.broken().is_some() && (shared || missing.is_empty()) {
+            return Ok(());
+        }
+        for path in files(&self.folder, ENDING)? {
+            if number(&path).is_some_and(|number| missing.contains(&number)) {
+                continue;
+            }
             let mut file = BufReader::with_capacity(1 << 16, File::open(&path)?);
             let mut magic = [0; MAGIC.len()];
             let whole = read_whole(&mut file, &mut magic)?;
@@ -171,7 +215,7 @@ impl Journal {
     /// # Errors
     /// If a file cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
-        for path in files(&self.folder)? {
+        for path in self.all()? {
             fs::remove_file(path)?;
         }
         // Fails if there is something else in it.
@@ -180,17 +224,22 @@ impl Journal {
     }
 }
 
-/// The files of a journal, in order of stages.
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files of a journal that end like this, in order of stages.
+fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == ENDING) {
+        if path.extension().is_some_and(|it| it == ending) {
             files.push(path);
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// The number of the thread or agent that a file is of.
+fn number(path: &Path) -> Option<usize> {
+    path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
 }
 
 /// Fills `bytes`; `false` if the file ends before that.
@@ -209,6 +258,10 @@ pub struct Writer {
     /// Entries that are not written yet.
     room: Vec<u8>,
     broken: Arc<Mutex<Option<io::Error>>>,
+    /// The bytes handed to the system ...
+    written: u64,
+    /// ... which are added to these in the end.
+    finished: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -225,6 +278,7 @@ impl Writer {
         if let Some(error) = self.file.as_mut().and_then(|file| file.write_all(&self.room).err()) {
             self.give_up(error);
         }
+        self.written += self.room.len() as u64;
         self.room.clear();
     }
 
@@ -243,6 +297,7 @@ fn break_off(broken: &Mutex<Option<io::Error>>, why: io::Error) {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.flush();
+        self.finished.fetch_add(self.written, Ordering::Relaxed);
     }
 }
 
@@ -258,7 +313,7 @@ mod tests {
 
     fn read(journal: &Journal) -> io::Result<Vec<Key>> {
         let mut keys = Vec::new();
-        journal.read(|entry| keys.push(entry.key)).map(|()| keys)
+        journal.read(false, |entry| keys.push(entry.key)).map(|()| keys)
     }
 
     proptest! {
@@ -312,6 +367,81 @@ mod tests {
         assert_eq!(journal.broken(), None);
     }
 
+    /// Pieces of notes, each with the number of bytes before it.
+    type Pieces = Vec<(u64, Vec<u8>)>;
+    /// What happens to them.
+    type Harm = fn(&mut Pieces);
+
+    /// Sends the notes of a stage from one journal to another as those of agent `agent`. On the
+    /// way, this happens to them. Returns why they are not all there.
+    fn deliver(from: &Journal, to: &Journal, agent: usize, harm: Harm) -> Result<(), String> {
+        let mut delivery = to.expect(0, agent).unwrap();
+        let mut pieces = Vec::new();
+        let sent = from.hand_over(0, |before, piece| pieces.push((before, piece.to_vec())));
+        harm(&mut pieces);
+        for (before, piece) in pieces {
+            delivery.add(before, &piece);
+        }
+        sent.and_then(|bytes| delivery.complete(bytes)).map_err(|error| error.to_string())
+    }
+
+    /// The journal of an agent that has noted writes of so many documents, on two threads.
+    fn noted(folder: &Path, keys: std::ops::Range<Key>) -> Journal {
+        let journal = Journal::create(folder).unwrap();
+        for shard in 0..2 {
+            let mut writer = journal.writer(0, shard);
+            keys.clone()
+                .filter(|key| key % 2 == shard as u64)
+                .for_each(|it| writer.add(&entry(it)));
+        }
+        journal
+    }
+
+    #[test]
+    fn notes_of_an_agent_are_read_once_all_have_arrived() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let run = Journal::create(&at("run")).unwrap();
+        // A stage of two pieces and a bit, then one without a write.
+        let journal = noted(&at("a"), 0..20_000);
+        assert_eq!(deliver(&journal, &run, 0, |it| assert_eq!(it.len(), 4)), Ok(()));
+        drop(journal.writer(1, 0));
+        assert_eq!(journal.hand_over(1, |_, _| ()).unwrap(), 8);
+        assert!(!journal.exists(), "they are kept once");
+        let mut keys = read(&run).unwrap();
+        keys.sort_unstable();
+        assert_eq!(keys, (0..20_000).collect::<Vec<_>>());
+        // Of agents 1 to 3, whose notes are not complete, nothing is read, and it is said why.
+        let harms: [(usize, Harm); 3] =
+            [(1, |it| drop(it.remove(0))), (2, |it| drop(it.pop())), (3, |it| it.swap(0, 1))];
+        for (agent, harm) in harms {
+            let journal = noted(&at(&format!("b{agent}")), 20_000..40_000);
+            let why = deliver(&journal, &run, agent, harm).unwrap_err();
+            assert!(why.contains("is missing") || why.contains("bytes of its notes came"), "{why}");
+        }
+        assert_eq!(run.broken(), None);
+        assert_eq!(read(&run).unwrap().len(), 20_000);
+        let told = Some("notes of agents 1, 2, 3 have not arrived".to_owned());
+        assert_eq!(run.broken(), told);
+        // Nor of what any of them may have written to, nor what they noted in another stage.
+        run.read(true, |entry| panic!("{entry:?}")).unwrap();
+        run.expect(1, 0).unwrap();
+        assert_eq!(read(&run).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn notes_that_are_gone_are_not_handed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = noted(&folder.path().join("a"), 0..10);
+        fs::remove_file(folder.path().join("a/0000-0001.journal")).unwrap();
+        let why = journal.hand_over(0, |_, _| ()).unwrap_err().to_string();
+        assert_eq!(why, "168 of 336 bytes of its notes are left");
+        let journal = noted(&folder.path().join("b"), 0..10);
+        journal.break_off("full");
+        assert_eq!(journal.hand_over(0, |_, _| ()).unwrap_err().to_string(), "full");
+        assert!(read(&journal).unwrap().is_empty(), "nobody knows what is missing");
+    }
+
     #[test]
     fn a_full_disk_is_told_and_ends_the_writing() {
         let folder = tempfile::tempdir().unwrap();
@@ -322,7 +452,8 @@ mod tests {
         assert!(journal.broken().is_some());
         let journal = Journal::open(folder.path());
         let file = OpenOptions::new().write(true).open("/dev/full").ok();
-        let mut writer = Writer { file, room: Vec::new(), broken: Arc::clone(&journal.broken) };
+        let mut writer = Journal::open(Path::new("nowhere")).writer(0, 0);
+        (writer.file, writer.broken) = (file, Arc::clone(&journal.broken));
         writer.add(&entry(1));
         assert_eq!(journal.broken(), None);
         writer.flush();

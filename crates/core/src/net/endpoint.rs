@@ -7,8 +7,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::rustls;
-use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use url::{Host, Url};
 
 /// A server's addresses and protocol.
@@ -172,7 +172,7 @@ pub fn tls_config(
             EndpointError::Certificates(format!("{name}: {error}; {cure}"))
         };
         let text = files::read(file, files::SETTINGS).map_err(|error| told(error.to_string()))?;
-        let certificates = rustls::pki_types::CertificateDer::pem_slice_iter(&text)
+        let certificates = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| told(error.to_string()))?;
         roots.add_parsable_certificates(certificates);
@@ -192,29 +192,61 @@ fn finished(
     builder: rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert>,
     options: &TlsOptions,
 ) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
-    let Some(Identity { certificate, key }) = &options.identity else {
+    let Some(identity) = &options.identity else {
         return Ok(Arc::new(builder.with_no_client_auth()));
     };
-    let told = |file: &Path, error: &dyn std::fmt::Display, what: &str| {
-        EndpointError::Certificates(format!("{}: {error}; {what}", file.display()))
-    };
-    let (own, secret) = ("give a PEM file with --tls-cert", "give a PEM file with --tls-key");
-    let text = files::read(certificate, files::SETTINGS);
-    let text = text.map_err(|error| told(certificate, &error, own))?;
-    let chain = rustls::pki_types::CertificateDer::pem_slice_iter(&text)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| told(certificate, &error, own))?;
-    if chain.is_empty() {
-        return Err(told(certificate, &"it has no certificate", own));
+    let (chain, private) = identity.read(["--tls-cert", "--tls-key"])?;
+    let config = builder.with_client_auth_cert(chain, private);
+    Ok(Arc::new(config.map_err(|error| identity.unfit(&error, "--tls-key"))?))
+}
+
+/// TLS of a server with this certificate. `flags` are those that name the files.
+///
+/// # Errors
+/// If the certificate or its key cannot be read or used.
+pub fn server_config(
+    identity: &Identity,
+    flags: [&str; 2],
+) -> Result<Arc<rustls::ServerConfig>, EndpointError> {
+    let (chain, private) = identity.read(flags)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|it| it.with_no_client_auth().with_single_cert(chain, private));
+    Ok(Arc::new(config.map_err(|error| identity.unfit(&error, flags[1]))?))
+}
+
+impl Identity {
+    /// The certificate with its chain, and the key. `flags` are those that name the files.
+    fn read(
+        &self,
+        flags: [&str; 2],
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), EndpointError> {
+        let Self { certificate, key } = self;
+        let told = |file: &Path, error: &dyn std::fmt::Display, flag: &str| {
+            let (file, cure) = (file.display(), format!("give a PEM file with {flag}"));
+            EndpointError::Certificates(format!("{file}: {error}; {cure}"))
+        };
+        let [own, secret] = flags;
+        let text = files::read(certificate, files::SETTINGS);
+        let text = text.map_err(|error| told(certificate, &error, own))?;
+        let chain = CertificateDer::pem_slice_iter(&text)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| told(certificate, &error, own))?;
+        if chain.is_empty() {
+            return Err(told(certificate, &"it has no certificate", own));
+        }
+        let text = files::read(key, files::SETTINGS).map_err(|error| told(key, &error, secret))?;
+        // The error for an unreadable key contains nothing of the key.
+        let private = PrivateKeyDer::from_pem_slice(&text);
+        Ok((chain, private.map_err(|error| told(key, &error, secret))?))
     }
-    let text = files::read(key, files::SETTINGS).map_err(|error| told(key, &error, secret))?;
-    // The error for an unreadable key contains nothing of the key.
-    let private = rustls::pki_types::PrivateKeyDer::from_pem_slice(&text)
-        .map_err(|error| told(key, &error, secret))?;
-    let config = builder.with_client_auth_cert(chain, private).map_err(|error| {
-        told(certificate, &error, "give the certificate of --tls-key, and an unencrypted key")
-    })?;
-    Ok(Arc::new(config))
+
+    /// Why the certificate is of no use with its key.
+    fn unfit(&self, error: &rustls::Error, flag: &str) -> EndpointError {
+        let cure = format!("give the certificate of {flag}, and an unencrypted key");
+        EndpointError::Certificates(format!("{}: {error}; {cure}", self.certificate.display()))
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,9 @@ mod trouble;
 
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};
-pub use endpoint::{Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, tls_config};
+pub use endpoint::{
+    Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, server_config, tls_config,
+};
 pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;

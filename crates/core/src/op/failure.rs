@@ -44,6 +44,8 @@ pub enum Failure {
     Unanswered,
     /// The answer violated the protocol.
     Protocol,
+    /// The server is not ready, because it is loading its data or must not write. It did nothing.
+    NotReady,
     /// Data read differs from what was written, by the rules of a workload that checks this.
     UnexpectedState,
     /// A document whose write was acknowledged is not there.
@@ -58,6 +60,8 @@ pub enum Failure {
     WrongBody,
     /// A document exists although every write of it was refused.
     Extra,
+    /// A read brought another document than the one that it asked for.
+    WrongDocument,
 }
 
 impl Failure {
@@ -72,12 +76,13 @@ impl Failure {
                 | Self::Reset
                 | Self::Unanswered
                 | Self::Protocol
+                | Self::NotReady
         )
     }
 
-    /// Whether nothing was sent because there was no connection.
+    /// Whether nothing was done because there was no server that could have.
     pub const fn unconnected(self) -> bool {
-        matches!(self, Self::Connect | Self::Unreachable | Self::Local)
+        matches!(self, Self::Connect | Self::Unreachable | Self::Local | Self::NotReady)
     }
 
     /// The class of a connection that failed with `error`.
@@ -101,6 +106,7 @@ impl Failure {
                 | Self::Unreachable
                 | Self::Local
                 | Self::NotFound
+                | Self::NotReady
                 | Self::PreconditionFailed
                 | Self::Rejected
                 | Self::TooLarge
@@ -119,11 +125,12 @@ impl Failure {
                 | Self::UnknownRevision
                 | Self::WrongBody
                 | Self::Extra
+                | Self::WrongDocument
         )
     }
 
     /// Every class, in report order.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -139,6 +146,7 @@ impl Failure {
         Self::Reset,
         Self::Unanswered,
         Self::Protocol,
+        Self::NotReady,
         Self::UnexpectedState,
         Self::Lost,
         Self::Resurrected,
@@ -146,6 +154,7 @@ impl Failure {
         Self::UnknownRevision,
         Self::WrongBody,
         Self::Extra,
+        Self::WrongDocument,
     ];
     /// The number of classes: the length of every per-class table.
     pub const COUNT: usize = Self::ALL.len();
@@ -168,6 +177,7 @@ impl Failure {
             Self::Reset => "reset",
             Self::Unanswered => "unanswered",
             Self::Protocol => "protocol",
+            Self::NotReady => "not_ready",
             Self::UnexpectedState => "unexpected_state",
             Self::Lost => "lost",
             Self::Resurrected => "resurrected",
@@ -175,6 +185,7 @@ impl Failure {
             Self::UnknownRevision => "unknown_revision",
             Self::WrongBody => "wrong_body",
             Self::Extra => "extra",
+            Self::WrongDocument => "wrong_document",
         }
     }
 
@@ -206,6 +217,7 @@ impl Failure {
         matches!(
             self,
             Self::Connect
+                | Self::NotReady
                 | Self::Protocol
                 | Self::Reset
                 | Self::ServerError

@@ -1,6 +1,6 @@
 //! Executes the operations of one session.
 
-use super::{Pool, trouble};
+use super::{Pool, Table, trouble};
 use crate::json::{quote, write_member};
 use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
@@ -14,6 +14,8 @@ use tokio::task::JoinSet;
 
 /// How many inserts of a bulk insert are in flight at once.
 const AT_ONCE: usize = 256;
+/// The name of a document's identifier, as that of all names that are the database's own.
+const ID: &str = "_id";
 
 /// A statement, and the values for it.
 struct Statement {
@@ -102,8 +104,8 @@ impl CassandraClient {
         probe.mark_received();
         let answer = answer.map_err(|error| trouble::of(&error))?;
         match op.kind {
-            OpKind::Read => read(answer, pen.looks(), found),
-            OpKind::Scan => scanned(answer, found),
+            OpKind::Read => read(answer, &self.pool.target.table, pen, found),
+            OpKind::Scan => scanned(answer, &self.pool.target.table, pen, found),
             _ => Ok(Reply::default()),
         }
     }
@@ -200,37 +202,69 @@ fn wrong(error: String) -> CallError {
     CallError::new(Failure::Protocol, error)
 }
 
+/// The names of the columns, of which the key is the document's identifier where whole rows are
+/// read: it is not a member of what was written.
+fn names(brought: &QueryRowsResult, table: &Table, pen: &LibraryPen) -> Vec<String> {
+    let whole = pen.wanted().is_empty();
+    let name = |name: &str| if whole && table.is_key(name) { ID } else { name }.to_owned();
+    brought.column_specs().iter().map(|it| name(it.name())).collect()
+}
+
 /// The rows as JSON objects.
-fn spelled(brought: &QueryRowsResult) -> Result<Vec<Vec<u8>>, CallError> {
-    let names: Vec<_> = brought.column_specs().iter().map(|it| it.name().to_owned()).collect();
+fn spelled(brought: &QueryRowsResult, names: &[String]) -> Result<Vec<Vec<u8>>, CallError> {
     let rows = brought.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
     let spelled = |row: Row| {
         let mut out = Vec::new();
-        write(&names, &row.columns, &mut out);
+        write(names, &row.columns, &mut out);
         out
     };
     rows.map(|row| row.map(spelled).map_err(|error| wrong(error.to_string()))).collect()
 }
 
 /// Keeps the row that was read.
-fn read(answer: QueryResult, looks: bool, found: &mut Found) -> Result<Reply, CallError> {
+fn read(
+    answer: QueryResult,
+    table: &Table,
+    pen: &LibraryPen,
+    found: &mut Found,
+) -> Result<Reply, CallError> {
     let brought = brought(answer)?;
     if brought.rows_num() == 0 {
         return Err(Failure::NotFound.into());
     }
     found.received = brought.rows_bytes_size() as u64;
-    if looks {
-        found.document = spelled(&brought)?.swap_remove(0);
+    if pen.looks() {
+        let row = brought.first_row::<Row>().map_err(|error| wrong(error.to_string()))?;
+        let names = names(&brought, table, pen);
+        if !is_of(pen.first_name(), &names, &row.columns) {
+            return Err(Failure::WrongDocument.into());
+        }
+        write(&names, &row.columns, &mut found.document);
     }
     Ok(Reply::default())
 }
 
+/// Whether a row is that of this key, if its key was read.
+fn is_of(key: &[u8], names: &[String], row: &[Option<CqlValue>]) -> bool {
+    let at = names.iter().position(|name| name == ID);
+    at.is_none_or(|at| match &row[at] {
+        Some(CqlValue::Text(text) | CqlValue::Ascii(text)) => text.as_bytes() == key,
+        _ => true,
+    })
+}
+
 /// Keeps the rows of a scan.
-fn scanned(answer: QueryResult, found: &mut Found) -> Result<Reply, CallError> {
+fn scanned(
+    answer: QueryResult,
+    table: &Table,
+    pen: &LibraryPen,
+    found: &mut Found,
+) -> Result<Reply, CallError> {
     let brought = brought(answer)?;
     found.received = brought.rows_bytes_size() as u64;
     let rows = brought.rows_num() as u32;
-    found.scanned = Some(Box::new(move || spelled(&brought).unwrap_or_default()));
+    let names = names(&brought, table, pen);
+    found.scanned = Some(Box::new(move || spelled(&brought, &names).unwrap_or_default()));
     Ok(Reply { rows, ..Reply::default() })
 }
 
@@ -267,8 +301,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_json_objects_without_what_is_null() {
-        let names = ["y_id", "a", "b", "c", "d"].map(str::to_owned);
+    fn rows_are_json_objects_without_what_is_null_and_have_their_keys() {
+        let names = ["_id", "a", "b", "c", "d"].map(str::to_owned);
         let row = [
             Some(CqlValue::Text("k\"".to_owned())),
             None,
@@ -278,7 +312,9 @@ mod tests {
         ];
         let mut out = Vec::new();
         write(&names, &row, &mut out);
+        assert!(is_of(b"k\"", &names, &row) && !is_of(b"k", &names, &row));
+        assert!(is_of(b"k", &names[1..], &row[1..]), "its key was not read");
         let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, r#"{"y_id":"k\"","b":"x{","c":7,"d":"[1]"}"#);
+        assert_eq!(text, r#"{"_id":"k\"","b":"x{","c":7,"d":"[1]"}"#);
     }
 }

@@ -37,6 +37,11 @@ impl Table {
         Self { name, key: key.to_owned(), fields }
     }
 
+    /// Whether this is the name of the key column.
+    pub(super) fn is_key(&self, name: &str) -> bool {
+        self.key == name
+    }
+
     pub(super) fn create(&self) -> String {
         let mut cql = format!("CREATE TABLE {} ({} text PRIMARY KEY", self.name, quoted(&self.key));
         for field in &self.fields {

@@ -127,6 +127,12 @@ impl Planned for CassandraPlan {
         Some(self.server.clone())
     }
 
+    fn place_of(&self, database: &str) -> Option<String> {
+        let level = serde_json::to_value(self.read_consistency).ok()?;
+        let level = level.as_str()?;
+        Some(format!("/{}?read_consistency={level}", database.replace('.', "/")))
+    }
+
     fn named_database(&self) -> Option<&str> {
         self.database.name()
     }

@@ -37,6 +37,8 @@ fn addresses_name_servers_a_keyspace_and_a_table() {
         (full.named_database(), full.write_consistency),
         (Some("things"), Consistency::EachQuorum)
     );
+    let place = named.place_of("bench.usertable").unwrap();
+    assert_eq!(place, "/bench/usertable?read_consistency=ONE");
     let table =
         TargetAsked { database: Some("T".into()), ..asked("cassandra://h", Existing::Maybe) };
     let ycsb = CassandraPlan::check(&table).unwrap();

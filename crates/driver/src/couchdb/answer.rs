@@ -58,7 +58,7 @@ pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 /// requested.
 ///
 /// # Errors
-/// [`Failure::Protocol`] if it is not.
+/// [`Failure::WrongDocument`] if it is another, [`Failure::Protocol`] if it is not complete.
 pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     match exact_head(body, id) {
         Some((revision, rest)) if ends_object(rest) => Ok(revision),
@@ -76,10 +76,8 @@ fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
         rev: Cow<'a, str>,
     }
     let stored: Stored<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    if stored.id.as_bytes() != id {
-        return Err(Failure::Protocol);
-    }
-    Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)
+    let revision = Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)?;
+    if stored.id.as_bytes() == id { Ok(revision) } else { Err(Failure::WrongDocument) }
 }
 
 /// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, separated
@@ -224,7 +222,8 @@ pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
 /// or added to them. Returns the revision that this is based on.
 ///
 /// # Errors
-/// [`Failure::Protocol`] if either is not a JSON object, or the stored one is not that of `id`.
+/// [`Failure::Protocol`] if either is not a JSON object, [`Failure::WrongDocument`] if the stored
+/// one is not that of `id`.
 pub fn merge(
     stored: &[u8],
     id: &[u8],
@@ -356,7 +355,7 @@ mod tests {
             format!("{{\"a\":{{\"_rev\":\"no\"}},\"_rev\":\"{REV}\",\"_id\":\"7\"}}"),
         ] {
             assert_eq!(document(body.as_bytes(), b"7"), Ok(revision));
-            assert_eq!(document(body.as_bytes(), b"70"), Err(Failure::Protocol));
+            assert_eq!(document(body.as_bytes(), b"70"), Err(Failure::WrongDocument));
             // Truncated and closed again: in the middle of a value, and inside a string.
             for end in [body.len() - 12, body.len() - 5] {
                 let cut = format!("{}}}", &body[..end]);
@@ -394,7 +393,8 @@ mod tests {
         let merged: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let wanted = serde_json::json!({"_id": "7", "_rev": REV, "a": 9, "b": {"c": 2}, "d": "A"});
         assert_eq!(merged, wanted);
-        assert_eq!(merge(stored.as_bytes(), b"8", b"{}", &mut out), Err(Failure::Protocol));
+        let other = merge(stored.as_bytes(), b"8", b"{}", &mut out);
+        assert_eq!(other, Err(Failure::WrongDocument));
         assert_eq!(merge(stored.as_bytes(), b"7", b"[]", &mut out), Err(Failure::Protocol));
     }
 

@@ -244,7 +244,8 @@ impl CouchSession {
                 (Err(failure), 0, false)
             }
         };
-        if result == Err(Failure::Protocol) || self.bulk_failed(Failure::Protocol) {
+        let strange = matches!(result, Err(Failure::Protocol | Failure::WrongDocument));
+        if strange || self.bulk_failed(Failure::Protocol) {
             // An answer that does not fit this request may belong to another one.
             self.connection.close();
         }

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(failed[1].0, Err(Failure::ServerError));
         // A document that does not belong to its row.
         let other = answered(&text(&format!(r#"{{"ok":{a}}}"#))).unwrap();
-        assert_eq!(other[1].0, Err(Failure::Protocol));
+        assert_eq!(other[1].0, Err(Failure::WrongDocument));
         for wrong in [r#"{"results":[]}"#, "{}", r#"{"results":[{"id":"b","docs":[]}]}"#] {
             assert_eq!(answered(wrong), Err(Failure::Protocol), "{wrong}");
         }

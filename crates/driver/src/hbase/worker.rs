@@ -4,6 +4,7 @@
 //! again until the operation's time is up. Anything else that goes wrong ends the operation.
 
 use super::HBasePen;
+use super::cells::Cells;
 use super::connection::{Call, Lost, Setback};
 use super::exception::{Sense, sense, told};
 use super::frame::Answer;
@@ -133,7 +134,11 @@ impl Worker {
         match (count, read) {
             (Some(0), Some(0)) => Err(Failure::NotFound),
             (Some(said), Some(read)) if said == read => Ok(Reply::default()),
-            _ => Err(self.failed(Failure::Protocol, "not the row that was asked for".to_owned())),
+            _ => {
+                let other = Cells::of(answer.cells()).flatten().any(|cell| cell.row != row);
+                let class = if other { Failure::WrongDocument } else { Failure::Protocol };
+                Err(self.failed(class, "not the row that was asked for".to_owned()))
+            }
         }
     }
 

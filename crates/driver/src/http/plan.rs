@@ -11,6 +11,7 @@ use crate::{
     Binding, Card, DriverPlan, Opening, Planned, ServerFacts, Setting, TargetAsked, TargetError,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
@@ -58,6 +59,16 @@ impl HttpPlan {
         };
         self.requests.iter().enumerate().filter_map(body).collect()
     }
+
+    /// All that records leave out of the list, so that agents can request it.
+    pub fn secrets(&self) -> LeftOut {
+        let user = |(place, request): (usize, &RequestPlan)| {
+            Some((format!("/requests/{place}/user"), json!(request.user.as_ref()?)))
+        };
+        let headers = [("/headers".to_owned(), json!(self.headers))];
+        let users = self.requests.iter().enumerate().filter_map(user);
+        self.bodies().into_iter().chain(users).chain(headers).collect()
+    }
 }
 
 /// One entry of the list. Records have neither its password nor the text of its body.
@@ -82,8 +93,9 @@ pub struct RequestPlan {
     /// Path and query as sent.
     #[serde(skip)]
     pub target: Pattern,
-    /// User and password.
-    #[serde(skip)]
+    /// User and password, which [`HttpPlan::secrets`] has.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[serde(default, skip_serializing)]
     pub user: Option<(String, String)>,
 }
 

@@ -19,7 +19,7 @@ impl Flavor for Infinispan {
         name: "infinispan",
         schemes: &["infinispan", "infinispans"],
         summary: "Infinispan's RESP endpoint",
-        address: "infinispan[s]://[user:password@]host[:port][/number]",
+        address: "infinispan[s]://[user:password@]host[:port][/number[/prefix]]",
         operations: OpKind::ON_DOCUMENTS.without(OpKind::Scan),
         documents: true,
         databases: false,

@@ -41,6 +41,7 @@ pub fn unusable(
     let reason = Reason::new(None, &trouble.reason).reason;
     TargetError(match trouble.failure {
         Failure::Authentication => login.locked_out(server, &reason),
+        Failure::NotReady => format!("{server} is not ready: {reason}"),
         failure if !failure.answered() => stranger(&reason),
         _ => format!("{server} cannot be used: {reason}"),
     })

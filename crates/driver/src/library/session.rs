@@ -14,6 +14,8 @@ pub struct LibrarySession {
     form: Form,
     /// Consecutive failed attempts to connect.
     failed: u32,
+    /// Consecutive operations for which the server was not ready.
+    unready: u32,
     /// Why the last attempt failed.
     refusal: Option<CallError>,
     found: Found,
@@ -27,6 +29,7 @@ impl LibrarySession {
             client,
             form,
             failed: 0,
+            unready: 0,
             refusal: None,
             found: Found::default(),
             deadline: context.register(),
@@ -91,8 +94,9 @@ impl Session for LibrarySession {
         if self.client.is_connected() {
             return None;
         }
-        if self.failed > 0 {
-            tokio::time::sleep(rest_after(self.failed)).await;
+        let failed = self.failed.max(self.unready);
+        if failed > 0 {
+            tokio::time::sleep(rest_after(failed)).await;
         }
         let since = self.clock.now();
         // Rare: kept out of the future of all operations.
@@ -120,6 +124,7 @@ impl Session for LibrarySession {
             self.found.keep(trouble);
             failure
         });
+        self.unready = if result == Err(Failure::NotReady) { self.unready + 1 } else { 0 };
         if result.is_err_and(|failure| !failure.answered()) {
             probe.mark_failed();
             self.client.disconnect();

@@ -207,6 +207,21 @@ async fn without_a_connection_nothing_is_sent_and_pauses_grow() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_is_not_ready_is_asked_again_after_pauses_that_grow() {
+    let fine = || Some(Ok(Reply::default()));
+    let loading = || Some(Err(CallError::new(Failure::NotReady, "LOADING")));
+    let script = vec![fine(), loading(), fine(), loading(), fine(), fine()];
+    let (mut session, _, context) = session(script);
+    let (clock, mut took_ms) = (context.clock(), Vec::new());
+    for result in [Err(Failure::NotReady), Err(Failure::NotReady), Ok(Reply::default())] {
+        let before = clock.now();
+        assert_eq!(carry_out(&mut session, OpKind::Create, clock).await.result, result);
+        took_ms.push((clock.now() - before) / 1_000_000);
+    }
+    assert_eq!(took_ms, [0, 10, 20]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn refused_credentials_are_told_as_such() {
     let refused = Some(Err(CallError::new(Failure::Authentication, "wrong password")));
     let (mut session, _, context) = session(vec![refused]);

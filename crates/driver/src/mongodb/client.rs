@@ -102,7 +102,7 @@ impl MongoClient {
             Request::Find(filter, projection) => {
                 let brought = fetch(collection, filter, projection, op.limit).await;
                 probe.mark_received();
-                return Ok(fetched(brought?, op, pen.looks(), found)?);
+                return Ok(fetched(brought?, op, pen, found)?);
             }
             Request::Insert(document) => collection.insert_one(document).await.map(|_| 1),
             Request::InsertAll(documents) => {
@@ -208,14 +208,18 @@ async fn fetch(
 fn fetched(
     brought: Vec<RawDocumentBuf>,
     op: &Op,
-    looks: bool,
+    pen: &LibraryPen,
     found: &mut Found,
 ) -> Result<Reply, Failure> {
     found.received = brought.iter().map(|it| it.as_bytes().len()).sum::<usize>() as u64;
     let rows = brought.len() as u32;
     if op.limit == 0 {
         let document = brought.first().ok_or(Failure::NotFound)?;
-        if looks {
+        let id = document.get_str("_id").map(str::as_bytes);
+        if id.is_ok_and(|id| id != pen.first_name()) {
+            return Err(Failure::WrongDocument);
+        }
+        if pen.looks() {
             write(document, &mut found.document);
         }
         return Ok(Reply::default());
@@ -282,6 +286,19 @@ fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply,
 mod tests {
     use super::*;
     use crate::op::Token;
+
+    #[test]
+    fn another_document_is_not_taken_for_the_one_asked_for() {
+        let mut pen = LibraryPen::default();
+        crate::op::Pen::name(&mut pen).push(b'a');
+        let (op, mut found) = (Op::single(OpKind::Read, 0, None), Found::default());
+        let mut read = |document: Document| {
+            let brought = vec![RawDocumentBuf::try_from(&document).unwrap()];
+            fetched(brought, &op, &pen, &mut found)
+        };
+        assert_eq!(read(doc! {"_id": "a"}), Ok(Reply::default()));
+        assert_eq!(read(doc! {"_id": "b"}), Err(Failure::WrongDocument));
+    }
 
     #[test]
     fn refused_documents_are_told_by_their_places() {

@@ -65,6 +65,13 @@ impl Planned for MongoPlan {
         Some(self.server.clone())
     }
 
+    fn place_of(&self, database: &str) -> Option<String> {
+        let collection = database.strip_prefix(&self.parent)?.strip_prefix('.')?;
+        let options = if self.options.is_empty() { "" } else { "?" };
+        let path = format!("/{}/{}", encoded(&self.parent), encoded(collection));
+        Some(format!("{path}{options}{}", self.options))
+    }
+
     fn named_database(&self) -> Option<&str> {
         self.database.name()
     }
@@ -218,6 +225,8 @@ mod tests {
         let full = plan("mongodb://ann:p%40w@[::1]:7/bench/things").unwrap();
         assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
         assert_eq!(full.named_database(), Some("things"));
+        assert_eq!(full.place_of("bench.things").unwrap(), "/bench/things");
+        assert_eq!(named.place_of("bench.a.b").unwrap(), "/bench/a%2Eb?w=majority");
         assert_eq!(full.connection_string(), "mongodb://ann:p%40w@[::1]:7/");
         let table =
             TargetAsked { database: Some("t".into()), ..asked("mongodb://h", Existing::Maybe) };

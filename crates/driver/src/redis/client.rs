@@ -88,7 +88,7 @@ impl RedisClient {
         }
         probe.mark_received();
         if op.kind == OpKind::BulkInsert {
-            return stored(answers, pen.names().len(), found);
+            return stored(answers, op, found);
         }
         let answers: Result<Vec<_>, _> = answers.into_iter().map(Value::extract_error).collect();
         let answers = answers.map_err(|error| trouble::of(&error))?;
@@ -152,17 +152,35 @@ fn fetch(commands: &mut Pipeline, key: &[u8], wanted: &[String]) {
     }
 }
 
-/// The outcome of each of `count` documents; the remaining answers are about the index.
-fn stored(answers: Vec<Value>, count: usize, found: &mut Found) -> Result<Reply, CallError> {
+/// The outcome of each document of `op`; the remaining answers are about the index.
+fn stored(answers: Vec<Value>, op: &Op, found: &mut Found) -> Result<Reply, CallError> {
+    let count = op.documents as usize;
+    let answers = answers.into_iter().map(Value::extract_error);
+    let answers: Vec<_> = answers.map(|it| it.map_err(|error| trouble::of(&error))).collect();
+    let unready =
+        |it: &Result<Value, CallError>| it.as_ref().err().filter(|it| is_unready(it)).cloned();
+    if let Some(trouble) = answers.iter().find_map(unready) {
+        if answers.iter().all(|it| unready(it).is_some()) {
+            return Err(trouble);
+        }
+        // Some are stored: those that are sent again are settled then.
+        if op.settle {
+            return Err(CallError { failure: Failure::Unanswered, ..trouble });
+        }
+    }
     for (place, answer) in answers.into_iter().enumerate() {
-        match answer.extract_error() {
+        match answer {
             Ok(_) if place < count => found.stored(),
             Ok(_) => {}
-            Err(error) if place < count => found.failed(trouble::of(&error)),
-            Err(error) => return Err(trouble::of(&error)),
+            Err(trouble) if place < count => found.failed(trouble),
+            Err(trouble) => return Err(trouble),
         }
     }
     Ok(Reply::default())
+}
+
+fn is_unready(trouble: &CallError) -> bool {
+    trouble.failure == Failure::NotReady
 }
 
 /// Names and values of a hash.
@@ -229,5 +247,33 @@ fn list(value: Value) -> Vec<Value> {
     match value {
         Value::Array(values) | Value::Set(values) => values,
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a bulk insert of two documents after these answers.
+    fn inserted(answers: [&str; 3], settle: bool) -> (Result<Reply, Failure>, Vec<bool>) {
+        let answers = answers.map(|it| ::redis::parse_redis_value(it.as_bytes()).unwrap());
+        let op = Op { documents: 2, settle, ..Op::single(OpKind::BulkInsert, 0, None) };
+        let mut found = Found::default();
+        let result = stored(answers.to_vec(), &op, &mut found).map_err(|it| it.failure);
+        (result, found.rows.iter().map(Result::is_ok).collect())
+    }
+
+    #[test]
+    fn a_batch_that_no_server_was_ready_for_has_failed_as_a_whole() {
+        let (fine, loading, full) = (":1\r\n", "-LOADING wait\r\n", "-OOM full\r\n");
+        for settle in [false, true] {
+            let none = inserted([loading; 3], settle);
+            assert_eq!(none, (Err(Failure::NotReady), vec![]));
+            assert_eq!(inserted([full, fine, fine], settle).1, [false, true]);
+        }
+        // Some may be stored: they are sent again only if they are settled then.
+        let some = [fine, loading, fine];
+        assert_eq!(inserted(some, true), (Err(Failure::Unanswered), vec![]));
+        assert_eq!(inserted(some, false), (Ok(Reply::default()), vec![true, false]));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Keys;
 use super::binding::BINDING;
+use crate::address::{decoded, encoded};
 use crate::library::{CallError, Library, unusable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
@@ -43,7 +44,7 @@ impl Flavor for Redis {
         name: "redis",
         schemes: &["redis", "rediss"],
         summary: "Redis and what speaks its protocol",
-        address: "redis[s]://[user:password@]host[:port][/number][?index=false]",
+        address: "redis[s]://[user:password@]host[:port][/number[/prefix]][?index=false]",
         operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: false,
@@ -77,6 +78,9 @@ pub struct RespPlan<F> {
     /// The number of the database.
     #[serde(default, skip_serializing_if = "is_first")]
     pub number: u32,
+    /// The name with which all keys begin, before a colon, as those of a run do that has kept them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
     /// Which keys are used: those of an existing database as they are, or those that begin with the
     /// name of a scratch database.
     pub database: DatabasePlan,
@@ -109,6 +113,15 @@ impl<F: Flavor> Planned for RespPlan<F> {
 
     fn address(&self) -> Option<String> {
         Some(self.server.clone())
+    }
+
+    fn place_of(&self, database: &str) -> Option<String> {
+        let Self { number, prefix, .. } = self;
+        Some(match (&self.database, prefix) {
+            (DatabasePlan::Scratch { .. }, _) => format!("/{number}/{database}"),
+            (_, Some(prefix)) => format!("/{number}/{}", encoded(prefix)),
+            (_, None) => format!("/{number}"),
+        })
     }
 
     fn operations(&self) -> Option<Kinds> {
@@ -145,6 +158,11 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
             return Err(wrong("a table other than usertable"));
         }
         let path = url.path().trim_matches('/');
+        let (path, prefix) = path.split_once('/').unwrap_or((path, ""));
+        let prefix = Some(decoded(prefix)).filter(|prefix| !prefix.is_empty());
+        if prefix.is_some() && asked.existing == Existing::No {
+            return Err(wrong("a prefix of keys, but no --use-existing,"));
+        }
         let number = if path.is_empty() { Ok(0) } else { path.parse() };
         let number = number.map_err(|_| wrong("a path that is not a database number"))?;
         let Options { mut index } = asked.options(&F::CARD)?;
@@ -164,6 +182,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
             login: LogIn::of_url(&url),
             tls: asked.tls.clone(),
             number,
+            prefix,
             database: match asked.existing {
                 Existing::No => DatabasePlan::Scratch { keep: asked.keep },
                 Existing::Yes => DatabasePlan::Existing { name },
@@ -185,7 +204,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
             same_machine: keys.endpoint.is_loopback(),
             database: match &self.database {
                 DatabasePlan::Scratch { .. } => keys.prefix.trim_end_matches(':').to_owned(),
-                _ => self.number.to_string(),
+                _ => self.prefix.clone().unwrap_or_else(|| self.number.to_string()),
             },
             created: matches!(self.database, DatabasePlan::Scratch { .. }) && !opening.as_it_is,
         };
@@ -207,10 +226,9 @@ impl<F: Flavor> RespPlan<F> {
         if let Some(password) = &self.login.password {
             info = info.set_password(password.reveal());
         }
-        let prefix = match &self.database {
-            DatabasePlan::Scratch { .. } => format!("{}:", self.database.name_or_new(opening)),
-            _ => String::new(),
-        };
+        let own = || self.database.name_or_new(opening);
+        let scratch = matches!(self.database, DatabasePlan::Scratch { .. }).then(own);
+        let prefix = scratch.or_else(|| self.prefix.clone()).map(|it| it + ":").unwrap_or_default();
         Ok(Keys {
             endpoint: Arc::new(Endpoint::resolve(&url, &self.tls)?),
             info,

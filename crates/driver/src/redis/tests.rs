@@ -312,7 +312,7 @@ async fn what_a_server_does_wrong_is_told_by_its_class() {
         ("*2\r\n$1\r\n!", Read, Failure::Reset),
         ("HTTP/1.1 400 Bad Request\r\n", Read, Failure::Protocol),
         ("-NOAUTH Authentication required.\r\n", Read, Failure::Authentication),
-        ("-READONLY You can't write against a replica.\r\n-ERR\r\n", Create, Failure::Rejected),
+        ("-READONLY You can't write against a replica.\r\n-ERR\r\n", Create, Failure::NotReady),
     ] {
         let (mut session, context) = unseen(liar(answer), 300).await;
         let outcome = tokio::select! {
@@ -351,6 +351,21 @@ async fn a_node_of_a_cluster_is_refused() {
     let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
     let message = plan.open(&opening()).await.unwrap_err().to_string();
     assert!(message.contains("a node of a cluster"), "{message}");
+}
+
+#[test]
+fn what_a_run_has_kept_is_found_again() {
+    let of = |existing, address: &str| {
+        RedisPlan::check(&TargetAsked { existing, ..asked(address) }).map_err(|it| it.to_string())
+    };
+    let scratch = of(Existing::No, "redis://h/3").unwrap();
+    assert_eq!(scratch.place_of("springload_1_2_3").unwrap(), "/3/springload_1_2_3");
+    let again = of(Existing::Yes, "redis://h/3/springload_1_2_3").unwrap();
+    assert_eq!((again.number, again.prefix.as_deref()), (3, Some("springload_1_2_3")));
+    assert_eq!(again.place_of("springload_1_2_3"), scratch.place_of("springload_1_2_3"));
+    assert_eq!(of(Existing::Yes, "redis://h/3").unwrap().place_of("3").unwrap(), "/3");
+    let told = of(Existing::No, "redis://h/3/x").unwrap_err();
+    assert!(told.contains("a prefix of keys, but no --use-existing"), "{told}");
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub(super) fn of_connect(error: &io::Error) -> CallError {
 fn of_code(code: &str, detail: &str) -> Failure {
     match code {
         "NOAUTH" | "WRONGPASS" => Failure::Authentication,
-        "BUSY" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "MISCONF" | "NOREPLICAS" | "OOM"
-        | "TRYAGAIN" => Failure::ServerError,
+        "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Failure::NotReady,
+        "BUSY" | "MISCONF" | "NOREPLICAS" | "OOM" | "TRYAGAIN" => Failure::ServerError,
         "ERR" if detail.contains("max number of clients") => Failure::TooManyRequests,
         "ERR" if detail.contains("invalid password") => Failure::Authentication,
         _ => Failure::Rejected,
@@ -63,7 +63,10 @@ mod tests {
             ("-ERR unknown command 'HSET'", Failure::Rejected),
             ("-ERR max number of clients reached", Failure::TooManyRequests),
             ("-OOM command not allowed when used memory > 'maxmemory'.", Failure::ServerError),
-            ("-LOADING Redis is loading the dataset in memory", Failure::ServerError),
+            ("-LOADING Redis is loading the dataset in memory", Failure::NotReady),
+            ("-READONLY You can't write against a read only replica.", Failure::NotReady),
+            ("-CLUSTERDOWN The cluster is down", Failure::NotReady),
+            ("-MASTERDOWN Link with MASTER is down", Failure::NotReady),
         ] {
             assert_eq!(refused(line), CallError::new(failure, &line[1..]), "{line}");
         }

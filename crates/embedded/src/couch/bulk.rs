@@ -120,12 +120,14 @@ pub(crate) fn bulk_get(call: &Call<'_>, database: &Database) -> Result<Reply, Re
         write_string(&wanted.id, &mut body);
         body.extend_from_slice(b",\"docs\":[{");
         let rev = wanted.rev.as_deref().map(Rev::parse);
-        let lie = state.lie_about(&wanted.id);
-        let entry = lie.as_ref().or_else(|| state.get(&wanted.id));
+        let other = state.other_than(&wanted.id);
+        let id = other.as_deref().unwrap_or(&wanted.id);
+        let lie = state.lie_about(id);
+        let entry = lie.as_ref().or_else(|| state.get(id));
         match entry.filter(|entry| rev.is_none_or(|rev| rev == Some(entry.rev))) {
             Some(entry) => {
                 body.extend_from_slice(b"\"ok\":");
-                write_document(&wanted.id, entry, &mut body);
+                write_document(id, entry, &mut body);
                 found += 1;
             }
             None => write_missing(wanted, &mut body),

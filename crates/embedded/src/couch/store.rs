@@ -235,6 +235,15 @@ impl State {
         }
     }
 
+    /// The document that a reader is given instead of this one, if there is another.
+    pub(crate) fn other_than(&mut self, id: &str) -> Option<Box<str>> {
+        self.liar.as_ref()?;
+        let (index, _, entry) = self.docs.get_full(id)?;
+        let mut others = self.docs.iter().cycle().skip(index + 1).take(self.docs.len() - 1);
+        let other = others.find(|(_, other)| !entry.deleted && !other.deleted)?.0.clone();
+        self.tells(Lie::OtherDocument).then_some(other)
+    }
+
     /// What a reader is given for a document instead of the truth; `None` for the truth.
     pub(crate) fn lie_about(&mut self, id: &str) -> Option<Entry> {
         self.liar.as_ref()?;

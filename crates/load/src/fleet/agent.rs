@@ -7,6 +7,7 @@ use super::{SILENCE_NS, TICK, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Start, Stop, StopReason};
 use crate::measure::Interval;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -161,6 +162,11 @@ impl Agent {
         // Whatever is said after that is not about this stage.
         self.abandon();
         self.shared.insist(Up::Ended(Box::new(end)));
+    }
+
+    /// Sends a part of what was noted in a stage, before which there are so many bytes.
+    pub fn note(&self, stage: usize, before: u64, piece: &[u8]) {
+        self.shared.insist(Up::Notes { stage, before, piece: BASE64_STANDARD.encode(piece) });
     }
 
     /// The stage goes on without this agent, which is still there.

@@ -87,7 +87,7 @@ fn what_it_sends_has_times_on_the_coordinators_clock() {
     assert!(bed.agent.snapshot(4, vec![interval.clone()]));
     let shards = vec![shard((own + SECOND_NS, own + 2 * SECOND_NS))];
     let (hiccups, stopped) = (Hiccups::default(), Some(StopReason::Interrupted));
-    bed.agent.end(vec![interval], StageEnd { stage: 4, shards, hiccups, stopped });
+    bed.agent.end(vec![interval], StageEnd { stage: 4, shards, hiccups, stopped, noted: None });
     for _ in 0..2 {
         let intervals = bed.next(|it| match it {
             Up::Snapshot { stage: 4, intervals } => Some(intervals),

@@ -9,6 +9,7 @@ use super::{TICK, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::Stop;
 use crate::measure::Interval;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
 /// How long an answer to a ping is awaited before the next one.
 const PING_NS: Nanos = SECOND_NS;
+/// How far ahead an agent's seconds may be of the coordinator's.
+const AHEAD_NS: Nanos = 60 * SECOND_NS;
 /// How many agents are pinged at once: fewer than messages that may wait for their reader.
 const PINGED: usize = WAITING / 2;
 
@@ -36,6 +39,8 @@ pub struct Fleet {
     /// Whoever was not heard for this long is lost.
     pub(super) silence_ns: Nanos,
     pub(super) clock: Clock,
+    /// When there was nobody yet.
+    began: Nanos,
     /// When messages were last looked for.
     looked: Nanos,
     /// When this process last came back from a long standstill, and how long that lasted.
@@ -83,6 +88,8 @@ pub enum Event {
     Started(usize, usize),
     /// What an agent measured in a stage.
     Snapshot(usize, usize, Vec<Interval>),
+    /// A part of what an agent noted in a stage, after so many bytes.
+    Notes(usize, usize, u64, Vec<u8>),
     /// An agent has done its part of a stage.
     Ended(usize, Box<StageEnd>),
     /// An agent is lost, and why.
@@ -147,6 +154,7 @@ impl Fleet {
             members: vec![Member::default(); agents],
             silence_ns,
             clock,
+            began: clock.now(),
             looked: clock.now(),
             stood_still: None,
             pinged: 0,
@@ -252,7 +260,20 @@ impl Fleet {
             Up::Refused { why } => Some(Event::Refused(agent, why)),
             Up::Ready { stage } => Some(Event::Ready(agent, stage)),
             Up::Started { stage } => Some(Event::Started(agent, stage)),
-            Up::Snapshot { stage, intervals } => Some(Event::Snapshot(agent, stage, intervals)),
+            Up::Snapshot { stage, intervals } => {
+                let most = (now.saturating_sub(self.began) + AHEAD_NS) / SECOND_NS;
+                if intervals.iter().any(|it| Nanos::from(it.second) > most) {
+                    self.offer(agent, Down::Quit { why: None });
+                    return self
+                        .lose(agent, "it reports a second that has not come yet".to_owned());
+                }
+                Some(Event::Snapshot(agent, stage, intervals))
+            }
+            Up::Notes { stage, before, piece } => {
+                // What cannot be read is missed.
+                let piece = BASE64_STANDARD.decode(piece).ok()?;
+                Some(Event::Notes(agent, stage, before, piece))
+            }
             Up::Ended(end) => Some(Event::Ended(agent, end)),
             Up::Failed { why } => {
                 self.offer(agent, Down::Quit { why: None });

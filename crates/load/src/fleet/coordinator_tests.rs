@@ -142,3 +142,18 @@ fn an_agent_that_answers_no_ping_is_lost() {
     let Some(Event::Lost(0, why)) = fleet.next(LOOK) else { panic!("it is told") };
     assert_eq!(why, "its clock is not known: no ping was answered for 0.5 s");
 }
+
+#[test]
+fn seconds_that_have_not_come_are_not_believed() {
+    let (arrived, inbox) = sync_channel(WAITING);
+    let mut fleet = Fleet::new(Channel { outbox: Box::new(Nowhere), inbox }, "r", 1, SILENCE_NS);
+    let fleet = fleet.as_mut().unwrap();
+    let snapshot = |second| Up::Snapshot { stage: 0, intervals: vec![Interval::new(second)] };
+    for body in [Up::Hello(Facts::default()), snapshot(60), snapshot(u32::MAX)] {
+        arrived.send(said(0, body)).unwrap();
+    }
+    assert!(matches!(fleet.next(LOOK), Some(Event::Hello)));
+    assert!(matches!(fleet.next(LOOK), Some(Event::Snapshot(0, 0, _))));
+    let lost = fleet.next(LOOK);
+    assert!(matches!(lost, Some(Event::Lost(0, why)) if why.contains("has not come")));
+}

@@ -65,6 +65,8 @@ pub(super) enum Up {
     Started { stage: usize },
     /// What it measured since the last one; sent once a second while a stage runs.
     Snapshot { stage: usize, intervals: Vec<Interval> },
+    /// A part of its notes of a stage, in base64, and how many bytes came before it.
+    Notes { stage: usize, before: u64, piece: String },
     /// It has done its part of a stage.
     Ended(Box<StageEnd>),
     /// It cannot go on, and why.
@@ -105,6 +107,9 @@ pub struct StageEnd {
     pub hiccups: Hiccups,
     /// Why it stopped early, if it did.
     pub stopped: Option<StopReason>,
+    /// How many bytes of notes it has sent, or why they are not all; `None`: it takes none.
+    #[serde(default)]
+    pub noted: Option<Result<u64, String>>,
 }
 
 /// What the coordinator says.

@@ -1,7 +1,8 @@
 //! Many load machines: a coordinator and its agents, and the messages between them.
 //!
 //! The coordinator splits the plan and merges what agents measured; an agent generates load. What
-//! carries their messages is behind [`Channel`].
+//! carries their messages is behind [`Channel`]: pipes to processes here or, through ssh, on other
+//! machines; TCP; or a broker.
 
 mod agent;
 #[cfg(feature = "broker")]
@@ -9,17 +10,26 @@ mod amqp;
 mod broker;
 mod channel;
 mod coordinator;
+mod door;
+mod guard;
+mod listen;
 mod message;
 mod offset;
 mod orders;
 pub mod pipe;
+mod ssh;
+mod wire;
 
 pub use agent::{Agent, Identity, Order};
 pub use broker::Broker;
 pub use channel::{Arrived, Channel, Full, LARGEST, Outbox, To, WAITING};
 pub use coordinator::{Event, Fleet, Member};
+pub use door::{Joined, Place, Token};
+pub use guard::{FRAME_MAX, Guard, Weight};
+pub use listen::Door;
 pub use message::{Assignment, Facts, Opened, StageEnd};
 pub use offset::{Offset, PINGS};
+pub use ssh::{Hosts, Ssh};
 
 use crate::clock::{Nanos, SECOND_NS, wall_ns};
 use std::hash::{BuildHasher as _, RandomState};

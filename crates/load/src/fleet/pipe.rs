@@ -1,14 +1,22 @@
-//! Agents on this machine, as child processes, over their standard input and output: a message is
-//! a line.
+//! Agents as child processes, over their standard input and output: a message is a line.
 
 use super::channel::{Arrived, Channel, Full, LARGEST, Outbox, To, WAITING};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The most messages that wait for a process to read them. With more than that it is not reading.
 const UNREAD: usize = 16;
+
+/// How often to check whether a process has ended that says nothing more.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long what a process last said is awaited once it has ended: another one may hold its pipe.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How much of the end of such words is kept, in bytes.
+const KEPT: usize = 4096;
 
 /// Starts `agents` agents of `run` from `program`, and returns the coordinator's end. Must be
 /// called on a thread that stays: on Linux, agents die with it.
@@ -16,29 +24,45 @@ const UNREAD: usize = 16;
 /// # Errors
 /// When a process cannot be started.
 pub fn start(program: &Path, agents: usize, run: &str) -> io::Result<Channel> {
+    attach((0..agents).map(|agent| {
+        let mut command = Command::new(program);
+        command.args(["agent", "--run", run, "--index", &agent.to_string()]);
+        (command, String::new())
+    }))
+}
+
+/// Starts agents, each by its command, and returns the coordinator's end. The words with each come
+/// first where its end is reported.
+///
+/// # Errors
+/// When a process cannot be started.
+pub(super) fn attach(commands: impl Iterator<Item = (Command, String)>) -> io::Result<Channel> {
     let (arrived, inbox) = sync_channel(WAITING);
-    let mut writers = Vec::with_capacity(agents);
-    for agent in 0..agents {
-        let mut child = command(program, agent, run).spawn()?;
+    let mut pipes = Pipes::default();
+    for (agent, (mut command, place)) in commands.enumerate() {
+        let mut child = spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::other("an agent without standard input and output"));
         };
-        writers.push(writer(stdin)?);
+        let words = child.stderr.take().map(keep_end).transpose()?;
+        let child = Arc::new(Mutex::new(child));
+        pipes.started.0.push(child.clone());
+        pipes.writers.push(writer(stdin)?);
         let arrived = arrived.clone();
-        named("agent-reader").spawn(move || watch(agent, child, stdout, &arrived))?;
+        named("agent-reader").spawn(move || {
+            let why = watch(&child, stdout, words.as_ref(), &arrived);
+            let _ = arrived.send(Arrived::AgentGone(agent, place + &why));
+        })?;
     }
-    Ok(Channel { outbox: Box::new(Pipes(writers)), inbox })
+    Ok(Channel { outbox: Box::new(pipes), inbox })
 }
 
-fn command(program: &Path, agent: usize, run: &str) -> Command {
-    let mut command = Command::new(program);
-    command.args(["agent", "--run", run, "--index", &agent.to_string()]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    // A Ctrl-C is for the coordinator, which tells its agents.
+/// Starts a process that no Ctrl-C reaches: that is for the coordinator, which tells its agents.
+pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
     #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command.spawn()
 }
 
 /// The agent's end, over this process's standard input and output.
@@ -46,36 +70,87 @@ fn command(program: &Path, agent: usize, run: &str) -> Command {
 /// # Errors
 /// When a thread cannot be started.
 pub fn join() -> io::Result<Channel> {
+    over(io::stdin(), io::stdout())
+}
+
+/// The agent's end, over a stream in each direction.
+pub(super) fn over(
+    from: impl Read + Send + 'static,
+    to: impl Write + Send + 'static,
+) -> io::Result<Channel> {
     let (arrived, inbox) = sync_channel(WAITING);
-    let outbox = Pipes(vec![writer(io::stdout())?]);
+    let outbox = Pipes { writers: vec![writer(to)?], ..Pipes::default() };
     named("orders-reader").spawn(move || {
-        let why = read(io::stdin(), &arrived)
+        let why = read(from, &arrived)
             .map_or_else(|error| error.to_string(), |()| "the coordinator is gone".to_owned());
         let _ = arrived.send(Arrived::Closed(why));
     })?;
     Ok(Channel { outbox: Box::new(outbox), inbox })
 }
 
-fn named(name: &str) -> std::thread::Builder {
+pub(super) fn named(name: &str) -> std::thread::Builder {
     std::thread::Builder::new().name(name.to_owned())
 }
 
-/// Passes on what an agent says, and how it ended.
-fn watch(agent: usize, mut child: Child, stdout: impl Read, arrived: &SyncSender<Arrived>) {
-    let read = read(stdout, arrived);
-    if let Err(error) = &read {
+/// Passes on what an agent says, and returns how it ended.
+fn watch(
+    child: &Mutex<Child>,
+    stdout: impl Read,
+    words: Option<&Receiver<Vec<u8>>>,
+    arrived: &SyncSender<Arrived>,
+) -> String {
+    let unread = read(stdout, arrived).err();
+    if unread.is_some() {
         // It writes something that is not a message: nothing it says can be used.
-        let _ = child.kill();
-        let _ = arrived.send(Arrived::AgentGone(agent, error.to_string()));
+        let _ = held(child).kill();
     }
-    let ended = child.wait().map_or_else(|error| error.to_string(), ended);
-    if read.is_ok() {
-        let _ = arrived.send(Arrived::AgentGone(agent, ended));
+    let ended = loop {
+        match held(child).try_wait() {
+            Ok(Some(status)) => break ended(status),
+            Ok(None) => {}
+            Err(error) => break error.to_string(),
+        }
+        std::thread::sleep(LOOK);
+    };
+    match (unread, words.map(last_line)) {
+        (Some(error), _) => error.to_string(),
+        (None, Some(line)) if !line.is_empty() => format!("{ended}: {line}"),
+        _ => ended,
     }
 }
 
+fn held(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads all that comes, and keeps the end of it, which is there when no more comes.
+pub(super) fn keep_end(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Vec<u8>>> {
+    let (sender, kept) = sync_channel(1);
+    named("words-reader").spawn(move || {
+        let (mut end, mut piece) = (Vec::new(), [0; KEPT]);
+        while let Ok(length @ 1..) = from.read(&mut piece) {
+            end.extend_from_slice(&piece[..length]);
+            end.drain(..end.len().saturating_sub(KEPT));
+        }
+        let _ = sender.send(end);
+    })?;
+    Ok(kept)
+}
+
+/// What a process that has ended said at last: text of at most a few kilobytes.
+pub(super) fn last_words(kept: &Receiver<Vec<u8>>) -> String {
+    let bytes = kept.recv_timeout(LAST_WORDS).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The last line of it.
+pub(super) fn last_line(kept: &Receiver<Vec<u8>>) -> String {
+    let words = last_words(kept);
+    words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}
+
 /// How a process ended, in words.
-fn ended(status: ExitStatus) -> String {
+pub(super) fn ended(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return format!("killed by signal {signal}");
@@ -87,7 +162,7 @@ fn ended(status: ExitStatus) -> String {
 }
 
 /// Passes on messages until there are no more.
-fn read(from: impl Read, arrived: &SyncSender<Arrived>) -> io::Result<()> {
+pub(super) fn read(from: impl Read, arrived: &SyncSender<Arrived>) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(1 << 16, from);
     loop {
         let mut line = Vec::new();
@@ -103,7 +178,7 @@ fn read(from: impl Read, arrived: &SyncSender<Arrived>) -> io::Result<()> {
 }
 
 /// Starts a thread that writes messages to `to`, until the sender is dropped or nobody reads.
-fn writer(mut to: impl Write + Send + 'static) -> io::Result<SyncSender<Vec<u8>>> {
+pub(super) fn writer(mut to: impl Write + Send + 'static) -> io::Result<SyncSender<Vec<u8>>> {
     let (sender, messages): (_, Receiver<Vec<u8>>) = sync_channel(UNREAD);
     named("pipe-writer").spawn(move || {
         for mut message in messages {
@@ -116,8 +191,26 @@ fn writer(mut to: impl Write + Send + 'static) -> io::Result<SyncSender<Vec<u8>>
     Ok(sender)
 }
 
-/// The writers of the processes, by agent; an agent has one, to the coordinator.
-struct Pipes(Vec<SyncSender<Vec<u8>>>);
+/// The writers to the agents, by number; an agent has one, to the coordinator.
+#[derive(Default)]
+pub(super) struct Pipes {
+    pub(super) writers: Vec<SyncSender<Vec<u8>>>,
+    started: Started,
+}
+
+/// The processes to which they write, if this one has started them.
+#[derive(Default)]
+struct Started(Vec<Arc<Mutex<Child>>>);
+
+impl Drop for Started {
+    /// Agents have had time to leave: those that have not, such as one that stands still, or ssh on
+    /// a network that is cut, are killed.
+    fn drop(&mut self) {
+        for child in &self.0 {
+            let _ = held(child).kill();
+        }
+    }
+}
 
 impl Outbox for Pipes {
     fn send(&mut self, to: To, message: Vec<u8>) -> Result<(), Full> {
@@ -126,7 +219,7 @@ impl Outbox for Pipes {
             matches!(writer.try_send(message.clone()), Err(TrySendError::Full(_)))
         };
         // Each gets it, whatever the others do.
-        let writers = self.0.iter().enumerate().filter(|(agent, _)| meant(*agent));
+        let writers = self.writers.iter().enumerate().filter(|(agent, _)| meant(*agent));
         let full: Vec<_> = writers.filter(|(_, it)| full(it)).map(|(agent, _)| agent).collect();
         if full.is_empty() { Ok(()) } else { Err(Full::Agents(full)) }
     }
@@ -167,10 +260,11 @@ mod tests {
             }
         }
         let (_kept, never) = sync_channel(1);
-        let mut pipes = Pipes(vec![writer(Stuck(never)).unwrap()]);
-        let taken = (0..100).filter(|_| pipes.send(To::Agent(0), vec![1]).is_ok()).count();
+        let pipes = |writers| Pipes { writers, ..Pipes::default() };
+        let mut one = pipes(vec![writer(Stuck(never)).unwrap()]);
+        let taken = (0..100).filter(|_| one.send(To::Agent(0), vec![1]).is_ok()).count();
         assert!(taken <= UNREAD + 1, "{taken} of 100");
-        let mut two = Pipes(vec![pipes.0.remove(0), writer(io::sink()).unwrap()]);
+        let mut two = pipes(vec![one.writers.remove(0), writer(io::sink()).unwrap()]);
         // The others have it all the same.
         assert_eq!(two.send(To::All, vec![1]), Err(Full::Agents(vec![0])));
         assert_eq!(two.send(To::Agent(1), vec![1]), Ok(()));

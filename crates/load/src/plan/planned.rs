@@ -155,10 +155,6 @@ impl Plan {
     /// Why it cannot be shared among this many.
     pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
         let FleetPlan { agents, .. } = fleet;
-        if self.audit {
-            let problem = "agents do not keep a journal of their writes";
-            return Err(Invalid::new("--audit", problem, "leave out one of --audit and --agents"));
-        }
         let wrong = |problem: String, cure: String| Err(Invalid::new("--agents", problem, cure));
         if agents == 0 || agents > MOST_AGENTS {
             return wrong(format!("{agents} agents"), format!("give 1 to {MOST_AGENTS}"));
@@ -170,9 +166,17 @@ impl Plan {
             );
             return wrong(problem, "give fewer agents, or more connections".to_owned());
         }
-        if self.http.is_some() || self.target.shows() {
-            let problem = "lists of requests and printed operations stay within one process";
+        if self.stages.iter().all(|stage| stage.work.traits().audits) {
+            let problem = "an audit is made by one process";
             return wrong(problem.to_owned(), "leave it out".to_owned());
+        }
+        if self.target.shows() {
+            let problem = "operations are printed by one process";
+            return wrong(problem.to_owned(), "leave it out".to_owned());
+        }
+        if self.http.as_ref().is_some_and(|list| !list.log_in.is_empty()) {
+            let problem = "users of a list log in within one process";
+            return wrong(problem.to_owned(), "leave it out, or the login-url".to_owned());
         }
         for stage in &self.stages {
             if let Pace::Open { max_in_flight, .. } = stage.pace
@@ -197,7 +201,9 @@ impl Plan {
 impl PlanRecord {
     /// As JSON with its passwords: for the agents of a run, never for a record.
     pub fn with_secrets(&self) -> Value {
-        with_left_out(self, "/target", self.target.secrets()).expect("a plan is plain data")
+        let plan = with_left_out(self, "/target", self.target.secrets());
+        let list = self.http.as_ref().map(HttpPlan::secrets).unwrap_or_default();
+        plan.and_then(|it| with_left_out(&it, "/http", list)).expect("a plan is plain data")
     }
 
     /// As JSON with the bodies of its list, so that it can be run elsewhere; records leave them

@@ -1,6 +1,7 @@
 //! What each agent contributed to a run on several machines, or in several processes.
 
-use crate::measure::{Span, is_default};
+use crate::account::Account;
+use crate::measure::{Latency, Span, is_default};
 use serde::{Deserialize, Serialize};
 
 /// One agent of a run.
@@ -64,6 +65,13 @@ pub struct AgentStage {
     pub cpu_s: f64,
     /// The share of the time that its busiest thread was computing, 0 to 1; 0 if it was lost.
     pub busiest_thread: f64,
+    /// Response times of its requests that succeeded at least in part, to two significant digits;
+    /// absent if there were none, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Latency>,
+    /// Whose fault it was, for its requests alone; absent if it was lost, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// What it lost of its own time; absent if it was lost, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<AgentClient>,
@@ -97,7 +105,7 @@ pub struct AgentClient {
 }
 
 /// One second of one agent, or several of a long stage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSecond {
     /// The second, or the first of them, counted from the stage's start.
@@ -111,17 +119,37 @@ pub struct AgentSecond {
     pub ok: u64,
     /// Documents that failed.
     pub failed: u64,
+    /// Requests that succeeded at least in part, which are those that are timed; absent in older
+    /// records.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timed: u64,
+    /// The mean of their response times, in microseconds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub response_mean_us: f64,
+    /// The greatest of their response times, in microseconds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub response_max_us: f64,
 }
 
 /// The most rows of an agent. Beyond that they are joined in pairs.
 const MOST_ROWS: usize = 600;
+/// The most rows of all agents together, and the fewest that each has room for anyway.
+const MOST_OF_ALL: usize = 120_000;
+const LEAST_ROWS: usize = 12;
+
+/// The most rows of each of `agents` agents.
+pub(crate) fn most_rows(agents: usize) -> usize {
+    (MOST_OF_ALL / agents.max(1)).clamp(LEAST_ROWS, MOST_ROWS)
+}
 
 impl AgentStage {
-    /// Adds what an agent did in a second of the stage.
-    pub fn add(&mut self, second: u32, [requests, ok, failed]: [u64; 3]) {
-        self.requests += requests;
-        self.ok += ok;
-        self.failed += failed;
+    /// Adds what an agent did in a second of the stage; rows are joined once there are more than
+    /// `most`.
+    pub(crate) fn add(&mut self, done: AgentSecond, most: usize) {
+        self.requests += done.requests;
+        self.ok += done.ok;
+        self.failed += done.failed;
+        let second = done.second;
         let after = self.series.partition_point(|row| row.second <= second);
         let place = after.checked_sub(1);
         let place = place.filter(|&at| second < self.series[at].second + self.series[at].seconds);
@@ -129,8 +157,8 @@ impl AgentStage {
             self.series.insert(after, AgentSecond { second, seconds: 1, ..AgentSecond::default() });
             after
         });
-        self.series[place].count([requests, ok, failed]);
-        while self.series.len() > MOST_ROWS {
+        self.series[place].count(&done);
+        while self.series.len() > most {
             self.join();
         }
     }
@@ -143,7 +171,7 @@ impl AgentStage {
             match joined.last_mut() {
                 Some(last) if last.second / length == row.second / length => {
                     last.seconds = row.second + row.seconds - last.second;
-                    last.count([row.requests, row.ok, row.failed]);
+                    last.count(&row);
                 }
                 _ => joined.push(row),
             }
@@ -153,10 +181,17 @@ impl AgentStage {
 }
 
 impl AgentSecond {
-    fn count(&mut self, [requests, ok, failed]: [u64; 3]) {
-        self.requests += requests;
-        self.ok += ok;
-        self.failed += failed;
+    fn count(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        let sum_us = |row: &Self| row.response_mean_us * row.timed as f64;
+        let sum_us = sum_us(self) + sum_us(other);
+        self.timed += other.timed;
+        if self.timed > 0 {
+            self.response_mean_us = (sum_us / self.timed as f64 * 10.0).round() / 10.0;
+        }
+        self.response_max_us = self.response_max_us.max(other.response_max_us);
     }
 }
 
@@ -167,10 +202,26 @@ mod tests {
     #[test]
     fn a_day_of_an_agent_has_few_rows_and_all_counts() {
         let mut stage = AgentStage::default();
+        let row = |second, timed, response_mean_us| AgentSecond {
+            second,
+            timed,
+            response_mean_us,
+            response_max_us: f64::from(second),
+            ..AgentSecond::default()
+        };
         for second in 0..86_400 {
-            stage.add(second, [5, 3, 2]);
-            stage.add(second.saturating_sub(1), [1, 1, 0]);
+            let done = AgentSecond { requests: 5, ok: 3, failed: 2, ..row(second, 3, 100.0) };
+            stage.add(done, MOST_ROWS);
+            let late = row(second.saturating_sub(1), 1, 300.0);
+            stage.add(AgentSecond { requests: 1, ok: 1, ..late }, MOST_ROWS);
         }
+        let timed: u64 = stage.series.iter().map(|row| row.timed).sum();
+        let sum_us: f64 =
+            stage.series.iter().map(|row| row.response_mean_us * row.timed as f64).sum();
+        assert_eq!(timed, 4 * 86_400);
+        assert!((sum_us / timed as f64 - 150.0).abs() < 1.0, "{sum_us}");
+        let most = stage.series.last().map(|row| row.response_max_us);
+        assert_eq!(most, Some(86_399.0));
         assert!(stage.series.len() <= MOST_ROWS, "{} rows", stage.series.len());
         let sum = |of: fn(&AgentSecond) -> u64| stage.series.iter().map(of).sum::<u64>();
         let sums = [sum(|it| it.requests), sum(|it| it.ok), sum(|it| it.failed)];
@@ -181,10 +232,26 @@ mod tests {
     }
 
     #[test]
+    fn many_agents_have_fewer_rows_each() {
+        assert_eq!(
+            [1, 200, 201, 1_000, 10_000, 100_000].map(most_rows),
+            [600, 600, 597, 120, 12, 12]
+        );
+        let mut stage = AgentStage::default();
+        for second in 0..3_600 {
+            stage.add(AgentSecond { second, seconds: 1, ok: 1, ..AgentSecond::default() }, 12);
+        }
+        assert!(stage.series.len() <= 12);
+        assert_eq!(stage.series.iter().map(|row| row.ok).sum::<u64>(), 3_600);
+    }
+
+    #[test]
     fn seconds_stay_apart_and_gaps_have_no_row() {
         let mut stage = AgentStage::default();
         for (second, count) in [(4, 1), (2, 1), (4, 2)] {
-            stage.add(second, [count; 3]);
+            let (requests, ok, failed) = (count, count, count);
+            let done = AgentSecond { second, requests, ok, failed, ..AgentSecond::default() };
+            stage.add(done, MOST_ROWS);
         }
         let rows: Vec<_> = stage.series.iter().map(|row| (row.second, row.ok)).collect();
         assert_eq!(rows, [(2, 1), (4, 3)]);

@@ -76,7 +76,8 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
         | Verdict::Empty
         | Verdict::Sustained
         | Verdict::Closed
-        | Verdict::TooShort => return None,
+        | Verdict::TooShort
+        | Verdict::Unfinished => return None,
     })
 }
 
@@ -134,7 +135,8 @@ pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
     if words.is_empty() {
         return None;
     }
-    Some(format!("disturbed: this machine was busy; {}", words.join(", ")))
+    let why = fleet::disturber(stage);
+    Some(format!("disturbed: {why}; {}", words.join(", ")))
 }
 
 /// Outages: the longest one, their number and their total length.
@@ -161,11 +163,13 @@ pub(super) fn pause_words(stage: &StageRecord) -> Option<String> {
     if much && longest.length_s < LONG_PAUSE_S {
         let longest_ms = longest.length_s * 1e3;
         return Some(format!(
-            "springload itself was paused for {paused_s:.1} s in total, up to {longest_ms:.0} ms at \
-             a time"
+            "springload{} was paused for {paused_s:.1} s in total, up to {longest_ms:.0} ms \
+             at a time",
+            fleet::paused(stage),
         ));
     }
-    much.then(|| format!("springload itself was paused {}", span_words(longest)))
+    let on = fleet::paused(stage);
+    much.then(|| format!("springload{on} was paused {}", span_words(longest)))
 }
 
 fn span_words(span: Span) -> String {

@@ -1,6 +1,6 @@
 //! The facts that a record has about a stage, to judge it by.
 
-use super::{LoadRecord, StageRecord};
+use super::{ClientRecord, LoadRecord, StageRecord};
 use crate::account::{Facts, LoadFacts, ThreadFacts};
 use crate::measure::Spans;
 
@@ -27,6 +27,19 @@ impl LoadRecord {
     }
 }
 
+impl ClientRecord {
+    /// What is known of the load threads: not what they held up.
+    pub(crate) fn facts(&self) -> ThreadFacts {
+        ThreadFacts {
+            busiest: self.busiest_thread,
+            occupied: self.occupied_thread,
+            waited: self.waited_thread,
+            late_p99_us: self.late_p99_us.unwrap_or(0.0),
+            ..ThreadFacts::default()
+        }
+    }
+}
+
 impl StageRecord {
     /// What is known about the stage from its record alone: not what the client held up, because
     /// the record has only the account of that.
@@ -37,13 +50,7 @@ impl StageRecord {
             let ns = |seconds: f64| (seconds * 1e9) as u64;
             away.add(ns(span.from_s), ns(span.from_s + span.length_s));
         }
-        let threads = ThreadFacts {
-            busiest: client.busiest_thread,
-            occupied: client.occupied_thread,
-            waited: client.waited_thread,
-            late_p99_us: client.late_p99_us.unwrap_or(0.0),
-            ..ThreadFacts::default()
-        };
+        let threads = client.facts();
         let (elapsed_s, measured_s) = (self.elapsed_s, self.rates_over_s());
         let facts = Facts { elapsed_s, measured_s, away, load, threads, ..Facts::default() };
         facts.of_requests(self.requests())

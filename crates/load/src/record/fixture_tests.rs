@@ -1,13 +1,22 @@
 //! A record made by hand, to test whatever reads records.
 
 use super::{
-    AgentRecord, AgentSecond, AgentStage, ClientRecord, Environment, LoadRecord, Lost, RunRecord,
-    SCHEMA_VERSION, ServerRecord, StageRecord, Verdict,
+    AgentRecord, AgentSecond, AgentStage, ClientRecord, Code, Environment, LoadRecord, Lost,
+    RunRecord, SCHEMA_VERSION, ServerRecord, StageRecord, Verdict,
 };
-use crate::measure::{Interval, KindInterval, PhaseTable, SeriesLog, Totals};
+use crate::measure::{Histogram, Interval, KindInterval, Latency, PhaseTable, SeriesLog, Totals};
 use crate::op::{Failure, OpKind};
 use crate::plan::{FleetPlan, PlanRecord, Threshold};
 use serde_json::json;
+
+/// A distribution of response times in nanoseconds, each with how many requests took it.
+pub fn times(of: &[(u64, u64)]) -> Latency {
+    let mut times = Histogram::coarse();
+    for &(ns, count) in of {
+        times.record_many(ns, count);
+    }
+    Latency::new(times)
+}
 
 /// A stage from its seconds; each part is a second, a kind and what was measured.
 pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord {
@@ -142,7 +151,16 @@ pub fn fleet(agents: usize) -> RunRecord {
         lost: None,
     };
     record.agents = (0..agents).map(agent).collect();
-    let second = |second| AgentSecond { second, seconds: 1, requests: 101, ok: 100, failed: 1 };
+    let second = |second| AgentSecond {
+        second,
+        seconds: 1,
+        requests: 101,
+        ok: 100,
+        failed: 1,
+        timed: 100,
+        response_mean_us: 1_500.0,
+        response_max_us: 40_000.0,
+    };
     let done = |index| AgentStage {
         index,
         start_us: Some(250.0 + index as f64 * 100.0),
@@ -151,6 +169,8 @@ pub fn fleet(agents: usize) -> RunRecord {
         failed: 10,
         cpu_s: 1.5,
         busiest_thread: 0.15,
+        response: Some(times(&[(1_000_000, 900), (6_000_000, 100)])),
+        account: None,
         client: None,
         lost: false,
         series: (0..10).map(second).collect(),
@@ -164,6 +184,25 @@ pub fn fleet(agents: usize) -> RunRecord {
     }
     record.conclude();
     record
+}
+
+/// The same, changed and judged again.
+pub fn changed(agents: usize, change: impl FnOnce(&mut RunRecord)) -> RunRecord {
+    let mut record = fleet(agents);
+    change(&mut record);
+    record.conclude();
+    record
+}
+
+/// The stage that counts.
+pub fn crud(record: &mut RunRecord) -> &mut StageRecord {
+    record.stages.last_mut().expect("a stage")
+}
+
+/// The messages of all warnings about something.
+pub fn told(record: &RunRecord, code: Code) -> Vec<String> {
+    let warnings = record.warnings.iter().filter(|it| it.code == code);
+    warnings.map(|it| it.message.clone()).collect()
 }
 
 /// Loses an agent in the stage that counts, this many seconds after that stage's start.

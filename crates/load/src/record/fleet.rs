@@ -1,8 +1,9 @@
-//! What to know about a run's agents before trusting its numbers: which were lost, began late, were
-//! slow, or have a clock that is not known well enough.
+//! What to know about a run's agents before trusting its numbers: which were lost, began late, or
+//! have a clock that is not known well enough; and which hindered the run most.
 
 use super::{
     AgentRecord, AgentStage, Code, EndedBy, Hindrance, Lost, RunRecord, StageRecord, Warning,
+    unlike,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,13 +12,8 @@ use std::fmt::Write as _;
 const CLOCK_US: f64 = 5_000.0;
 /// The longest time in which 99 % of the agents should begin, in microseconds.
 const SPREAD_US: f64 = 5_000.0;
-/// An agent of a closed loop is slow if each of its connections does less than this share of what
-/// is usual.
-const SLOW: f64 = 0.5;
-/// With fewer documents of the usual agent, or in a shorter stage, in seconds, nobody counts as
-/// slow.
-const LEAST_OK: u64 = 100;
-const LEAST_S: f64 = 1.0;
+/// Of what hindered an agent most, another agent has had its share if it had this part of it.
+const SHARED: f64 = 0.5;
 /// The most losses that the reason of a result lists in full.
 const MOST_TOLD: usize = 3;
 
@@ -34,12 +30,24 @@ pub struct AgentStarts {
     pub p99_us: f64,
     /// From the first one, until all of them had.
     pub last_us: f64,
+    /// The same if their clocks are off by as much as they may be, which is the most it can have
+    /// been.
+    pub within_us: f64,
+    /// Likewise, the least that `p99_us` can have been.
+    pub least_p99_us: f64,
 }
 
 impl AgentStage {
     /// Documents that succeeded per second, while it reported.
     pub fn ok_per_s(&self) -> f64 {
         self.ok as f64 / self.reported_s().max(1.0)
+    }
+
+    /// What it added to the response times of its requests itself, in seconds over all of them;
+    /// `None`: unknown.
+    pub fn added_s(&self) -> Option<f64> {
+        let (account, response) = (self.account.as_ref()?, self.response.as_ref()?);
+        Some(account.client_share * response.mean_us * response.samples as f64 / 1e6)
     }
 
     /// How far into the stage its series reaches, in seconds.
@@ -49,12 +57,21 @@ impl AgentStage {
     }
 }
 
-impl StageRecord {
-    /// When its agents began; `None`: there are none, or none reported it.
-    pub fn agent_starts(&self) -> Option<AgentStarts> {
-        let mut starts: Vec<f64> = self.agents.iter().filter_map(|agent| agent.start_us).collect();
+impl RunRecord {
+    /// When the agents began a stage; `None`: there are none, or none reported it.
+    pub fn agent_starts(&self, stage: &StageRecord) -> Option<AgentStarts> {
+        let error_us = |index: usize| {
+            let agent = self.agents.iter().find(|agent| agent.index == index);
+            agent.map_or(0.0, |agent| agent.clock_error_us)
+        };
+        let told = stage.agents.iter().filter_map(|it| Some((it.start_us?, error_us(it.index))));
+        let told: Vec<(f64, f64)> = told.collect();
+        let mut starts: Vec<f64> = told.iter().map(|(start_us, _)| *start_us).collect();
         starts.sort_unstable_by(f64::total_cmp);
         let first_us = *starts.first()?;
+        let latest = told.iter().map(|(at, error)| at + error).fold(f64::MIN, f64::max);
+        let earliest = told.iter().map(|(at, error)| at - error).fold(f64::MAX, f64::min);
+        let error_us = told.iter().map(|(_, error)| *error).fold(0.0, f64::max);
         let rank = |share: f64| {
             let place = (share * starts.len() as f64).ceil() as usize;
             starts[place.max(1) - 1] - first_us
@@ -65,9 +82,13 @@ impl StageRecord {
             p50_us: rank(0.5),
             p99_us: rank(0.99),
             last_us: rank(1.0),
+            within_us: latest - earliest,
+            least_p99_us: (rank(0.99) - 2.0 * error_us).max(0.0),
         })
     }
+}
 
+impl StageRecord {
     /// What the agent with that number did.
     pub fn agent(&self, index: usize) -> Option<&AgentStage> {
         self.agents.iter().find(|agent| agent.index == index)
@@ -145,7 +166,7 @@ pub(super) fn named(agents: &[&AgentRecord]) -> Option<String> {
 }
 
 /// One agent with its machine and process, or the numbers of several; and of how many agents.
-fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
+pub(super) fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let of = record.agents.len();
     match agents {
         [one] => format!("agent {} of {of} (host {}, pid {})", one.index, one.host, one.pid),
@@ -234,7 +255,8 @@ pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut V
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
-    if let Some(starts) = stage.agent_starts().filter(|starts| starts.p99_us > SPREAD_US) {
+    let starts = record.agent_starts(stage);
+    if let Some(starts) = starts.filter(|starts| starts.least_p99_us > SPREAD_US) {
         let latest = stage.agents.iter().filter(|agent| agent.start_us.is_some());
         let latest =
             latest.max_by(|a, b| a.start_us.unwrap_or(0.0).total_cmp(&b.start_us.unwrap_or(0.0)));
@@ -255,59 +277,51 @@ pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut V
             ),
         );
     }
-    let (slow, usual) = slow(record, stage);
-    if !slow.is_empty() {
-        let least = slow.iter().map(|(_, rate)| *rate).fold(f64::MAX, f64::min);
-        let agents: Vec<&AgentRecord> = slow.iter().map(|(agent, _)| *agent).collect();
-        let at_least = if slow.len() == 1 { "" } else { "as little as " };
-        add(
-            Code::AgentSlow,
-            format!(
-                "{} did {at_least}{least:.0} documents per second per connection, less than half \
-             the median of {usual:.0}: the machine or its path to the server is slower, so the \
-             percentiles mix unlike clients",
-                who(record, &agents),
-            ),
-        );
-    }
+    unlike::warn(record, stage, &mut add);
 }
 
-/// Agents of a closed loop that did less than half as much as usual, each with what one of its
-/// connections did per second; and what is usual.
-fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord, f64)>, f64) {
-    let mut rates: Vec<(&AgentRecord, f64)> = Vec::new();
-    let mut most = Vec::new();
-    for agent in record.agents.iter().filter(|agent| agent.connections > 0) {
-        let Some(done) = stage.agent(agent.index).filter(|it| !it.lost) else { continue };
-        rates.push((agent, done.ok_per_s() / agent.connections as f64));
-        most.push(done.ok);
-    }
-    most.sort_unstable();
-    let enough = most.get(most.len() / 2).is_some_and(|ok| *ok >= LEAST_OK);
-    if stage.load.open || stage.elapsed_s < LEAST_S || !enough || rates.len() < 2 {
-        return (Vec::new(), 0.0);
-    }
-    let mut sorted: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    let median = f64::midpoint(sorted[half], sorted[(sorted.len() - 1) / 2]);
-    rates.retain(|(_, rate)| *rate < median * SLOW);
-    (rates, median)
-}
-
-/// The agent that was hindered most, by its own figures: ` on agent 3`; empty without agents.
+/// The agents that were hindered most, by their own figures: ` on agent 3`; empty without agents.
 pub(super) fn guilty(stage: &StageRecord, by: Hindrance) -> String {
-    let lost = |agent: &AgentStage| -> f64 {
+    let most = most(stage, |agent| {
         let Some(client) = &agent.client else { return agent.busiest_thread };
         match by {
             Hindrance::Unknown | Hindrance::Computed(_) => agent.busiest_thread,
             Hindrance::Waited(_) => client.waited_thread,
-            Hindrance::Held(_) => client.held_s.max(client.waited_thread),
+            Hindrance::Held(_) => agent.added_s().unwrap_or(client.held_s),
             Hindrance::Late(_) => client.late_p99_us.unwrap_or(0.0),
         }
-    };
-    let guilty = stage.agents.iter().max_by(|a, b| lost(a).total_cmp(&lost(b)));
-    guilty.map_or_else(String::new, |agent| format!(" on agent {}", agent.index))
+    });
+    most.map_or_else(String::new, |who| format!(" on {who}"))
+}
+
+/// The agents that were paused for longest at a time: ` on agent 3`; ` itself` without agents.
+pub(super) fn paused(stage: &StageRecord) -> String {
+    let most = most(stage, |agent| {
+        let pauses = agent.client.iter().flat_map(|client| &client.pauses);
+        pauses.map(|pause| pause.length_s).fold(0.0, f64::max)
+    });
+    most.map_or_else(|| " itself".to_owned(), |who| format!(" on {who}"))
+}
+
+/// What added most to response times: that this machine was busy, or those of agents.
+pub(super) fn disturber(stage: &StageRecord) -> String {
+    let most = most(stage, |agent| agent.added_s().unwrap_or(0.0));
+    let own = || "this machine was busy".to_owned();
+    most.map_or_else(own, |who| format!("there was too little CPU on {who}"))
+}
+
+/// The agents of which something is greatest, or at least half as great: `agent 3`, or `each
+/// agent`; `None`: there are none.
+fn most(stage: &StageRecord, value: impl Fn(&AgentStage) -> f64) -> Option<String> {
+    let values = || stage.agents.iter().map(|agent| (agent.index, value(agent)));
+    let most = values().map(|(_, value)| value).reduce(f64::max)?;
+    let shared = values().filter(|(_, value)| *value >= most * SHARED);
+    let shared: Vec<usize> = shared.map(|(index, _)| index).collect();
+    Some(match shared.as_slice() {
+        [one] => format!("agent {one}"),
+        all if all.len() == stage.agents.len() => "each agent".to_owned(),
+        some => format!("agents {}", numbers(some)),
+    })
 }
 
 #[cfg(test)]

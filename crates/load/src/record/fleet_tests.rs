@@ -1,26 +1,10 @@
 //! Which warnings, verdicts and results follow from what became of agents.
 
 use super::*;
+use crate::account::Account;
 use crate::plan::FleetPlan;
-use crate::record::fixture::{fleet, lose};
+use crate::record::fixture::{changed, crud, fleet, lose, times, told};
 use crate::record::{AgentClient, AgentStarts, Ended, Lost, ResultKind, Verdict};
-
-fn told(record: &RunRecord, code: Code) -> Vec<String> {
-    let warnings = record.warnings.iter().filter(|it| it.code == code);
-    warnings.map(|it| it.message.clone()).collect()
-}
-
-/// A record with this many agents, changed and judged again.
-fn changed(agents: usize, change: impl FnOnce(&mut RunRecord)) -> RunRecord {
-    let mut record = fleet(agents);
-    change(&mut record);
-    record.conclude();
-    record
-}
-
-fn crud(record: &mut RunRecord) -> &mut StageRecord {
-    record.stages.last_mut().expect("a stage")
-}
 
 fn allow(record: &mut RunRecord) {
     let agents = record.agents.len();
@@ -122,7 +106,8 @@ fn what_comes_before_a_lost_agent_does_so() {
     assert_eq!(result.exit_status, 5);
     let reason = result.reason.unwrap();
     assert!(reason.starts_with("degraded: agent 0 of 8 ("), "{reason}");
-    let words = "; mixed: client-bound: springload on agent 7 kept its busiest thread busy 100 %";
+    let words =
+        "; mixed: client-bound: springload on agents 1–7 kept its busiest thread busy 100 %";
     assert!(reason.contains(words), "{reason}");
 }
 
@@ -138,7 +123,7 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
     let agents = &mut crud(&mut record).agents;
     agents[0].client = Some(client(0.1, 0.2, 90_000.0));
     agents[1].client = Some(client(0.4, 0.5, 2_000.0));
-    agents[2].client = Some(client(0.2, 9.0, 1_000.0));
+    agents[2].client = Some(client(0.19, 9.0, 1_000.0));
     agents[2].busiest_thread = 0.9;
     let stage = crud(&mut record);
     for (by, agent) in [
@@ -149,8 +134,28 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
     ] {
         assert_eq!(guilty(stage, by), format!(" on agent {agent}"), "{by:?}");
     }
+    // Whoever was hindered at least half as much is named, too.
+    stage.agents[0].client = Some(client(0.2, 9.0, 1_000.0));
+    assert_eq!(guilty(stage, Hindrance::Waited(0.4)), " on agents 0 and 1");
+    stage.agents[2].client = Some(client(0.4, 9.0, 1_000.0));
+    assert_eq!(guilty(stage, Hindrance::Waited(0.4)), " on each agent");
+    assert_eq!(disturber(stage), "there was too little CPU on each agent");
+    let length_s = [0.5, 2.0, 0.9];
+    for (agent, length_s) in stage.agents.iter_mut().zip(length_s) {
+        let client = agent.client.get_or_insert_default();
+        client.pauses = vec![crate::measure::Span { from_s: 1.0, length_s }];
+    }
+    assert_eq!(paused(stage), " on agent 1");
+    // What an agent added is its share of the times of its own requests.
+    for (agent, client_share) in stage.agents.iter_mut().zip([0.1, 0.04, 0.9]) {
+        agent.account = Some(Account { client_share, ..Account::default() });
+    }
+    stage.agents[0].response = Some(times(&[(50_000_000, 1_000)]));
+    assert_eq!(guilty(stage, Hindrance::Held(0.3)), " on agent 0");
+    assert_eq!(disturber(stage), "there was too little CPU on agent 0");
     stage.agents.clear();
     assert_eq!(guilty(stage, Hindrance::Unknown), "");
+    assert_eq!(paused(stage), " itself");
 }
 
 #[test]
@@ -211,10 +216,21 @@ fn clocks_are_told_from_where_they_matter() {
 
 #[test]
 fn a_start_is_told_by_rank() {
-    let starts = fleet(8).stages[2].agent_starts().unwrap();
+    let starts = {
+        let record = fleet(8);
+        record.agent_starts(&record.stages[2]).unwrap()
+    };
     assert_eq!(
         starts,
-        AgentStarts { agents: 8, first_us: 250.0, p50_us: 300.0, p99_us: 700.0, last_us: 700.0 }
+        AgentStarts {
+            agents: 8,
+            first_us: 250.0,
+            p50_us: 300.0,
+            p99_us: 700.0,
+            last_us: 700.0,
+            within_us: 900.0,
+            least_p99_us: 500.0,
+        }
     );
     // Of 100 agents, one may be late.
     let of = |late: usize, us: f64| {
@@ -225,52 +241,13 @@ fn a_start_is_told_by_rank() {
         });
         told(&record, Code::AgentsLate)
     };
-    assert!(of(1, 9_000.0).is_empty() && of(2, 4_970.0).is_empty());
+    // Clocks are known to ±0.1 ms: what these may account for is not held against anybody.
+    assert!(of(1, 9_000.0).is_empty() && of(2, 5_170.0).is_empty());
     assert_eq!(
-        of(2, 4_971.0),
-        ["the agents did not begin together: the last of 100 began 5.0 ms after the first (p99 \
-         5.0 ms): agent 1, host load-0; until then there was less load than planned"]
+        of(2, 5_171.0),
+        ["the agents did not begin together: the last of 100 began 5.2 ms after the first (p99 \
+         5.2 ms): agent 1, host load-0; until then there was less load than planned"]
     );
     let none = changed(2, |it| crud(it).agents.iter_mut().for_each(|it| it.start_us = None));
-    assert_eq!(none.stages[2].agent_starts(), None);
-}
-
-#[test]
-fn a_straggler_is_told_by_what_its_connections_do() {
-    let of = |change: fn(&mut RunRecord)| told(&changed(5, change), Code::AgentSlow);
-    let does = |record: &mut RunRecord, ok| crud(record).agents[2].ok = ok;
-    assert!(of(|it| crud(it).agents[2].ok = 500).is_empty());
-    let words = of(|it| crud(it).agents[2].ok = 499);
-    let expected = "agent 2 of 5 (host load-1, pid 102) did 50 documents per second per \
-                    connection, less than half the median of 100";
-    assert!(words[0].starts_with(expected), "{words:?}");
-    // With twice the connections it should do twice as much.
-    let words = of(|it| it.agents[2].connections = 3);
-    assert!(words[0].contains(" did 33 documents"), "{words:?}");
-    // The same number in more time.
-    let words = of(|it| {
-        for agent in [0, 1, 3, 4] {
-            crud(it).agents[agent].series.truncate(4);
-        }
-    });
-    assert!(
-        words[0].contains(
-            "did 100 documents per second per connection, less than half the \
-                               median of 250"
-        ),
-        "{words:?}"
-    );
-    // In an open loop each does what it is told to, and a lost agent has its own warning.
-    for quiet in [
-        |it: &mut RunRecord| crud(it).load.open = true,
-        |it: &mut RunRecord| crud(it).elapsed_s = 0.9,
-        |it: &mut RunRecord| lose(it, 2, 1),
-        |it: &mut RunRecord| crud(it).agents.iter_mut().for_each(|it| it.ok = 99),
-    ] {
-        let record = changed(5, |record| {
-            does(record, 10);
-            quiet(record);
-        });
-        assert!(told(&record, Code::AgentSlow).is_empty(), "{:?}", record.warnings);
-    }
+    assert_eq!(none.agent_starts(&none.stages[2]), None);
 }

@@ -20,9 +20,11 @@ mod rate;
 mod result;
 mod sure;
 mod threshold;
+mod unlike;
 mod warning;
 mod within;
 
+pub(crate) use agents::most_rows;
 pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};
 pub use blame::bound_words;
@@ -258,6 +260,8 @@ pub struct Running {
     pub offered: Option<u64>,
     /// The measurements up to the last full second.
     pub operations: Vec<OperationSummary>,
+    /// What each agent has reported so far, if there are any.
+    pub agents: Vec<AgentStage>,
 }
 
 /// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
@@ -433,6 +437,17 @@ impl RunRecord {
         self.thresholds = threshold::judge(self);
         self.regressions = baseline::judge(self);
         self.result = Some(result::of(self));
+    }
+
+    /// Why there is no end, of a record that does not say why the run ended.
+    fn cut_short(&self) -> String {
+        let unfinished = self.stages.last().filter(|it| it.verdict == Verdict::Unfinished);
+        let Some(stage) = unfinished else { return "the run was stopped early".to_owned() };
+        format!(
+            "springload was killed, or still runs: the {} stage is known up to {:.0} s",
+            stage.title(),
+            stage.elapsed_s
+        )
     }
 
     /// The server's name and version.

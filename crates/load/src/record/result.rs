@@ -151,7 +151,7 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
 fn ended(record: &RunRecord) -> Option<Found<'_>> {
     let Some(ended) = &record.ended else {
         // Older records, which do not say why, and running runs.
-        let reason = || Some("the run was stopped early".to_owned());
+        let reason = || Some(record.cut_short());
         let stopped =
             || RunResult { kind: ResultKind::Stopped, exit_status: 130, reason: reason() };
         return record.partial.then(|| (Cause::Ended(None), stopped()));

@@ -5,6 +5,7 @@ use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan};
 use crate::properties::Properties;
+use crate::record::fixture::crud;
 use crate::record::{Verdict, fixture};
 use crate::workload::ycsb::{Class, CoreConfig, YcsbPhase, YcsbStage};
 
@@ -17,10 +18,6 @@ fn record(change: impl FnOnce(&mut RunRecord)) -> RunRecord {
     change(&mut record);
     record.conclude();
     record
-}
-
-fn crud(record: &mut RunRecord) -> &mut StageRecord {
-    record.stages.last_mut().expect("a stage")
 }
 
 /// Makes `count` of the 3,000 reads fail.

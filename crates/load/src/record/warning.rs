@@ -81,6 +81,8 @@ pub enum Code {
     AgentsLate,
     /// An agent was much slower than the others.
     AgentSlow,
+    /// The requests of an agent took much longer than those of the others.
+    AgentOutlier,
 }
 
 /// A warning.
@@ -107,7 +109,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
             warnings.push(Warning { code, stage: None, message: message.to_owned() });
         }
     };
-    let early = record.ended.as_ref().map_or("the run was stopped early", |it| &it.message);
+    let ended = record.ended.as_ref();
+    let early = ended.map_or_else(|| record.cut_short(), |it| it.message.clone());
     run(record.partial, Code::Partial, &format!("{early}: this is a partial result"));
     run(
         record.environment.debug_build,

@@ -5,7 +5,8 @@ use crate::driver::Driver;
 use crate::engine::{Lane, Stop};
 use crate::journal::Journal;
 use crate::plan::{Plan, ProbePlan, Purpose, StagePlan};
-use std::cell::Cell;
+use crate::record::RunRecord;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// The part of a run that one process carries out.
@@ -39,6 +40,8 @@ pub(super) struct Bench<'a> {
     pub(super) journal: Option<Arc<Journal>>,
     /// When the load was given up, if it was.
     pub(super) gave_up: Cell<Option<Nanos>>,
+    /// The record of the stages that have ended, once one goes on.
+    pub(super) ended: RefCell<Option<RunRecord>>,
 }
 
 impl Bench<'_> {

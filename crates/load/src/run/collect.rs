@@ -1,12 +1,12 @@
 //! Makes the record of a stage from the results of its shards.
 
-use crate::account::{Account, Facts, Reading, ThreadFacts, silence_ns};
+use crate::account::{Account, Facts, LoadFacts, Reading, ThreadFacts, silence_ns};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
 use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, Merged, NodeLog, NodeSummary,
-    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
+    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, NodeLog, NodeSummary, Outage,
+    OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
     ThreadLoss, Totals, Visibility,
 };
 use crate::op::{Class, OpKind};
@@ -79,6 +79,14 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Answers to requests that succeeded at least in part.
+#[derive(Clone, Copy)]
+struct Answers<'a> {
+    service: &'a Histogram,
+    /// How many of them the kernel timed.
+    noted: u64,
+}
+
 impl Collected {
     /// No shards yet; `totals` and `series` are what all of them sent.
     pub(super) fn new(totals: Totals, series: Series) -> Self {
@@ -99,14 +107,23 @@ impl Collected {
         }
     }
 
-    /// Adds the results of the shards of another process.
-    pub(super) fn add_process(&mut self, shards: Vec<ShardResult<()>>) {
-        if !self.threads.is_empty() {
-            self.outages.push(OutageLog::default());
-        }
+    /// The results of the shards of one process, without the totals and series that it sent.
+    pub(super) fn of_process(shards: Vec<ShardResult<()>>) -> Self {
+        let mut process = Self::new(Totals::default(), Series::default());
         for shard in shards {
-            self.add(shard);
+            process.add(shard);
         }
+        process
+    }
+
+    /// Adds the results of another process.
+    pub(super) fn add_process(&mut self, process: Self) {
+        let alone = self.threads.is_empty();
+        if alone {
+            self.outages.clear();
+        }
+        self.outages.extend(process.outages.iter().cloned());
+        self.merge(process);
     }
 
     /// Adds what is known about a process that was lost: `issued` documents, per kind, in this many
@@ -131,35 +148,73 @@ impl Collected {
 
     /// Adds the results of one shard.
     pub(super) fn add(&mut self, shard: ShardResult<()>) {
-        for (sum, part) in self.totals.issued.iter_mut().zip(shard.issued) {
-            *sum += part;
-        }
-        self.fills.push(shard.fill);
-        if self.nodes.len() < shard.nodes.len() {
-            self.nodes.resize_with(shard.nodes.len(), NodeLog::default);
-        }
-        self.nodes.iter_mut().zip(&shard.nodes).for_each(|(sum, part)| sum.merge(part));
-        self.load.offered += shard.load.offered;
-        self.load.begun += shard.load.begun;
-        self.load.dropped += shard.load.dropped;
-        self.load.unsent += shard.load.unsent;
-        self.elapsed_ns = shard.elapsed_ns.max(self.elapsed_ns);
-        self.cpu_ns += shard.cpu_ns;
         if let Some(outage) = self.outages.last_mut() {
             outage.merge(&shard.watched.outage);
         }
-        let theirs = shard.watched.silences;
-        let common = self.silences.take().map(|ours| ours.common(&theirs));
-        self.silences = Some(common.unwrap_or(theirs));
-        if let Some(backlog) = &shard.watched.backlog {
-            self.backlog.merge(backlog);
+        let mut part = Self::new(Totals::default(), Series::default());
+        part.totals.issued = shard.issued;
+        part.fills.push(shard.fill);
+        (part.nodes, part.load) = (shard.nodes, shard.load);
+        (part.elapsed_ns, part.cpu_ns) = (shard.elapsed_ns, shard.cpu_ns);
+        (part.silences, part.pool) = (Some(shard.watched.silences), shard.watched.pool);
+        part.backlog = shard.watched.backlog.unwrap_or_default();
+        part.threads.push(shard.watched.loss);
+        part.lanes = shard.lanes;
+        self.merge(part);
+    }
+
+    /// Adds everything but outages, which those of a process and those of several have in common in
+    /// different ways.
+    fn merge(&mut self, part: Self) {
+        for (sum, part) in self.totals.issued.iter_mut().zip(part.totals.issued) {
+            *sum += part;
         }
-        if let Some(pool) = &shard.watched.pool {
+        self.fills.extend(part.fills);
+        if self.nodes.len() < part.nodes.len() {
+            self.nodes.resize_with(part.nodes.len(), NodeLog::default);
+        }
+        self.nodes.iter_mut().zip(&part.nodes).for_each(|(sum, part)| sum.merge(part));
+        self.load.offered += part.load.offered;
+        self.load.begun += part.load.begun;
+        self.load.dropped += part.load.dropped;
+        self.load.unsent += part.load.unsent;
+        self.elapsed_ns = part.elapsed_ns.max(self.elapsed_ns);
+        self.cpu_ns += part.cpu_ns;
+        if let Some(theirs) = part.silences {
+            let common = self.silences.take().map(|ours| ours.common(&theirs));
+            self.silences = Some(common.unwrap_or(theirs));
+        }
+        self.backlog.merge(&part.backlog);
+        if let Some(pool) = &part.pool {
             self.pool.get_or_insert_default().merge(pool);
         }
-        self.threads.push(shard.watched.loss);
-        self.lanes.extend(shard.lanes);
+        self.threads.extend(part.threads);
+        self.lanes.extend(part.lanes);
         self.lanes.sort_by_key(|lane| lane.connection);
+    }
+
+    /// The account of what one process did, given what else is `known` about its requests and
+    /// their service times.
+    pub(super) fn account(&self, known: Facts, service: &Histogram, frame: &Frame<'_>) -> Account {
+        let elapsed_s = seconds(self.elapsed_ns());
+        let window_s = window_ns(frame.plan, frame.connections).map_or(elapsed_s, seconds);
+        let LoadCounts { offered, begun, dropped, unsent } = self.load;
+        let start = frame.began[1];
+        let client = self.client((0, &Histogram::default()), start, &frame.hiccups);
+        let load = LoadFacts {
+            open: matches!(frame.plan.pace, Pace::Open { .. }),
+            offered,
+            begun,
+            dropped,
+            unsent,
+            unsent_by_client: self.threads.iter().map(|thread| thread.unsent).sum(),
+            ..LoadFacts::default()
+        };
+        let measured_s = window_s.min(elapsed_s);
+        let known = Facts { elapsed_s, measured_s, load, threads: client.facts(), ..known };
+        let answers = Answers { service, noted: client.noted_answers };
+        let facts = self.facts(known, answers, (&self.outage(), start), !frame.card.server);
+        Account::of(&facts)
     }
 
     /// The length of the stage; if all processes were lost, that of the seconds they reported.
@@ -213,7 +268,10 @@ impl Collected {
             start: stage.work.traits().gathering.map(|_| start_record(&self.lanes)),
         };
         let outage = self.outage();
-        let facts = self.facts(&record, (&outage, start), !frame.card.server);
+        let service = record.merged().service.histogram;
+        let answers = Answers { service: &service, noted: record.client.noted_answers };
+        let known = record.facts();
+        let facts = self.facts(known, answers, (&outage, start), !frame.card.server);
         record.outage = outage.finish(start, &facts.away);
         let account = Account::of(&facts);
         record.verdict = Verdict::of(&facts, &account);
@@ -225,33 +283,35 @@ impl Collected {
         record
     }
 
-    /// The facts by which a stage is judged.
+    /// The facts by which a stage is judged: what is `known` about requests and threads, and what
+    /// the shards tell.
     fn facts(
         &self,
-        record: &StageRecord,
+        known: Facts,
+        answers: Answers<'_>,
         (outage, start): (&OutageLog, Nanos),
         without_server: bool,
     ) -> Facts {
         let mut holding = Spans::default();
         self.threads.iter().for_each(|thread| holding.merge(&thread.holding));
-        let all = record.merged();
-        let gap_ns = (record.elapsed_s * 1e9) as Nanos / all.service.samples.max(1);
-        let mut away = outage.spans(if all.service.samples > 0 { gap_ns } else { 0 });
+        let service = answers.service;
+        let gap_ns = (known.elapsed_s * 1e9) as Nanos / service.len().max(1);
+        let mut away = outage.spans(if service.is_empty() { 0 } else { gap_ns });
         let cut_off = outage.cut_off(&away);
-        if let Some(silences) = self.silences.as_ref().filter(|_| !record.load.open) {
-            let least_ns = silence_ns(&all.service.histogram, self.lanes.len());
+        if let Some(silences) = self.silences.as_ref().filter(|_| !known.load.open) {
+            let least_ns = silence_ns(service, self.lanes.len());
             away.merge(&silences.of_at_least(least_ns.max(SILENT_NS)));
         }
-        let facts = record.facts();
-        let lost = || self.thread_facts(facts.threads, &record.client, &all);
+        let lost = || self.thread_facts(known.threads, answers);
         // Without a server, what springload takes is what is measured.
-        let threads = if without_server { facts.threads } else { lost() };
+        let threads = if without_server { known.threads } else { lost() };
         let away = away.without(&holding);
-        Facts { without_server, start, away, cut_off, holding, threads, ..facts }
+        Facts { without_server, start, away, cut_off, holding, threads, ..known }
     }
 
     /// What threads lost, in addition to what `known` has.
-    fn thread_facts(&self, known: ThreadFacts, client: &ClientRecord, all: &Merged) -> ThreadFacts {
+    fn thread_facts(&self, known: ThreadFacts, answers: Answers<'_>) -> ThreadFacts {
+        let Answers { service, noted } = answers;
         let (mut late, mut unread) = (Histogram::default(), Histogram::default());
         let (mut lost_ns, mut watched_ns) = (0, 0);
         for thread in &self.threads {
@@ -262,10 +322,10 @@ impl Collected {
         }
         // Answers lie unread only while a thread cannot read, and no more than are in flight: a
         // server that is faster than the client has soon answered those, and then answers no more.
-        let most_us = all.service.mean_us * lost_ns as f64 / watched_ns.max(1) as f64;
+        let most_us = service.mean() / 1e3 * lost_ns as f64 / watched_ns.max(1) as f64;
         // What the kernel has timed did not wait to be read.
-        let served = all.service.samples.max(1) as f64;
-        let read = (1.0 - client.noted_answers as f64 / served).max(0.0);
+        let served = service.len().max(1) as f64;
+        let read = (1.0 - noted as f64 / served).max(0.0);
         let p99_us = unread.percentile(99.0) as f64 / 1e3;
         ThreadFacts {
             held: (

@@ -2,17 +2,19 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::lanes::{Alone, Connections};
+use super::share::Share;
 use super::sizes::Sizes;
 use super::stage::Source;
 use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::engine::{Pace, ShardResult, Start, StopReason};
-use crate::fleet::{Event, Fleet, StageEnd};
-use crate::measure::{Hiccups, Histogram, Interval, SlotSums, Spans, ThreadLoss};
-use crate::op::OpKind;
+use crate::engine::{Pace, Start, StopReason};
+use crate::fleet::{Event, Fleet};
+use crate::measure::{Interval, SlotSums};
 use crate::plan::{Plan, StagePlan};
-use crate::record::{AgentClient, AgentRecord, AgentStage, Lost, RunRecord, StageRecord};
+use crate::record::{AgentRecord, AgentStage, Lost, RunRecord, StageRecord};
+use crate::schema::Documents;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -30,8 +32,6 @@ pub(super) const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 
 const DUE: f64 = 20.0;
 /// Why an agent is lost that was the only one without answers.
 const UNANSWERED: &str = "the server no longer answered it";
-/// The most pauses of an agent to list.
-const MOST_PAUSES: usize = 10;
 /// How often to check whether the user has stopped the run.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
@@ -59,6 +59,7 @@ impl<'a> Crew<'a> {
     pub(super) fn run(
         mut self,
         bench: &Bench<'_>,
+        documents: &Arc<Documents>,
         given: (Option<String>, Option<String>),
         record: &mut RunRecord,
         observer: &mut dyn Observer,
@@ -69,6 +70,14 @@ impl<'a> Crew<'a> {
             record.server.same_machine |= opened.same_machine;
             record.environment.calibration = Some(opened.calibration);
             each_stage(bench, record, observer, |number, record, observer| {
+                let stage = &bench.plan.stages[number];
+                if stage.work.traits().audits {
+                    // Of what all have noted: by this process, agents or not.
+                    let mut connections = Connections::new(bench, documents.clone())?;
+                    let fleet = Some(&mut *self.fleet);
+                    let alone = Alone { bench, stage, observer, fleet };
+                    return connections.run_stage(bench, stage, alone);
+                }
                 let stage = self.run_stage(bench, number, observer);
                 record.agents = self.records(bench.plan);
                 stage
@@ -113,46 +122,38 @@ impl<'a> Crew<'a> {
         let agents = self.fleet.members().len() as u64;
         let lead_ns = LEAD_NS + LEAD_EACH_NS * agents + LEAD_TRIPS * self.fleet.round_trip_ns();
         let moment = Clock::system().now() + lead_ns;
-        self.fleet.start(number, moment);
+        let mut shares = Shares::new(self, bench, number, moment)?;
+        shares.crew.fleet.start(number, moment);
         let start = Arc::new(Start::made(moment));
         let sizes = bench.window(stage).map(|_| Sizes::ask(bench.target.clone(), start.clone()));
         let sizes = sizes.transpose()?;
         let probes = bench.probes(stage);
         let probes = probes.map(|plan| Visible::probe(bench.target.clone(), plan, start));
         let probes = probes.transpose()?;
-        let mut shares = Shares::new(self, bench, number, moment);
         let measured = bench.collect(stage, &mut shares, observer)?;
         let Shares { parts, .. } = shares;
         let mut collected = Collected::new(measured.totals, measured.series);
-        let (mut hiccups, mut rows) = (Hiccups::default(), Vec::new());
+        let mut rows = Vec::new();
         let mut parts: Vec<_> = parts.into_iter().filter(|share| share.expected).collect();
         self.lose_unanswered(&mut parts, bench, stage);
         self.news.drain(..).for_each(|sentence| observer.news(&sentence));
-        for share in parts {
-            let Share { mut row, issued, ended, .. } = share;
-            let Some((_, end)) = ended else {
-                row.lost = true;
-                collected.add_lost(issued, row.requests);
-                rows.push(row);
-                continue;
-            };
-            if end.stopped == Some(StopReason::Authentication) {
+        let mut frame = Frame { began: [bench.began, moment], ..Frame::of(stage, bench.plan) };
+        for mut share in parts {
+            if let (Err(why), Some(journal)) = (share.deliver(&stage.name), &bench.journal) {
+                journal.break_off(&format!("agent {}: {why}", share.row.index));
+            }
+            if share.stopped() == Some(StopReason::Authentication) {
                 bench.stop.raise(StopReason::Authentication);
             }
-            describe(&mut row, &end, moment);
-            hiccups.late.merge(&end.hiccups.late);
-            collected.add_process(end.shards);
-            rows.push(row);
+            rows.push(share.finish(&mut collected, &mut frame));
         }
         let growth = bench.window(stage);
         let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
         let frame = Frame {
-            began: [bench.began, moment],
-            hiccups,
             slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
             growth,
             visibility: probes.map(Visible::finish),
-            ..Frame::of(stage, bench.plan)
+            ..frame
         };
         let mut record = collected.record(frame);
         record.agents = rows;
@@ -233,51 +234,6 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// Adds what an agent reported at the end of a stage.
-fn describe(row: &mut AgentStage, end: &StageEnd, moment: Nanos) {
-    let lanes = end.shards.iter().flat_map(|shard| &shard.lanes);
-    let first = lanes.filter_map(|lane| lane.first_late_ns).min();
-    row.start_us = first.map(|ns| ns as f64 / 1e3);
-    row.cpu_s = end.shards.iter().map(|shard| shard.cpu_ns).sum::<Nanos>() as f64 / 1e9;
-    let busy = end.shards.iter().map(|shard| shard.watched.loss.busy());
-    row.busiest_thread = busy.fold(0.0, f64::max);
-    row.client = Some(client(&end.shards, moment));
-}
-
-/// What the threads of an agent lost of their time in a stage that began at `moment`.
-fn client(shards: &[ShardResult<()>], moment: Nanos) -> AgentClient {
-    let threads = || shards.iter().map(|shard| &shard.watched.loss);
-    let most = |share: fn(&ThreadLoss) -> f64| threads().map(share).fold(0.0, f64::max);
-    let (mut late, mut pauses) = (Histogram::default(), Spans::default());
-    for thread in threads() {
-        late.merge(&thread.late);
-        pauses.merge(&thread.pauses);
-    }
-    AgentClient {
-        waited_thread: most(|thread| thread.waited().unwrap_or(0.0)),
-        paused_thread: most(ThreadLoss::paused),
-        late_p99_us: (!late.is_empty()).then(|| late.percentile(99.0) as f64 / 1e3),
-        held: threads().map(|thread| thread.held).sum(),
-        held_s: threads().map(|thread| thread.held_ns).sum::<Nanos>() as f64 / 1e9,
-        pauses: pauses.longest(moment, MOST_PAUSES),
-    }
-}
-
-/// One agent's part of a stage, as far as it is known.
-struct Share {
-    row: AgentStage,
-    /// Documents of the operations that it reported, per kind.
-    issued: [u64; OpKind::COUNT],
-    /// Whether it was there when the stage began.
-    expected: bool,
-    /// Whether it knows when the stage starts.
-    started: bool,
-    /// When something that it did was last reported.
-    progressed: Nanos,
-    /// When it said that it had ended, and what it measured.
-    ended: Option<(Nanos, Box<StageEnd>)>,
-}
-
 /// The agents of a stage as the source of its measurements.
 struct Shares<'a, 'b, 'c> {
     crew: &'a mut Crew<'b>,
@@ -293,19 +249,25 @@ struct Shares<'a, 'b, 'c> {
 }
 
 impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
-    fn new(crew: &'a mut Crew<'b>, bench: &'a Bench<'c>, number: usize, moment: Nanos) -> Self {
+    /// Before the stage begins at `moment`: from then on, what agents note is missing until it has
+    /// arrived.
+    fn new(
+        crew: &'a mut Crew<'b>,
+        bench: &'a Bench<'c>,
+        number: usize,
+        moment: Nanos,
+    ) -> Result<Self, RunError> {
         let present = crew.fleet.present();
-        let share = |index| Share {
-            row: AgentStage { index, ..AgentStage::default() },
-            issued: [0; OpKind::COUNT],
-            expected: present.contains(&index),
-            started: false,
-            progressed: moment,
-            ended: None,
-        };
-        let parts = (0..crew.fleet.members().len()).map(share).collect();
+        let agents = crew.fleet.members().len();
+        let share = |index| Share::new(index, agents, present.contains(&index), moment);
+        let mut parts: Vec<_> = (0..agents).map(share).collect();
+        if let Some((journal, stage)) = bench.noted(&bench.plan.stages[number]) {
+            for &agent in &present {
+                parts[agent].notes = Some(journal.expect(stage, agent)?);
+            }
+        }
         let (waiting, told) = (VecDeque::new(), None);
-        Self { crew, bench, number, moment, parts, waiting, told, paused: moment }
+        Ok(Self { crew, bench, number, moment, parts, waiting, told, paused: moment })
     }
 
     /// Whether an agent is still at work.
@@ -328,6 +290,14 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                     share.count(interval);
                 }
                 self.waiting.extend(intervals);
+            }
+            Event::Notes(agent, stage, before, piece) if stage == self.number => {
+                let share = &mut self.parts[agent];
+                share.delivered = Clock::system().now();
+                share.progressed = share.delivered;
+                if let Some(notes) = &mut share.notes {
+                    notes.add(before, &piece);
+                }
             }
             Event::Ended(agent, end) if end.stage == self.number => {
                 self.parts[agent].ended = Some((Clock::system().now(), end));
@@ -352,7 +322,10 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             let share = &self.parts[agent];
             let late = match stage.length_ns {
                 _ if share.ended.is_some() => false,
-                Some(length_ns) => now >= self.moment + length_ns + plan.timeout_ns + PATIENCE_NS,
+                Some(length_ns) => {
+                    let until = self.moment + length_ns + plan.timeout_ns;
+                    now >= until.max(share.delivered) + PATIENCE_NS
+                }
                 None => self.is_stuck(stage, share.progressed, now),
             };
             let why = if late {
@@ -386,26 +359,6 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
     }
 }
 
-impl Share {
-    /// When and why it gave up, because the server no longer answered it, if it did.
-    fn unanswered(&self) -> Option<(Nanos, StopReason)> {
-        let (at, end) = self.ended.as_ref()?;
-        Some((*at, end.stopped.filter(|reason| reason.gave_up())?))
-    }
-
-    fn count(&mut self, interval: &Interval) {
-        let mut sums = [0; 3];
-        for (kind, part) in interval.iter() {
-            self.issued[kind.index()] += part.ok + part.failed();
-            if kind.is_request() {
-                let counts = [part.requests, part.ok, part.failed()];
-                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-            }
-        }
-        self.row.add(interval.second, sums);
-    }
-}
-
 impl Source for Shares<'_, '_, '_> {
     fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
         let now = Clock::system().now();
@@ -434,6 +387,15 @@ impl Source for Shares<'_, '_, '_> {
 
     fn news(&mut self) -> Option<String> {
         self.crew.news.pop_front()
+    }
+
+    fn has_more(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn agents(&self) -> Vec<AgentStage> {
+        let expected = self.parts.iter().filter(|share| share.expected);
+        expected.map(|share| share.so_far(&self.crew.lost)).collect()
     }
 
     fn moment(&self) -> Option<Nanos> {

@@ -12,7 +12,7 @@ use crate::plan::{FleetPlan, Plan, PlanRecord, PlanSpec, check};
 use crate::workload::{DocumentsAsked, Mix, MixedDemand};
 use springload_embedded::{Options, StandIn, bind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -86,6 +86,17 @@ fn fleet_of(
 
 /// A closed loop of reads and updates on `connections`, after a fill.
 fn plan(connections: u64, agents: usize, operations: Option<u64>, seconds: u64) -> Plan {
+    plan_of(connections, agents, operations, seconds, false)
+}
+
+/// The same; `audit`: with one at the end.
+fn plan_of(
+    connections: u64,
+    agents: usize,
+    operations: Option<u64>,
+    seconds: u64,
+    audit: bool,
+) -> Plan {
     let asked = DocumentsAsked {
         documents: Flagged::new("--docs", 400),
         batch: Flagged::new("--batch", 10),
@@ -97,7 +108,7 @@ fn plan(connections: u64, agents: usize, operations: Option<u64>, seconds: u64) 
     let work = MixedDemand { asked, mix: Flagged::new("--mix", mix), more_documents: "", order };
     let spec = PlanSpec::new("test", Flagged::new("-c", connections), Arc::new(work));
     let duration_ns = operations.is_none().then_some(seconds * SECOND_NS);
-    let plan = check(&PlanSpec { duration_ns, timeout_ns: SECOND_NS, ..spec }).unwrap();
+    let plan = check(&PlanSpec { duration_ns, timeout_ns: SECOND_NS, audit, ..spec }).unwrap();
     plan.shared(FleetPlan { agents, allow_lost: false }, true).unwrap()
 }
 
@@ -317,6 +328,82 @@ fn an_agent_that_begins_a_stage_and_does_nothing_is_given_up() {
     let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
     let lost = record.agents[1].lost.as_ref().expect("it is lost");
     assert_eq!(lost.why, "it did not end the stage bulk_insert");
+}
+
+/// What an audit found to be right and wrong, and why it is incomplete.
+fn found(record: &RunRecord) -> (u64, usize, Option<&str>) {
+    let stage = record.stages.last().unwrap();
+    let verify = stage.operations.iter().find(|it| it.kind.name() == "verify");
+    let (ok, wrong) = verify.map_or((0, 0), |it| (it.ok, it.failures.len()));
+    (ok, wrong, record.journal_broken.as_deref())
+}
+
+/// What begins the end of the second stage.
+const END: &str = r#""ended":{"stage":1"#;
+
+/// Whether a message is one of agent 1 that says so.
+fn is_of(index: usize, message: &[u8], what: &str) -> bool {
+    index == 1 && String::from_utf8_lossy(message).contains(what)
+}
+
+/// An end of a stage, with notes that could not be written.
+fn full(message: &[u8]) -> Vec<u8> {
+    let mut end: serde_json::Value = serde_json::from_slice(message).unwrap();
+    end["body"]["ended"]["noted"] = serde_json::json!({ "Err": "full" });
+    end.to_string().into_bytes()
+}
+
+/// Notes that are lost on their way, or at the agent, or that nobody says the end of.
+#[test]
+fn what_an_agent_wrote_is_judged_only_if_all_of_its_notes_are_there() {
+    let alter: [(Alter, &str); 3] = [
+        (|index, it| (!is_of(index, &it, r#""notes":{"stage":1"#)).then_some(it), "agent 1: 0 of "),
+        (|index, it| Some(if is_of(index, &it, END) { full(&it) } else { it }), "agent 1: full"),
+        (
+            |index, it| (!is_of(index, &it, END)).then_some(it),
+            "agent 1: it was lost before its notes of crud came",
+        ),
+    ];
+    let plan = plan_of(4, 2, Some(400), 0, true);
+    let plan = PlanRecord { give_up_ns: Some(SECOND_NS), ..(*plan).clone() };
+    let plan = plan.checked_again().unwrap();
+    let mut bed = Bed::new(&[0; 2]);
+    let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
+    assert_eq!((found(&record), record.extra_documents), ((450, 0, None), Some(0)));
+    for (alter, why) in alter {
+        let mut bed = Bed::with(fleet_of(2, &[0; 2], alter));
+        let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
+        let (right, wrong, told) = found(&record);
+        assert_eq!((right, wrong, record.extra_documents), (225, 0, None), "{why}");
+        assert!(told.is_some_and(|it| it.starts_with(why)), "{told:?}");
+        assert_eq!(record.result().exit_status, 5);
+    }
+}
+
+/// Its notes take longer than it would be waited for, but go on coming.
+#[test]
+fn an_agent_that_hands_over_its_notes_is_waited_for() {
+    static SAID: AtomicUsize = AtomicUsize::new(0);
+    let mut bed = Bed::with(fleet_of(2, &[0; 2], |index, message| {
+        let text = String::from_utf8_lossy(&message).into_owned();
+        let notes = r#"{"run":"test","agent":1,"sender":0,"body":
+            {"notes":{"stage":1,"before":0,"piece":""}}}"#;
+        match SAID.load(Ordering::Relaxed) {
+            0 if is_of(index, &message, END) => SAID.store(1, Ordering::Relaxed),
+            said @ 1..6 if is_of(index, &message, r#""alive""#) => {
+                SAID.store(said + 1, Ordering::Relaxed);
+                return Some(with_sender_of(&text, notes));
+            }
+            _ => return Some(message),
+        }
+        None
+    }));
+    let record = bed.run(&plan_of(4, 2, None, 1, true), &Arc::default(), |_| {}).unwrap();
+    let lost = record.agents[1].lost.as_ref().expect("in the end it is lost");
+    assert_eq!(lost.why, "it did not end the stage crud");
+    // A second of load, five of notes, three of patience, and not: one, one and three.
+    let after_s = lost.at_s - record.stages[1].began_s;
+    assert!(after_s > 8.0, "{after_s}");
 }
 
 /// Another message of the process that sent `text`.

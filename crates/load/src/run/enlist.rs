@@ -59,10 +59,14 @@ impl Crew<'_> {
 /// The plan as agents are given it.
 fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
     let text = plan.with_secrets().to_string();
-    let again: Option<PlanRecord> = serde_json::from_str(&text).ok();
+    let mut again: Option<PlanRecord> = serde_json::from_str(&text).ok();
+    if plan.http.is_some() {
+        // What follows from the texts of a list is not sent.
+        again = again.and_then(|it| it.checked_again().ok()).map(Plan::into_record);
+    }
     if again.as_ref() != Some(&**plan) {
-        let why = "this plan cannot be given to agents: lists of requests and their files stay \
-                   with the process that read them; leave out --agents";
+        let why = "this plan cannot be given to agents: something in it does not leave the \
+                   process that read it; leave out --agents";
         return Err(RunError::Agents(why.to_owned()));
     }
     Ok(serde_json::value::RawValue::from_string(text).expect("it was just written"))

@@ -3,6 +3,7 @@
 use super::bench::Bench;
 use super::{Observer, RunError};
 use crate::engine::Pace;
+use crate::fleet::Fleet;
 use crate::op::Feature;
 use crate::plan::StagePlan;
 use crate::record::StageRecord;
@@ -63,6 +64,8 @@ pub(super) struct Alone<'a> {
     pub(super) bench: &'a Bench<'a>,
     pub(super) stage: &'a StagePlan,
     pub(super) observer: &'a mut dyn Observer,
+    /// Agents that take no part in it, and are listened to meanwhile.
+    pub(super) fleet: Option<&'a mut Fleet>,
 }
 
 impl Runner for Alone<'_> {
@@ -73,6 +76,6 @@ impl Runner for Alone<'_> {
         self,
         lanes: Vec<W>,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
-        self.bench.run(self.stage, lanes, self.observer)
+        self.bench.run(self.stage, lanes, self.observer, self.fleet)
     }
 }

@@ -1,5 +1,6 @@
 //! The totals of a running stage, once a second.
 
+use super::stage::Source;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::Pace;
 use crate::measure::Totals;
@@ -33,7 +34,12 @@ impl LiveStage {
     }
 
     /// The totals up to the last full second, unless already returned.
-    pub(super) fn look(&mut self, elapsed_ns: Nanos, totals: &Totals) -> Option<Running> {
+    pub(super) fn look(
+        &mut self,
+        elapsed_ns: Nanos,
+        totals: &Totals,
+        source: &dyn Source,
+    ) -> Option<Running> {
         let second = elapsed_ns / SECOND_NS;
         if second < self.next {
             return None;
@@ -51,6 +57,7 @@ impl LiveStage {
             elapsed_s,
             offered: self.due.is_some().then_some(self.offered),
             operations: totals.so_far(elapsed_s),
+            agents: source.agents(),
         })
     }
 }
@@ -59,8 +66,23 @@ impl LiveStage {
 mod tests {
     use super::*;
     use crate::engine::{Arrivals, Schedule, Segment};
+    use crate::measure::Interval;
     use crate::plan::Purpose;
     use crate::workload::BulkInsertPlan;
+    use std::sync::mpsc::RecvTimeoutError;
+    use std::time::Duration;
+
+    struct Silent;
+
+    impl Source for Silent {
+        fn next(&mut self, _: Duration) -> Result<Interval, RecvTimeoutError> {
+            Err(RecvTimeoutError::Timeout)
+        }
+
+        fn moment(&self) -> Option<Nanos> {
+            None
+        }
+    }
 
     fn stage(pace: Pace) -> StagePlan {
         let work = BulkInsertPlan { documents: 250, batch: 1 }.into();
@@ -80,7 +102,7 @@ mod tests {
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
         let mut live = LiveStage::new(&stage(pace), 1);
         let totals = Totals::default();
-        let mut offered = |elapsed_ns| live.look(elapsed_ns, &totals).map(|it| it.offered);
+        let mut offered = |elapsed_ns| live.look(elapsed_ns, &totals, &Silent).map(|it| it.offered);
         assert_eq!(offered(100_000_000), Some(Some(0)));
         assert_eq!(offered(900_000_000), None);
         assert_eq!(offered(SECOND_NS + 1), Some(Some(100)));
@@ -91,6 +113,7 @@ mod tests {
     #[test]
     fn a_closed_loop_offers_nothing() {
         let mut live = LiveStage::new(&stage(Pace::Closed { think_ns: 0 }), 1);
-        assert_eq!(live.look(0, &Totals::default()).map(|it| it.offered), Some(None));
+        let look = live.look(0, &Totals::default(), &Silent);
+        assert_eq!(look.map(|it| it.offered), Some(None));
     }
 }

@@ -14,9 +14,12 @@ mod lanes;
 mod live;
 mod load;
 mod progress;
+mod scratch;
 mod serve;
+mod share;
 mod sizes;
 mod stage;
+mod unfinished;
 mod visible;
 
 pub use http::{Shown, exchange_once};
@@ -39,7 +42,8 @@ use crate::schema::{Documents, SchemaError};
 use bench::{Bench, Part};
 use crew::Crew;
 use lanes::{Alone, Connections};
-use std::cell::Cell;
+use scratch::Scratch;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +82,13 @@ pub trait Observer {
     /// Single requests, if the plan asks for them: those of one thread in one second at a time. The
     /// sum of `done` and `epoch_ns` is in nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
+    /// Whether [`Observer::unfinished`] is needed: it costs up to a hundredth of a processor.
+    fn saves(&self) -> bool {
+        false
+    }
+    /// A stage goes on for several seconds: the record with what it has measured so far, to be
+    /// saved in case the run is killed.
+    fn unfinished(&mut self, _record: &RunRecord) {}
     /// A stage or the whole run has ended: the record so far, to be saved. If that fails, the run
     /// continues anyway.
     fn keep(&mut self, record: &RunRecord);
@@ -162,16 +173,25 @@ pub fn run_with(
     observer.run_begins(&record);
     let part = Part::WHOLE;
     let given = observer.journal().filter(|_| plan.audit);
-    let own = (plan.audit && given.is_none()).then(temporary).transpose()?;
-    let journal = given.or_else(|| own.clone());
-    let gave_up = Cell::default();
-    let bench =
-        Bench { plan, target: &target, stop, began, began_wall, pinned, part, journal, gave_up };
+    let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
+    let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
+    let bench = Bench {
+        plan,
+        target: &target,
+        stop,
+        began,
+        began_wall,
+        pinned,
+        part,
+        journal,
+        gave_up: Cell::default(),
+        ended: RefCell::default(),
+    };
     let result = match fleet {
         None => stages(&bench, documents, &mut record, observer),
         Some(fleet) => {
             let given = (opening.scratch.clone(), opening.stand_in.clone());
-            Crew::new(fleet, began).run(&bench, given, &mut record, observer)
+            Crew::new(fleet, began).run(&bench, &documents, given, &mut record, observer)
         }
     };
     let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
@@ -185,8 +205,6 @@ pub fn run_with(
         record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);
     }
-    // Nobody knows about one among temporary files. If it cannot be removed, that does no harm.
-    let _ = own.map(|journal| journal.remove());
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
 }
 
@@ -217,11 +235,6 @@ fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
     let found = stage.operations.iter().find(|it| it.kind == OpKind::Read).map_or(0, |it| it.ok);
     let documents = block_on(bench.stop, async { Ok(bench.target.documents().await) });
     documents.ok()??.checked_sub(found)
-}
-
-/// A journal among temporary files.
-fn temporary() -> io::Result<Arc<Journal>> {
-    Journal::create(&std::env::temp_dir().join(scratch_name())).map(Arc::new)
 }
 
 /// The record of a run that has measured nothing yet.
@@ -318,7 +331,7 @@ fn stages(
     let mut connections = Connections::new(bench, documents)?;
     each_stage(bench, record, observer, |number, _, observer| {
         let stage = &bench.plan.stages[number];
-        connections.run_stage(bench, stage, Alone { bench, stage, observer })
+        connections.run_stage(bench, stage, Alone { bench, stage, observer, fleet: None })
     })
 }
 
@@ -351,6 +364,7 @@ fn each_stage(
             break;
         }
         observer.stage_begins(&stage.name);
+        bench.ended.replace(Some(record.clone()));
         let stage = run(number, record, observer)?;
         record.add(stage);
         observer.keep(record);

@@ -3,6 +3,7 @@
 use super::bench::{Bench, Part};
 use super::lanes::Connections;
 use super::load::{Ended, Load};
+use super::scratch::Scratch;
 use super::{RunError, block_on, calibrate, fields};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::driver::Opening;
@@ -11,7 +12,7 @@ use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
 use crate::measure::Interval;
 use crate::plan::{PlanRecord, SchemaPlan, StagePlan};
 use crate::workload::{Runner, Workload};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -84,6 +85,10 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         Err(RunError::Aborted) => return Ok(agent.order()),
         Err(error) => return refuse(error.to_string()),
     };
+    let journal = match plan.audit.then(Scratch::new).transpose() {
+        Ok(journal) => journal,
+        Err(error) => return refuse(format!("cannot note writes among temporary files: {error}")),
+    };
     agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
     let part = Part { agent: agent.index(), agents: assignment.agents };
     let bench = Bench {
@@ -94,8 +99,9 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         began_wall,
         pinned: false,
         part,
-        journal: None,
+        journal: journal.as_ref().map(Scratch::journal),
         gave_up: Cell::default(),
+        ended: RefCell::default(),
     };
     let mut connections = Connections::new(&bench, documents)?;
     let last = loop {
@@ -135,9 +141,13 @@ impl Runner for Serving<'_> {
         let measured = self.measure(lanes, &start);
         let (rest, ended) = measured.inspect_err(|_| self.agent.abandon())?;
         let (stage, stopped) = (self.number, self.bench.stop.reason());
-        self.agent
-            .end(rest, StageEnd { stage, shards: ended.shards, hiccups: ended.hiccups, stopped });
-        Ok(((), ended.workloads))
+        let noted = self.bench.noted(self.stage).map(|(journal, _)| {
+            let send = |before, piece: &[u8]| self.agent.note(stage, before, piece);
+            journal.hand_over(stage, send).map_err(|error| error.to_string())
+        });
+        let Ended { shards, hiccups, workloads } = ended;
+        self.agent.end(rest, StageEnd { stage, shards, hiccups, stopped, noted });
+        Ok(((), workloads))
     }
 }
 

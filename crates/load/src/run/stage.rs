@@ -6,13 +6,15 @@ use super::collect::{Collected, Frame};
 use super::live::LiveStage;
 use super::load::Load;
 use super::sizes::Sizes;
+use super::unfinished::Saving;
 use super::visible::Visible;
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Start, StopReason};
+use crate::fleet::Fleet;
 use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
 use crate::plan::{MeasurementPlan, StagePlan};
-use crate::record::StageRecord;
+use crate::record::{AgentStage, StageRecord};
 use crate::workload::Workload;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -36,16 +38,34 @@ pub(super) trait Source {
     fn news(&mut self) -> Option<String> {
         None
     }
+
+    /// Whether there is more that it has received already.
+    fn has_more(&self) -> bool {
+        false
+    }
+
+    /// What each agent has reported so far, including what is received but not yet taken.
+    fn agents(&self) -> Vec<AgentStage> {
+        Vec::new()
+    }
 }
 
 /// The threads of this process.
-struct Threads {
+struct Threads<'a> {
     intervals: Receiver<Interval>,
     start: Arc<Start>,
+    /// Agents that have nothing to do, but say that they are there.
+    fleet: Option<&'a mut Fleet>,
 }
 
-impl Source for Threads {
+impl Source for Threads<'_> {
     fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
+        if let Some(fleet) = &mut self.fleet {
+            for _ in 0..fleet.members().len() {
+                // The run does not need them any more; the next one will miss who is lost.
+                fleet.next(Duration::ZERO);
+            }
+        }
         self.intervals.recv_timeout(patience)
     }
 
@@ -69,6 +89,7 @@ impl Bench<'_> {
         stage: &StagePlan,
         workloads: Vec<W>,
         observer: &mut dyn Observer,
+        fleet: Option<&mut Fleet>,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
         let start = Arc::new(Start::new(self.own_shards(stage)));
         let (load, intervals) = Load::begin(self, stage, workloads, &start)?;
@@ -77,7 +98,7 @@ impl Bench<'_> {
         let probes = self.probes(stage);
         let probes = probes.map(|plan| Visible::probe(self.target.clone(), plan, start.clone()));
         let probes = probes.transpose()?;
-        let mut threads = Threads { intervals, start };
+        let mut threads = Threads { intervals, start, fleet };
         let measured = self.collect(stage, &mut threads, observer)?;
         let ended = load.join()?;
         let visibility = probes.map(Visible::finish);
@@ -116,6 +137,7 @@ impl Bench<'_> {
             ..Progress::default()
         };
         let mut told = true;
+        let mut saving = observer.saves().then(Saving::default);
         let mut live = observer.watches().then(|| LiveStage::new(stage, connections));
         loop {
             match source.next(PROGRESS_EVERY) {
@@ -142,9 +164,21 @@ impl Bench<'_> {
                     }
                     tell(source, observer);
                     observer.progress(&progress);
-                    let look = live.as_mut().and_then(|it| it.look(elapsed, &measured.totals));
+                    let look =
+                        live.as_mut().and_then(|it| it.look(elapsed, &measured.totals, source));
                     if let Some(running) = look {
                         observer.running(running);
+                    }
+                    let is_due = |it: &&mut Saving| it.is_due(elapsed) && !source.has_more();
+                    let due = saving.as_mut().filter(is_due);
+                    if let (Some(saving), Some(start)) = (due, source.moment()) {
+                        let agents = source.agents();
+                        let record =
+                            self.unfinished(stage, &measured.totals, &seconds, start, agents);
+                        if let Some(record) = record {
+                            observer.unfinished(&record);
+                        }
+                        saving.took(elapsed, Clock::system().now().saturating_sub(start));
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {

@@ -71,8 +71,8 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<Stri
             agents.iter().filter(|(agent, _)| !lost.contains(&agent.index)).copied().collect();
         rows.extend(summary(&others, stage).map(|row| (Kind::Summary, row)));
         lines.push(format!(
-            "of {} agents these are the slowest and the fastest, the last to begin, the busiest{}; \
-             --format agents-csv has them all",
+            "of {} agents these are the slowest and the fastest, the last to begin, the busiest, \
+             those with the longest times{}; --format agents-csv has them all",
             agents.len(),
             if with_lost { ", and those that were lost" } else { "" },
         ));
@@ -111,13 +111,17 @@ fn shown(agents: &[Both<'_>], stage: &StageRecord, lost: &[usize]) -> BTreeSet<u
     by(&of_connection, [EXTREMES; 2]);
     by(&|_, done| done.start_us.unwrap_or(f64::MIN), [0, 1]);
     by(&|_, done| done.busiest_thread, [0, 1]);
+    by(&|_, done| p99_us(done).unwrap_or(0.0), [0, 1]);
+    by(&|_, done| own_share(done).unwrap_or(0.0), [0, 1]);
     shown
 }
 
 fn head(with_lost: bool) -> Vec<String> {
-    let names = ["agent", "connections", "start, ms", "ok/s", "failed", "CPU, s", "busiest thread"];
+    let names = ["agent", "connections", "start, ms", "ok/s", "failed", "p50, ms", "p99, ms"];
+    let more = ["own share", "CPU, s", "busiest thread"];
+    let names = names.into_iter().chain(more);
     let lost = with_lost.then_some("lost after");
-    names.into_iter().chain(lost).map(str::to_owned).collect()
+    names.chain(lost).map(str::to_owned).collect()
 }
 
 fn row(
@@ -136,6 +140,9 @@ fn row(
         told(&|it| it.start_us.map(signed)),
         told(&|it| Some(decimal(ok_per_s(it, stage), 0))),
         told(&|it| Some(grouped(it.failed))),
+        told(&|it| p50_us(it).map(millis)),
+        told(&|it| p99_us(it).map(millis)),
+        told(&|it| own_share(it).and_then(|share| at_end(percent(share)))),
         told(&|it| at_end(decimal(it.cpu_s, 2))),
         told(&|it| at_end(percent(it.busiest_thread))),
     ];
@@ -144,6 +151,19 @@ fn row(
         row.push(lost.map_or_else(String::new, |lost| decimal(lost.at_s, 1) + " s"));
     }
     row
+}
+
+fn p50_us(done: &AgentStage) -> Option<f64> {
+    done.response.as_ref()?.p50_us
+}
+
+fn p99_us(done: &AgentStage) -> Option<f64> {
+    done.response.as_ref()?.p99_us
+}
+
+/// The share of its response times that is its own fault.
+fn own_share(done: &AgentStage) -> Option<f64> {
+    done.account.as_ref().map(|account| account.client_share)
 }
 
 /// The least, the median and the most of a figure, and how it is written.
@@ -157,11 +177,14 @@ fn summary(agents: &[Both<'_>], stage: &StageRecord) -> impl Iterator<Item = Vec
         let each = || values.iter().copied();
         [each().reduce(f64::min), median(each()), each().reduce(f64::max)]
     };
-    let columns: [Column; 6] = [
+    let columns: [Column; 9] = [
         (column(&|agent, _| Some(agent.connections as f64)), |value| decimal(value, 0)),
         (column(&|_, done| done.start_us), signed),
         (column(&|_, done| Some(ok_per_s(done, stage))), |value| decimal(value, 0)),
         (column(&|_, done| Some(done.failed as f64)), |value| decimal(value, 0)),
+        (column(&|_, done| p50_us(done)), millis),
+        (column(&|_, done| p99_us(done)), millis),
+        (column(&|_, done| own_share(done)), percent),
         (column(&|_, done| Some(done.cpu_s)), |value| decimal(value, 2)),
         (column(&|_, done| Some(done.busiest_thread)), percent),
     ];
@@ -185,20 +208,21 @@ fn signed(us: f64) -> String {
 
 /// How far apart the agents began, and how well that is known.
 fn start_line(record: &RunRecord, stage: &StageRecord) -> Option<String> {
-    let starts = stage.agent_starts()?;
+    let starts = record.agent_starts(stage)?;
     let all = record.agents.len();
     let of = if starts.agents < all { format!(" of {all}") } else { String::new() };
     let errors = record.agents.iter().map(|agent| agent.clock_error_us);
     Some(format!(
-        "{}{of} agents began within {} ms (p50 {}, p99 {}), the first {} ms {} the set time · clocks \
-         known to ±{} ms",
+        "{}{of} agents began within {} ms: {} ms apart by clocks that are known to ±{} ms (p50 {}, \
+         p99 {}), the first {} ms {} the set time",
         grouped(starts.agents as u64),
+        millis(starts.within_us),
         millis(starts.last_us),
+        millis(errors.fold(0.0, f64::max)),
         millis(starts.p50_us),
         millis(starts.p99_us),
         millis(starts.first_us.abs()),
         if starts.first_us < 0.0 { "before" } else { "after" },
-        millis(errors.fold(0.0, f64::max)),
     ))
 }
 

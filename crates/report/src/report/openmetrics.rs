@@ -25,6 +25,7 @@ struct Stage<'a> {
     /// What is known only at the end.
     ended: Option<&'a StageRecord>,
     offered: Option<u64>,
+    agents: &'a [AgentStage],
 }
 
 /// The metrics of a run: the stages in its record and the running one, if any.
@@ -35,6 +36,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
         operations: &stage.operations,
         ended: Some(stage),
         offered: Some(stage.load.offered),
+        agents: &stage.agents,
     });
     let running = running.map(|stage| Stage {
         name: &stage.name,
@@ -42,6 +44,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
         operations: &stage.operations,
         ended: None,
         offered: stage.offered,
+        agents: &stage.agents,
     });
     let stages: Vec<Stage<'_>> = ended.chain(running).collect();
     let mut out = Writer::new(dialect);
@@ -50,7 +53,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
     times(&stages, &mut out);
     load(&stages, &mut out);
     nodes(record, &mut out);
-    agents(record, &mut out);
+    agents(record, &stages, &mut out);
     judgements(record, &mut out);
     out.finish()
 }
@@ -256,18 +259,18 @@ fn nodes(record: &RunRecord, out: &mut Writer) {
     }
 }
 
-/// What each agent did in the stages that have ended.
-fn agents(record: &RunRecord, out: &mut Writer) {
+/// What each agent did, and how well its clock is known.
+fn agents(record: &RunRecord, stages: &[Stage<'_>], out: &mut Writer) {
     let name =
         |index: usize| (index.to_string(), record.agents.iter().find(|it| it.index == index));
     let mut each = |family: Family, value: fn(&AgentStage) -> Option<f64>| {
         out.family(family);
-        for stage in &record.stages {
-            for agent in &stage.agents {
+        for stage in stages {
+            for agent in stage.agents {
                 let Some(value) = value(agent) else { continue };
                 let (index, known) = name(agent.index);
                 let host = known.map_or("", |it| it.host.as_str());
-                out.sample(&[("stage", &stage.name), ("agent", &index), ("host", host)], value);
+                out.sample(&[("stage", stage.name), ("agent", &index), ("host", host)], value);
             }
         }
     };
@@ -280,6 +283,25 @@ fn agents(record: &RunRecord, out: &mut Writer) {
     let help = "From the time that was set to the agent's first request.";
     let start: fn(&AgentStage) -> Option<f64> = |it| it.start_us.map(|us| us / 1e6);
     each(gauge("springload_agent_start_seconds", "seconds", help), start);
+    let help = "The share of the response times of an agent's requests that is its own fault.";
+    let share: fn(&AgentStage) -> Option<f64> = |it| Some(it.account.as_ref()?.client_share);
+    each(gauge("springload_agent_client_share_ratio", "ratio", help), share);
+    let help = "Time of an agent's successful requests, from when they were due to the last byte.";
+    let family = "springload_agent_response_seconds";
+    out.family(Family { name: family, kind: Kind::Summary, unit: "seconds", help });
+    for stage in stages {
+        for agent in stage.agents {
+            let Some(times) = &agent.response else { continue };
+            let index = agent.index.to_string();
+            summary([("stage", stage.name), ("agent", &index)], times, out);
+        }
+    }
+    let help = "The most by which an agent's clock may be off.";
+    out.family(gauge("springload_agent_clock_error_seconds", "seconds", help));
+    for agent in &record.agents {
+        let labels = [("agent", &*agent.index.to_string()), ("host", &agent.host)];
+        out.sample(&labels, agent.clock_error_us / 1e6);
+    }
     let help = "1 if the agent was lost.";
     out.family(gauge("springload_agent_lost", "", help));
     for agent in &record.agents {

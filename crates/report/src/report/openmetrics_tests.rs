@@ -111,17 +111,25 @@ fn a_finished_run_in_both_dialects() {
 fn a_running_stage_tells_only_what_is_known() {
     let mut record = fixture::record(&[]);
     let crud = record.stages.pop().expect("a stage");
+    let fleet = fixture::fleet(2);
+    record.agents.clone_from(&fleet.agents);
     let running = Running {
         name: "crud".to_owned(),
         elapsed_s: 1.0,
         offered: Some(40),
         operations: crud.operations,
+        agents: fleet.stages[2].agents.clone(),
     };
     let text = expose(&record, Some(&running), Exposition::Prometheus);
     let samples = parse(&text, Exposition::Prometheus);
     let whole = |key: &str| samples[key] as u64;
     assert_eq!(whole("springload_offered_requests_total{stage=\"crud\"}"), 40);
     assert_eq!(whole("springload_requests_total{stage=\"crud\",kind=\"read\"}"), 3_000);
+    assert_eq!(
+        whole("springload_agent_requests_total{stage=\"crud\",agent=\"1\",host=\"load-0\"}"),
+        1_010
+    );
+    assert_eq!(whole("springload_agent_response_seconds_count{stage=\"crud\",agent=\"1\"}"), 1_000);
     for absent in ["result=\"unfinished\"", "springload_client", "springload_trustworthy"] {
         let found = samples.keys().find(|key| key.contains(absent) && key.contains("\"crud\""));
         assert_eq!(found, None, "{absent}");

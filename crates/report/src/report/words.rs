@@ -74,7 +74,7 @@ pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
         }
         _ if record.failing(stage) => Standing::Bad,
         Verdict::NotSustained { .. } | Verdict::BoundByConnections { .. } => Standing::Fair,
-        Verdict::Empty | Verdict::TooShort => Standing::Unknown,
+        Verdict::Empty | Verdict::TooShort | Verdict::Unfinished => Standing::Unknown,
         Verdict::Sustained | Verdict::Closed if !record.lost_by(stage).is_empty() => Standing::Fair,
         Verdict::Sustained | Verdict::Closed => Standing::Good,
     }
@@ -108,6 +108,7 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
         Verdict::BoundByConnections { .. } => "bound by its connections",
         Verdict::Sustained => "sustained",
         Verdict::TooShort => "too short to judge",
+        Verdict::Unfinished => "unfinished",
         Verdict::Closed if !record.plan.target.card().server => {
             "valid (no server: measures springload's own cost)"
         }
@@ -135,6 +136,9 @@ pub(super) fn trust_line(record: &RunRecord, stage: &StageRecord) -> String {
     } else {
         format!("{} unfinished", grouped(unfinished))
     };
+    if stage.verdict == Verdict::Unfinished {
+        return format!("{} · {}", stage.title(), verdict_words(record, stage));
+    }
     let lag = stage.client.lag_p99_us.map_or("n/a".to_owned(), |us| millis(us) + " ms");
     format!(
         "{} · lag p99 {lag} · client CPU {:.0} % ({} µs per request) · {drained} · \

@@ -115,6 +115,7 @@ impl Audit {
                 Last::Written { .. } if owed.doubts.maybe_deleted == 0 => Err(Failure::Lost),
                 _ => Ok(()),
             },
+            (Err(class @ Failure::WrongDocument), _) => Err(class),
             _ => return None,
         };
         // Whatever is there, an acknowledged write was lost in between.
@@ -189,6 +190,7 @@ impl Audit {
                 let parts: Vec<String> = revision.into_iter().chain(content).collect();
                 if parts.is_empty() { "a document".to_owned() } else { parts.join(", ") }
             }
+            (_, Err(Failure::WrongDocument)) => "another document".to_owned(),
             (_, Err(_)) => "no such document".to_owned(),
         };
         self.finding = Some(Finding::new(class, &id, &expected, &found));

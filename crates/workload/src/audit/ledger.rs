@@ -18,13 +18,13 @@ pub struct Ledger {
 }
 
 /// What an audit should find, according to a journal; `shared` if several connections have written
-/// the same documents.
+/// the same documents. Nothing is owed of documents that may have been written without a note.
 ///
 /// # Errors
 /// If the journal cannot be read.
 pub fn owed(journal: &Journal, shared: bool) -> io::Result<Ledger> {
     let mut ledger = Ledger::default();
-    journal.read(|entry| ledger.add(&entry, shared))?;
+    journal.read(shared, |entry| ledger.add(&entry, shared))?;
     Ok(ledger)
 }
 

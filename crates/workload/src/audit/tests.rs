@@ -77,6 +77,18 @@ fn what_was_acknowledged_last_must_be_there() {
 }
 
 #[test]
+fn another_document_is_wrong_whatever_is_owed() {
+    for entries in [[write(Sent, 0), write(Acknowledged, 0)], [write(Sent, 0), write(Sent, 1)]] {
+        let mut lane = lane(&entries, false);
+        let op = lane.next(&mut crate::op::Draft::default()).op().expect("a document");
+        let other = Err(Failure::WrongDocument);
+        let check = lane.observe(&op, other, &Answered::default());
+        assert_eq!(check, Check::Checked(Err(Failure::WrongDocument)));
+        assert_eq!(lane.finding().map(|it| it.found), Some("another document".to_owned()));
+    }
+}
+
+#[test]
 fn what_was_deleted_must_be_gone() {
     let deleted = [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)];
     assert_eq!(judged(&deleted, None), Ok(()));

@@ -380,6 +380,9 @@ impl Workload for CoreLane {
                     newest.ended(op.key - self.core.shift);
                 }
                 let looks = self.core.records.spec().integrity && op.kind == OpKind::Read;
+                if looks && result == Err(Failure::WrongDocument) {
+                    return Check::Checked(Err(Failure::WrongDocument));
+                }
                 let (Some(document), true) = (answered.document, looks && result.is_ok()) else {
                     return Check::Unchecked;
                 };

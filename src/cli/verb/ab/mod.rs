@@ -10,10 +10,11 @@ mod told;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::flags::target::named_nodes;
-use crate::cli::pipeline::signals;
+use crate::cli::pipeline::{agents, signals};
 use crate::cli::print::print;
 use crate::cli::verb::compare::CompareArgs;
 use crate::cli::verb::kept::Kept as _;
@@ -21,6 +22,7 @@ use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{Place, Runs, says_nothing};
 use crate::cli::verb::sweep::given;
 use crate::compare::CompareAsked;
+use crate::fleet::Fleet;
 use crate::plan::{self, Invalid};
 use crate::record::RunRecord;
 use crate::report::ComparisonReport;
@@ -89,6 +91,8 @@ pub(in crate::cli) struct Ab {
     /// Print the commands of all runs in order and run nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    agents: AgentsArgs,
 }
 
 impl Verb for Ab {
@@ -140,7 +144,14 @@ impl Ab {
             common.side("--a", self.a.as_deref(), self.before_a.clone())?,
             common.side("--b", self.b.as_deref(), self.before_b.clone())?,
         ];
+        for side in &mut sides {
+            side.plan = self.agents.share(side.plan.clone())?;
+        }
         if let Some(program) = &self.against {
+            if sides[0].plan.fleet.is_some() {
+                let problem = "agents are of this version, and refuse others";
+                return Err(Invalid::new("--against", problem, "leave out --agents").into());
+            }
             sides[0].measured_by(program)?;
         }
         if sides[0].is_as(&sides[1]) && self.dry_run {
@@ -203,11 +214,13 @@ impl Ready {
     fn measure(mut self, args: &Ab) -> Result<Exit, Trouble> {
         let quiet = args.study.quiet;
         let ending = &signals::listen(quiet)?;
+        let planned = self.sides[0].plan.fleet;
+        let mut fleet = agents::gather(&args.agents, planned, ending, quiet)?;
         let runs = Runs { ending, quiet, shown: true };
         for pair in 1..=self.pairs.definition.pairs {
             let mut is_new = false;
             for number in [pair * 2 - 2, pair * 2 - 1] {
-                match self.run(number, &runs) {
+                match self.run(number, &runs, fleet.as_mut()) {
                     Ok(measured) => is_new |= measured,
                     Err(trouble) => {
                         let exit = trouble.tell();
@@ -230,7 +243,12 @@ impl Ready {
     }
 
     /// Does one run, unless it is there already; returns whether it did.
-    fn run(&mut self, number: u64, runs: &Runs<'_>) -> Result<bool, Trouble> {
+    fn run(
+        &mut self,
+        number: u64,
+        runs: &Runs<'_>,
+        fleet: Option<&mut Fleet>,
+    ) -> Result<bool, Trouble> {
         let (at, pair) = (self.pairs.definition.side(number), number / 2 + 1);
         let name = name_of(at, pair);
         let file = self.place.folder.join(&name).join("run.json");
@@ -251,7 +269,7 @@ impl Ready {
             if let Some(record) = self.sides[at].by_other(&file, runs.ending) {
                 record?
             } else {
-                let (record, exit) = runs.measure(&self.sides[at].plan, &file, None)?;
+                let (record, exit) = runs.measure(&self.sides[at].plan, &file, fleet)?;
                 if record.partial || says_nothing(exit) {
                     return Err(exit.into());
                 }

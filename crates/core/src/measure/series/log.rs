@@ -83,6 +83,15 @@ impl SeriesLog {
         }
     }
 
+    /// All seconds so far, in order. What cannot be read is left out.
+    pub fn so_far(&self) -> Series {
+        let row = |row: &Row| match row {
+            Row::Here(row) => Some(row.clone()),
+            Row::Shelved { place, .. } => self.shelf.as_ref()?.read(place).ok(),
+        };
+        Series { rows: self.rows.iter().filter_map(row).collect() }
+    }
+
     /// All seconds in order, and why some of them are empty if the file cannot be read.
     pub fn finish(mut self) -> (Series, Option<io::Error>) {
         let shelved = (0..self.rows.len()).rev();
@@ -178,8 +187,10 @@ mod tests {
         series.add(&late);
         let is_shelved = |row: &&Row| matches!(row, Row::Shelved { .. });
         assert_eq!(series.rows.iter().filter(is_shelved).count(), series.rows.len() - LATEST_ROWS);
+        let so_far = series.so_far();
         let (series, trouble) = series.finish();
         assert!(trouble.is_none());
+        assert_eq!(so_far, series);
         let rows = &series.rows;
         assert!((MOST_ROWS - 10..=MOST_ROWS).contains(&rows.len()), "{} rows", rows.len());
         let mut next = 0;

@@ -52,14 +52,22 @@ impl Shelf {
         Ok(Place { at, bytes: text.len() })
     }
 
+    /// Returns a row.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn read(&self, place: &Place) -> io::Result<SeriesRow> {
+        let mut text = vec![0; place.bytes];
+        self.file.read_exact_at(&mut text, place.at)?;
+        Ok(serde_json::from_slice(&text)?)
+    }
+
     /// Returns a row and frees its place.
     ///
     /// # Errors
     /// If it cannot be read.
     pub(super) fn take(&mut self, place: &Place) -> io::Result<SeriesRow> {
-        let mut text = vec![0; place.bytes];
-        self.file.read_exact_at(&mut text, place.at)?;
-        let row = serde_json::from_slice(&text)?;
+        let row = self.read(place)?;
         self.free.entry(place.bytes.div_ceil(BLOCK)).or_default().push(place.at);
         Ok(row)
     }

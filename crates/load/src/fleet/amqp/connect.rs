@@ -2,7 +2,7 @@
 
 use super::HEARTBEAT_S;
 use super::wire::{Wire, runtime};
-use crate::fleet::Broker;
+use crate::fleet::{Broker, FRAME_MAX, Weight};
 use crate::net::{TlsOptions, tls_config};
 use lapin::AsyncTcpStream;
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -25,8 +26,13 @@ const NOT_FOUND: u16 = 404;
 const RESOURCE_LOCKED: u16 = 405;
 const NOT_ALLOWED: u16 = 530;
 
-/// A connection that is called `name` in RabbitMQ's own lists.
-pub(super) async fn connect(broker: &Broker, name: &str) -> Result<Connection, String> {
+/// A connection that is called `name` in RabbitMQ's own lists. What arrives there and nobody has
+/// read is in `unread`.
+pub(super) async fn connect(
+    broker: &Broker,
+    name: &str,
+    unread: Weight,
+) -> Result<Connection, String> {
     let addresses = tokio::net::lookup_host((broker.host.as_str(), broker.port));
     let addresses = within(addresses).await.map_err(|error| {
         let host = &broker.host;
@@ -46,7 +52,11 @@ pub(super) async fn connect(broker: &Broker, name: &str) -> Result<Connection, S
              with --broker or SPRINGLOAD_BROKER"
         )
     })?;
-    let wire = if broker.secure { secure(broker, stream).await? } else { Wire::Plain(stream) };
+    let wire = if broker.secure {
+        Wire::new(secure(broker, stream).await?, unread)
+    } else {
+        Wire::new(stream, unread)
+    };
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let wire = Mutex::new(Some(wire));
     // There is one stream: nothing is tried twice.
@@ -62,15 +72,14 @@ pub(super) async fn connect(broker: &Broker, name: &str) -> Result<Connection, S
 }
 
 /// TLS over a stream to the broker.
-async fn secure(broker: &Broker, stream: TcpStream) -> Result<Wire, String> {
+async fn secure(broker: &Broker, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
     let options = TlsOptions { authorities: broker.authorities.clone(), ..TlsOptions::default() };
     let config = tls_config(&options, "amqps://…?cacertfile=FILE");
     let config = config.map_err(|error| format!("the broker {broker}: {error}"))?;
     let name = ServerName::try_from(broker.host.clone());
     let name = name.map_err(|error| format!("the broker {broker}: {error}; check its name"))?;
     let secured = TlsConnector::from(config).connect(name, stream);
-    let secured = within(secured).await.map_err(|error| insecure(broker, &error))?;
-    Ok(Wire::Tls(Box::new(secured)))
+    within(secured).await.map_err(|error| insecure(broker, &error))
 }
 
 async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
@@ -94,6 +103,8 @@ fn uri(broker: &Broker) -> AMQPUri {
         vhost: broker.vhost.clone(),
         query: AMQPQueryString {
             heartbeat: Some(broker.heartbeat_s.unwrap_or(HEARTBEAT_S)),
+            // The library keeps 64 frames in memory, however large a broker wants them.
+            frame_max: Some(FRAME_MAX),
             ..AMQPQueryString::default()
         },
     }

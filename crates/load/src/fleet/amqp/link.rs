@@ -2,11 +2,13 @@
 //! notices when the other end is gone.
 
 use super::connect::lost;
-use super::post::{Inbox, Posted, Weight};
+use super::post::{Inbox, Posted};
 use super::{GLANCE, Names, Seat, take_seat};
-use crate::fleet::{Arrived, Broker, LARGEST, To, nonce};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::fleet::guard::{OVERHEAD, too_large};
+use crate::fleet::{Arrived, Broker, LARGEST, To, Weight, nonce};
 use futures_core::Stream;
-use lapin::message::Delivery;
+use lapin::message::{BasicReturnMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicPublishOptions};
 use lapin::protocol::BasicProperties;
 use lapin::{Confirmation, Consumer, Error, PublisherConfirm};
@@ -25,6 +27,9 @@ const PROBE: Duration = Duration::from_secs(1);
 const PROBED: usize = 256;
 /// The most messages of a coordinator that may wait for the broker's confirmation.
 const UNCONFIRMED: usize = 512;
+/// The weight of messages that a broker may send ahead of their reader: beyond what RabbitMQ does
+/// when it is told how many.
+const AHEAD: usize = 16 * LARGEST;
 /// How soon a message is sent again for which the coordinator's queue had no room.
 const AGAIN: Duration = Duration::from_millis(50);
 /// How long leaving may take.
@@ -33,6 +38,11 @@ const LEAVING: Duration = Duration::from_secs(2);
 const BLOCK: usize = 50;
 /// ... this time.
 const BLOCK_WITHIN: Duration = Duration::from_millis(250);
+/// A broker that took this long and did not let an agent in may be busy with others ...
+const BUSY_NS: Nanos = 5 * SECOND_NS;
+/// ... and is asked again within so many milliseconds, unless it was asked for this long in all.
+const AGAIN_WITHIN_MS: u64 = 10_000;
+const ASKED_NS: Nanos = 40 * SECOND_NS;
 /// Marks the last message of one end.
 const BYE: &str = "bye";
 
@@ -44,6 +54,8 @@ pub(super) struct Link {
     agent: Option<usize>,
     seat: Seat,
     weight: Weight,
+    /// What the broker sent, and nobody has read.
+    unread: Weight,
     /// The agents that the coordinator has heard of, and not yet missed.
     heard: RefCell<BTreeSet<usize>>,
 }
@@ -63,6 +75,28 @@ struct Sent {
     confirm: PublisherConfirm,
 }
 
+/// Takes the place of the coordinator or of an agent. A hundred agents that come at once can keep
+/// a broker busy for longer than it lets any of them take.
+async fn be_seated(
+    broker: &Broker,
+    names: &Names,
+    agent: Option<usize>,
+    unread: Weight,
+) -> Result<Seat, String> {
+    let clock = Clock::system();
+    let first = clock.now();
+    loop {
+        let began = clock.now();
+        let seated = take_seat(broker, names, agent, unread.clone()).await;
+        let now = clock.now();
+        let busy = now - began >= BUSY_NS && now - first < ASKED_NS;
+        if seated.is_ok() || agent.is_none() || !busy {
+            return seated;
+        }
+        tokio::time::sleep(Duration::from_millis(nonce() % AGAIN_WITHIN_MS)).await;
+    }
+}
+
 impl Link {
     /// Connects. As an agent, waits until the coordinator is there.
     pub(super) async fn new(
@@ -75,8 +109,10 @@ impl Link {
         if let Some(agent) = agent {
             tokio::time::sleep(delay(agent, nonce())).await;
         }
-        let seat = take_seat(&broker, &names, agent).await?;
-        let link = Self { broker, names, agent, seat, weight, heard: RefCell::default() };
+        let unread = Weight::up_to(AHEAD);
+        let seat = be_seated(&broker, &names, agent, unread.clone()).await?;
+        let heard = RefCell::default();
+        let link = Self { broker, names, agent, seat, weight, unread, heard };
         if agent.is_some() {
             let found = tokio::time::timeout(patience, link.find_coordinator());
             found.await.unwrap_or_else(|_| Err(link.no_coordinator(patience)))?;
@@ -89,7 +125,7 @@ impl Link {
         loop {
             let sent = self.publish(To::All, Vec::new(), "").await.map_err(lost)?;
             let confirmed = sent.confirm.await.map_err(lost)?;
-            if confirmed.take_message().is_none() {
+            if self.returned(confirmed).is_none() {
                 return Ok(());
             }
             tokio::time::sleep(GLANCE).await;
@@ -172,7 +208,7 @@ impl Link {
                         self.publish(to, message, "").await.map(|sent| unconfirmed.push_back(sent))
                             .map_err(|error| self.lost(&error))
                     }
-                    Some(Posted::TooLarge(bytes)) => Err(too_large(bytes)),
+                    Some(Posted::TooLarge(bytes)) => Err(too_large(bytes as u64)),
                     None => {
                         done = true;
                         Ok(())
@@ -233,7 +269,7 @@ impl Link {
             return Ok(());
         }
         self.weight.remove(sent.message.len());
-        let Some(returned) = confirmed.take_message() else { return Ok(()) };
+        let Some(returned) = self.returned(confirmed) else { return Ok(()) };
         if self.agent.is_some() {
             return Err(format!("the coordinator of the run {} is gone", self.names.0));
         }
@@ -250,6 +286,13 @@ impl Link {
         Ok(())
     }
 
+    /// What came back with what the broker said.
+    fn returned(&self, confirmed: Confirmation) -> Option<BasicReturnMessage> {
+        let returned = confirmed.take_message()?;
+        self.unread.remove(returned.delivery.data.len() + OVERHEAD);
+        Some(returned)
+    }
+
     /// Hands over what arrives, until nothing more can.
     async fn receive(&self, consumer: &mut Consumer, inbox: &Inbox) -> End {
         loop {
@@ -259,7 +302,7 @@ impl Link {
                     Some(Err(error)) => return End::Lost(self.lost(&error)),
                     None => return End::Lost(format!("the broker {} lost its queue", self.broker)),
                 };
-            let acker = delivery.acker.clone();
+            let (acker, bytes) = (delivery.acker.clone(), delivery.data.len());
             let arrived = match self.arrived(delivery) {
                 Err(why) => return End::Lost(why),
                 Ok(arrived) => arrived,
@@ -269,6 +312,7 @@ impl Link {
             {
                 return End::Left;
             }
+            self.unread.remove(bytes + OVERHEAD);
             if let Err(error) = acker.ack(BasicAckOptions::default()).await {
                 return End::Lost(self.lost(&error));
             }
@@ -294,11 +338,7 @@ impl Link {
             }
             _ => {}
         }
-        match data.len() {
-            0 => Ok(None),
-            bytes if bytes > LARGEST => Err(too_large(bytes)),
-            _ => Ok(Some(Arrived::Message(data))),
-        }
+        Ok(Some(data).filter(|data| !data.is_empty()).map(Arrived::Message))
     }
 
     fn lost(&self, error: &Error) -> String {
@@ -319,8 +359,4 @@ async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, 
 fn delay(agent: usize, random: u64) -> Duration {
     BLOCK_WITHIN * u32::try_from(agent / BLOCK).unwrap_or(u32::MAX)
         + BLOCK_WITHIN.mul_f64(random as f64 / u64::MAX as f64)
-}
-
-fn too_large(bytes: usize) -> String {
-    format!("a message of {bytes} bytes; the largest allowed is {LARGEST}")
 }

@@ -16,14 +16,14 @@ mod link;
 mod post;
 mod wire;
 
-use super::{Broker, Channel, LARGEST, WAITING};
+use super::{Broker, Channel, LARGEST, WAITING, Weight};
 use connect::{connect, refused};
 use lapin::options::{
     BasicConsumeOptions, BasicQosOptions, ConfirmSelectOptions, ExchangeDeclareOptions,
     QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{Connection, Consumer, Error, ExchangeKind};
+use lapin::{Connection, Consumer, ExchangeKind};
 use link::Link;
 use post::{Inbox, Post};
 use std::sync::mpsc;
@@ -37,6 +37,8 @@ const AHEAD: u16 = 32;
 const AHEAD_OF_ALL: u16 = 256;
 /// How often an agent checks whether the coordinator is there.
 const GLANCE: Duration = Duration::from_millis(250);
+/// How long a broker may take to declare the names of an agent, in ten steps.
+const SEATING: Duration = Duration::from_secs(30);
 /// The longest ID of a run: the broker's names have at most 255 bytes.
 const LONGEST_ID: usize = 128;
 
@@ -128,7 +130,12 @@ struct Seat {
 }
 
 /// Connects, and takes the place of the coordinator or of an agent.
-async fn take_seat(broker: &Broker, names: &Names, agent: Option<usize>) -> Result<Seat, String> {
+async fn take_seat(
+    broker: &Broker,
+    names: &Names,
+    agent: Option<usize>,
+    unread: Weight,
+) -> Result<Seat, String> {
     let run = &names.0;
     let (queue, taken) = match agent {
         None => {
@@ -139,35 +146,46 @@ async fn take_seat(broker: &Broker, names: &Names, agent: Option<usize>) -> Resu
             format!("the run {run} has an agent {agent} already; give each its own --index"),
         ),
     };
-    let connection = connect(broker, &queue).await?;
-    let refused = |error: Error| refused(broker, &error, &taken);
-    let channel = connection.create_channel().await.map_err(refused)?;
+    let connection = connect(broker, &queue, unread).await?;
+    let seat = tokio::time::timeout(SEATING, declare_all(connection, names, agent, queue)).await;
+    seat.map_err(|_| {
+        let waited_s = SEATING.as_secs();
+        format!("the broker {broker} did not finish its answers within {waited_s} s; try again")
+    })?
+    .map_err(|error| refused(broker, &error, &taken))
+}
+
+/// Declares the names of the coordinator or of an agent, and reads from its queue.
+async fn declare_all(
+    connection: Connection,
+    names: &Names,
+    agent: Option<usize>,
+    queue: String,
+) -> lapin::Result<Seat> {
+    let channel = connection.create_channel().await?;
     // Nothing from agents may be dropped; they are notified, and try again. What agents do not take
     // is out of date: they have been stopped.
     let overflow = if agent.is_none() { "reject-publish" } else { "drop-head" };
     // A queue must have room for the largest message.
     let most = i64::try_from(2 * LARGEST).unwrap_or(i64::MAX);
-    declare(&channel, &queue, "x-max-length-bytes", most, overflow).await.map_err(refused)?;
+    declare(&channel, &queue, "x-max-length-bytes", most, overflow).await?;
     let down = names.down();
     let kind = ExchangeDeclareOptions { auto_delete: true, ..Default::default() };
     let (fanout, none) = (ExchangeKind::Fanout, FieldTable::default);
-    let declared = channel.exchange_declare(down.clone().into(), fanout, kind, none());
-    declared.await.map_err(refused)?;
+    channel.exchange_declare(down.clone().into(), fanout, kind, none()).await?;
     let mut bound = queue.clone();
     if agent.is_none() {
         // The exchange goes with the last queue that is bound to it, but not before the first one.
         bound = names.hold();
-        declare(&channel, &bound, "x-max-length", 0, "drop-head").await.map_err(refused)?;
+        declare(&channel, &bound, "x-max-length", 0, "drop-head").await?;
     }
     let bind = QueueBindOptions::default();
-    let bind = channel.queue_bind(bound.into(), down.into(), "".into(), bind, none());
-    bind.await.map_err(refused)?;
-    channel.confirm_select(ConfirmSelectOptions::default()).await.map_err(refused)?;
+    channel.queue_bind(bound.into(), down.into(), "".into(), bind, none()).await?;
+    channel.confirm_select(ConfirmSelectOptions::default()).await?;
     let ahead = if agent.is_some() { AHEAD } else { AHEAD_OF_ALL };
-    channel.basic_qos(ahead, BasicQosOptions::default()).await.map_err(refused)?;
+    channel.basic_qos(ahead, BasicQosOptions::default()).await?;
     let consume = BasicConsumeOptions { exclusive: true, ..Default::default() };
-    let consume = channel.basic_consume(queue.into(), "".into(), consume, none());
-    let consumer = consume.await.map_err(refused)?;
+    let consumer = channel.basic_consume(queue.into(), "".into(), consume, none()).await?;
     Ok(Seat { connection, channel, consumer })
 }
 

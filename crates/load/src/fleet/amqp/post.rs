@@ -1,8 +1,6 @@
 //! The queues between a channel's thread and its users: bounded both ways.
 
-use crate::fleet::{Arrived, Full, LARGEST, Outbox, To, WAITING};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::fleet::{Arrived, Full, LARGEST, Outbox, To, WAITING, Weight};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -20,27 +18,11 @@ pub(super) enum Posted {
     TooLarge(usize),
 }
 
-/// The bytes of messages that the broker has not confirmed.
-#[derive(Clone, Default)]
-pub(super) struct Weight(Arc<AtomicUsize>);
-
-impl Weight {
-    /// Adds a message, unless that would be too much. A single message never is.
-    fn add(&self, bytes: usize) -> bool {
-        let add = |weight: usize| Some(weight + bytes).filter(|sum| *sum <= LARGEST);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
-    }
-
-    /// Takes a message off.
-    pub(super) fn remove(&self, bytes: usize) {
-        self.0.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
 /// The outbox. Dropping it waits until messages have left, within bounds.
 pub(super) struct Post {
     /// `None` once it is dropped.
     messages: Option<mpsc::Sender<Posted>>,
+    /// Of messages that the broker has not confirmed. A single one is never too much.
     weight: Weight,
     /// Disconnects when the thread has ended.
     ended: Receiver<()>,
@@ -50,7 +32,7 @@ impl Post {
     /// An outbox for a thread that keeps the other end of `ended`.
     pub(super) fn new(ended: Receiver<()>) -> (Self, mpsc::Receiver<Posted>, Weight) {
         let (sender, posted) = mpsc::channel(WAITING);
-        let weight = Weight::default();
+        let weight = Weight::up_to(LARGEST);
         (Self { messages: Some(sender), weight: weight.clone(), ended }, posted, weight)
     }
 }

@@ -1,30 +1,42 @@
 //! The streams that the AMQP library reads and writes: TCP, or TLS over it as the rest of
 //! springload speaks it. The library's own TLS would bring two dozen crates for key stores.
+//! A [`Guard`] looks at everything that is read.
 
+use crate::fleet::{Guard, Weight};
 use async_rs::traits::Reactor;
 use async_rs::util::RuntimeParts;
 use async_rs::{Runtime, Tokio};
-use futures_core::Stream;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
 /// The runtime of this thread, as the library wants it.
 pub(super) fn runtime() -> Runtime<RuntimeParts<Tokio, Wires>> {
     Runtime::new(RuntimeParts::new(Tokio::current(), Wires(Tokio::current())))
 }
 
+/// How many bytes are read at once.
+const CHUNK: usize = 16 << 10;
+
+/// Bytes in both directions.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
 /// A stream to a broker.
-pub(super) enum Wire {
-    /// TCP.
-    Plain(TcpStream),
-    /// TLS over it.
-    Tls(Box<TlsStream<TcpStream>>),
+pub(super) struct Wire {
+    stream: Box<dyn Stream>,
+    guard: Guard,
+}
+
+impl Wire {
+    /// A stream whose reader takes messages off `unread`.
+    pub(super) fn new(stream: impl Stream + 'static, unread: Weight) -> Self {
+        Self { stream: Box::new(stream), guard: Guard::new(unread) }
+    }
 }
 
 /// Tokio, with these streams.
@@ -49,7 +61,10 @@ impl Reactor for Wires {
         self.0.sleep(duration)
     }
 
-    fn interval(&self, duration: Duration) -> impl Stream<Item = Instant> + Send + 'static {
+    fn interval(
+        &self,
+        duration: Duration,
+    ) -> impl futures_core::Stream<Item = Instant> + Send + 'static {
         self.0.interval(duration)
     }
 
@@ -67,12 +82,20 @@ impl futures_io::AsyncRead for Wire {
         context: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(buffer);
-        ready!(match &mut *self {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-        })?;
-        Poll::Ready(Ok(buffer.filled().len()))
+        loop {
+            let bytes = self.guard.hand_over(buffer);
+            if bytes > 0 || buffer.is_empty() {
+                return Poll::Ready(Ok(bytes));
+            }
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut chunk))?;
+            if chunk.filled().is_empty() {
+                return Poll::Ready(Ok(0));
+            }
+            let looked = self.guard.look(chunk.filled());
+            looked.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
+        }
     }
 }
 
@@ -82,23 +105,14 @@ impl futures_io::AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut *self {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

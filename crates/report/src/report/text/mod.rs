@@ -18,7 +18,7 @@ use super::words::{
 };
 use super::{Format, Render, agents, estimates, nodes, visible};
 use crate::plan::{Purpose, stage_title};
-use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
+use crate::record::{Code, ResultKind, RunRecord, StageRecord, Verdict, Warning};
 pub use saved::{SavedRow, saved_text};
 use sheet::{Sheet, Tone};
 pub use trend::trend_text;
@@ -258,7 +258,9 @@ fn trust(record: &RunRecord, sheet: &mut Sheet) {
         if is_main {
             let mut parts = vec![verdict_words(record, stage)];
             let client = &stage.client;
-            parts.push(format!("client CPU {} %", decimal(client.busiest_thread * 100.0, 0)));
+            if stage.verdict != Verdict::Unfinished {
+                parts.push(format!("client CPU {} %", decimal(client.busiest_thread * 100.0, 0)));
+            }
             if let Some(us) = client.lag_p99_us.filter(|_| stage.load.open) {
                 parts.push(format!("lag p99 {} ms", super::number::millis(us)));
             }

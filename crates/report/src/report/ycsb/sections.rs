@@ -47,7 +47,9 @@ pub const fn return_code(class: Failure) -> &'static str {
         Failure::NotFound => "NOT_FOUND",
         Failure::Authentication => "FORBIDDEN",
         Failure::PreconditionFailed | Failure::TooLarge | Failure::Rejected => "BAD_REQUEST",
-        Failure::TooManyRequests | Failure::Connect | Failure::Unreachable => "SERVICE_UNAVAILABLE",
+        Failure::TooManyRequests | Failure::Connect | Failure::Unreachable | Failure::NotReady => {
+            "SERVICE_UNAVAILABLE"
+        }
         Failure::ServerError
         | Failure::Local
         | Failure::Timeout
@@ -60,6 +62,7 @@ pub const fn return_code(class: Failure) -> &'static str {
         | Failure::Stale
         | Failure::UnknownRevision
         | Failure::WrongBody
+        | Failure::WrongDocument
         | Failure::Extra => "UNEXPECTED_STATE",
     }
 }

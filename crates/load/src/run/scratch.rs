@@ -1,0 +1,30 @@
+//! A journal among temporary files, for those who keep it no longer than they need it.
+
+use crate::driver::scratch_name;
+use crate::journal::Journal;
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+/// A journal that is removed with this.
+pub(super) struct Scratch(Arc<Journal>);
+
+impl Scratch {
+    pub(super) fn new() -> io::Result<Self> {
+        let folder = std::env::temp_dir().join(scratch_name());
+        // Nobody else has it.
+        fs::create_dir(&folder)?;
+        Journal::create(&folder).map(|journal| Self(Arc::new(journal)))
+    }
+
+    pub(super) fn journal(&self) -> Arc<Journal> {
+        self.0.clone()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nobody knows about it. If it cannot be removed, that does no harm.
+        let _ = self.0.remove();
+    }
+}
