@@ -74,6 +74,23 @@ fn the_manifests_are_what_the_schema_of_kubernetes_allows() {
         "0.5Gi",
         "--deadline",
         "90s",
+        "--pull-secret",
+        "registry",
+        "--node-selector",
+        "pool=load",
+        "--node-selector",
+        "example.com/arch=no",
+        "--toleration",
+        "dedicated=load:NoSchedule",
+        "--toleration",
+        "spot",
+        "--priority-class",
+        "high",
+        "--ca",
+        "authority",
+        "--ttl",
+        "1d",
+        "--network-policy",
         "--claim",
         "results",
     ];
@@ -82,11 +99,11 @@ fn the_manifests_are_what_the_schema_of_kubernetes_allows() {
             for command in [&[][..], &["--", "run", "$(TARGET)"]] {
                 let flags = ["--spread", spread];
                 // A claim is the coordinator's.
-                let every = if command.is_empty() { &every[..14] } else { &every };
+                let every = if command.is_empty() { &every[..every.len() - 2] } else { &every[..] };
                 let all = [&flags[..], every, keep, command].concat();
                 let documents = check(&python, &manifests(&all)).expect("valid manifests");
                 let count = documents.as_array().map_or(0, Vec::len);
-                assert_eq!(count, if command.is_empty() { 1 } else { 2 });
+                assert_eq!(count, if command.is_empty() { 2 } else { 3 });
             }
         }
     }
@@ -140,9 +157,90 @@ fn each_agent_runs_once_with_its_index_and_the_address_stays_in_the_secret() {
     assert_eq!(resources["requests"], resources["limits"]);
     assert_eq!(resources["limits"], json!({ "cpu": "2", "memory": "1Gi" }));
 
+    assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+    let tmp = json!([{ "name": "tmp", "mountPath": "/tmp" }]);
+    assert_eq!((&container["volumeMounts"], &pod["tolerations"]), (&tmp, &Value::Null));
+
     let kept = check(&python, &manifests(&["--keep-others"])).expect("valid manifests");
     let spec = &kept[0]["spec"];
     assert_eq!((&spec["backoffLimitPerIndex"], &spec["backoffLimit"]), (&json!(0), &Value::Null));
+}
+
+#[test]
+fn pods_go_where_they_are_told_and_nothing_reaches_them() {
+    let Some(python) = python() else { return };
+    let flags = [
+        "--run-id",
+        "r1",
+        "--node-selector",
+        "pool=load",
+        "--toleration",
+        "dedicated=load:NoSchedule",
+        "--toleration",
+        "spot",
+        "--priority-class",
+        "high",
+        "--pull-secret",
+        "registry",
+        "--ca",
+        "authority",
+        "--ttl",
+        "90m",
+        "--network-policy",
+        "--",
+        "run",
+        "http://h:1",
+    ];
+    let documents = check(&python, &manifests(&flags)).expect("valid manifests");
+    for job in &documents.as_array().expect("a list")[..2] {
+        assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 5_400);
+        let pod = &job["spec"]["template"]["spec"];
+        assert_eq!(pod["nodeSelector"], json!({ "pool": "load" }));
+        let dedicated = json!({
+            "key": "dedicated", "operator": "Equal", "value": "load", "effect": "NoSchedule"
+        });
+        assert_eq!(pod["tolerations"], json!([dedicated, { "key": "spot", "operator": "Exists" }]));
+        assert_eq!(pod["priorityClassName"], "high");
+        assert_eq!(pod["imagePullSecrets"], json!([{ "name": "registry" }]));
+        let mounts = pod["containers"][0]["volumeMounts"].as_array().expect("a list");
+        let volumes = pod["volumes"].as_array().expect("a list");
+        assert_eq!(mounts.last().expect("one")["mountPath"], "/etc/springload/ca.pem");
+        assert_eq!(volumes.last().expect("one")["configMap"], json!({ "name": "authority" }));
+        assert_eq!(mounts.len(), volumes.len());
+    }
+    // The coordinator keeps away from the agents' nodes.
+    let affinity = &documents[1]["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"];
+    let preferred = &affinity["preferredDuringSchedulingIgnoredDuringExecution"][0];
+    let labels = &preferred["podAffinityTerm"]["labelSelector"]["matchLabels"];
+    assert_eq!(labels["app.kubernetes.io/component"], "agent");
+    let policy = &documents[2];
+    assert_eq!(
+        (&policy["kind"], &policy["spec"]["policyTypes"]),
+        (&json!("NetworkPolicy"), &json!(["Ingress"]))
+    );
+    assert_eq!(policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/instance"], "r1");
+}
+
+/// What would fail in the cluster is refused before a manifest is printed, and what would not is
+/// not.
+#[test]
+fn a_plan_that_cannot_be_carried_out_is_refused() {
+    let given = |agents: &str, rest: &[&str]| {
+        springload(["k8s", "--agents", agents, "--image", "x"].iter().chain(rest).copied())
+    };
+    let told = "--agents: 60 agents for 50 connections leave some without one; give fewer agents";
+    for target in ["http://h:1", "$(TARGET)"] {
+        given("60", &["--", "run", target, "-c", "50"]).refused(2, &[told]);
+        let told =
+            "--deadline: Kubernetes would end the run after 60 min, and its stages take 120 min";
+        given("6", &["--", "run", target, "-c", "50", "-d", "2h"]).refused(2, &[told]);
+        assert_eq!(given("50", &["--", "run", target, "-c", "50", "-d", "59m"]).code, 0);
+    }
+    // A file of the image is not one of this machine.
+    let schema = ["--", "run", "http://h:1", "-c", "50", "--schema", "/in/the/image.json"];
+    assert_eq!(given("6", &schema).code, 0);
+    let long = ["--deadline", "3h", "--", "run", "http://h:1", "-d", "2h"];
+    assert_eq!(given("6", &long).code, 0);
 }
 
 #[test]
@@ -218,6 +316,9 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         (&["--cpu", "2Gi"], "--cpu: \"2Gi\" is not an amount; give CPUs such as 2, or thousandths"),
         (&["--memory", "0"], "--memory: \"0\" is not an amount; give a size such as 512Mi or 2Gi"),
         (&["--deadline", "1ms"], "--deadline: less than a second; give a time such as 1h"),
+        (&["--pull-secret", "a_b"], "--pull-secret: \"a_b\" is not a valid Kubernetes name; "),
+        (&["--node-selector", "pool"], "--node-selector: "),
+        (&["--toleration", "a:Never"], "--toleration: "),
         (&["--", "serve"], "COMMAND: \"serve\" cannot have agents; begin with one of run, burst"),
         (&["--", "run", "--agents", "3"], "COMMAND: --agents is given twice; leave it out"),
         (

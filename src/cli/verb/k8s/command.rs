@@ -3,14 +3,22 @@
 use super::manifest::BROKER;
 use crate::cli::refusal::mistake;
 use crate::cli::secrets::without_secrets_after;
+use crate::clock::{Nanos, SECOND_NS};
 use crate::mistake::Invalid;
 use clap::error::ErrorKind;
+use serde_json::Value;
+use std::process::Stdio;
 
 /// How long the coordinator waits for agents unless its command says so: nodes may have to be
 /// started, and images to be fetched.
 const READY_TIMEOUT: &str = "5m";
 /// Verbs that know agents.
-const VERBS: [&str; 5] = ["run", "burst", "sweep", "ycsb", "bm-couchdb"];
+const VERBS: [&str; 9] =
+    ["run", "burst", "sweep", "max", "ab", "http", "ycsb", "bm-couchdb", "siege"];
+/// Those of them whose plan is known before they run.
+const PLANNED: [&str; 3] = ["run", "burst", "http"];
+/// Stands for what only the Secret knows.
+const SOMEWHERE: &str = "http://localhost";
 /// Flags that are added here.
 const ADDED: [&str; 3] = ["--agents", "--broker", "--run-id"];
 
@@ -46,6 +54,10 @@ impl<'a> Command<'a> {
             let cure = format!("begin with one of {}", VERBS.join(", "));
             all.push(Invalid::new("COMMAND", format!("{verb:?} cannot have agents"), cure));
         }
+        if verb == "max" && self.words.iter().any(|word| word == "--") {
+            let problem = "agents stay for one command line, and each step of max would be another";
+            all.push(Invalid::new("COMMAND", problem, "leave out the second -- and what follows"));
+        }
         let mut before = "";
         for word in self.words {
             let flag = word.split('=').next().unwrap_or_default();
@@ -79,6 +91,44 @@ impl<'a> Command<'a> {
         }
         let (problem, cure) = mistake(&error, Some(verb));
         Some(Invalid::new("COMMAND", problem, format!("{cure} (see springload {verb} --help)")))
+    }
+
+    /// What is wrong with its plan, as far as that can be told here: more agents than connections,
+    /// or stages that are longer than `deadline_ns`. Files of the image and keys of the Secret are
+    /// not known.
+    pub(super) fn unfit(&self, deadline_ns: Nanos) -> Option<Invalid> {
+        let verb = self.words.first()?;
+        if !PLANNED.contains(&verb.as_str()) {
+            return None;
+        }
+        let args = self.plain_args().into_iter().map(|word| {
+            let keys = parts(&word).iter().any(|part| matches!(part, Part::Key(_)));
+            if keys { SOMEWHERE.to_owned() } else { word }
+        });
+        let own = std::env::current_exe().ok()?;
+        let output = std::process::Command::new(own)
+            .args(args.chain(["--dry-run".to_owned()]))
+            .env(BROKER, "amqp://localhost")
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
+        let Ok(plan) = serde_json::from_slice::<Value>(&output.stdout) else {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let of_agents = told.lines().find_map(|line| line.strip_prefix("error: --agents: "))?;
+            let (problem, cure) = of_agents.split_once("; ").unwrap_or((of_agents, ""));
+            return Some(Invalid::new("--agents", problem, cure));
+        };
+        let lengths = plan["stages"].as_array()?.iter().map(|stage| stage["length_ns"].as_u64());
+        let length_ns: Nanos = lengths.flatten().sum();
+        (length_ns >= deadline_ns).then(|| {
+            let minutes = |ns: Nanos| ns.div_ceil(60 * SECOND_NS);
+            let (needed, given) = (minutes(length_ns), minutes(deadline_ns));
+            let problem = format!(
+                "Kubernetes would end the run after {given} min, and its stages take {needed} min"
+            );
+            let cure = "give more, and time for nodes to start and for the fill, or a shorter -d";
+            Invalid::new("--deadline", problem, cure)
+        })
     }
 
     /// The arguments. Kubernetes replaces `$(NAME)`, and turns `$$` into `$`, so all other `$` are
@@ -184,6 +234,7 @@ mod tests {
             &["springload"],
             &["run", "--agents=3"],
             &["run", "--broker", "amqp://h"],
+            &["max", "--", "http", "http://h"],
             &["run", "http://ann:secret@h"],
         ] {
             assert_eq!(command(words).2, 1, "{words:?}");

@@ -1,10 +1,15 @@
 //! The Jobs of a run: `job.yaml`, filled in. Knows what Kubernetes expects; checks nothing.
 
+use super::pod::PodArgs;
 use super::yaml::{fill, text};
 
 /// The key of the Secret that holds the broker's address, and the variable that it becomes.
 pub(super) const BROKER: &str = "SPRINGLOAD_BROKER";
 const JOB: &str = include_str!("job.yaml");
+const OF_RUN: &str = "\
+app.kubernetes.io/name: springload
+app.kubernetes.io/instance: {run}
+";
 const LABELS: &str = "\
 app.kubernetes.io/name: springload
 app.kubernetes.io/instance: {run}
@@ -35,13 +40,21 @@ affinity:
         matchLabels:
           {labels}
 ";
-/// Where the coordinator writes.
-const MOUNTS: &str = "\
-workingDir: \"/results\"
-volumeMounts:
-- name: results
-  mountPath: \"/results\"
+/// The coordinator keeps away from the nodes of its agents, where it can.
+const APART: &str = "\
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            {labels}
 ";
+/// Where the coordinator writes.
+const DIRECTORY: &str = "workingDir: /results";
+const MOUNT: &str = "- name: results\n  mountPath: /results\n";
 
 /// What both Jobs have in common.
 pub(super) struct Fleet<'a> {
@@ -55,6 +68,7 @@ pub(super) struct Fleet<'a> {
     pub(super) memory: &'a str,
     /// How long they may take, including the wait for a node.
     pub(super) deadline_s: u64,
+    pub(super) pod: &'a PodArgs,
 }
 
 /// How agents are placed.
@@ -77,8 +91,10 @@ struct Own<'a> {
     /// The keys of the Secret that it needs.
     secrets: &'a [String],
     /// What its container has besides, and its pod.
+    directory: &'a str,
     mounts: &'a str,
     rest: String,
+    volumes: String,
 }
 
 impl Fleet<'_> {
@@ -105,8 +121,10 @@ impl Fleet<'_> {
             ),
             args: &args.map(str::to_owned),
             secrets: &[BROKER.to_owned()],
+            directory: "",
             mounts: "",
             rest: fill(place, &[("labels", self.labels("agent"))]),
+            volumes: String::new(),
         })
     }
 
@@ -119,17 +137,33 @@ impl Fleet<'_> {
         claim: Option<&str>,
     ) -> String {
         let volume = claim.map_or_else(
-            || "emptyDir: {}".to_owned(),
-            |claim| format!("persistentVolumeClaim:\n    claimName: {}", text(claim)),
+            || "  emptyDir: {}".to_owned(),
+            |claim| format!("  persistentVolumeClaim:\n    claimName: {}", text(claim)),
         );
         self.job(&Own {
             part: "coordinator",
             mode: "completions: 1\nparallelism: 1\nbackoffLimit: 0".to_owned(),
             args: command,
             secrets,
-            mounts: MOUNTS,
-            rest: format!("volumes:\n- name: results\n  {volume}"),
+            directory: DIRECTORY,
+            mounts: MOUNT,
+            rest: fill(APART, &[("labels", self.labels("agent"))]),
+            volumes: format!("- name: results\n{volume}\n"),
         })
+    }
+
+    /// What guards the pods of both Jobs, if that is asked for.
+    pub(super) fn policy(&self) -> String {
+        self.pod.policy(&[
+            ("name", text(self.name)),
+            ("namespace", self.namespace()),
+            ("labels", fill(OF_RUN, &[("run", text(self.run))])),
+            ("run", text(self.run)),
+        ])
+    }
+
+    fn namespace(&self) -> String {
+        self.namespace.map(|name| format!("namespace: {}", text(name))).unwrap_or_default()
     }
 
     fn labels(&self, part: &str) -> String {
@@ -142,23 +176,27 @@ impl Fleet<'_> {
             .secrets
             .iter()
             .map(|key| fill(ENV, &[("key", text(key)), ("secret", text(self.secret))]));
-        let namespace = self.namespace.map(|name| format!("namespace: {}", text(name)));
+        let (mount, volume) = self.pod.authority();
         fill(
             JOB,
             &[
                 ("name", text(&self.name_of(own.part))),
-                ("namespace", namespace.unwrap_or_default()),
+                ("namespace", self.namespace()),
                 ("labels", self.labels(own.part)),
                 ("mode", own.mode.clone()),
                 ("deadline", self.deadline_s.to_string()),
+                ("ttl", self.pod.ttl()),
+                ("pod", self.pod.lines()),
                 ("part", text(own.part)),
                 ("image", text(self.image)),
                 ("args", args.collect()),
                 ("env", env.collect()),
                 ("cpu", text(self.cpu)),
                 ("memory", text(self.memory)),
-                ("mounts", own.mounts.to_owned()),
+                ("directory", own.directory.to_owned()),
+                ("mounts", own.mounts.to_owned() + &mount),
                 ("rest", own.rest.clone()),
+                ("volumes", own.volumes.clone() + &volume),
             ],
         )
     }

@@ -3,6 +3,7 @@
 mod command;
 mod manifest;
 mod names;
+mod pod;
 mod yaml;
 
 use crate::cli::call::{Call, Example, Family, Verb};
@@ -14,6 +15,7 @@ use crate::mistake::{Flagged, Invalid};
 use crate::plan;
 use command::Command;
 use manifest::{BROKER, Fleet, Spread};
+use pod::PodArgs;
 
 /// The most pods of an indexed Job that all run at once.
 const MOST: u64 = 100_000;
@@ -57,6 +59,8 @@ pub(in crate::cli) struct K8s {
     /// A volume claim for what the coordinator saves [default: it is lost with the pod]
     #[arg(long, value_name = "NAME", requires = "command")]
     claim: Option<String>,
+    #[command(flatten)]
+    pod: PodArgs,
     /// The command of the coordinator
     ///
     /// The coordinator's command, such as -- run TARGET -d 1m, to run that as a Job, too; $(NAME)
@@ -97,6 +101,7 @@ impl Verb for K8s {
             let wrong = command.mistakes();
             let misspelt = command.misspelt(call.grammar).filter(|_| wrong.is_empty());
             mistakes.extend(wrong.into_iter().chain(misspelt));
+            mistakes.extend(mistakes.is_empty().then(|| command.unfit(self.deadline)).flatten());
         }
         if !mistakes.is_empty() {
             return Err(mistakes.into());
@@ -110,11 +115,13 @@ impl Verb for K8s {
             cpu: &self.cpu,
             memory: &self.memory,
             deadline_s: self.deadline.div_ceil(SECOND_NS),
+            pod: &self.pod,
         };
         let mut jobs = vec![fleet.agents(self.agents, self.spread, self.keep_others)];
         if let Some(it) = &command {
             jobs.push(fleet.coordinator(&it.args(), &it.secrets(), self.claim.as_deref()));
         }
+        jobs.push(fleet.policy());
         print((yaml::comment(call.line) + &jobs.concat()).as_bytes());
         self.explain(&fleet, command.is_some());
         Ok(Exit::Passed)
@@ -149,7 +156,7 @@ impl K8s {
             least,
             self.claim.as_deref().and_then(claim),
         ];
-        all.into_iter().flatten().collect()
+        all.into_iter().flatten().chain(self.pod.mistakes()).collect()
     }
 
     /// Says what to do with the manifest.
@@ -171,7 +178,7 @@ impl K8s {
             eprintln!("  springload run TARGET ... --agents {} --run-id {run}", self.agents);
         }
         eprintln!("When it is over, or to stop it:");
-        eprintln!("  kubectl{place} delete job -l app.kubernetes.io/instance={run}");
+        eprintln!("  kubectl{place} delete job,networkpolicy -l app.kubernetes.io/instance={run}");
         if self.cpu.contains(['.', 'm']) {
             eprintln!(
                 "warning: --cpu {}: a pod with a fraction of a CPU is stopped for part of every \
