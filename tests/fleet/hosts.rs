@@ -253,7 +253,8 @@ fn the_user_stops_a_run_on_hosts() {
 #[test]
 fn an_agent_that_stands_still_on_a_host_is_not_left_there() {
     let Some(sshd) = hosts() else { return };
-    let mut load = start(&sshd, "one,two:2", &long("10s"));
+    let flags = [&long("10s")[..], &["--grace", "1s"]].concat();
+    let mut load = start(&sshd, "one,two:2", &flags);
     load.under_way();
     let run = load.run();
     kill(processes(&["agent", "--run", &run, "--index", "1"])[0], Signal::STOP);
@@ -265,7 +266,8 @@ fn an_agent_that_stands_still_on_a_host_is_not_left_there() {
 #[test]
 fn an_agent_beyond_a_cut_network_ends_by_itself() {
     let Some(sshd) = hosts() else { return };
-    let mut load = start(&sshd, "one,two:2", &long("12s"));
+    let flags = [&long("12s")[..], &["--grace", "1s"]].concat();
+    let mut load = start(&sshd, "one,two:2", &flags);
     load.under_way();
     let run = load.run();
     let second = processes(&["agent", "--run", &run, "--index", "1"])[0];

@@ -119,7 +119,8 @@ fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
 
 #[test]
 fn an_agent_that_stands_still_is_lost() {
-    let mut load = Load::start(3, &long("10s"), None);
+    let flags = [&long("10s")[..], &["--grace", "1s"]].concat();
+    let mut load = Load::start(3, &flags, None);
     load.under_way();
     let stopped = load.coordinator.children()[1];
     kill(stopped, Signal::STOP);
@@ -127,6 +128,24 @@ fn an_agent_that_stands_still_is_lost() {
     lost_one(&ended, "nothing heard for 3 s");
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
     load.agrees(&ended, UNREPORTED);
+    assert!(until(Duration::from_secs(2), || !runs(stopped)), "it is left behind");
+}
+
+#[test]
+fn an_agent_that_goes_on_too_late_hands_in_what_it_measured() {
+    let mut load = Load::start(3, &long("6s"), None);
+    load.under_way();
+    let stopped = load.coordinator.children()[1];
+    kill(stopped, Signal::STOP);
+    // The stage is over meanwhile.
+    std::thread::sleep(Duration::from_secs(6));
+    kill(stopped, Signal::CONT);
+    let ended = load.end();
+    lost_one(&ended, "nothing heard for 3 s");
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    assert!(ended.stderr.contains("as it has handed them in"), "{}", ended.stderr);
+    assert_eq!(ended.record["agents"][1]["lost"]["handed_in"], true);
+    load.agrees(&ended, 0);
     assert!(until(Duration::from_secs(2), || !runs(stopped)), "it is left behind");
 }
 

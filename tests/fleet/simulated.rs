@@ -69,7 +69,19 @@ pub(crate) fn play(broker: &Broker, agents: usize, part: &Part) -> Vec<JoinHandl
                 broker.join(&part.run, index, Duration::from_secs(60)).expect("a channel");
             let clock = Clock::system();
             let said = clock.now();
-            Player { channel, part, index, snapshot, clock, heard: false, said, stage: None }.play()
+            let number = 0;
+            let player = Player {
+                channel,
+                part,
+                index,
+                snapshot,
+                clock,
+                heard: false,
+                said,
+                number,
+                stage: None,
+            };
+            player.play()
         })
     };
     (0..agents).map(one).collect()
@@ -85,6 +97,8 @@ struct Player {
     heard: bool,
     /// When it last said that it is there.
     said: Nanos,
+    /// How many messages it has sent that must not be missing.
+    number: u64,
     stage: Option<Stage>,
 }
 
@@ -109,7 +123,9 @@ impl Player {
                         return message["body"]["quit"]["why"].as_str().map(str::to_owned);
                     }
                 }
-                Ok(Arrived::Closed(why) | Arrived::AgentGone(_, why)) => return Some(why),
+                Ok(Arrived::Closed(why) | Arrived::AgentGone(_, why) | Arrived::Cut(_, why)) => {
+                    return Some(why);
+                }
                 Err(RecvTimeoutError::Disconnected) => return Some("closed".to_owned()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -120,8 +136,11 @@ impl Player {
 
     fn say(&mut self, body: &str) {
         let (run, index) = (&self.part.run, self.index);
-        let message =
-            format!(r#"{{"run":"{run}","agent":{index},"sender":{index},"body":{body}}}"#);
+        let counts = !["{\"hello", "{\"pong", "\"alive"].iter().any(|it| body.starts_with(it));
+        self.number += u64::from(counts);
+        let number = self.number;
+        let from = format!(r#""run":"{run}","agent":{index},"sender":{index}"#);
+        let message = format!(r#"{{{from},"number":{number},"body":{body}}}"#);
         while self.channel.outbox.send(To::All, message.clone().into_bytes()).is_err() {
             std::thread::sleep(LOOK);
         }
@@ -192,7 +211,7 @@ impl Player {
         if sent + 1 >= seconds || stopped {
             let shards = vec![shard(self.index, u64::from(seconds), self.part.requests)];
             let (stage, hiccups) = (number as usize, Hiccups::default());
-            let end = StageEnd { stage, shards, hiccups, stopped: None, noted: None };
+            let end = StageEnd { stage, shards, hiccups, stopped: None, noted: None, left: None };
             let end = serde_json::to_string(&end).expect("plain data");
             self.say(&format!(r#"{{"ended":{end}}}"#));
             self.stage = None;

@@ -57,7 +57,7 @@ pub(crate) fn lost() -> RunRecord {
     done.ok = done.series.iter().map(|row| row.ok).sum();
     done.failed = 12;
     let (stage, why) = (Some(crud.name.clone()), "nothing heard for 3 s".to_owned());
-    record.agents[1].lost = Some(Lost { at_s: crud.began_s + 15.0, stage, why });
+    record.agents[1].lost = Some(Lost { at_s: crud.began_s + 15.0, stage, why, handed_in: false });
     record.conclude();
     record
 }

@@ -100,6 +100,24 @@ impl RabbitMq {
         self.server.kill();
     }
 
+    /// Starts it again after that, on what it left behind.
+    pub(crate) fn start_again(&mut self) {
+        self.server.start_again().expect("it starts");
+        let up = |process: &Process| process.output().contains("Server startup complete");
+        self.server.until(PATIENCE, up).expect("it starts");
+    }
+
+    /// Closes the connection whose name is that of its queue.
+    pub(crate) fn cut(&self, queue: &str) {
+        let find = format!(
+            "[rabbit_networking:close_connection(pget(pid, C), \"cut\") || \
+             C <- rabbit_networking:connection_info_all([pid, client_properties]), \
+             lists:keyfind(<<\"connection_name\">>, 1, pget(client_properties, C)) \
+             == {{<<\"connection_name\">>, longstr, <<\"{queue}\">>}}]."
+        );
+        self.control(&["eval", &find.replace("pget(", "rabbit_misc:pget(")]);
+    }
+
     /// Tells it something with `rabbitmqctl`.
     pub(crate) fn control(&self, words: &[&str]) {
         let folder = self.server.folder();

@@ -48,6 +48,10 @@ pub(in crate::cli) struct AgentsArgs {
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = plan::duration_ns)]
     #[arg(requires = "fleet")]
     pub(in crate::cli) silence: u64,
+    /// How long to wait for what a lost agent has measured
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = plan::duration_ns)]
+    #[arg(requires = "fleet")]
+    pub(in crate::cli) grace: u64,
     /// Let the run pass even if agents are lost
     #[arg(long, requires = "fleet")]
     pub(in crate::cli) allow_lost: bool,

@@ -43,7 +43,7 @@ const HEADINGS: &[(&str, &str)] = &[
     (
         "Agents",
         "agents on ssh broker listen listen_cert listen_key join_token_file run_id ready_timeout \
-        silence allow_lost",
+        silence grace allow_lost",
     ),
     ("Advanced", "threads seed timeout give_up max_answer rc"),
     ("Help", "help version"),

@@ -4,7 +4,7 @@ use super::ending::Ending;
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::agents::{AgentsArgs, Way};
 use crate::cli::look;
-use crate::fleet::{Broker, Channel, Fleet, pipe, run_id};
+use crate::fleet::{Broker, Channel, Fleet, Waits, pipe, run_id};
 use crate::plan::FleetPlan;
 use crate::report::shown;
 use std::time::Duration;
@@ -44,7 +44,8 @@ pub(in crate::cli) fn gather(
             channel
         }),
     };
-    let fleet = Fleet::new(channel.map_err(failed)?, &run, agents, args.silence);
+    let waits = Waits { silence_ns: args.silence, grace_ns: args.grace };
+    let fleet = Fleet::new(channel.map_err(failed)?, &run, agents, waits);
     let mut fleet = fleet.map_err(|error| failed(format!("cannot reach agents: {error}")))?;
     let mut there = |there: usize| match &way {
         Way::Here => {}

@@ -1,13 +1,16 @@
-//! An agent's side: listens to the coordinator while its threads load the database, and stops them
-//! when the coordinator is no longer heard.
+//! An agent's side: listens to the coordinator while its threads load the database. When the
+//! coordinator is no longer heard, it stops them, and hands in what they measured if the
+//! coordinator comes back soon.
 
-use super::channel::{Arrived, Channel, Outbox, To};
+use super::channel::{Arrived, Channel};
 use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
-use super::{SILENCE_NS, TICK, nonce};
+use super::sent::Sent;
+use super::{GRACE_NS, SILENCE_NS, TICK, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Start, Stop, StopReason};
 use crate::measure::Interval;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -59,7 +62,9 @@ struct Shared {
     who: Identity,
     session: u64,
     clock: Clock,
-    outbox: Mutex<Box<dyn Outbox>>,
+    sent: Mutex<Sent>,
+    /// How long messages are kept that may be missing.
+    kept_ns: AtomicU64,
     now: Mutex<Now>,
 }
 
@@ -70,6 +75,8 @@ struct Now {
     stage: Option<(usize, Arc<Start>)>,
     /// When the stage starts: on the clock of this machine, and on the coordinator's.
     moments: Option<(Nanos, Nanos)>,
+    /// Why it leaves the stage, if it does.
+    left: Option<String>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -84,12 +91,13 @@ impl Agent {
     /// # Errors
     /// When the thread cannot be started.
     pub fn join(channel_: Channel, who: Identity) -> std::io::Result<Self> {
-        let Channel { outbox, inbox } = channel_;
+        let Channel { outbox, inbox, lossy } = channel_;
         let shared = Arc::new(Shared {
             who,
             session: nonce(),
             clock: Clock::system(),
-            outbox: Mutex::new(outbox),
+            sent: Mutex::new(Sent::new(outbox, lossy)),
+            kept_ns: AtomicU64::new(SILENCE_NS + GRACE_NS),
             now: Mutex::default(),
         });
         let (told, orders) = channel();
@@ -99,7 +107,10 @@ impl Agent {
             coordinator: None,
             heard: shared.clock.now(),
             silence_ns: SILENCE_NS,
+            grace_ns: GRACE_NS,
             started: None,
+            cut: None,
+            lost: None,
             parent: rustix::process::getppid(),
         };
         std::thread::Builder::new().name("ear".to_owned()).spawn(move || ear.listen(&inbox))?;
@@ -123,7 +134,7 @@ impl Agent {
 
     /// The target is open, or why not.
     pub fn opened(&self, result: Result<Opened, String>) {
-        self.shared.insist(match result {
+        self.shared.insist(&match result {
             Ok(opened) => Up::Opened(opened),
             Err(why) => Up::Refused { why },
         });
@@ -141,13 +152,13 @@ impl Agent {
 
     /// All connections are there, or late.
     pub fn ready(&self, stage: usize) {
-        self.shared.insist(Up::Ready { stage });
+        self.shared.insist(&Up::Ready { stage });
     }
 
     /// Sends what was measured, if that is possible without waiting. Returns whether it was.
     pub fn snapshot(&self, stage: usize, intervals: Vec<Interval>) -> bool {
         let intervals = self.converted(intervals);
-        self.shared.say(Up::Snapshot { stage, intervals })
+        self.shared.say(&Up::Snapshot { stage, intervals })
     }
 
     /// Sends the last of what was measured, and the end of a stage.
@@ -158,15 +169,18 @@ impl Agent {
                 shard.convert(moments);
             }
         }
-        self.shared.insist(Up::Snapshot { stage: end.stage, intervals });
+        self.shared.insist(&Up::Snapshot { stage: end.stage, intervals });
         // Whatever is said after that is not about this stage.
-        self.abandon();
-        self.shared.insist(Up::Ended(Box::new(end)));
+        {
+            let mut now = self.shared.now();
+            (now.stage, end.left) = (None, now.left.clone());
+        }
+        self.shared.insist(&Up::Ended(Box::new(end)));
     }
 
     /// Sends a part of what was noted in a stage, before which there are so many bytes.
     pub fn note(&self, stage: usize, before: u64, piece: &[u8]) {
-        self.shared.insist(Up::Notes { stage, before, piece: BASE64_STANDARD.encode(piece) });
+        self.shared.insist(&Up::Notes { stage, before, piece: BASE64_STANDARD.encode(piece) });
     }
 
     /// The stage goes on without this agent, which is still there.
@@ -186,7 +200,7 @@ impl Agent {
 
     /// It cannot go on, and why.
     pub fn failed(&self, why: String) {
-        self.shared.insist(Up::Failed { why });
+        self.shared.insist(&Up::Failed { why });
     }
 }
 
@@ -195,28 +209,44 @@ impl Shared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn encode(&self, body: Up) -> Vec<u8> {
-        let agent = Some(self.who.index);
-        Envelope { run: self.who.run.clone(), agent, sender: self.session, body }.encode()
+    fn encode<'a>(&self, number: u64, body: &'a Up) -> Vec<u8> {
+        let (run, agent) = (self.who.run.clone(), Some(self.who.index));
+        Envelope::<&'a Up> { run, agent, sender: self.session, number, body }.encode()
     }
 
-    fn send(&self, message: Vec<u8>) -> bool {
-        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).send(To::All, message).is_ok()
+    fn sent(&self) -> MutexGuard<'_, Sent> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, body: Up) -> bool {
-        self.send(self.encode(body))
+    /// Sends this if that is possible without waiting. Returns whether it was.
+    fn say(&self, body: &Up) -> bool {
+        let mut sent = self.sent();
+        let last = sent.last();
+        if !body.counts() {
+            return sent.say(self.encode(last, body));
+        }
+        let now = self.clock.now();
+        let since = now.saturating_sub(self.kept_ns.load(Ordering::Relaxed));
+        sent.count(self.encode(last + 1, body), now, since)
     }
 
     /// Sends as soon as that is possible, unless there is nobody left to send it to.
-    fn insist(&self, body: Up) {
-        let message = self.encode(body);
+    fn insist(&self, body: &Up) {
         let gone = || {
             let stop = self.now().stop.clone();
             stop.is_some_and(|stop| stop.reason() == Some(StopReason::Aborted))
         };
-        while !self.send(message.clone()) && !gone() {
+        while !self.say(body) && !gone() {
             std::thread::sleep(LOOK / 10);
+        }
+    }
+
+    /// Sends again what came after message number `after`.
+    fn resend(&self, after: u64) {
+        let forgotten = self.sent().resend(after);
+        if let Some(number) = forgotten {
+            let message = self.encode(number, &Up::Forgotten);
+            self.sent().say(message);
         }
     }
 
@@ -236,9 +266,23 @@ struct Ear {
     heard: Nanos,
     /// For how long it may be silent.
     silence_ns: Nanos,
+    /// For how long it is waited for after that, to hand in what was measured.
+    grace_ns: Nanos,
     /// The stage whose start has been heard but not yet acknowledged.
     started: Option<usize>,
+    /// Why nothing can be heard, if that is known.
+    cut: Option<String>,
+    /// When and why this agent was lost.
+    lost: Option<Loss>,
     parent: Option<rustix::process::Pid>,
+}
+
+/// How an agent was lost.
+struct Loss {
+    at: Nanos,
+    why: String,
+    /// Whether the coordinator has still to be told.
+    untold: bool,
 }
 
 impl Ear {
@@ -251,30 +295,63 @@ impl Ear {
                 said = now;
                 self.say_hello();
             }
-            self.started = self.started.filter(|&stage| !self.shared.say(Up::Started { stage }));
+            self.started = self.started.filter(|&stage| !self.shared.say(&Up::Started { stage }));
+            self.tell_loss();
             let arrived = inbox.recv_timeout(LOOK);
             // Comes before anything is obeyed: the run may have gone on without this agent long
             // ago, and its end must not look like the end of this agent's own work.
             let stood = clock.now().saturating_sub(looked);
-            if stood > self.silence_ns {
-                break format!("this process stood still for {} s", stood / SECOND_NS);
-            }
             looked += stood;
+            if stood > self.silence_ns && self.coordinator.is_some() {
+                self.lose(format!("this process stood still for {} s", stood / SECOND_NS));
+            }
             match arrived {
                 Ok(Arrived::Message(bytes)) => {
                     if self.hear(&bytes) {
                         return;
                     }
                 }
+                Ok(Arrived::Cut(_, why)) if self.coordinator.is_none() => break why,
+                Ok(Arrived::Cut(_, why)) => self.cut = Some(why),
                 Ok(Arrived::Closed(why) | Arrived::AgentGone(_, why)) => break why,
                 Err(RecvTimeoutError::Disconnected) => break "its channel is closed".to_owned(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if let Some(why) = self.alone(clock.now()) {
+            let now = clock.now();
+            if let Some(why) = self.alone(now) {
                 break why;
             }
+            let silence = now.saturating_sub(self.heard);
+            if self.coordinator.is_some() && silence > self.silence_ns {
+                let silent =
+                    || format!("nothing heard from the coordinator for {} s", silence / SECOND_NS);
+                self.lose(self.cut.clone().unwrap_or_else(silent));
+            }
         };
+        let why = self.lost.take().map_or(why, |lost| lost.why);
         self.end(Order::Lost(why));
+    }
+
+    /// The run goes on without this agent, for this reason. It begins nothing more, and hands in
+    /// what it has measured.
+    fn lose(&mut self, why: String) {
+        if self.lost.is_some() {
+            return;
+        }
+        let mut now = self.shared.now();
+        now.left = Some(why.clone());
+        // The end of a stage says so as well.
+        let untold = now.stage.is_none();
+        drop(now);
+        self.lost = Some(Loss { at: self.shared.clock.now(), why, untold });
+        self.stop(StopReason::Interrupted);
+    }
+
+    /// Tells the coordinator of a loss between stages.
+    fn tell_loss(&mut self) {
+        if let Some(lost) = self.lost.as_mut().filter(|lost| lost.untold) {
+            lost.untold = !self.shared.say(&Up::Failed { why: lost.why.clone() });
+        }
     }
 
     /// Stops the work, and passes on the last order.
@@ -287,9 +364,9 @@ impl Ear {
     /// Says that this agent is there; while a stage runs, its snapshots do.
     fn say_hello(&self) {
         if self.coordinator.is_none() {
-            self.shared.say(Up::Hello(self.shared.who.facts.clone()));
+            self.shared.say(&Up::Hello(self.shared.who.facts.clone()));
         } else if self.shared.now().stage.is_none() {
-            self.shared.say(Up::Alive);
+            self.shared.say(&Up::Alive);
         }
     }
 
@@ -298,8 +375,8 @@ impl Ear {
         let silence = now.saturating_sub(self.heard);
         if self.shared.who.bound && rustix::process::getppid() != self.parent {
             Some("the process that started it is gone".to_owned())
-        } else if self.coordinator.is_some() && silence > self.silence_ns {
-            Some(format!("nothing heard from the coordinator for {} s", silence / SECOND_NS))
+        } else if let Some(lost) = &self.lost {
+            (now.saturating_sub(lost.at) > self.grace_ns).then(|| lost.why.clone())
         } else if self.coordinator.is_none() && silence > self.shared.who.patience_ns {
             Some(format!("no coordinator within {} s", silence / SECOND_NS))
         } else {
@@ -311,7 +388,7 @@ impl Ear {
     /// is for others, is ignored.
     fn hear(&mut self, bytes: &[u8]) -> bool {
         let shared = &self.shared;
-        let Ok(Envelope { run, agent, sender, body }) = Envelope::<Down>::decode(bytes) else {
+        let Ok(Envelope { run, agent, sender, body, .. }) = Envelope::<Down>::decode(bytes) else {
             return false;
         };
         let own = agent.is_none_or(|agent| agent == shared.who.index);
@@ -324,18 +401,35 @@ impl Ear {
             self.coordinator = Some(sender);
         }
         if self.coordinator.is_some() {
-            self.heard = shared.clock.now();
+            (self.heard, self.cut) = (shared.clock.now(), None);
         }
         let order = match body {
             Down::Tick => return false,
-            Down::Welcome { silence_ns } => {
-                self.silence_ns = silence_ns;
+            Down::Welcome { silence_ns, grace_ns } => {
+                (self.silence_ns, self.grace_ns) = (silence_ns, grace_ns);
+                shared.kept_ns.store(silence_ns.saturating_add(grace_ns), Ordering::Relaxed);
                 return false;
             }
             Down::Ping { id } => {
-                shared.say(Up::Pong { id, at_ns: shared.told_clock() });
+                shared.say(&Up::Pong { id, at_ns: shared.told_clock() });
                 return false;
             }
+            Down::Resend { after } => {
+                shared.resend(after);
+                return false;
+            }
+            Down::Leave { why } => {
+                self.lose(why);
+                return false;
+            }
+            Down::Quit { .. } | Down::Over if self.lost.is_some() => {
+                // All that it had to say has been heard, or nobody waits for it.
+                let why = self.lost.take().map(|lost| lost.why).unwrap_or_default();
+                self.end(Order::Lost(why));
+                return true;
+            }
+            // Nobody waits for it any more.
+            _ if self.lost.is_some() => return false,
             Down::Start { stage, agents_ns, coordinators_ns } => {
                 // Without a time, this agent does not take part.
                 let Some(&own_ns) = agents_ns.get(&shared.who.index) else { return false };

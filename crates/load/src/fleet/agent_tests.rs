@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::engine::{LoadCounts, ShardResult, Watched};
-use crate::fleet::Full;
+use crate::fleet::{Full, Outbox, To};
 use crate::measure::{FillLog, Hiccups, RawRow};
 use crate::op::OpKind;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -27,14 +27,14 @@ impl Bed {
     fn new(patience_ns: Nanos) -> Self {
         let (said, heard) = channel();
         let (orders, inbox) = sync_channel(100);
-        let channel_ = Channel { outbox: Box::new(Heard(said)), inbox };
+        let channel_ = Channel { outbox: Box::new(Heard(said)), inbox, lossy: true };
         let (run, index, facts) = ("r".to_owned(), 3, Facts::default());
         let who = Identity { run, index, facts, patience_ns, bound: true, clock_ahead_ns: 0 };
         Self { agent: Agent::join(channel_, who).unwrap(), orders, heard }
     }
 
     fn tell(&self, agent: Option<usize>, sender: u64, body: Down) {
-        let envelope = Envelope { run: "r".to_owned(), agent, sender, body };
+        let envelope = Envelope { run: "r".to_owned(), agent, sender, number: 0, body };
         self.orders.send(Arrived::Message(envelope.encode())).unwrap();
     }
 
@@ -87,7 +87,10 @@ fn what_it_sends_has_times_on_the_coordinators_clock() {
     assert!(bed.agent.snapshot(4, vec![interval.clone()]));
     let shards = vec![shard((own + SECOND_NS, own + 2 * SECOND_NS))];
     let (hiccups, stopped) = (Hiccups::default(), Some(StopReason::Interrupted));
-    bed.agent.end(vec![interval], StageEnd { stage: 4, shards, hiccups, stopped, noted: None });
+    bed.agent.end(
+        vec![interval],
+        StageEnd { stage: 4, shards, hiccups, stopped, noted: None, left: None },
+    );
     for _ in 0..2 {
         let intervals = bed.next(|it| match it {
             Up::Snapshot { stage: 4, intervals } => Some(intervals),
@@ -144,7 +147,7 @@ fn an_agent_that_nobody_speaks_to_stops_by_itself() {
         bed.agent.heed(stop.clone());
         bed.agent.begin(0, start.clone());
         if spoken {
-            bed.tell(None, 7, Down::Ping { id: 1 });
+            bed.tell(Some(3), 7, Down::Welcome { silence_ns: SILENCE_NS, grace_ns: 0 });
         }
         let Order::Lost(why) = bed.agent.order() else { panic!("another order") };
         assert_eq!(why, words);
@@ -159,13 +162,55 @@ fn a_welcome_says_how_long_the_coordinator_may_be_silent() {
     // silent.
     let bed = Bed::new(SECOND_NS / 2);
     bed.next(|it| matches!(it, Up::Hello(_)).then_some(()));
-    bed.tell(Some(3), 7, Down::Welcome { silence_ns: 2 * SECOND_NS });
+    bed.tell(Some(3), 7, Down::Welcome { silence_ns: 2 * SECOND_NS, grace_ns: 0 });
     bed.tell(None, 7, Down::Tick);
     std::thread::sleep(Duration::from_secs(1));
     bed.tell(None, 7, Down::Over);
     assert!(matches!(bed.agent.order(), Order::Over));
     let Order::Lost(why) = bed.agent.order() else { panic!("another order") };
     assert_eq!(why, "nothing heard from the coordinator for 2 s");
+}
+
+#[test]
+fn a_lost_agent_stops_at_once_and_hands_in_what_it_measured() {
+    let bed = Bed::new(60 * SECOND_NS);
+    let (stop, start) = (Arc::new(Stop::default()), Arc::new(Start::gated(1)));
+    bed.agent.heed(stop.clone());
+    bed.agent.begin(2, start.clone());
+    let waits = Down::Welcome { silence_ns: SECOND_NS / 2, grace_ns: 60 * SECOND_NS };
+    bed.tell(Some(3), 7, waits);
+    start.place().wait(Clock::system());
+    assert_eq!(stop.reason(), Some(StopReason::Interrupted));
+    let end = || StageEnd {
+        stage: 2,
+        shards: Vec::new(),
+        hiccups: Hiccups::default(),
+        stopped: None,
+        noted: None,
+        left: None,
+    };
+    bed.agent.end(vec![Interval::new(0)], end());
+    let why = "nothing heard from the coordinator for 0 s";
+    let left = |it| if let Up::Ended(end) = it { end.left } else { None };
+    assert_eq!(bed.next(left), why);
+    // It obeys nothing any more, and says again what is missing.
+    bed.tell(None, 7, Down::Prepare { stage: 3 });
+    bed.tell(Some(3), 7, Down::Resend { after: 0 });
+    bed.next(|it| matches!(it, Up::Snapshot { stage: 2, .. }).then_some(()));
+    assert_eq!(bed.next(left), why);
+    bed.tell(Some(3), 7, Down::Quit { why: None });
+    let Order::Lost(told) = bed.agent.order() else { panic!("another order") };
+    assert_eq!((told.as_str(), stop.reason()), (why, Some(StopReason::Aborted)));
+}
+
+#[test]
+fn an_agent_that_is_lost_between_stages_says_so() {
+    let bed = Bed::new(60 * SECOND_NS);
+    bed.tell(Some(3), 7, Down::Leave { why: "it was too late".to_owned() });
+    let told = bed.next(|it| if let Up::Failed { why } = it { Some(why) } else { None });
+    assert_eq!(told, "it was too late");
+    bed.tell(None, 7, Down::Over);
+    assert!(matches!(bed.agent.order(), Order::Lost(why) if why == told));
 }
 
 #[test]

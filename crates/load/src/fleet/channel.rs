@@ -25,7 +25,10 @@ pub enum To {
 pub enum Arrived {
     /// A message.
     Message(Vec<u8>),
-    /// An agent's channel is closed, and why.
+    /// The way to all agents or to one of them, or to the coordinator, is cut, and why. It may come
+    /// back; messages may be missing then.
+    Cut(To, String),
+    /// An agent's channel is closed, and why: nothing more will come of it.
     AgentGone(usize, String),
     /// The whole channel is closed, and why: nothing more will come.
     Closed(String),
@@ -56,6 +59,8 @@ pub struct Channel {
     pub outbox: Box<dyn Outbox>,
     /// What arrives. If it disconnects, the channel is closed.
     pub inbox: Receiver<Arrived>,
+    /// Whether messages may be missing though the channel is not closed.
+    pub lossy: bool,
 }
 
 impl std::fmt::Debug for Channel {

@@ -2,15 +2,16 @@
 //!
 //! Decides nothing about a run: it reports [`Event`]s to those who do.
 
-use super::channel::{Arrived, Channel, Outbox, To, WAITING};
+use super::channel::{Arrived, Channel, Outbox, To};
+use super::delivered::{Delivered, Turn};
 use super::message::{Down, Envelope, Facts, Opened, StageEnd, Up};
-use super::offset::{Offset, PINGS};
-use super::{TICK, nonce};
+use super::offset::Offset;
+use super::{GRACE_NS, SILENCE_NS, TICK, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::Stop;
 use crate::measure::Interval;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -20,12 +21,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
-/// How long an answer to a ping is awaited before the next one.
-const PING_NS: Nanos = SECOND_NS;
 /// How far ahead an agent's seconds may be of the coordinator's.
 const AHEAD_NS: Nanos = 60 * SECOND_NS;
-/// How many agents are pinged at once: fewer than messages that may wait for their reader.
-const PINGED: usize = WAITING / 2;
 
 /// The agents of a run, or of several runs in turn.
 pub struct Fleet {
@@ -36,20 +33,36 @@ pub struct Fleet {
     /// The thread that ticks, until the sender is dropped.
     ticks: Option<(Sender<()>, JoinHandle<()>)>,
     pub(super) members: Vec<Member>,
-    /// Whoever was not heard for this long is lost.
-    pub(super) silence_ns: Nanos,
+    pub(super) waits: Waits,
     pub(super) clock: Clock,
     /// When there was nobody yet.
     began: Nanos,
     /// When messages were last looked for.
-    looked: Nanos,
+    pub(super) looked: Nanos,
     /// When this process last came back from a long standstill, and how long that lasted.
     stood_still: Option<(Nanos, Nanos)>,
-    pinged: u64,
+    pub(super) pinged: u64,
     /// Events that came while the answer to a ping was awaited.
-    kept: VecDeque<Event>,
+    pub(super) kept: VecDeque<Event>,
+    /// Why nothing can be heard, if that is known.
+    cut: Option<String>,
     /// Why the channel is closed, if it is.
     pub(super) closed: Option<String>,
+}
+
+/// How long a coordinator waits for its agents, and they for it, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// Whoever was not heard for this long is lost.
+    pub silence_ns: Nanos,
+    /// What a lost agent has measured is waited for this much longer.
+    pub grace_ns: Nanos,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { silence_ns: SILENCE_NS, grace_ns: GRACE_NS }
+    }
 }
 
 /// What is known about one agent.
@@ -64,6 +77,9 @@ pub struct Member {
     /// Why it is lost, if it is.
     pub lost: Option<String>,
     heard: Nanos,
+    /// Why it cannot be heard, if that is known.
+    cut: Option<String>,
+    delivered: Delivered,
 }
 
 /// What happened.
@@ -90,28 +106,10 @@ pub enum Event {
     Snapshot(usize, usize, Vec<Interval>),
     /// A part of what an agent noted in a stage, after so many bytes.
     Notes(usize, usize, u64, Vec<u8>),
-    /// An agent has done its part of a stage.
+    /// An agent has done its part of a stage, or has left it, and is lost.
     Ended(usize, Box<StageEnd>),
     /// An agent is lost, and why.
     Lost(usize, String),
-}
-
-/// Pings of a group of agents.
-#[derive(Default)]
-struct Pings {
-    /// Those without an answer, by their numbers: to whom, and when.
-    asked: BTreeMap<u64, (usize, Nanos)>,
-    /// What the best answer says, by agent.
-    best: BTreeMap<usize, Offset>,
-}
-
-impl Pings {
-    /// An answer with the agent's clock, received at `received` on this one.
-    fn answered(&mut self, id: u64, at_ns: Nanos, received: Nanos) {
-        let Some((agent, asked)) = self.asked.remove(&id) else { return };
-        let offset = Offset::of(asked, at_ns, received);
-        self.best.entry(agent).and_modify(|it| *it = it.better(offset)).or_insert(offset);
-    }
 }
 
 impl std::fmt::Debug for Fleet {
@@ -121,23 +119,17 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// `agents` agents of `run`, who are reached through `channel_`, and lost when nothing is heard
-    /// of them for `silence_ns` nanoseconds.
+    /// `agents` agents of `run`, who are reached through `channel_`, and waited for as `waits`
+    /// says.
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub fn new(
-        channel_: Channel,
-        run: &str,
-        agents: usize,
-        silence_ns: Nanos,
-    ) -> std::io::Result<Self> {
+    pub fn new(channel_: Channel, run: &str, agents: usize, waits: Waits) -> std::io::Result<Self> {
         let clock = Clock::system();
-        let Channel { outbox, inbox } = channel_;
+        let Channel { outbox, inbox, .. } = channel_;
         let (outbox, session) = (Arc::new(Mutex::new(outbox)), nonce());
         let (ticking, over) = channel::<()>();
-        let tick = Envelope { run: run.to_owned(), agent: None, sender: session, body: Down::Tick };
-        let (tick, ticks_to) = (tick.encode(), outbox.clone());
+        let (tick, ticks_to) = (envelope(run, session, To::All, Down::Tick), outbox.clone());
         let thread = std::thread::Builder::new().name("ticks".to_owned()).spawn(move || {
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let mut outbox = ticks_to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,13 +144,14 @@ impl Fleet {
             inbox,
             ticks: Some((ticking, thread)),
             members: vec![Member::default(); agents],
-            silence_ns,
+            waits,
             clock,
             began: clock.now(),
             looked: clock.now(),
             stood_still: None,
             pinged: 0,
             kept: VecDeque::new(),
+            cut: None,
             closed: None,
         })
     }
@@ -184,7 +177,7 @@ impl Fleet {
         self.kept.pop_front().or_else(|| self.listen(patience))
     }
 
-    fn listen(&mut self, patience: Duration) -> Option<Event> {
+    pub(super) fn listen(&mut self, patience: Duration) -> Option<Event> {
         if self.closed.is_some() {
             return self.lose_next().or_else(|| {
                 std::thread::sleep(patience);
@@ -194,7 +187,7 @@ impl Fleet {
         let now = self.clock.now();
         if now.saturating_sub(self.looked) > SECOND_NS {
             // Nobody listened: silence during that time says nothing about agents.
-            if now.saturating_sub(self.looked) >= self.silence_ns {
+            if now.saturating_sub(self.looked) >= self.waits.silence_ns {
                 self.stood_still = Some((now, now - self.looked));
             }
             self.members.iter_mut().for_each(|member| member.heard = now);
@@ -211,22 +204,34 @@ impl Fleet {
         self.looked = self.clock.now();
         match arrived {
             Ok(Arrived::Message(bytes)) => self.heard(&bytes),
-            Ok(Arrived::AgentGone(agent, why)) => self.lose(agent, why),
-            Ok(Arrived::Closed(why)) => {
-                self.closed = Some(why);
-                self.lose_next()
+            Ok(Arrived::AgentGone(agent, why)) => {
+                self.members.get_mut(agent)?.delivered.expect_nothing();
+                self.lose(agent, why)
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                self.closed = Some("its channel is closed".to_owned());
-                self.lose_next()
+            Ok(Arrived::Cut(To::All, why)) => {
+                self.cut = Some(why);
+                None
             }
+            Ok(Arrived::Cut(To::Agent(agent), why)) => {
+                self.members.get_mut(agent)?.cut = Some(why);
+                None
+            }
+            Ok(Arrived::Closed(why)) => self.close(why),
+            Err(RecvTimeoutError::Disconnected) => self.close("its channel is closed".to_owned()),
             Err(RecvTimeoutError::Timeout) => None,
         }
     }
 
+    /// Nothing will be heard any more.
+    fn close(&mut self, why: String) -> Option<Event> {
+        self.closed = Some(why);
+        self.members.iter_mut().for_each(|member| member.delivered.expect_nothing());
+        self.lose_next()
+    }
+
     /// Reads a message. Anything that is not one, or is from others, is ignored.
     fn heard(&mut self, bytes: &[u8]) -> Option<Event> {
-        let Envelope { run, agent, sender, body } = Envelope::<Up>::decode(bytes).ok()?;
+        let Envelope { run, agent, sender, number, body } = Envelope::<Up>::decode(bytes).ok()?;
         let agent = agent.filter(|_| run == self.run)?;
         let agents = self.members.len();
         if agent >= agents {
@@ -243,15 +248,29 @@ impl Fleet {
         if member.session != Some(sender) {
             return None;
         }
-        if member.lost.is_some() {
-            let why = "the coordinator considers this agent lost".to_owned();
-            self.offer(agent, Down::Quit { why: Some(why) });
-            return None;
+        (member.heard, member.cut, self.cut) = (now, None, None);
+        let turn = member.delivered.turn(number, body.counts(), now);
+        if let Some(why) = member.lost.clone() {
+            let awaited = member.delivered.awaited(now);
+            let why = format!("the coordinator considers this agent lost: {why}");
+            let last = if awaited { Down::Leave { why } } else { Down::Quit { why: Some(why) } };
+            self.offer(agent, last);
+            if !awaited {
+                return None;
+            }
         }
-        member.heard = now;
+        if let Turn::Ask(after) = turn {
+            self.offer(agent, Down::Resend { after });
+        }
+        if turn != Turn::Take && body.counts() { None } else { self.understood(agent, body, now) }
+    }
+
+    /// Handles what an agent says.
+    fn understood(&mut self, agent: usize, body: Up, now: Nanos) -> Option<Event> {
         match body {
             Up::Hello(_) => {
-                self.offer(agent, Down::Welcome { silence_ns: self.silence_ns });
+                let Waits { silence_ns, grace_ns } = self.waits;
+                self.offer(agent, Down::Welcome { silence_ns, grace_ns });
                 Some(Event::Hello)
             }
             Up::Pong { id, at_ns } => Some(Event::Pong { id, at_ns }),
@@ -274,27 +293,54 @@ impl Fleet {
                 let piece = BASE64_STANDARD.decode(piece).ok()?;
                 Some(Event::Notes(agent, stage, before, piece))
             }
-            Up::Ended(end) => Some(Event::Ended(agent, end)),
+            Up::Ended(end) => {
+                if let Some(why) = end.left.clone() {
+                    self.dismiss_one(agent);
+                    // Whoever hears of the end asks why.
+                    self.lose(agent, why);
+                }
+                Some(Event::Ended(agent, end))
+            }
             Up::Failed { why } => {
-                self.offer(agent, Down::Quit { why: None });
+                self.dismiss_one(agent);
                 self.lose(agent, why)
+            }
+            Up::Forgotten => {
+                self.dismiss_one(agent);
+                self.lose(agent, "some of its messages were lost on the way".to_owned())
             }
         }
     }
 
+    /// Has an agent exit of which nothing more is expected.
+    fn dismiss_one(&mut self, agent: usize) {
+        self.members[agent].delivered.expect_nothing();
+        self.offer(agent, Down::Quit { why: None });
+    }
+
     /// Nothing is waiting to be heard: finds an agent that has been silent for too long.
     fn silent(&mut self) -> Option<Event> {
-        let since = self.looked.saturating_sub(self.silence_ns);
+        let since = self.looked.saturating_sub(self.waits.silence_ns);
         let silent = |member: &Member| {
             member.session.is_some() && member.lost.is_none() && member.heard < since
         };
         let agent = self.members.iter().position(silent)?;
-        self.lose(agent, format!("nothing heard for {} s", self.silence_s()))
+        let cut = self.members[agent].cut.clone().or_else(|| self.cut.clone());
+        let why = cut.unwrap_or_else(|| format!("nothing heard for {} s", self.silence_s()));
+        self.members[agent]
+            .delivered
+            .expect_until(self.clock.now().saturating_add(self.waits.grace_ns));
+        self.lose(agent, why)
+    }
+
+    /// Whether a lost agent may still hand in what it has measured.
+    pub fn awaits(&self, agent: usize) -> bool {
+        self.members[agent].delivered.awaited(self.clock.now())
     }
 
     /// How long an agent may be silent, in seconds.
     pub(super) fn silence_s(&self) -> f64 {
-        self.silence_ns as f64 / SECOND_NS as f64
+        self.waits.silence_ns as f64 / SECOND_NS as f64
     }
 
     /// The channel is closed: loses the next agent because of that.
@@ -307,7 +353,7 @@ impl Fleet {
     fn lose(&mut self, agent: usize, why: String) -> Option<Event> {
         let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
         // Agents leave a coordinator that says nothing for so long, which is heard a while later.
-        let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < 2 * self.silence_ns;
+        let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < 2 * self.waits.silence_ns;
         let why = match self.stood_still.filter(|(at, _)| just(at)) {
             Some((_, ns)) => {
                 let seconds = ns as f64 / SECOND_NS as f64;
@@ -350,6 +396,9 @@ impl Fleet {
             if let Some(Event::Lost(agent, why)) = self.next(LOOK) {
                 lost = Some(format!("agent {agent} was lost: {why}"));
             }
+            if let Some(why) = &self.cut {
+                lost = Some(why.clone());
+            }
             if there != self.present().len() {
                 there = self.present().len();
                 told(there);
@@ -376,69 +425,9 @@ impl Fleet {
         why
     }
 
-    /// Asks the agents that are there for their clocks, a group at a time. An agent that has never
-    /// answered is lost: it could not be told when to start.
-    pub fn measure_clocks(&mut self) {
-        for group in self.present().chunks(PINGED) {
-            let mut pings = Pings::default();
-            for _ in 0..PINGS {
-                for &agent in group {
-                    self.pinged += 1;
-                    pings.asked.insert(self.pinged, (agent, self.clock.now()));
-                    self.order(To::Agent(agent), Down::Ping { id: self.pinged });
-                }
-                self.hear_pongs(&mut pings, PING_NS, |pings| pings.asked.is_empty());
-            }
-            let known: Vec<_> = self.members.iter().map(|it| it.offset.is_some()).collect();
-            let enough = |pings: &Pings| {
-                pings.asked.values().all(|(it, _)| known[*it] || pings.best.contains_key(it))
-            };
-            self.hear_pongs(&mut pings, self.silence_ns, enough);
-            for (agent, offset) in pings.best {
-                self.members[agent].offset = Some(offset);
-            }
-        }
-        for agent in self.present() {
-            if self.members[agent].offset.is_none() {
-                let for_s = self.silence_s();
-                let why = format!("its clock is not known: no ping was answered for {for_s} s");
-                self.lose_later(agent, why);
-            }
-        }
-    }
-
-    /// Waits for answers to pings until there are `enough`, or `patience_ns` is over. A late answer
-    /// counts, too: its error is as large as it is late.
-    fn hear_pongs(
-        &mut self,
-        pings: &mut Pings,
-        patience_ns: Nanos,
-        enough: impl Fn(&Pings) -> bool,
-    ) {
-        let until = self.clock.now() + patience_ns;
-        loop {
-            pings.asked.retain(|_, (agent, _)| self.members[*agent].lost.is_none());
-            let left = until.saturating_sub(self.clock.now());
-            if left == 0 || enough(pings) {
-                return;
-            }
-            match self.listen(Duration::from_nanos(left)) {
-                Some(Event::Pong { id, at_ns }) => pings.answered(id, at_ns, self.looked),
-                Some(other) => self.kept.push_back(other),
-                None => {}
-            }
-        }
-    }
-
-    /// The longest round trip of those by which the clocks are known, in nanoseconds.
-    pub fn round_trip_ns(&self) -> Nanos {
-        let known = self.members.iter().filter(|it| it.lost.is_none()).filter_map(|it| it.offset);
-        known.map(|it| 2 * it.error_ns).max().unwrap_or_default()
-    }
-
     /// How long an agent may take to acknowledge an order, besides the way there and back.
     pub const fn silence_ns(&self) -> Nanos {
-        self.silence_ns
+        self.waits.silence_ns
     }
 
     /// Loses an agent; the event is the next one.
@@ -464,6 +453,12 @@ impl Drop for Fleet {
             let _ = thread.join();
         }
     }
+}
+
+/// A message of the coordinator with this session.
+pub(super) fn envelope(run: &str, sender: u64, to: To, body: Down) -> Vec<u8> {
+    let agent = if let To::Agent(agent) = to { Some(agent) } else { None };
+    Envelope { run: run.to_owned(), agent, sender, number: 0, body }.encode()
 }
 
 /// Numbers in words, such as `1, 2 and 5`.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fleet::Full;
-use crate::fleet::SILENCE_NS;
+use crate::fleet::{SILENCE_NS, WAITING};
 use std::sync::mpsc::sync_channel;
 
 struct Nowhere;
@@ -14,15 +14,19 @@ impl Outbox for Nowhere {
 }
 
 fn said(agent: usize, body: Up) -> Arrived {
-    let envelope = Envelope { run: "r".to_owned(), agent: Some(agent), sender: 7, body };
+    numbered(agent, 0, body)
+}
+
+fn numbered(agent: usize, number: u64, body: Up) -> Arrived {
+    let envelope = Envelope { run: "r".to_owned(), agent: Some(agent), sender: 7, number, body };
     Arrived::Message(envelope.encode())
 }
 
 #[test]
 fn an_agent_is_missed_though_the_others_never_pause() {
     let (arrived, inbox) = sync_channel(WAITING);
-    let channel_ = Channel { outbox: Box::new(Nowhere), inbox };
-    let mut fleet = Fleet::new(channel_, "r", 2, SILENCE_NS).unwrap();
+    let channel_ = Channel { outbox: Box::new(Nowhere), inbox, lossy: true };
+    let mut fleet = Fleet::new(channel_, "r", 2, Waits::default()).unwrap();
     for agent in 0..2 {
         arrived.send(said(agent, Up::Hello(Facts::default()))).unwrap();
     }
@@ -71,7 +75,13 @@ fn narrow(room: usize, each: bool, agents: usize) -> (Fleet, Sent) {
     let (arrived, inbox) = sync_channel(WAITING.max(agents));
     let sent = Arc::default();
     let outbox = Box::new(Narrow { room, each, sent: Arc::clone(&sent) });
-    let mut fleet = Fleet::new(Channel { outbox, inbox }, "r", agents, SECOND_NS / 2).unwrap();
+    let mut fleet = Fleet::new(
+        Channel { outbox, inbox, lossy: true },
+        "r",
+        agents,
+        Waits { silence_ns: SECOND_NS / 2, ..Waits::default() },
+    )
+    .unwrap();
     // Its inbox stays open.
     std::mem::forget(arrived);
     for member in &mut fleet.members {
@@ -146,14 +156,93 @@ fn an_agent_that_answers_no_ping_is_lost() {
 #[test]
 fn seconds_that_have_not_come_are_not_believed() {
     let (arrived, inbox) = sync_channel(WAITING);
-    let mut fleet = Fleet::new(Channel { outbox: Box::new(Nowhere), inbox }, "r", 1, SILENCE_NS);
+    let mut fleet = Fleet::new(
+        Channel { outbox: Box::new(Nowhere), inbox, lossy: true },
+        "r",
+        1,
+        Waits::default(),
+    );
     let fleet = fleet.as_mut().unwrap();
     let snapshot = |second| Up::Snapshot { stage: 0, intervals: vec![Interval::new(second)] };
-    for body in [Up::Hello(Facts::default()), snapshot(60), snapshot(u32::MAX)] {
-        arrived.send(said(0, body)).unwrap();
+    let bodies = [Up::Hello(Facts::default()), snapshot(60), snapshot(u32::MAX)];
+    for (number, body) in (0..).zip(bodies) {
+        arrived.send(numbered(0, number, body)).unwrap();
     }
     assert!(matches!(fleet.next(LOOK), Some(Event::Hello)));
     assert!(matches!(fleet.next(LOOK), Some(Event::Snapshot(0, 0, _))));
     let lost = fleet.next(LOOK);
     assert!(matches!(lost, Some(Event::Lost(0, why)) if why.contains("has not come")));
+}
+
+/// A fleet of one agent that has come, what it is told, and the agent's end.
+fn one(waits: Waits) -> (Fleet, Sent, std::sync::mpsc::SyncSender<Arrived>) {
+    let (arrived, inbox) = sync_channel(WAITING);
+    let sent = Sent::default();
+    let outbox = Narrow { room: usize::MAX, each: false, sent: sent.clone() };
+    let channel_ = Channel { outbox: Box::new(outbox), inbox, lossy: true };
+    let mut fleet = Fleet::new(channel_, "r", 1, waits).unwrap();
+    arrived.send(said(0, Up::Hello(Facts::default()))).unwrap();
+    assert!(matches!(fleet.next(LOOK), Some(Event::Hello)));
+    (fleet, sent, arrived)
+}
+
+fn was_told(sent: &Sent, words: &str) -> bool {
+    let sent = sent.lock().unwrap();
+    sent.iter().any(|(_, it)| String::from_utf8_lossy(it).contains(words))
+}
+
+#[test]
+fn what_is_missing_is_asked_for_and_nothing_counts_twice() {
+    let (mut fleet, sent, arrived) = one(Waits::default());
+    let ready = |number, stage| numbered(0, number, Up::Ready { stage });
+    let mut heard = |message| {
+        arrived.send(message).unwrap();
+        fleet.next(LOOK)
+    };
+    assert!(matches!(heard(ready(1, 1)), Some(Event::Ready(0, 1))));
+    assert!(heard(ready(1, 1)).is_none(), "again");
+    assert!(heard(ready(3, 3)).is_none(), "too early");
+    assert!(was_told(&sent, r#""resend":{"after":1}"#));
+    assert!(matches!(heard(ready(2, 2)), Some(Event::Ready(0, 2))));
+    assert!(matches!(heard(ready(3, 3)), Some(Event::Ready(0, 3))));
+    // What is missing for good is the agent's end.
+    assert!(heard(numbered(0, 9, Up::Forgotten)).is_some_and(|it| matches!(it, Event::Lost(0, _))));
+}
+
+#[test]
+fn a_lost_agent_may_hand_in_what_it_measured_and_only_for_so_long() {
+    for (grace_ns, in_time) in [(60 * SECOND_NS, true), (0, false)] {
+        let (mut fleet, sent, arrived) = one(Waits { silence_ns: SECOND_NS / 2, grace_ns });
+        let why = loop {
+            if let Some(Event::Lost(0, why)) = fleet.next(LOOK) {
+                break why;
+            }
+        };
+        assert_eq!((why.as_str(), fleet.awaits(0)), ("nothing heard for 0.5 s", in_time));
+        arrived.send(numbered(0, 1, Up::Ready { stage: 1 })).unwrap();
+        assert_eq!(fleet.next(LOOK).is_some(), in_time);
+        assert_eq!(was_told(&sent, r#""leave""#), in_time);
+        assert_eq!(was_told(&sent, r#""quit""#), !in_time);
+        arrived.send(Arrived::AgentGone(0, "killed".to_owned())).unwrap();
+        assert!(fleet.next(LOOK).is_none() && !fleet.awaits(0), "it cannot any more");
+    }
+}
+
+#[test]
+fn who_is_cut_off_has_that_as_the_reason_unless_it_is_heard_again() {
+    for again in [false, true] {
+        let (mut fleet, _sent, arrived) = one(Waits { silence_ns: SECOND_NS / 2, grace_ns: 0 });
+        arrived.send(Arrived::Cut(To::All, "the broker is gone".to_owned())).unwrap();
+        assert!(fleet.next(LOOK).is_none());
+        if again {
+            arrived.send(said(0, Up::Alive)).unwrap();
+        }
+        let why = loop {
+            if let Some(Event::Lost(0, why)) = fleet.next(LOOK) {
+                break why;
+            }
+        };
+        let reason = if again { "nothing heard for 0.5 s" } else { "the broker is gone" };
+        assert_eq!(why, reason);
+    }
 }

@@ -122,7 +122,7 @@ impl Door {
         });
         let weak = Arc::downgrade(&hall);
         named("door").spawn(move || watch(&listener, &weak)).map_err(failed)?;
-        Ok((Channel { outbox: Box::new(hall), inbox }, address))
+        Ok((Channel { outbox: Box::new(hall), inbox, lossy: false }, address))
     }
 }
 

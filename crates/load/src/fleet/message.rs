@@ -22,6 +22,10 @@ pub(super) struct Envelope<T> {
     pub(super) agent: Option<usize>,
     /// The process that sent it: a number that no other has.
     pub(super) sender: u64,
+    /// From an agent, how many messages that must not be missing it has sent so far, this one
+    /// included.
+    #[serde(default)]
+    pub(super) number: u64,
     pub(super) body: T,
 }
 
@@ -71,6 +75,15 @@ pub(super) enum Up {
     Ended(Box<StageEnd>),
     /// It cannot go on, and why.
     Failed { why: String },
+    /// It has not kept some of its messages that the coordinator misses.
+    Forgotten,
+}
+
+impl Up {
+    /// Whether the coordinator asks for it again when it is missing.
+    pub(super) const fn counts(&self) -> bool {
+        !matches!(self, Self::Hello(_) | Self::Pong { .. } | Self::Alive | Self::Forgotten)
+    }
 }
 
 /// What is known about an agent.
@@ -110,6 +123,9 @@ pub struct StageEnd {
     /// How many bytes of notes it has sent, or why they are not all; `None`: it takes none.
     #[serde(default)]
     pub noted: Option<Result<u64, String>>,
+    /// Why it left the stage, and does nothing more, if it did.
+    #[serde(default)]
+    pub left: Option<String>,
 }
 
 /// What the coordinator says.
@@ -119,8 +135,13 @@ pub(super) enum Down {
     /// It is still there: sent once a second.
     Tick,
     /// The answer to [`Up::Hello`]: the coordinator knows the agent, and considers it lost if it
-    /// says nothing for so long, as the agent does with its coordinator.
-    Welcome { silence_ns: Nanos },
+    /// says nothing for so long, as the agent does with its coordinator. For how long what it has
+    /// measured is then waited for.
+    Welcome { silence_ns: Nanos, grace_ns: Nanos },
+    /// The messages after the one with this number are missing.
+    Resend { after: u64 },
+    /// The agent is lost, and why: it ends its part of the stage, and hands in what it measured.
+    Leave { why: String },
     /// Asks for the agent's clock.
     Ping { id: u64 },
     /// What to do: the agent opens the target.

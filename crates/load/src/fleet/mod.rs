@@ -9,7 +9,9 @@ mod agent;
 mod amqp;
 mod broker;
 mod channel;
+mod clocks;
 mod coordinator;
+mod delivered;
 mod door;
 mod guard;
 mod listen;
@@ -17,13 +19,14 @@ mod message;
 mod offset;
 mod orders;
 pub mod pipe;
+mod sent;
 mod ssh;
 mod wire;
 
 pub use agent::{Agent, Identity, Order};
 pub use broker::Broker;
 pub use channel::{Arrived, Channel, Full, LARGEST, Outbox, To, WAITING};
-pub use coordinator::{Event, Fleet, Member};
+pub use coordinator::{Event, Fleet, Member, Waits};
 pub use door::{Joined, Place, Token};
 pub use guard::{FRAME_MAX, Guard, Weight};
 pub use listen::Door;
@@ -38,7 +41,10 @@ use std::time::Duration;
 /// How often coordinator and agents show that they are there.
 const TICK: Duration = Duration::from_secs(1);
 /// Whoever was not heard for this long, in nanoseconds, is lost, unless `--silence` says otherwise.
-pub const SILENCE_NS: Nanos = 3 * SECOND_NS;
+const SILENCE_NS: Nanos = 3 * SECOND_NS;
+/// How long what a lost agent has measured is waited for, in nanoseconds, unless `--grace` says
+/// otherwise: longer than a small RabbitMQ takes to start again.
+const GRACE_NS: Nanos = 15 * SECOND_NS;
 /// The shortest silence that can be asked for: two ticks.
 pub const SHORTEST_SILENCE_NS: Nanos = 2 * SECOND_NS;
 

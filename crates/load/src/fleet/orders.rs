@@ -1,8 +1,8 @@
 //! What the coordinator has its agents do. Orders arrive, or whoever does not take them is lost.
 
 use super::channel::{Full, To};
-use super::coordinator::Fleet;
-use super::message::{Assignment, Down, Envelope};
+use super::coordinator::{Fleet, envelope};
+use super::message::{Assignment, Down};
 use crate::clock::Nanos;
 use crate::engine::StopReason;
 use std::sync::PoisonError;
@@ -46,8 +46,7 @@ impl Fleet {
     }
 
     fn envelope(&self, to: To, body: Down) -> Vec<u8> {
-        let agent = if let To::Agent(agent) = to { Some(agent) } else { None };
-        Envelope { run: self.run.clone(), agent, sender: self.session, body }.encode()
+        envelope(&self.run, self.session, to, body)
     }
 
     fn try_send(&self, to: To, message: &[u8]) -> Result<(), Full> {
@@ -65,7 +64,7 @@ impl Fleet {
     /// silent. Whoever has none then is lost.
     pub(super) fn order(&mut self, to: To, body: Down) {
         let message = self.envelope(to, body);
-        let until = self.clock.now() + self.silence_ns;
+        let until = self.clock.now() + self.waits.silence_ns;
         let mut receivers = vec![to];
         while self.closed.is_none() {
             receivers = self.without_room(&receivers, &message);

@@ -55,7 +55,7 @@ pub(super) fn attach(commands: impl Iterator<Item = (Command, String)>) -> io::R
             let _ = arrived.send(Arrived::AgentGone(agent, place + &why));
         })?;
     }
-    Ok(Channel { outbox: Box::new(pipes), inbox })
+    Ok(Channel { outbox: Box::new(pipes), inbox, lossy: false })
 }
 
 /// Starts a process that no Ctrl-C reaches: that is for the coordinator, which tells its agents.
@@ -85,7 +85,7 @@ pub(super) fn over(
             .map_or_else(|error| error.to_string(), |()| "the coordinator is gone".to_owned());
         let _ = arrived.send(Arrived::Closed(why));
     })?;
-    Ok(Channel { outbox: Box::new(outbox), inbox })
+    Ok(Channel { outbox: Box::new(outbox), inbox, lossy: false })
 }
 
 pub(super) fn named(name: &str) -> std::thread::Builder {

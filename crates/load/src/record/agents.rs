@@ -43,6 +43,9 @@ pub struct Lost {
     pub stage: Option<String>,
     /// Why, such as `nothing heard for 3 s`.
     pub why: String,
+    /// Whether it has handed in all that it had measured until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub handed_in: bool,
 }
 
 /// What one agent did in a stage.

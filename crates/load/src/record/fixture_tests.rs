@@ -215,6 +215,6 @@ pub fn lose(record: &mut RunRecord, index: usize, after_s: u32) {
     (done.requests, done.ok, done.failed) = (101 * seconds, 100 * seconds, seconds);
     let at_s = crud.began_s + f64::from(after_s) + 3.0;
     let (stage, why) = (Some(crud.name.clone()), "nothing heard for 3 s".to_owned());
-    record.agents[index].lost = Some(Lost { at_s, stage, why });
+    record.agents[index].lost = Some(Lost { at_s, stage, why, handed_in: false });
     record.conclude();
 }

@@ -183,10 +183,11 @@ fn losses(record: &RunRecord) -> Vec<(Option<&str>, Vec<&AgentRecord>)> {
     let mut losses: BTreeMap<_, Vec<&AgentRecord>> = BTreeMap::new();
     for agent in &record.agents {
         let Some(lost) = &agent.lost else { continue };
-        losses.entry((lost.stage.as_deref(), &lost.why)).or_default().push(agent);
+        let key = (lost.stage.as_deref(), &lost.why, lost.handed_in);
+        losses.entry(key).or_default().push(agent);
     }
     let mut losses: Vec<_> =
-        losses.into_iter().map(|((stage, _), agents)| (stage, agents)).collect();
+        losses.into_iter().map(|((stage, ..), agents)| (stage, agents)).collect();
     losses.sort_by(|(_, one), (_, other)| span_s(one).0.total_cmp(&span_s(other).0));
     losses
 }
@@ -213,6 +214,14 @@ fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let _ = match (requests, one) {
         (0, true) => write!(words, ": {why}; none of its results are included"),
         (0, false) => write!(words, ": {why}; none of their results are included"),
+        (_, one) if agents.iter().all(|it| it.lost.as_ref().is_some_and(|it| it.handed_in)) => {
+            let (whose, have) = if one { ("its", "it has") } else { ("their", "they have") };
+            write!(
+                words,
+                ": {why}; all of {whose} {requests} requests until then are included, as {have} \
+                 handed them in"
+            )
+        }
         (_, one) => {
             let whose = if one { "its" } else { "their" };
             write!(

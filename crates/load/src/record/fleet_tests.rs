@@ -179,8 +179,12 @@ fn losses_for_one_reason_are_told_together_and_of_many_reasons_the_first() {
 #[test]
 fn an_agent_that_was_lost_before_a_stage_is_missing_in_it() {
     let mut record = fleet(4);
-    record.agents[1].lost =
-        Some(Lost { at_s: 1.0, stage: None, why: "nothing heard for 3 s".to_owned() });
+    record.agents[1].lost = Some(Lost {
+        at_s: 1.0,
+        stage: None,
+        why: "nothing heard for 3 s".to_owned(),
+        handed_in: false,
+    });
     crud(&mut record).agents.remove(1);
     record.conclude();
     assert_eq!(record.stages[2].verdict, Verdict::AgentsLost { lost: 1, agents: 4 });

@@ -13,7 +13,9 @@ use crate::engine::{Pace, Start, StopReason};
 use crate::fleet::{Event, Fleet};
 use crate::measure::{Interval, SlotSums};
 use crate::plan::{Plan, StagePlan};
-use crate::record::{AgentRecord, AgentStage, Lost, RunRecord, StageRecord};
+use crate::record::{
+    AgentRecord, AgentStage, Lost, RunRecord, StageRecord, agent_numbers as numbers,
+};
 use crate::schema::Documents;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -49,7 +51,8 @@ pub(super) struct Crew<'a> {
 impl<'a> Crew<'a> {
     pub(super) fn new(fleet: &'a mut Fleet, began: Nanos) -> Self {
         // In an earlier run, such as that of another cell of a sweep.
-        let earlier = |why: &String| Lost { at_s: 0.0, stage: None, why: why.clone() };
+        let earlier =
+            |why: &String| Lost { at_s: 0.0, stage: None, why: why.clone(), handed_in: false };
         let lost = fleet.members().iter().map(|it| it.lost.as_ref().map(earlier)).collect();
         Self { fleet, began, lost, news: VecDeque::new() }
     }
@@ -145,6 +148,10 @@ impl<'a> Crew<'a> {
             if share.stopped() == Some(StopReason::Authentication) {
                 bench.stop.raise(StopReason::Authentication);
             }
+            if let (Some(lost), true) = (&mut self.lost[share.row.index], share.ended.is_some()) {
+                share.row.lost = true;
+                lost.handed_in = lost.stage.as_ref() == Some(&stage.name);
+            }
             rows.push(share.finish(&mut collected, &mut frame));
         }
         let growth = bench.window(stage);
@@ -163,8 +170,9 @@ impl<'a> Crew<'a> {
     /// Stops the run if the server no longer answers any agent. If it still answers some, the
     /// others are lost; everything that they measured is kept.
     fn lose_unanswered(&mut self, parts: &mut [Share], bench: &Bench<'_>, stage: &StagePlan) {
-        let ended = parts.iter().filter(|share| share.ended.is_some()).count();
-        let unanswered: Vec<_> = parts.iter().filter_map(Share::unanswered).collect();
+        let left = |share: &&Share| self.lost[share.row.index].is_none() && share.ended.is_some();
+        let ended = parts.iter().filter(left).count();
+        let unanswered: Vec<_> = parts.iter().filter(left).filter_map(Share::unanswered).collect();
         if unanswered.len() == ended && ended > 0 {
             for (_, reason) in unanswered {
                 bench.stop.raise(reason);
@@ -230,7 +238,7 @@ impl<'a> Crew<'a> {
         let at_s = at.saturating_sub(self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
         self.news.push_back(format!("agent {agent} was lost, the others go on: {why}"));
-        self.lost[agent].get_or_insert(Lost { at_s, stage, why });
+        self.lost[agent].get_or_insert(Lost { at_s, stage, why, handed_in: false });
     }
 }
 
@@ -246,6 +254,8 @@ struct Shares<'a, 'b, 'c> {
     told: Option<StopReason>,
     /// When `next` last reported that nothing came.
     paused: Nanos,
+    /// Whether all but lost agents have ended.
+    waits: bool,
 }
 
 impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
@@ -267,13 +277,32 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             }
         }
         let (waiting, told) = (VecDeque::new(), None);
-        Ok(Self { crew, bench, number, moment, parts, waiting, told, paused: moment })
+        let (paused, waits) = (moment, false);
+        Ok(Self { crew, bench, number, moment, parts, waiting, told, paused, waits })
     }
 
     /// Whether an agent is still at work.
     fn at_work(&self) -> bool {
         let present = self.crew.fleet.present();
         present.into_iter().any(|agent| self.parts[agent].ended.is_none())
+    }
+
+    /// Whether a lost agent may still hand in what it has measured; a user who stops the run does
+    /// not wait for that.
+    fn awaits(&mut self) -> bool {
+        let awaited = |share: &&Share| {
+            share.expected && share.ended.is_none() && self.crew.fleet.awaits(share.row.index)
+        };
+        let awaited: Vec<_> = self.parts.iter().filter(awaited).map(|it| it.row.index).collect();
+        if awaited.is_empty() || self.bench.stop.reason().is_some() {
+            return false;
+        }
+        if !std::mem::replace(&mut self.waits, true) {
+            let (s, numbers) = (if awaited.len() == 1 { "" } else { "s" }, numbers(&awaited));
+            let news = format!("waiting for what agent{s} {numbers} measured before the loss");
+            self.crew.news.push_back(news);
+        }
+        true
     }
 
     fn take(&mut self, event: Event) {
@@ -300,7 +329,13 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                 }
             }
             Event::Ended(agent, end) if end.stage == self.number => {
-                self.parts[agent].ended = Some((Clock::system().now(), end));
+                let now = Clock::system().now();
+                self.parts[agent].ended = Some((now, end));
+                let lost = self.crew.fleet.members()[agent].lost.clone();
+                if let (Some(why), None) = (lost, &self.crew.lost[agent]) {
+                    let stage = &self.bench.plan.stages[self.number];
+                    self.crew.lose((agent, why), Some(stage), now);
+                }
             }
             Event::Lost(agent, why) => {
                 let stage = &self.bench.plan.stages[self.number];
@@ -371,7 +406,7 @@ impl Source for Shares<'_, '_, '_> {
             return Ok(interval);
         }
         self.lose_stuck(now);
-        if !self.at_work() {
+        if !self.at_work() && !self.awaits() {
             return Err(RecvTimeoutError::Disconnected);
         }
         let wanted = self.bench.stop.reason();

@@ -5,7 +5,7 @@ use super::super::{Observer, Progress, RunError, RunRecord, run_with, serve};
 use crate::clock::{Clock, SECOND_NS};
 use crate::engine::{Stop, StopReason};
 use crate::fleet::{
-    Agent, Arrived, Channel, Facts, Fleet, Full, Identity, Outbox, SILENCE_NS, To, WAITING,
+    Agent, Arrived, Channel, Facts, Fleet, Full, Identity, Outbox, To, WAITING, Waits,
 };
 use crate::mistake::Flagged;
 use crate::plan::{FleetPlan, Plan, PlanRecord, PlanSpec, check};
@@ -72,7 +72,7 @@ fn fleet_of(
         let (to_agent, orders) = sync_channel(WAITING);
         agents.push(to_agent);
         let outbox = Wire { alter, coordinator: to_coordinator.clone(), index, cut: cut.clone() };
-        let channel = Channel { outbox: Box::new(outbox), inbox: orders };
+        let channel = Channel { outbox: Box::new(outbox), inbox: orders, lossy: true };
         let facts = Facts { version: env!("CARGO_PKG_VERSION").to_owned(), ..Facts::default() };
         let patience_ns = 60 * SECOND_NS;
         let run = "test".to_owned();
@@ -80,8 +80,10 @@ fn fleet_of(
         std::thread::spawn(move || serve(&Agent::join(channel, who).unwrap()));
     }
     let outbox = Wires { agents, cut: cut.clone() };
-    let channel = Channel { outbox: Box::new(outbox), inbox };
-    (Fleet::new(channel, "test", expected, SILENCE_NS).unwrap(), cut, to_coordinator)
+    let channel = Channel { outbox: Box::new(outbox), inbox, lossy: true };
+    // Those that do not come back are not worth a long wait.
+    let waits = Waits { grace_ns: 4 * SECOND_NS, ..Waits::default() };
+    (Fleet::new(channel, "test", expected, waits).unwrap(), cut, to_coordinator)
 }
 
 /// A closed loop of reads and updates on `connections`, after a fill.
@@ -357,7 +359,10 @@ fn full(message: &[u8]) -> Vec<u8> {
 #[test]
 fn what_an_agent_wrote_is_judged_only_if_all_of_its_notes_are_there() {
     let alter: [(Alter, &str); 3] = [
-        (|index, it| (!is_of(index, &it, r#""notes":{"stage":1"#)).then_some(it), "agent 1: 0 of "),
+        (
+            |index, it| (!is_of(index, &it, r#""notes":{"stage":1"#)).then_some(it),
+            "agent 1: it was lost before its notes of crud came",
+        ),
         (|index, it| Some(if is_of(index, &it, END) { full(&it) } else { it }), "agent 1: full"),
         (
             |index, it| (!is_of(index, &it, END)).then_some(it),
@@ -386,13 +391,17 @@ fn an_agent_that_hands_over_its_notes_is_waited_for() {
     static SAID: AtomicUsize = AtomicUsize::new(0);
     let mut bed = Bed::with(fleet_of(2, &[0; 2], |index, message| {
         let text = String::from_utf8_lossy(&message).into_owned();
-        let notes = r#"{"run":"test","agent":1,"sender":0,"body":
+        let notes = r#"{"run":"test","agent":1,"sender":0,"number":NUMBER,"body":
             {"notes":{"stage":1,"before":0,"piece":""}}}"#;
+        let number = text.split(r#""number":"#).nth(1).unwrap().split(',').next().unwrap();
+        let number: usize = number.parse().unwrap();
         match SAID.load(Ordering::Relaxed) {
             0 if is_of(index, &message, END) => SAID.store(1, Ordering::Relaxed),
             said @ 1..6 if is_of(index, &message, r#""alive""#) => {
                 SAID.store(said + 1, Ordering::Relaxed);
-                return Some(with_sender_of(&text, notes));
+                // In the place of its end, and after that.
+                let number = (number + said - 1).to_string();
+                return Some(with_sender_of(&text, &notes.replace("NUMBER", &number)));
             }
             _ => return Some(message),
         }
@@ -466,11 +475,14 @@ fn agents_that_do_not_come_are_named_and_the_others_dismissed() {
 fn an_agent_of_another_version_is_refused() {
     let (to_coordinator, inbox) = sync_channel(WAITING);
     let outbox = Wires { agents: Vec::new(), cut: Arc::default() };
-    let channel = Channel { outbox: Box::new(outbox), inbox };
-    let mut fleet = Fleet::new(channel, "test", 1, SILENCE_NS).unwrap();
+    let channel = Channel { outbox: Box::new(outbox), inbox, lossy: true };
+    let mut fleet = Fleet::new(channel, "test", 1, Waits::default()).unwrap();
     let facts = r#"{"host":"h","pid":7,"version":"0.0.1","cores":2}"#;
     let hello = format!(r#"{{"run":"test","agent":0,"sender":5,"body":{{"hello":{facts}}}}}"#);
     to_coordinator.send(Arrived::Message(hello.into_bytes())).unwrap();
     let why = fleet.gather(Duration::from_secs(9), &Stop::default(), &mut |_| {}).unwrap_err();
     assert!(why.starts_with("agent 0 is springload 0.0.1, not "), "{why}");
 }
+
+#[path = "crew_delivery_tests.rs"]
+mod delivery;

@@ -146,7 +146,7 @@ impl Runner for Serving<'_> {
             journal.hand_over(stage, send).map_err(|error| error.to_string())
         });
         let Ended { shards, hiccups, workloads } = ended;
-        self.agent.end(rest, StageEnd { stage, shards, hiccups, stopped, noted });
+        self.agent.end(rest, StageEnd { stage, shards, hiccups, stopped, noted, left: None });
         Ok(((), workloads))
     }
 }

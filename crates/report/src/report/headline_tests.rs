@@ -116,7 +116,8 @@ fn what_cannot_be_trusted_says_why() {
         assert_eq!(told, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
     }
     let mut fleet = fixture::fleet(4);
-    let lost = Lost { at_s: 9.0, stage: None, why: "nothing heard for 3 s".to_owned() };
+    let lost =
+        Lost { at_s: 9.0, stage: None, why: "nothing heard for 3 s".to_owned(), handed_in: false };
     fleet.agents[1].lost = Some(lost);
     fleet.conclude();
     let line = headline(&fleet).line();

@@ -21,6 +21,7 @@ const STEP: Duration = Duration::from_secs(10);
 const LATE: &str = "no answer in 10 s";
 
 /// AMQP's numbers for refusals.
+const CONNECTION_FORCED: u16 = 320;
 const ACCESS_REFUSED: u16 = 403;
 const NOT_FOUND: u16 = 404;
 const RESOURCE_LOCKED: u16 = 405;
@@ -180,6 +181,17 @@ pub(super) fn refused(broker: &Broker, error: &Error, taken: &str) -> String {
         ),
         Some((NOT_FOUND, why)) => format!("the broker {broker}: {why}; try again"),
         _ => lost(broker, error),
+    }
+}
+
+/// Whether the broker has answered what it should not: asking again would not help. Of refusals,
+/// only that it is being shut down passes.
+pub(super) fn is_nonsense(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::ProtocolError(told) => told.get_id() != CONNECTION_FORCED,
+        ErrorKind::IOError(error) => error.kind() == io::ErrorKind::InvalidData,
+        ErrorKind::ParsingError(_) | ErrorKind::SerialisationError(_) => true,
+        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
-//! One end of a channel while it is connected: sends what is posted, hands over what arrives, and
-//! notices when the other end is gone.
+//! One end of a channel: sends what is posted, hands over what arrives, notices when the other end
+//! is gone, and comes back when the broker does.
 
-use super::connect::lost;
+use super::connect::{is_nonsense, lost};
 use super::post::{Inbox, Posted};
 use super::{GLANCE, Names, Seat, take_seat};
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -60,10 +60,14 @@ pub(super) struct Link {
     heard: RefCell<BTreeSet<usize>>,
 }
 
-/// Why an end is given up.
+/// Why an end does not go on.
 enum End {
     /// Its user is done with it.
     Left,
+    /// The broker is gone, and may come back.
+    Cut(String),
+    /// The same of the coordinator.
+    Away(String),
     /// This went wrong.
     Lost(String),
 }
@@ -73,6 +77,16 @@ struct Sent {
     to: To,
     message: Vec<u8>,
     confirm: PublisherConfirm,
+    weighs: Weighs,
+}
+
+/// What a message weighs, as long as this is there.
+struct Weighs(Weight, usize);
+
+impl Drop for Weighs {
+    fn drop(&mut self) {
+        self.0.remove(self.1);
+    }
 }
 
 /// Takes the place of the coordinator or of an agent. A hundred agents that come at once can keep
@@ -140,18 +154,56 @@ impl Link {
         )
     }
 
-    /// Works until either side is gone.
-    pub(super) async fn serve(mut self, posted: mpsc::Receiver<Posted>, inbox: Inbox) {
-        // The library closes the queue with its consumer: that must not happen before the end.
-        let mut consumer = self.seat.consumer.clone();
-        let end = tokio::select! {
-            end = self.send_all(posted, &inbox) => end,
-            end = self.receive(&mut consumer, &inbox) => end,
-        };
-        match end {
-            End::Left => self.leave().await,
-            End::Lost(why) => {
-                tokio::join!(self.close(), inbox.put(Arrived::Closed(why)));
+    /// Works until its user is done with it, or the broker cannot be used. One that is gone is
+    /// waited for.
+    pub(super) async fn serve(mut self, mut posted: mpsc::Receiver<Posted>, inbox: Inbox) {
+        loop {
+            // The library closes the queue with its consumer: that must not happen before the end.
+            let mut consumer = self.seat.consumer.clone();
+            let end = tokio::select! {
+                end = self.send_all(&mut posted, &inbox) => end,
+                end = self.receive(&mut consumer, &inbox) => end,
+            };
+            let (why, away) = match end {
+                End::Left => return self.leave().await,
+                End::Lost(why) => {
+                    tokio::join!(self.close(), inbox.put(Arrived::Closed(why)));
+                    return;
+                }
+                End::Away(why) => (why, true),
+                End::Cut(why) => (why, false),
+            };
+            let read = inbox.put(Arrived::Cut(To::All, why)).await;
+            let left = async {
+                while !posted.is_closed() {
+                    tokio::time::sleep(GLANCE).await;
+                }
+            };
+            let back = tokio::select! {
+                () = self.come_back(away), if read => true,
+                () = left => false,
+            };
+            if !back {
+                return;
+            }
+        }
+    }
+
+    /// Takes the same place again, as soon as that is possible, and then as an agent waits for the
+    /// coordinator; it is `away` if nobody else is.
+    async fn come_back(&mut self, away: bool) {
+        if away && self.find_coordinator().await.is_ok() {
+            return;
+        }
+        self.close().await;
+        loop {
+            tokio::time::sleep(GLANCE).await;
+            let unread = Weight::up_to(AHEAD);
+            let seat = take_seat(&self.broker, &self.names, self.agent, unread.clone()).await;
+            let Ok(seat) = seat else { continue };
+            (self.seat, self.unread) = (seat, unread);
+            if self.agent.is_none() || self.find_coordinator().await.is_ok() {
+                return;
             }
         }
     }
@@ -171,6 +223,17 @@ impl Link {
     }
 
     async fn publish(&self, to: To, message: Vec<u8>, kind: &str) -> Result<Sent, Error> {
+        let weighs = Weighs(self.weight.clone(), message.len());
+        self.publish_weighed(to, message, kind, weighs).await
+    }
+
+    async fn publish_weighed(
+        &self,
+        to: To,
+        message: Vec<u8>,
+        kind: &str,
+        weighs: Weighs,
+    ) -> Result<Sent, Error> {
         let (exchange, queue) = match (self.agent, to) {
             (Some(_), _) => (String::new(), self.names.up()),
             (None, To::All) => (self.names.down(), String::new()),
@@ -183,11 +246,11 @@ impl Link {
         let (exchange, queue) = (exchange.into(), queue.into());
         let channel = &self.seat.channel;
         let sent = channel.basic_publish(exchange, queue, options, &message, properties);
-        Ok(Sent { to, confirm: sent.await?, message })
+        Ok(Sent { to, confirm: sent.await?, message, weighs })
     }
 
     /// Sends what is posted, in order, until there is no more.
-    async fn send_all(&self, mut posted: mpsc::Receiver<Posted>, inbox: &Inbox) -> End {
+    async fn send_all(&self, posted: &mut mpsc::Receiver<Posted>, inbox: &Inbox) -> End {
         // An agent's message may have to be sent again, before the next one.
         let most = if self.agent.is_some() { 1 } else { UNCONFIRMED };
         let mut unconfirmed = VecDeque::new();
@@ -206,9 +269,9 @@ impl Link {
                             probes.reset();
                         }
                         self.publish(to, message, "").await.map(|sent| unconfirmed.push_back(sent))
-                            .map_err(|error| self.lost(&error))
+                            .map_err(|error| self.ended(&error))
                     }
-                    Some(Posted::TooLarge(bytes)) => Err(too_large(bytes as u64)),
+                    Some(Posted::TooLarge(bytes)) => Err(End::Lost(too_large(bytes as u64))),
                     None => {
                         done = true;
                         Ok(())
@@ -216,11 +279,11 @@ impl Link {
                 },
                 _ = probes.tick(), if room && !done => {
                     let probed = self.probe(&mut last_probed, &mut unconfirmed).await;
-                    probed.map_err(|error| self.lost(&error))
+                    probed.map_err(|error| self.ended(&error))
                 }
             };
-            if let Err(why) = step {
-                return End::Lost(why);
+            if let Err(end) = step {
+                return end;
             }
         }
         End::Left
@@ -255,23 +318,23 @@ impl Link {
         confirmed: Result<Confirmation, Error>,
         unconfirmed: &mut VecDeque<Sent>,
         inbox: &Inbox,
-    ) -> Result<(), String> {
+    ) -> Result<(), End> {
         let Some(sent) = unconfirmed.pop_front() else { return Ok(()) };
-        let confirmed = confirmed.map_err(|error| self.lost(&error))?;
+        let confirmed = confirmed.map_err(|error| self.ended(&error))?;
         if confirmed.is_nack() {
             if self.agent.is_none() {
-                return Err(format!("the broker {} has lost a message", self.broker));
+                return Err(End::Lost(format!("the broker {} has lost a message", self.broker)));
             }
             // The coordinator is slow. Nothing else is sent until it has caught up.
             tokio::time::sleep(AGAIN).await;
-            let again = self.publish(sent.to, sent.message, "").await;
-            unconfirmed.push_front(again.map_err(|error| self.lost(&error))?);
+            let again = self.publish_weighed(sent.to, sent.message, "", sent.weighs).await;
+            unconfirmed.push_front(again.map_err(|error| self.ended(&error))?);
             return Ok(());
         }
-        self.weight.remove(sent.message.len());
+        drop(sent);
         let Some(returned) = self.returned(confirmed) else { return Ok(()) };
         if self.agent.is_some() {
-            return Err(format!("the coordinator of the run {} is gone", self.names.0));
+            return Err(End::Away(format!("the coordinator of the run {} is gone", self.names.0)));
         }
         // The library hands over what came back with whichever message is confirmed next: only the
         // address on it says whose it was.
@@ -281,7 +344,7 @@ impl Link {
             && self.heard.borrow_mut().remove(&agent)
         {
             let why = "its connection to the broker is gone".to_owned();
-            inbox.put(Arrived::AgentGone(agent, why)).await;
+            inbox.put(Arrived::Cut(To::Agent(agent), why)).await;
         }
         Ok(())
     }
@@ -299,7 +362,7 @@ impl Link {
             let delivery =
                 match poll_fn(|context| Pin::new(&mut *consumer).poll_next(context)).await {
                     Some(Ok(delivery)) => delivery,
-                    Some(Err(error)) => return End::Lost(self.lost(&error)),
+                    Some(Err(error)) => return self.ended(&error),
                     None => return End::Lost(format!("the broker {} lost its queue", self.broker)),
                 };
             let (acker, bytes) = (delivery.acker.clone(), delivery.data.len());
@@ -314,7 +377,7 @@ impl Link {
             }
             self.unread.remove(bytes + OVERHEAD);
             if let Err(error) = acker.ack(BasicAckOptions::default()).await {
-                return End::Lost(self.lost(&error));
+                return self.ended(&error);
             }
         }
     }
@@ -341,8 +404,9 @@ impl Link {
         Ok(Some(data).filter(|data| !data.is_empty()).map(Arrived::Message))
     }
 
-    fn lost(&self, error: &Error) -> String {
-        lost(&self.broker, error)
+    fn ended(&self, error: &Error) -> End {
+        let why = lost(&self.broker, error);
+        if is_nonsense(error) { End::Lost(why) } else { End::Cut(why) }
     }
 }
 

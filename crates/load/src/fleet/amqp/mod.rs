@@ -9,7 +9,8 @@
 //! | `springload.RUN.down` | a fanout exchange to the queues of all agents |
 //! | `springload.RUN.hold` | the coordinator's hold on that exchange: a queue that keeps nothing |
 //!
-//! A connection that is lost stays lost. Nothing here knows what messages say.
+//! A connection that is lost is made anew, as soon as the broker is back: messages may be missing
+//! then. Nothing here knows what messages say.
 
 mod connect;
 mod link;
@@ -119,7 +120,7 @@ fn start(
     let thread = std::thread::Builder::new().name("springload-broker".to_owned()).spawn(work);
     thread.map_err(|error| format!("cannot start the broker's thread: {error}"))?;
     begun.recv().unwrap_or_else(|_| Err("the thread for the broker has ended".to_owned()))?;
-    Ok(Channel { outbox: Box::new(post), inbox })
+    Ok(Channel { outbox: Box::new(post), inbox, lossy: true })
 }
 
 /// A connection with its queue.

@@ -1,0 +1,55 @@
+//! Messages that get lost on the way, and agents that come back after they were lost.
+
+use super::*;
+
+#[test]
+fn a_lost_agent_that_comes_back_hands_in_what_it_measured() {
+    let mut bed = Bed::new(&[0; 3]);
+    let plan = plan(6, 3, None, 5);
+    let cut = bed.cut.clone();
+    let healed = std::cell::Cell::new(false);
+    let record = bed.run(&plan, &Arc::default(), |at_s| {
+        if at_s > 1.5 && !healed.get() {
+            cut[1].store(true, Ordering::Relaxed);
+            // In the middle of the stage, it is lost; after its end, it is back.
+            healed.set(true);
+            let cut = cut.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_secs(5));
+                cut[1].store(false, Ordering::Relaxed);
+            });
+        }
+    });
+    let record = record.unwrap();
+    let lost = record.agents[1].lost.as_ref().expect("it is lost");
+    assert_eq!((lost.why.as_str(), lost.handed_in), ("nothing heard for 3 s", true));
+    let crud = record.stages.last().unwrap();
+    let row = &crud.agents[1];
+    // It went on for as long as it did not know, and all of that is there.
+    assert!(row.lost && row.client.is_some() && row.series.len() >= 4, "{row:?}");
+    let issued: u64 = crud.operations.iter().map(|it| it.issued).sum();
+    assert_eq!(issued, crud.agents.iter().map(|it| it.requests).sum::<u64>());
+    assert_eq!(crud.operations.iter().map(|it| it.unfinished).sum::<u64>(), 0);
+    let told = record.lost_words().unwrap();
+    assert!(told.ends_with("requests until then are included, as it has handed them in"), "{told}");
+}
+
+#[test]
+fn what_gets_lost_on_the_way_is_sent_again() {
+    /// Every fourth of the messages that may be missing is.
+    fn lossy(_: usize, message: Vec<u8>) -> Option<Vec<u8>> {
+        static SEEN: AtomicUsize = AtomicUsize::new(0);
+        let text = String::from_utf8_lossy(&message);
+        let counts = ["snapshot", "started", "ended"].iter().any(|it| text.contains(it));
+        let missing = counts && SEEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(4);
+        (!missing).then_some(message)
+    }
+    let mut bed = Bed::with(fleet_of(3, &[0; 3], lossy));
+    let record = bed.run(&plan(6, 3, None, 3), &Arc::default(), |_| {}).unwrap();
+    assert!(record.agents.iter().all(|it| it.lost.is_none()), "{:?}", record.agents);
+    let crud = record.stages.last().unwrap();
+    let issued: u64 = crud.operations.iter().map(|it| it.issued).sum();
+    assert_eq!(issued, crud.agents.iter().map(|it| it.requests).sum::<u64>());
+    assert_eq!(crud.operations.iter().map(|it| it.unfinished).sum::<u64>(), 0);
+    assert!(issued > 0 && crud.agents.iter().all(|it| it.series.len() >= 3), "{crud:?}");
+}
