@@ -27,7 +27,7 @@ run_one() {
     shift 2
     # The tests of the command line start programs and wait for them: a thread per processor would
     # leave that idle.
-    [ "$name" != cli ] || set -- --test-threads $((3 * $(nproc))) "$@"
+    case $name in cli | fleet) set -- --test-threads $((3 * $(nproc))) "$@" ;; esac
     # shellcheck disable=SC2086 # words
     if [ "$name" = doc ]; then
         timeout --kill-after=10 "$LIMIT_S" cargo test --all-features --doc -- $ARGS

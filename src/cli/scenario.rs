@@ -20,7 +20,8 @@ impl Scenario {
         let place = self.places.iter().find(|(flag, _)| *flag == mistake.flag());
         match place {
             Some((flag, place)) => {
-                mistake.within(place, &flag.trim_start_matches('-').to_ascii_lowercase())
+                let key = flag.trim_start_matches('-').to_ascii_lowercase();
+                mistake.within(place, &key.replace("op ", "operation.").replace(' ', "."))
             }
             None => mistake,
         }

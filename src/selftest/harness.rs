@@ -90,6 +90,7 @@ impl Load {
         };
         // Reads alone, of a document for each connection.
         let work = MixedDemand {
+            own: crate::workload::OwnMix::new(),
             asked: DocumentsAsked {
                 documents: Flagged::new("--docs", self.connections),
                 batch: Flagged::new("--batch", 1),

@@ -30,6 +30,7 @@ mod listeners;
 mod lost;
 mod max;
 mod nodes;
+mod operations;
 mod origins;
 mod outage;
 mod passwords;

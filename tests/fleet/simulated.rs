@@ -9,7 +9,7 @@ use springload::engine::{LaneResult, LoadCounts, ShardResult, Watched};
 use springload::fleet::{Arrived, Broker, Channel, Opened, StageEnd, To};
 use springload::generate::Stream;
 use springload::measure::{ConnectionTimes, FillLog, Hiccups, Interval, Recorder, Sample, Timing};
-use springload::op::{OpKind, Reply};
+use springload::op::{ByKind, OpKind, Reply};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
@@ -221,9 +221,9 @@ impl Player {
 
 /// The end of a stage of one thread with one connection.
 fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
-    let mut issued = [0; OpKind::COUNT];
+    let mut issued = ByKind::default();
     for kind in KINDS {
-        issued[kind.index()] = seconds * requests;
+        *issued.of(kind) = seconds * requests;
     }
     let lane = LaneResult {
         connection,

@@ -16,3 +16,4 @@ pub mod op;
 pub mod properties;
 pub mod schema;
 pub mod statistics;
+pub mod values;

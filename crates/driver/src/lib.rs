@@ -15,6 +15,7 @@ mod plan;
 mod prober;
 mod secrets;
 mod setting;
+mod words;
 
 list::drivers! {
     couchdb: CouchDb(CouchPlan) = "couch_db",
@@ -46,7 +47,10 @@ pub use plan::{
 pub use prober::{Prober, Stored};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
-use springload_core::{clock, generate, http1, measure, mistake, net, op, properties, schema};
+use springload_core::{
+    clock, generate, http1, measure, mistake, net, op, properties, schema, values,
+};
+pub use words::{Expect, Expectation, Found, OperationPlan, Word, Wrong, flag_of};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, NodeLog, Probe, Wire};

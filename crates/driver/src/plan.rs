@@ -8,6 +8,7 @@ use crate::measure::SizePoint;
 use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
 use crate::op::{Feature, Kinds, OpKind, Way, plain};
+use crate::words::{OperationPlan, Word};
 use crate::{Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,8 @@ pub struct Card {
     pub heeds: &'static [Setting],
     /// What its operations can do beyond their kinds; all else is refused.
     pub can: &'static [Feature],
+    /// The words with which a plan can spell operations of its own.
+    pub words: &'static [Word],
 }
 
 /// The name of the only table if a server has no databases: YCSB's default.
@@ -60,7 +63,7 @@ impl Card {
     pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
         let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(*kind);
         let kinds: Vec<_> =
-            OpKind::ALL.into_iter().filter(|kind| refused(kind) && done(*kind)).collect();
+            OpKind::BUILT_IN.into_iter().filter(|kind| refused(kind) && done(*kind)).collect();
         let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
         (!names.is_empty()).then(|| {
             let problem = format!("{} does not support {}", self.summary, names.join(" or "));
@@ -290,6 +293,16 @@ pub trait Planned: Debug {
         None
     }
 
+    /// Checks an operation that the plan defines. Returns what is written in its holes.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        let flag = super::words::flag_of(operation.name.name());
+        let problem = "this driver has no words for operations of your own";
+        Err(Invalid::new(flag, problem, super::words::drivers_words()))
+    }
+
     /// The ways in which it can look for a document that was just stored.
     fn ways(&self) -> &'static [Way] {
         &[]
@@ -361,6 +374,8 @@ pub struct Opening {
     pub stand_in: Option<String>,
     /// The seed of the run.
     pub seed: u64,
+    /// The operations that the plan defines.
+    pub operations: Vec<OperationPlan>,
     /// The fields of the documents that will be written, if known.
     pub fields: Vec<String>,
     /// How long one operation may take, in nanoseconds.
@@ -501,7 +516,7 @@ mod tests {
             let row = readme.lines().find(is_its);
             let row = row.unwrap_or_else(|| panic!("README.md has no row {starts:?}"));
             for (name, told) in cells(head).zip(cells(row)) {
-                let kind = OpKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap();
+                let kind = OpKind::BUILT_IN.into_iter().find(|kind| kind.name() == name).unwrap();
                 let can = if card.operations.contains(kind) { "yes" } else { "no" };
                 assert_eq!(told, can, "{}: {kind}", card.name);
             }

@@ -10,7 +10,7 @@ pub mod run;
 
 use springload_core::{
     account, clock, cores, files, generate, http1, journal, measure, mistake, net, op, properties,
-    schema, statistics,
+    schema, statistics, values,
 };
 use springload_driver as driver;
 use springload_workload as workload;

@@ -15,8 +15,8 @@ const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 /// The number of kinds that can be in a mix.
 const KINDS_MIXED: usize = {
     let (mut count, mut place) = (0, 0);
-    while place < OpKind::COUNT {
-        count += OpKind::ALL[place].weight().is_some() as usize;
+    while place < OpKind::BUILT_IN.len() {
+        count += OpKind::BUILT_IN[place].weight().is_some() as usize;
         place += 1;
     }
     count
@@ -107,9 +107,9 @@ impl Mix {
     /// The kinds that can be in a mix, in the order of the table of kinds.
     pub const KINDS: [OpKind; KINDS_MIXED] = {
         let (mut kinds, mut count, mut place) = ([OpKind::Create; KINDS_MIXED], 0, 0);
-        while place < OpKind::COUNT {
-            if OpKind::ALL[place].weight().is_some() {
-                kinds[count] = OpKind::ALL[place];
+        while place < OpKind::BUILT_IN.len() {
+            if OpKind::BUILT_IN[place].weight().is_some() {
+                kinds[count] = OpKind::BUILT_IN[place];
                 count += 1;
             }
             place += 1;
@@ -345,7 +345,7 @@ mod tests {
     fn a_counted_budget_is_spent_to_the_last() {
         let mut budget = counted([3, 5, 0, 2]);
         let mut stream = Stream::new(mix(1, 2, 3), 0);
-        let mut seen = [0; OpKind::COUNT];
+        let mut seen = [0; OpKind::BUILT_IN.len()];
         while let Some(kind) = budget.draw(&mut stream, |_| true) {
             budget.spend(kind);
             seen[kind.index()] += 1;

@@ -117,6 +117,23 @@ impl Crud {
         self
     }
 
+    /// How many operations are left, or their weights.
+    pub(super) fn left(&self) -> u64 {
+        self.budget.left().sum()
+    }
+
+    /// Any stored document, by key and version, all equally likely; `None`: there is none.
+    pub(super) fn pick(&self, draw: u64) -> Option<(Key, u32)> {
+        let shelf = self.shelf.as_ref().map(|shelf| shelf.open());
+        let live = match shelf.as_deref() {
+            Some((live, _)) if live.readable() > 0 => live,
+            _ => &self.live,
+        };
+        let there =
+            (live.readable() > 0).then(|| live.at(below(draw, live.readable() as u64) as usize));
+        there.map(|entry| (entry.key, entry.version))
+    }
+
     /// Continues with the same documents and another budget, after a warm-up.
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = budget;

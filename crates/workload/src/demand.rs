@@ -1,7 +1,7 @@
 //! Requests for workloads, by a dialect or by `run --workload`, before they are checked.
 
 use super::bulk_insert::{BulkInsertPlan, FillDemand, MOST_BATCH, MOST_DOCUMENTS};
-use super::{Mix, Purpose, WorkloadPlan};
+use super::{Mix, OwnMix, Purpose, WorkloadPlan};
 use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
 use std::fmt::Debug;
@@ -74,6 +74,8 @@ pub struct RunAsked {
     pub own_batch: bool,
     /// The mix; `None` stands for the workload's own.
     pub mix: Option<Mix>,
+    /// The weights of operations that the plan defines.
+    pub own: OwnMix,
     /// How documents are named.
     pub ids: Ids,
     /// The flags that were given and that not every workload supports.

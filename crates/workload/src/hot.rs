@@ -154,6 +154,10 @@ impl Offer for HotPlan {
         &[("hot", "The same, but 1 % of the documents get 90 % of the reads")];
 
     fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        if let Some(kind) = asked.own.keys().next() {
+            let problem = format!("the workload hot has no operations such as {kind}");
+            return Err(Invalid::new("--mix", problem, "leave it out, or --workload"));
+        }
         Ok(Arc::new(HotDemand {
             asked: asked.documents,
             mix: asked.mix.unwrap_or_else(Mix::usual),

@@ -13,6 +13,7 @@ mod either;
 mod erased;
 mod live;
 mod original;
+mod own;
 mod purpose;
 mod same;
 mod stage_work;
@@ -30,8 +31,9 @@ pub use erased::WorkloadFor;
 pub use live::{Doubt, Live, LiveEntry};
 pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use original::{FromSchemas, Original};
+pub use own::{OwnMix, OwnOperation};
 pub use purpose::Purpose;
-use springload_core::{generate, journal, mistake, op, properties, schema};
+use springload_core::{generate, journal, mistake, op, properties, schema, values};
 pub use stage_work::{
     Fill, Gathering, LaneContext, Lanes, Restored, Runner, StageWork, Stock, Traits,
 };

@@ -1,11 +1,13 @@
 //! A mix of single-document operations, as planned.
 
+use super::budget::share;
 use super::bulk_insert::MOST_DOCUMENTS;
 use super::crud::Shelf;
 use super::either::Either;
+use super::own::{OwnBudget, OwnOperation, WithOwn, split};
 use super::{
     Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Lanes, Live,
-    Mix, Offer, Restored, RunAsked, Runner, StageWork, Step, Stock, Traits,
+    Mix, Offer, OwnMix, Restored, RunAsked, Runner, StageWork, Step, Stock, Traits,
 };
 use crate::generate::mix;
 use crate::mistake::{Flagged, Invalid};
@@ -23,6 +25,10 @@ type Lane = Either<Crud, CurrentDocument>;
 pub struct MixedPlan {
     /// The relative weights.
     pub mix: Mix,
+    /// The weights of operations that the plan defines, relative to those of the mix.
+    #[serde(default, skip_serializing_if = "OwnMix::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<OpKind, u64>"))]
+    pub own: OwnMix,
     /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
     /// Which documents operations go to.
@@ -44,10 +50,35 @@ impl MixedPlan {
     /// The budget of connection `k` of `connections`.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         let Some(operations) = self.operations else { return Budget::Endless(self.mix) };
+        let operations = split(operations, self.mix.sum(), &self.own).0;
         Budget::Counted(match self.order {
             CrudOrder::Current => self.mix.split(operations / connections as u64),
             CrudOrder::Uniform => self.mix.parts(operations, k, connections),
         })
+    }
+
+    /// The same with the operations that the plan defines.
+    fn with_own(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<WithOwn> {
+        let weight = |operation: &OwnOperation| self.own.get(&operation.kind).copied().unwrap_or(0);
+        let weights: OwnMix = cx.operations.iter().map(|it| (it.kind, weight(it))).collect();
+        let counts = match self.operations {
+            Some(operations) => split(operations, self.mix.sum(), &weights).1,
+            None => weights.into_values().collect(),
+        };
+        let own = OwnBudget::each(cx, &counts, self.operations.is_some());
+        let warm = stock.kept::<WithOwn>();
+        if !warm.is_empty() {
+            let shards = cx.sharing.unwrap_or(1);
+            let budgets = budgets(cx, |k| self.budget(k, cx.connections));
+            let budget = |k: usize| match budgets.get(k) {
+                Some(budget) => budget.clone(),
+                None => budgets[k % shards].clone(),
+            };
+            let warm = warm.into_iter().zip(own).enumerate();
+            return warm.map(|(k, (lane, own))| lane.with_budgets(budget(k), own)).collect();
+        }
+        let lanes = self.uniform(cx, stock).into_iter().zip(own).enumerate();
+        lanes.map(|(k, (crud, own))| WithOwn::new(cx, k, crud, own)).collect()
     }
 
     /// The operations of each connection in Iron Cushion's order.
@@ -129,12 +160,14 @@ const DOCUMENTS_EACH: u64 = 10;
 const MOST_WEIGHT: u64 = 1_000_000_000;
 
 /// A request for mixed operations.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct MixedDemand {
     /// The numbers.
     pub asked: DocumentsAsked,
     /// The relative weights.
     pub mix: Flagged<Mix>,
+    /// The weights of operations that the plan defines.
+    pub own: OwnMix,
     /// The flag with which connections get more documents.
     pub more_documents: &'static str,
     /// Which documents operations go to.
@@ -143,7 +176,7 @@ pub struct MixedDemand {
 
 impl MixedDemand {
     fn plan(&self, operations: Option<u64>) -> MixedPlan {
-        MixedPlan { mix: self.mix.value, operations, order: self.order }
+        MixedPlan { mix: self.mix.value, own: self.own.clone(), operations, order: self.order }
     }
 }
 
@@ -154,6 +187,9 @@ impl Demand for MixedDemand {
 
     fn check_shares(&self, connections: usize, mistakes: &mut Vec<Invalid>) {
         let plan = self.plan(self.asked.operations.value);
+        if plan.mix.sum() == 0 && !plan.own.is_empty() {
+            return;
+        }
         let budget = |k| plan.budget(k, connections);
         let (mix, documents) = (self.mix.flag, self.more_documents);
         mistakes.extend(too_few_documents(&self.asked, connections, mix, documents, budget));
@@ -172,6 +208,7 @@ impl Offer for MixedPlan {
         Ok(Arc::new(MixedDemand {
             asked: asked.documents,
             mix: Flagged::new("--mix", asked.mix.unwrap_or_else(Mix::usual)),
+            own: asked.own.clone(),
             more_documents: asked.documents.documents.flag,
             order: CrudOrder::Uniform,
         }))
@@ -260,6 +297,9 @@ pub(super) fn asked_again(stored: u64, operations: Option<u64>) -> DocumentsAske
 
 impl StageWork for MixedPlan {
     fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        if self.mix.sum() == 0 && self.own.values().any(|weight| *weight > 0) {
+            return;
+        }
         check_mix(self.mix, self.operations, mistakes);
         if self.order == CrudOrder::Current && self.operations.is_none() {
             let cure = "give a number, or the order uniform";
@@ -275,15 +315,20 @@ impl StageWork for MixedPlan {
     }
 
     fn does(&self, kind: OpKind) -> bool {
-        self.mix[kind] > 0
+        self.mix[kind] > 0 || self.own.get(&kind).is_some_and(|weight| *weight > 0)
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
-        self.budget(k, connections).counted()
+        let operations = self.operations?;
+        let own = split(operations, self.mix.sum(), &self.own).1.into_iter();
+        let own: u64 = own.map(|count| share(count, k, connections)).sum();
+        Some(self.budget(k, connections).counted()?.saturating_add(own))
     }
 
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
-        let mut parts = vec![self.mix.to_string()];
+        let own = self.own.iter().map(|(kind, weight)| format!("{kind} {weight}"));
+        let mixed = (self.mix.sum() > 0 || self.own.is_empty()).then(|| self.mix.to_string());
+        let mut parts = vec![mixed.into_iter().chain(own).collect::<Vec<_>>().join(" · ")];
         parts.extend(self.operations.map(|operations| format!("{} operations", count(operations))));
         parts
     }
@@ -316,6 +361,11 @@ impl Lanes for MixedPlan {
                 let lanes = self.current(cx, stock).into_iter().map(Lane::Other);
                 Ok(runner.run(lanes.collect())?.0)
             }
+            CrudOrder::Uniform if !self.own.is_empty() => {
+                let (output, lanes) = runner.run(self.with_own(cx, stock))?;
+                stock.keep(lanes);
+                Ok(output)
+            }
             CrudOrder::Uniform => {
                 let lanes = self.uniform(cx, stock).into_iter().map(Lane::One);
                 let (output, lanes) = runner.run(lanes.collect())?;
@@ -340,7 +390,8 @@ mod tests {
             prop_assume!(weights != [0; 4]);
             let mix = Mix::crud(weights);
             let (operations, order) = (Some(operations), CrudOrder::Uniform);
-            let mixed = MixedPlan { mix, operations, order };
+            let own = OwnMix::new();
+            let mixed = MixedPlan { mix, own, operations, order };
             let mut sums = [0; Mix::KINDS.len()];
             for k in 0..connections {
                 let Budget::Counted(part) = mixed.budget(k, connections) else { unreachable!() };

@@ -3,7 +3,7 @@
 //! Each workload implements [`StageWork`] in its own file, for its settings as stored in a plan. No
 //! other room knows which workloads there are.
 
-use super::{FromSchemas, Ledger, Live, Original, UrlEntry, Workload};
+use super::{FromSchemas, Ledger, Live, Original, OwnOperation, UrlEntry, Workload};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::schema::{Documents, Ids, Naming};
@@ -167,6 +167,8 @@ pub struct LaneContext {
     pub sharing: Option<usize>,
     /// What documents look like.
     pub documents: Arc<Documents>,
+    /// The operations that the plan defines and the stage may do, in the order of their names.
+    pub operations: Arc<[OwnOperation]>,
     /// Names of documents that are not generated from `documents`.
     pub naming: Naming,
     /// The list of requests, if the run has one.

@@ -137,6 +137,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     let documents = product("--num_bulk_insert_operations", &bulk);
     let operations = product("--num_crud_operations", &[connections, args.num_crud_operations]);
     let work = MixedDemand {
+        own: crate::workload::OwnMix::new(),
         asked: DocumentsAsked {
             documents: Flagged::new("--num_documents_per_bulk_insert", documents),
             batch: Flagged::new("--num_documents_per_bulk_insert", batch.max(1)),

@@ -18,8 +18,8 @@ use crate::cli::secrets::command_line;
 use crate::cli::verb::baseline::gated;
 use crate::cli::verb::scenario::{is_plan, scenario};
 use crate::cli::verb::stored;
-use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, Plan, PlanSpec, check};
-use crate::workload::{self, DocumentsAsked, Mix, RunAsked};
+use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, MixAsked, Plan, PlanSpec, check};
+use crate::workload::{self, DocumentsAsked, RunAsked};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, Parser as _};
@@ -79,7 +79,16 @@ pub(in crate::cli) struct Settings {
     ///
     /// Relative weights of the operations [default: create=2,read=3,update=2,delete=1]
     #[arg(long, value_name = "MIX", value_parser = plan::mix)]
-    mix: Option<Mix>,
+    mix: Option<MixAsked>,
+    /// An operation of your own: NAME=WORD and what follows it; may be repeated
+    ///
+    /// An operation of your own for --mix, in the words of the database, such as
+    /// 'recent=view app/date?limit=20'; may be repeated
+    #[arg(long, value_name = "NAME=WORD...")]
+    op: Vec<String>,
+    /// A list of values for your own operations: NAME=VALUE,VALUE; may be repeated
+    #[arg(long = "data", id = "data_list", value_name = "NAME=VALUES")]
+    data: Vec<String>,
     /// The workload to run
     #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
     workload: String,
@@ -356,7 +365,8 @@ impl Settings {
                 warmup_ns: self.warmup,
             },
             own_batch: self.batch.is_some(),
-            mix: self.mix,
+            mix: self.mix.as_ref().map(|asked| asked.mix),
+            own: self.mix.as_ref().map(|asked| asked.own.clone()).unwrap_or_default(),
             ids: self.database.ids(self.client.seed),
             given: given.chain(self.load.given()).collect(),
         }
@@ -376,6 +386,8 @@ impl Settings {
             auth: Flagged::new("--auth", self.database.auth),
             options: self.database.options(),
             threads: self.threads,
+            operations: self.op,
+            data: self.data,
             ids,
             duration_ns: self.duration.or(default_ns),
             load,

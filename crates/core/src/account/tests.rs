@@ -38,7 +38,7 @@ impl Facts {
         change(interval.kind_mut(OpKind::Read));
         let mut totals = Totals::default();
         let part = interval.kind(OpKind::Read).unwrap();
-        totals.issued[OpKind::Read.index()] = part.ok + part.failed();
+        *totals.issued.of(OpKind::Read) = part.ok + part.failed();
         totals.add(&interval);
         let summaries: Vec<OperationSummary> = totals.summarise(self.measured_s);
         (self.response, self.without_client) = Default::default();

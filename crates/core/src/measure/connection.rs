@@ -3,7 +3,7 @@
 use super::probe::Timing;
 use super::spread::Spread;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::OpKind;
+use crate::op::{ByKind, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct ConnectionTimes {
     /// Answers timed by the kernel's timestamp of their arrival.
     pub noted_answers: u64,
     /// The figures per kind.
-    pub kinds: [KindTimes; OpKind::COUNT],
+    pub kinds: ByKind<KindTimes>,
     /// When the connection ended its last operation, from the stage's start.
     pub ended_ns: Nanos,
 }
@@ -46,14 +46,18 @@ impl ConnectionTimes {
     pub fn add(&mut self, kind: OpKind, timing: &Timing, ok: u64) {
         self.send_ns += timing.send_ns;
         self.receive_ns += timing.receive_ns;
-        let kind = &mut self.kinds[kind.index()];
+        let kind = self.kinds.of(kind);
         kind.remote_ns += timing.remote_ns;
         kind.answer_ns += timing.remote_ns + timing.receive_ns;
         kind.ok += ok;
     }
 
+    fn kind(&self, kind: OpKind) -> KindTimes {
+        self.kinds.get(kind).copied().unwrap_or_default()
+    }
+
     fn remote_ns(&self) -> Nanos {
-        self.kinds.iter().map(|kind| kind.remote_ns).sum()
+        self.kinds.values().map(|kind| kind.remote_ns).sum()
     }
 
     /// Counts the rest of `elapsed_ns`, the connection's total time, as local.
@@ -109,7 +113,7 @@ impl PhaseTable {
             table.down_s = column(&|c| c.down_ns);
         }
         for &kind in kinds {
-            table.ok.insert(kind, connections.iter().map(|c| c.kinds[kind.index()].ok).collect());
+            table.ok.insert(kind, connections.iter().map(|c| c.kind(kind).ok).collect());
         }
         if !phases {
             return table;
@@ -118,8 +122,8 @@ impl PhaseTable {
         table.send_s = column(&|c| c.send_ns);
         table.receive_s = column(&|c| c.receive_ns);
         for &kind in kinds {
-            table.remote_s.insert(kind, column(&|c| c.kinds[kind.index()].remote_ns));
-            table.answer_s.insert(kind, column(&|c| c.kinds[kind.index()].answer_ns));
+            table.remote_s.insert(kind, column(&|c| c.kind(kind).remote_ns));
+            table.answer_s.insert(kind, column(&|c| c.kind(kind).answer_ns));
         }
         let remote = column(&ConnectionTimes::remote_ns);
         for (phase, values) in [

@@ -99,7 +99,7 @@ counts! {
         => second |it| it.wire.resent
     }
     Rows {
-        meaning: "Documents returned by scans.",
+        meaning: "Documents returned by scans, and rows of queries.",
         name: "rows", title: "rows", whole: None, is_bytes: false,
         is_better_high: true, shown: Shown::Detail, is_rare: true, metric: Some("springload_rows"),
         => second |it| it.rows
@@ -115,6 +115,12 @@ counts! {
         name: "received_bytes", title: "body received", whole: None, is_bytes: true,
         is_better_high: false, shown: Shown::Detail, is_rare: false, metric: Some("springload_received_bytes"),
         => second |it| it.bytes.received
+    }
+    Warned {
+        meaning: "Answers to which the server added a warning.",
+        name: "warned", title: "warned", whole: Some(Count::Requests), is_bytes: false,
+        is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_warned_answers"),
+        => second |it| it.warned
     }
 }
 
@@ -202,7 +208,7 @@ mod tests {
         let counts = Count::ALL.iter().map(|it| it.name());
         let others = Latency::PERCENTILES.map(|it| it.name).into_iter();
         let others = others.chain(Failure::ALL.map(Failure::name));
-        let others = others.chain(OpKind::ALL.map(OpKind::name));
+        let others = others.chain(OpKind::BUILT_IN.map(OpKind::name));
         let mut names: Vec<&str> = counts.chain(others).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");

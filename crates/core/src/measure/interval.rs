@@ -6,7 +6,7 @@ use super::is_default;
 use super::node::NodeInterval;
 use super::probe::Timing;
 use crate::clock::Nanos;
-use crate::op::{Failure, Finding, OpKind, Reason};
+use crate::op::{ByKind, Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -88,7 +88,10 @@ pub struct KindInterval {
     /// What happened on the wire.
     #[serde(skip_serializing_if = "is_default")]
     pub wire: Wire,
-    /// Documents returned by scans.
+    /// Answers to which the server added a warning.
+    #[serde(skip_serializing_if = "is_default")]
+    pub warned: u64,
+    /// Documents returned by scans, and rows of queries.
     #[serde(skip_serializing_if = "is_default")]
     pub rows: u64,
     /// Service times of scans, divided by the documents that each returned.
@@ -135,7 +138,7 @@ impl KindInterval {
         }
         self.bytes += other.bytes;
         self.wire += other.wire;
-        self.rows += other.rows;
+        (self.rows, self.warned) = (self.rows + other.rows, self.warned + other.warned);
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
@@ -219,7 +222,7 @@ pub struct Interval {
     pub raw: Vec<RawRow>,
     /// How long load threads waited for a processor, in nanoseconds, if the system provides it.
     pub waited_ns: Nanos,
-    kinds: [Option<Box<KindInterval>>; OpKind::COUNT],
+    kinds: ByKind<Option<Box<KindInterval>>>,
     /// The requests to each node, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nodes: Vec<NodeInterval>,
@@ -228,18 +231,18 @@ pub struct Interval {
 impl Interval {
     /// An interval without measurements.
     pub fn new(second: u32) -> Self {
-        Self { second, ..Self::default() }
+        Self { second, kinds: ByKind::new(), ..Self::default() }
     }
 
     /// The measurements of `kind`, if it occurred.
     pub fn kind(&self, kind: OpKind) -> Option<&KindInterval> {
-        self.kinds[kind.index()].as_deref()
+        self.kinds.get(kind)?.as_deref()
     }
 
     /// The measurements of `kind`, created on first use.
     #[inline]
     pub fn kind_mut(&mut self, kind: OpKind) -> &mut KindInterval {
-        self.kinds[kind.index()].get_or_insert_with(Box::default)
+        self.kinds.of(kind).get_or_insert_with(Box::default)
     }
 
     /// The requests to each node; nodes after the last one that got a request are left out.
@@ -257,12 +260,12 @@ impl Interval {
 
     /// The kinds that occurred, in report order.
     pub fn iter(&self) -> impl Iterator<Item = (OpKind, &KindInterval)> {
-        OpKind::ALL.into_iter().filter_map(|kind| Some((kind, self.kind(kind)?)))
+        self.kinds.iter(Option::is_some).filter_map(|(kind, part)| Some((kind, part.as_deref()?)))
     }
 
     /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
-        self.waited_ns == 0 && self.kinds.iter().all(Option::is_none)
+        self.waited_ns == 0 && self.kinds.values().all(Option::is_none)
     }
 
     /// Converts times to another clock, on which `from` reads as `to`.
@@ -274,7 +277,7 @@ impl Interval {
 
     /// Derives the histograms that were recorded only once.
     pub(super) fn complete(&mut self) {
-        self.kinds.iter_mut().flatten().for_each(|kind| kind.complete());
+        self.kinds.values_mut().flatten().for_each(|kind| kind.complete());
     }
 
     /// Adds another shard's or second's measurements. The second number stays as it is.
@@ -316,6 +319,7 @@ mod tests {
         failures[Failure::Timeout.index()] = n + 21;
         let failed = FailedTimes { service: times(&[n + 1_000_000]), response: times(&[n]) };
         KindInterval {
+            warned: n + 30,
             requests: n + 1,
             ok: n + 2,
             drained: n + 3,
@@ -393,6 +397,7 @@ mod tests {
         let failed =
             FailedTimes { service: times(&[1_000_100, 1_001_000]), response: times(&[100, 1_000]) };
         let expected = KindInterval {
+            warned: 1_160,
             requests: 1_102,
             ok: 1_104,
             drained: 1_106,

@@ -75,7 +75,7 @@ mod tests {
             (part.requests, part.ok) = (count, count - 5);
             part.failures[Failure::Conflict.index()] = 5;
             (0..count).for_each(|_| part.response.record(ms * 1_000_000));
-            totals.issued[kind.index()] = count + 1;
+            *totals.issued.of(kind) = count + 1;
             totals.add(&interval);
         }
         let kinds = totals.summarise(2.0);

@@ -3,7 +3,7 @@
 use super::interval::{Interval, RawRow};
 use super::probe::{Sample, Timing};
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::{Failure, Finding, OpKind, Reason};
+use crate::op::{ByKind, Failure, Finding, OpKind, Reason};
 use std::sync::mpsc::Sender;
 
 /// Records the operations of one shard, second by second.
@@ -16,7 +16,7 @@ pub struct Recorder {
     interval: Interval,
     raw: bool,
     /// For each kind, a bit for each class of failure whose reason is known.
-    told: [u32; OpKind::COUNT],
+    told: ByKind<u32>,
     /// How many findings were kept.
     found: usize,
     sink: Sender<Interval>,
@@ -35,7 +35,7 @@ impl Recorder {
             boundary: start + SECOND_NS,
             interval: Interval::new(0),
             raw,
-            told: [0; OpKind::COUNT],
+            told: ByKind::new(),
             found: 0,
             sink,
         }
@@ -69,6 +69,7 @@ impl Recorder {
                 if reply.rows > 0 {
                     kind.add_rows(u64::from(reply.rows), sample.timing.service_ns);
                 }
+                kind.warned += u64::from(reply.warned);
                 kind.accepted += if reply.accepted { ok } else { 0 };
             }
             Err(failure) => kind.fail(failure, sample.timing),
@@ -91,7 +92,7 @@ impl Recorder {
     /// is none yet.
     #[cold]
     pub fn tell(&mut self, kind: OpKind, class: Failure, reason: impl FnOnce() -> Option<Reason>) {
-        let (told, class_bit) = (&mut self.told[kind.index()], 1 << class.index());
+        let (told, class_bit) = (self.told.of(kind), 1 << class.index());
         if *told & class_bit == 0
             && let Some(reason) = reason().filter(|it| it.status.is_some() || !it.reason.is_empty())
         {

@@ -4,7 +4,7 @@ use super::counts::{BodyBytes, Wire};
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
 use super::latency::Latency;
-use crate::op::{Failure, Finding, OpKind, Reason};
+use crate::op::{ByKind, Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -64,7 +64,10 @@ pub struct OperationSummary {
     pub response_without_client: Option<Latency>,
     /// From the intended start to the real one, for all requests.
     pub lag: Latency,
-    /// Documents returned by scans.
+    /// Answers to which the server added a warning.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub warned: u64,
+    /// Documents returned by scans, and rows of queries.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub rows: u64,
     /// Service times of scans, divided by the number of documents returned.
@@ -159,6 +162,7 @@ impl OperationSummary {
                 Latency::new(without)
             }),
             lag: Latency::new(part.lag.clone()),
+            warned: part.warned,
             rows: part.rows,
             per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),
             failed_times: part.failed_times.clone(),
@@ -192,7 +196,7 @@ pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSumma
 pub struct Totals {
     sum: Interval,
     /// Documents for which an operation was begun, per kind.
-    pub issued: [u64; OpKind::COUNT],
+    pub issued: ByKind<u64>,
 }
 
 impl Totals {
@@ -208,7 +212,7 @@ impl Totals {
 
     /// The kinds that were issued, in report order.
     pub fn kinds(&self) -> Vec<OpKind> {
-        OpKind::ALL.into_iter().filter(|kind| self.issued[kind.index()] > 0).collect()
+        self.issued.iter(|issued| *issued > 0).map(|(kind, _)| kind).collect()
     }
 
     /// The summaries of a running stage, from what has ended so far.
@@ -225,7 +229,8 @@ impl Totals {
         let none = KindInterval::default();
         let summary = |kind: OpKind| {
             let part = self.sum.kind(kind).unwrap_or(&none);
-            OperationSummary::new(kind, part, self.issued[kind.index()], measured_s)
+            let issued = self.issued.get(kind).copied().unwrap_or(0);
+            OperationSummary::new(kind, part, issued, measured_s)
         };
         self.kinds().into_iter().map(summary).collect()
     }
@@ -245,7 +250,7 @@ mod tests {
             interval
         };
         let mut totals = Totals::default();
-        totals.issued[OpKind::Create.index()] = 6;
+        *totals.issued.of(OpKind::Create) = 6;
         totals.add(&part(Failure::Rejected, Some("illegal_docid: no colon")));
         totals.add(&part(Failure::Rejected, Some("something else")));
         let words = |totals: &Totals| failure_words(&totals.summarise(1.0));
@@ -274,7 +279,7 @@ mod tests {
         (part.requests, part.ok, part.failures[Failure::Conflict.index()]) = (10, 7, 3);
         let mut totals = Totals::default();
         totals.add(&interval);
-        totals.issued[OpKind::Update.index()] = 12;
+        *totals.issued.of(OpKind::Update) = 12;
         let summary = &totals.summarise(2.0)[0];
         assert_eq!(
             (summary.issued, summary.ok, summary.failed(), summary.unfinished),

@@ -14,6 +14,8 @@ pub struct Draft {
     pub line: Vec<u8>,
     /// Fields that were asked for.
     pub wanted: Vec<String>,
+    /// The values of an operation that the plan defines, separated by zero bytes.
+    pub values: Vec<u8>,
     /// Whether the document that is read will be looked at.
     pub looks: bool,
     /// The place in a list of requests.
@@ -72,6 +74,11 @@ impl Pen for Draft {
 
     fn entry(&mut self, place: usize) {
         self.entry = place;
+    }
+
+    fn value(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        write(&mut self.values);
+        self.values.push(0);
     }
 
     fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {

@@ -62,6 +62,8 @@ pub enum Failure {
     Extra,
     /// A read brought another document than the one that it asked for.
     WrongDocument,
+    /// The answer does not meet what the plan expects of the operation.
+    Unexpected,
 }
 
 impl Failure {
@@ -130,7 +132,7 @@ impl Failure {
     }
 
     /// Every class, in report order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -155,6 +157,7 @@ impl Failure {
         Self::WrongBody,
         Self::Extra,
         Self::WrongDocument,
+        Self::Unexpected,
     ];
     /// The number of classes: the length of every per-class table.
     pub const COUNT: usize = Self::ALL.len();
@@ -186,6 +189,7 @@ impl Failure {
             Self::WrongBody => "wrong_body",
             Self::Extra => "extra",
             Self::WrongDocument => "wrong_document",
+            Self::Unexpected => "unexpected",
         }
     }
 

@@ -1,7 +1,10 @@
 //! The kinds of operations there are, as a table. Whatever counts, judges or shows operations reads
 //! a kind's row; only the driver that sends it and the workload that asks for it know it by name.
 
-use serde::{Deserialize, Serialize};
+use super::own::{self, NameError};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// What an operation is to those who judge it, such as the journal, an audit or `--verify`: kinds
@@ -30,38 +33,43 @@ pub enum Class {
 
 /// What is known of a kind.
 #[derive(Clone, Copy, Debug)]
-struct Row {
-    name: &'static str,
-    class: Class,
-    ycsb: &'static str,
-    mix: Option<u64>,
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) class: Class,
+    pub(super) ycsb: &'static str,
+    pub(super) mix: Option<u64>,
 }
+
+/// The kind of an operation: the number of its row. The built-in kinds are the first rows; behind
+/// them are the operations that plans define, which a process adds as it meets their names. A
+/// number means the same row for as long as the process lives, and nothing outside of it: records
+/// and messages have names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OpKind(u16);
 
 macro_rules! kinds {
     ($(
-        $(#[$doc:meta])*
+        #[doc = $doc:literal]
         $Kind:ident {
             name: $name:literal, class: $class:ident, ycsb: $ycsb:literal, mix: $mix:expr
         }
     )*) => {
-        /// The kind of an operation.
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize
-        )]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[repr(u8)]
-        pub enum OpKind {
-            $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
+        /// The places of the built-in kinds.
+        #[repr(u16)]
+        enum Place {
+            $($Kind,)*
         }
 
+        #[allow(non_upper_case_globals, reason = "they are used like the variants of an enum")]
         impl OpKind {
-            /// Every kind, in the order of reports.
-            pub const ALL: [Self; Self::COUNT] = [$(Self::$Kind),*];
-            /// The number of kinds: the length of every table by kind.
-            pub const COUNT: usize = [$($name),*].len();
-            const ROWS: [Row; Self::COUNT] = [$(
+            $(#[doc = $doc] pub const $Kind: Self = Self(Place::$Kind as u16);)*
+            /// Every built-in kind, in the order of reports.
+            pub const BUILT_IN: [Self; [$($name),*].len()] = [$(Self::$Kind),*];
+            const ROWS: [Row; Self::BUILT_IN.len()] = [$(
                 Row { name: $name, class: Class::$class, ycsb: $ycsb, mix: $mix }
             ),*];
+            #[cfg(feature = "schema")]
+            const DOCS: [&'static str; Self::BUILT_IN.len()] = [$($doc),*];
         }
     };
 }
@@ -103,34 +111,73 @@ impl OpKind {
         Self::Scan,
     ]);
 
-    const fn row(self) -> &'static Row {
-        &Self::ROWS[self.index()]
+    fn row(self) -> &'static Row {
+        match Self::ROWS.get(self.index()) {
+            Some(row) => row,
+            None => own::row(self.index() - Self::BUILT_IN.len()),
+        }
     }
 
     /// The name used in flags, JSON and reports.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The kind of that name.
+    /// The kind of that name, if this process has met it.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        let built_in = Self::BUILT_IN.into_iter().find(|kind| kind.name() == name);
+        built_in.or_else(|| Some(Self::behind(own::find(name)?)))
+    }
+
+    /// The kind of that name: a built-in one, or an operation that a plan defines.
+    ///
+    /// # Errors
+    /// If no operation can have that name, or this process has met too many.
+    pub fn of_name(name: &str) -> Result<Self, NameError> {
+        match Self::named(name) {
+            Some(kind) => Ok(kind),
+            None => own::add(name).map(Self::behind),
+        }
+    }
+
+    /// The kind with this place among the operations that plans define.
+    const fn behind(place: u16) -> Self {
+        Self(Self::BUILT_IN.len() as u16 + place)
+    }
+
+    /// Every kind that this process has met: the built-in ones, and those that plans define by
+    /// their names.
+    pub fn known() -> Vec<Self> {
+        let own = (0..own::count()).map(Self::behind);
+        let mut known: Vec<Self> = Self::BUILT_IN.into_iter().chain(own).collect();
+        known.sort_unstable();
+        known
+    }
+
+    /// The length of a table that has a place for every kind that this process has met.
+    pub fn table_len() -> usize {
+        Self::BUILT_IN.len() + usize::from(own::count())
+    }
+
+    /// Whether a plan defines it.
+    pub const fn is_own(self) -> bool {
+        self.index() >= Self::BUILT_IN.len()
     }
 
     /// What it is to those who judge it.
     #[inline]
     pub const fn class(self) -> Class {
-        self.row().class
+        if self.is_own() { Class::Request } else { Self::ROWS[self.index()].class }
     }
 
     /// The section of YCSB's report that it belongs to.
-    pub const fn ycsb(self) -> &'static str {
+    pub fn ycsb(self) -> &'static str {
         self.row().ycsb
     }
 
     /// Its usual weight in a mix of single-document operations; `None`: it cannot be in one.
     pub const fn weight(self) -> Option<u64> {
-        self.row().mix
+        if self.is_own() { None } else { Self::ROWS[self.index()].mix }
     }
 
     /// Whether an operation of this kind is one request to the server. The others are made of
@@ -144,23 +191,78 @@ impl OpKind {
         matches!(self.class(), Class::Read | Class::Query)
     }
 
-    /// The index into tables by kind.
+    /// The index into tables by kind. Those of kinds that plans define differ between processes.
+    #[inline]
     pub const fn index(self) -> usize {
-        self as usize
+        self.0 as usize
     }
 }
 
-/// Some of the kinds.
+/// In the order of reports: the built-in kinds as their table has them, then others by name, so
+/// that a report does not depend on which names the process has met before.
+impl Ord for OpKind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.is_own() && other.is_own() {
+            self.name().cmp(other.name())
+        } else {
+            self.0.cmp(&other.0)
+        }
+    }
+}
+
+impl PartialOrd for OpKind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Serialize for OpKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for OpKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::of_name(&name).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for OpKind {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OpKind".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let one = |(kind, doc): (Self, &str)| {
+            let (name, doc) = (kind.name(), doc.trim());
+            serde_json::json!({ "description": doc, "type": "string", "const": name })
+        };
+        let mut all: Vec<_> = Self::BUILT_IN.into_iter().zip(Self::DOCS).map(one).collect();
+        let names = Self::BUILT_IN.map(Self::name);
+        all.push(serde_json::json!({
+            "description": "An operation that the plan defines.",
+            "type": "string",
+            "pattern": own::PATTERN,
+            "not": { "enum": names },
+        }));
+        schemars::json_schema!({ "description": "The kind of an operation.", "oneOf": all })
+    }
+}
+
+/// Some of the built-in kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u32);
 
 impl Kinds {
-    /// Every kind.
-    pub const ALL: Self = Self::of(&OpKind::ALL);
+    /// Every built-in kind.
+    pub const ALL: Self = Self::of(&OpKind::BUILT_IN);
 
     /// These.
     pub const fn of(kinds: &[OpKind]) -> Self {
-        const { assert!(OpKind::COUNT <= u32::BITS as usize, "a bit for each") };
+        const { assert!(OpKind::BUILT_IN.len() <= u32::BITS as usize, "a bit for each") };
         let (mut all, mut place) = (Self(0), 0);
         while place < kinds.len() {
             all = all.with(kinds[place]);
@@ -171,17 +273,29 @@ impl Kinds {
 
     /// These and another one.
     pub const fn with(self, kind: OpKind) -> Self {
-        Self(self.0 | 1 << kind.index())
+        Self(self.0 | Self::bit(kind))
     }
 
     /// These but one.
     pub const fn without(self, kind: OpKind) -> Self {
-        Self(self.0 & !(1 << kind.index()))
+        Self(self.0 & !Self::bit(kind))
     }
 
-    /// Whether a kind is among them.
+    /// Whether a built-in kind is among them.
     pub const fn contains(self, kind: OpKind) -> bool {
-        self.0 & (1 << kind.index()) != 0
+        self.0 & Self::bit(kind) != 0
+    }
+
+    /// An operation that a plan defines has none: drivers know these by their words.
+    const fn bit(kind: OpKind) -> u32 {
+        if kind.is_own() { 0 } else { 1 << kind.index() }
+    }
+}
+
+/// The name: a number means nothing to a reader.
+impl fmt::Debug for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -197,18 +311,46 @@ mod tests {
 
     #[test]
     fn a_kind_is_stored_by_its_name() {
-        for (place, kind) in OpKind::ALL.into_iter().enumerate() {
+        for (place, kind) in OpKind::BUILT_IN.into_iter().enumerate() {
             assert_eq!(kind.index(), place);
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
             assert_eq!(OpKind::named(kind.name()), Some(kind));
         }
-        assert_eq!(OpKind::named("reed"), None);
+        assert_eq!(OpKind::named("kind-not-met"), None);
+    }
+
+    #[test]
+    fn the_operation_of_a_plan_is_a_row_behind_the_built_in_ones() {
+        let (late, early) =
+            (OpKind::of_name("kind-z").unwrap(), OpKind::of_name("kind-a").unwrap());
+        assert_eq!(OpKind::of_name("kind-z"), Ok(late));
+        assert_eq!(OpKind::named("kind-a"), Some(early));
+        assert!(late.is_own() && late != early && !OpKind::Request.is_own());
+        assert!(early < late && OpKind::Request < early, "by name, behind the others");
+        assert_eq!((late.class(), late.ycsb(), late.weight()), (Class::Request, "KIND-Z", None));
+        assert!(late.is_request() && !late.only_reads() && late.index() < OpKind::table_len());
+        assert!(OpKind::known().is_sorted() && OpKind::known().contains(&late));
+        assert!(!Kinds::ALL.contains(late) && Kinds::ALL.with(late) == Kinds::ALL);
+        assert_eq!(OpKind::of_name("read"), Ok(OpKind::Read));
+    }
+
+    #[test]
+    fn a_stored_name_is_read_without_the_plan_that_defines_it() {
+        let met: OpKind = serde_json::from_str("\"kind-stored\"").unwrap();
+        assert_eq!(OpKind::named("kind-stored"), Some(met));
+        assert_eq!(serde_json::to_string(&met).unwrap(), "\"kind-stored\"");
+        for wrong in ["", "Read", "9a", "-a", "a b", "a.b", "ä", &"a".repeat(41)] {
+            let text = serde_json::to_string(wrong).unwrap();
+            let told = serde_json::from_str::<OpKind>(&text).unwrap_err().to_string();
+            assert!(told.contains("is not the name of an operation: lower-case"), "{told}");
+        }
+        assert!(serde_json::from_str::<OpKind>("7").is_err());
     }
 
     #[test]
     fn some_of_the_kinds_are_these_and_no_others() {
         let some = Kinds::of(&[OpKind::Read, OpKind::Request]);
-        for kind in OpKind::ALL {
+        for kind in OpKind::BUILT_IN {
             assert_eq!(some.contains(kind), matches!(kind, OpKind::Read | OpKind::Request));
             assert!(some.with(kind).contains(kind) && !some.without(kind).contains(kind));
             assert!(Kinds::ALL.contains(kind));
@@ -218,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_mix_is_of_operations_on_one_document() {
-        for kind in OpKind::ALL.into_iter().filter(|kind| kind.weight().is_some()) {
+        for kind in OpKind::BUILT_IN.into_iter().filter(|kind| kind.weight().is_some()) {
             let one = [Class::Create, Class::Read, Class::Update, Class::Delete];
             assert!(one.contains(&kind.class()), "{kind}");
         }

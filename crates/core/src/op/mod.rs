@@ -2,6 +2,7 @@
 //!
 //! Knows nothing about databases, networks or clocks, and imports no other room.
 
+mod by_kind;
 #[cfg(any(test, feature = "testing"))]
 mod draft;
 mod failure;
@@ -10,11 +11,13 @@ mod finding;
 #[cfg(feature = "schema")]
 mod keyed;
 mod kind;
+mod own;
 mod pen;
 mod plain;
 mod token;
 mod way;
 
+pub use by_kind::ByKind;
 #[cfg(any(test, feature = "testing"))]
 pub use draft::Draft;
 pub use failure::{Failure, Reason};
@@ -23,6 +26,7 @@ pub use finding::Finding;
 #[cfg(feature = "schema")]
 pub use keyed::keyed;
 pub use kind::{Class, Kinds, OpKind};
+pub use own::NameError;
 pub use pen::{Fields, Pen, each_member};
 pub use plain::{plain, steers};
 pub use token::Token;
@@ -129,6 +133,8 @@ pub struct Reply {
     /// Accepted but not yet stored as it should be: not on a quorum of nodes (status 202), or only
     /// batched by the client.
     pub accepted: bool,
-    /// The number of documents that a scan returned.
+    /// The number of documents that a scan returned, or rows of a query.
     pub rows: u32,
+    /// Whether the server added a warning to its answer.
+    pub warned: bool,
 }

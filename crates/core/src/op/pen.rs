@@ -35,6 +35,11 @@ pub trait Pen {
     #[inline]
     fn entry(&mut self, _place: usize) {}
 
+    /// Appends a value of an operation that the plan defines, in the order of its holes: `write`
+    /// appends it to the buffer, and returns whether it is text; otherwise it is JSON.
+    #[inline]
+    fn value(&mut self, _write: impl FnOnce(&mut Vec<u8>) -> bool) {}
+
     /// Offers the operation as a line of text, for drivers that show operations.
     #[inline]
     fn line(&mut self, _write: impl FnOnce(&mut Vec<u8>)) {}

@@ -59,6 +59,7 @@ impl DriverPlan for BasicPlan {
         phases: false,
         heeds: &[],
         can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
+        words: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

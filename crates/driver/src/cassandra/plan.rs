@@ -164,6 +164,7 @@ pub(super) const CARD: Card = Card {
     phases: false,
     heeds: &[],
     can: &[Feature::Overwriting, Feature::Settling],
+    words: &[],
 };
 
 impl CassandraPlan {

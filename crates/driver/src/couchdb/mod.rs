@@ -7,10 +7,12 @@ mod credentials;
 mod fetch;
 mod head;
 mod leftover;
+mod log_in;
 mod making;
 mod moves;
 mod nodes;
 mod open;
+mod own;
 mod pen;
 mod plan;
 mod prober;
@@ -20,6 +22,7 @@ mod session;
 mod settle;
 mod several;
 mod whole;
+mod words;
 
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
@@ -64,6 +67,8 @@ pub struct CouchDb {
     /// `/name/`, percent-encoded.
     path: Arc<[u8]>,
     cached_updates: bool,
+    /// The operations that the plan defines.
+    own: Arc<words::Operations>,
     /// The timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
     /// Whether the database is removed at the end.
@@ -84,6 +89,7 @@ impl CouchDb {
             pinned: false,
             path: format!("/{}/", encode_segment(name)).into_bytes().into(),
             cached_updates: false,
+            own: Arc::default(),
             timeout_ns: 0,
             removed: false,
         }
@@ -99,6 +105,12 @@ impl CouchDb {
     /// removed at the end.
     const fn with_administration(mut self, timeout_ns: u64, removed: bool) -> Self {
         (self.timeout_ns, self.removed) = (timeout_ns, removed);
+        self
+    }
+
+    /// With the operations of a plan.
+    fn with_operations(mut self, own: words::Operations) -> Self {
+        self.own = own.into();
         self
     }
 

@@ -2,7 +2,7 @@
 
 use super::nodes::Node;
 use super::plan::{CouchPlan, NodePlan};
-use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, words};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::net::Endpoint;
 use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, TargetError};
@@ -63,11 +63,59 @@ pub(super) async fn open(
         database: name.clone(),
         created,
     };
+    let own = words::prepared(&opening.operations)?;
+    if !opening.as_it_is {
+        let found = find_views(&mut admin, &path, &own).await;
+        if found.is_err() && created {
+            // It was created a moment ago and is empty.
+            let _ = remove(&mut admin, &path).await;
+        }
+        found?;
+    }
     let target = CouchDb::on(nodes, &name)
+        .with_operations(own)
         .with_pinned(plan.pin)
         .with_cached_updates(plan.cached_updates)
         .with_administration(opening.timeout_ns, removed);
     Ok((target, facts))
+}
+
+/// Looks for the views that operations ask, so that a missing one is told before the load.
+async fn find_views(
+    admin: &mut Admin,
+    path: &str,
+    own: &words::Operations,
+) -> Result<(), TargetError> {
+    for (kind, spelled) in own.iter(|spelled| spelled.as_ref().is_some_and(|it| it.view.is_some()))
+    {
+        let Some((design, view)) = spelled.as_ref().and_then(|it| it.view.as_ref()) else {
+            continue;
+        };
+        let place = format!("{path}/_design/{}", encode_segment(design));
+        let (status, body) = admin.request("GET", &place, None).await?;
+        let views = body["views"].as_object();
+        if status == 200 && views.is_some_and(|views| views.contains_key(view)) {
+            continue;
+        }
+        let there = if status == 200 {
+            let names = views.map(|views| views.keys().cloned().collect::<Vec<_>>());
+            format!("its views are: {}", names.unwrap_or_default().join(", "))
+        } else {
+            let list = format!("{path}/_all_docs?startkey=%22_design%2F%22&endkey=%22_design0%22");
+            let (_, listed) = admin.request("GET", &list, None).await?;
+            let rows = listed["rows"].as_array().into_iter().flatten();
+            let names: Vec<_> = rows.filter_map(|row| row["id"].as_str()).collect();
+            match names[..] {
+                [] => "the database has no design documents".to_owned(),
+                _ => format!("there are: {}", names.join(", ")),
+            }
+        };
+        return Err(TargetError(format!(
+            "--op {kind}: there is no view {view:?} in _design/{design} of this database ({there}); \
+             put it there first, and give the database with --use-existing"
+        )));
+    }
+    Ok(())
 }
 
 /// A node that is there: its address, its administration and its welcome message.

@@ -3,6 +3,7 @@
 use super::revision::Revision;
 use crate::http1::Payload;
 use crate::op::{Fields, Pen, Token};
+use crate::values::Values;
 use serde_json::Value;
 
 /// The names and the body of one request.
@@ -15,6 +16,11 @@ pub struct CouchPen {
     pub(super) payload: Payload,
     /// The members at the beginning.
     members: Vec<u8>,
+    /// The values of an operation that the plan defines.
+    pub(super) values: Values,
+    /// Room for the head of such an operation, and for its values.
+    pub(super) head: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
 }
 
 impl CouchPen {
@@ -47,6 +53,7 @@ impl Pen for CouchPen {
         self.names.clear();
         self.last = 0;
         self.payload.clear();
+        self.values.clear();
     }
 
     #[inline]
@@ -73,6 +80,10 @@ impl Pen for CouchPen {
             self.members.push(b'"');
         }
         fields.write(&self.members, self.payload.body_mut());
+    }
+
+    fn value(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.values.push(write);
     }
 
     #[inline]

@@ -9,6 +9,7 @@ use crate::net::TlsOptions;
 use crate::op::{Feature, OpKind, Way};
 use crate::plan::is_named;
 use crate::secrets::LeftOut;
+use crate::words::OperationPlan;
 use crate::{
     Auth, Card, DatabasePlan, Existing, Local, LogIn, Opening, Planned, Scratch, Setting,
     TargetAsked, TargetError,
@@ -127,6 +128,7 @@ pub(super) const CARD: Card = Card {
     phases: true,
     heeds: &Setting::ALL,
     can: &Feature::ALL,
+    words: super::words::CARDS,
 };
 
 impl Planned for CouchPlan {
@@ -159,6 +161,10 @@ impl Planned for CouchPlan {
         scratch: &'a Scratch,
     ) -> Local<'a, Result<(), TargetError>> {
         Box::pin(self.drop_scratch(opening, scratch))
+    }
+
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        Ok(super::words::spell(operation)?.holes.0)
     }
 
     fn ways(&self) -> &'static [Way] {

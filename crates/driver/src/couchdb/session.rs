@@ -6,10 +6,11 @@ use super::nodes::Place;
 use super::pen::CouchPen;
 use super::revision::Revision;
 use super::seen::Seen;
+use super::words::Operations;
 use super::{CouchDb, answer, several};
 use crate::clock::Clock;
 use crate::http1::reason;
-use crate::http1::{Answer, Connection, Request, failure_of};
+use crate::http1::{Answer, Connection, Request};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Class, Failure, Op, OpKind, Reason, Reply, Token};
@@ -17,7 +18,6 @@ use crate::{Outcome, Session};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A session with a CouchDB database.
 #[derive(Debug)]
@@ -47,6 +47,10 @@ pub struct CouchSession {
     pub(super) rows: Vec<Result<Token, Failure>>,
     /// Where each is in the answer, if they were read.
     places: Vec<Range<usize>>,
+    /// The operations that the plan defines.
+    pub(super) own: Arc<Operations>,
+    /// Why the first unexpected answer was not as expected.
+    pub(super) unmet: Option<String>,
 }
 
 /// How often an update or delete without a revision is tried while other clients write the
@@ -73,10 +77,12 @@ impl CouchSession {
             settled: None,
             rows: Vec::new(),
             places: Vec::new(),
+            own: target.own.clone(),
+            unmet: None,
         }
     }
 
-    fn make_common(&mut self) {
+    pub(super) fn make_common(&mut self) {
         self.common = self.credentials.common_head(&self.lines);
     }
 
@@ -123,81 +129,11 @@ impl CouchSession {
         head.extend_from_slice(b"\r\n");
     }
 
-    /// Uses the cookie that an answer sets. A request whose cookie had expired is resent with a new
-    /// one, on the same connection.
-    async fn renew(
-        &mut self,
-        op: &Op,
-        pen: &mut CouchPen,
-        mut answer: Answer,
-        probe: &mut Probe,
-    ) -> Result<Answer, Failure> {
-        if let Some(cookie) = self.connection.set_cookie()
-            && self.credentials.renew(cookie)
-        {
-            self.make_common();
-        }
-        // At most twice: the cookie that another session received may have expired, too.
-        for _ in 0..2 {
-            if answer.status != 401 || !self.log_in().await? {
-                break;
-            }
-            pen.payload.strip_head();
-            self.encode(op, pen);
-            answer = self.connection.exchange(request(op, pen), probe).await?;
-        }
-        Ok(answer)
-    }
-
-    /// Requests a new cookie. `false` without cookie credentials. Only one session requests it at a
-    /// time while the others wait for its result; after a refusal nobody tries again, because the
-    /// server counts refusals.
-    ///
-    /// # Errors
-    /// [`Failure::Authentication`] only if the name and password are refused: after any other
-    /// failure the next operation may succeed.
-    pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
-        let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(false) };
-        let renewal = self.renewal.clone();
-        let ended = renewal.ended.load(Ordering::Relaxed);
-        let mut shared = renewal.state.lock().await;
-        if !shared.refused() && self.credentials.adopt(&shared.cookie) {
-            self.make_common();
-            return Ok(true);
-        }
-        let waited = ended != renewal.ended.load(Ordering::Relaxed);
-        if let Some(failure) = shared.failure.filter(|_| waited || shared.refused()) {
-            return Err(failure);
-        }
-        let now = self.clock.now();
-        let mut probe = Probe::new(self.clock, now, now);
-        let request = Request::reading(&request);
-        let answer = self.connection.exchange(request, &mut probe).await;
-        let renewed = answer.and_then(|answer| self.logged_in(answer.status));
-        shared.failure = renewed.err();
-        if renewed.is_ok() {
-            self.make_common();
-            self.credentials.cookie().clone_into(&mut shared.cookie);
-        }
-        renewal.ended.fetch_add(1, Ordering::Relaxed);
-        renewed.map(|()| true)
-    }
-
-    /// Uses the cookie in the answer to a log-in.
-    fn logged_in(&mut self, status: u16) -> Result<(), Failure> {
-        match status {
-            200 => {
-                let cookie = self.connection.set_cookie();
-                let renewed = cookie.is_some_and(|cookie| self.credentials.renew(cookie));
-                if renewed { Ok(()) } else { Err(Failure::Protocol) }
-            }
-            401 | 403 => Err(Failure::Authentication),
-            status => Err(failure_of(status)),
-        }
-    }
-
     /// What the connection's answer means for `op`.
     fn judge(&mut self, op: &Op, answer: Answer, names: &[u8]) -> Result<Reply, Failure> {
+        if op.kind.is_own() {
+            return self.judge_own(op, answer);
+        }
         let body = self.connection.body();
         let expected = match op.kind.class() {
             Class::Read | Class::Query => answer.status == 200,
@@ -227,7 +163,8 @@ impl CouchSession {
     /// happened: doing so here would enlarge the future of every operation.
     async fn request(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
         let sent = pen.payload.body_len() as u64;
-        let mut answer = self.connection.exchange(request(op, pen), probe).await;
+        let asked = if op.kind.is_own() { self.own_request(op, pen) } else { request(op, pen) };
+        let mut answer = self.connection.exchange(asked, probe).await;
         if let Ok(first) = answer
             && (first.status == 401 || self.connection.set_cookie().is_some())
         {
@@ -366,7 +303,7 @@ impl CouchSession {
 }
 
 /// The request for `op` as written with `pen`. A write is never sent twice.
-fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
+pub(super) fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
     let bytes = pen.payload.bytes();
     if op.kind.only_reads() { Request::reading(bytes) } else { Request::changing(bytes) }
 }
@@ -406,6 +343,10 @@ impl Session for CouchSession {
     }
 
     fn prepare(&mut self, op: &Op, pen: &mut CouchPen) {
+        if op.kind.is_own() {
+            self.encode_own(op, pen);
+            return;
+        }
         if op.kind == OpKind::BulkInsert {
             pen.payload.prepend(b"{\"docs\":[");
             pen.payload.body_mut().extend_from_slice(b"]}");
@@ -439,7 +380,7 @@ impl Session for CouchSession {
             outcome = Box::pin(self.on_stored(op, pen, probe)).await;
         } else {
             outcome = self.request(op, pen, probe).await;
-            if outcome.result == Err(Failure::Unanswered) {
+            if outcome.result == Err(Failure::Unanswered) && !op.kind.is_own() {
                 outcome = Box::pin(self.look_after(op, pen, outcome)).await;
             }
         }
@@ -480,6 +421,9 @@ impl Session for CouchSession {
 
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let status = self.connection.status();
+        if let (Failure::Unexpected, Some(words)) = (failure, &self.unmet) {
+            return Some(self.credentials.hide(Reason::new(status, words)));
+        }
         let row = match (status, failure) {
             // The last answer may be that to a lookup of the stored document.
             (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,

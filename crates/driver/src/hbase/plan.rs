@@ -121,6 +121,7 @@ pub(super) const CARD: Card = Card {
     phases: true,
     heeds: &[],
     can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
+    words: &[],
 };
 
 impl HBasePlan {

@@ -290,6 +290,7 @@ impl DriverPlan for HttpTarget {
         phases: true,
         heeds: &Setting::ALL,
         can: &[],
+        words: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

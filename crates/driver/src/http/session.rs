@@ -345,7 +345,7 @@ impl HttpSession {
 /// user ends a run: other entries of the list may be allowed.
 const fn judge(status: u16) -> Result<Reply, Failure> {
     match status {
-        200..=399 => Ok(Reply { token: None, accepted: false, rows: 0 }),
+        200..=399 => Ok(Reply { token: None, accepted: false, rows: 0, warned: false }),
         status => Err(failure_of(status)),
     }
 }

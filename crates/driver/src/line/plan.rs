@@ -43,6 +43,7 @@ impl DriverPlan for LinePlan {
         phases: true,
         heeds: &[],
         can: &[],
+        words: &[],
     };
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {

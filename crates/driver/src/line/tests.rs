@@ -110,17 +110,17 @@ fn liar(answer: &'static str) -> SocketAddr {
 
 #[tokio::test]
 async fn what_a_server_does_wrong_is_told_by_its_class() {
-    use OpKind::{Create, Read};
+    let (create, read) = (OpKind::Create, OpKind::Read);
     for (answer, kind, wanted) in [
-        ("", Read, Failure::Timeout),
-        ("", Create, Failure::Unanswered),
-        ("!", Read, Failure::Reset),
-        ("O!", Create, Failure::Unanswered),
-        ("HTTP/1.1 400 Bad Request\n", Read, Failure::Protocol),
-        ("OK {\"cut\":\n", Read, Failure::Protocol),
-        ("OK {}\nOK {}\n", Read, Failure::Protocol),
-        ("OK {}\nOK", Read, Failure::Protocol),
-        ("ERROR no room\n", Create, Failure::Rejected),
+        ("", read, Failure::Timeout),
+        ("", create, Failure::Unanswered),
+        ("!", read, Failure::Reset),
+        ("O!", create, Failure::Unanswered),
+        ("HTTP/1.1 400 Bad Request\n", read, Failure::Protocol),
+        ("OK {\"cut\":\n", read, Failure::Protocol),
+        ("OK {}\nOK {}\n", read, Failure::Protocol),
+        ("OK {}\nOK", read, Failure::Protocol),
+        ("ERROR no room\n", create, Failure::Rejected),
     ] {
         let (mut session, context) = session(liar(answer), 300);
         let outcome = tokio::select! {

@@ -102,6 +102,7 @@ pub(super) const CARD: Card = Card {
     phases: false,
     heeds: &[Setting::Certificates],
     can: &[Feature::Ranges, Feature::Overwriting],
+    words: &[],
 };
 
 impl MongoPlan {

@@ -52,6 +52,7 @@ impl Flavor for Redis {
         phases: false,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
         can: &[Feature::Overwriting, Feature::Settling],
+        words: &[],
     };
     const BINDING: Binding = BINDING;
     const PORT: u16 = 6379;

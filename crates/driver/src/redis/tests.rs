@@ -303,16 +303,16 @@ async fn only_the_keys_of_a_scratch_database_are_removed() {
 
 #[tokio::test]
 async fn what_a_server_does_wrong_is_told_by_its_class() {
-    use OpKind::{Create, Read};
+    let (create, read) = (OpKind::Create, OpKind::Read);
     for (answer, kind, wanted) in [
-        ("", Read, Failure::Timeout),
-        ("", Create, Failure::Unanswered),
-        ("!", Read, Failure::Reset),
-        ("!", Create, Failure::Unanswered),
-        ("*2\r\n$1\r\n!", Read, Failure::Reset),
-        ("HTTP/1.1 400 Bad Request\r\n", Read, Failure::Protocol),
-        ("-NOAUTH Authentication required.\r\n", Read, Failure::Authentication),
-        ("-READONLY You can't write against a replica.\r\n-ERR\r\n", Create, Failure::NotReady),
+        ("", read, Failure::Timeout),
+        ("", create, Failure::Unanswered),
+        ("!", read, Failure::Reset),
+        ("!", create, Failure::Unanswered),
+        ("*2\r\n$1\r\n!", read, Failure::Reset),
+        ("HTTP/1.1 400 Bad Request\r\n", read, Failure::Protocol),
+        ("-NOAUTH Authentication required.\r\n", read, Failure::Authentication),
+        ("-READONLY You can't write against a replica.\r\n-ERR\r\n", create, Failure::NotReady),
     ] {
         let (mut session, context) = unseen(liar(answer), 300).await;
         let outcome = tokio::select! {

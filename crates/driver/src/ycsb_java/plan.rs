@@ -96,6 +96,7 @@ pub(super) const CARD: Card = Card {
     phases: false,
     heeds: &[],
     can: &[],
+    words: &[],
 };
 
 impl YcsbJavaPlan {

@@ -242,7 +242,7 @@ async fn only_the_time_inside_the_binding_is_service() {
 
 #[tokio::test]
 async fn what_a_peer_does_wrong_is_told_by_its_class() {
-    use OpKind::{Create, Read};
+    let (create, read) = (OpKind::Create, OpKind::Read);
     let row: &[(&str, &str)] = &[("a", "b")];
     let ok = answer(1, &[(0, "")], &[]);
     let cut = ok[..ok.len() - 1].to_vec();
@@ -255,23 +255,23 @@ async fn what_a_peer_does_wrong_is_told_by_its_class() {
     let place = huge.len() - 10;
     huge[place..place + 4].copy_from_slice(&[255; 4]);
     for (name, answer, closes, kind, wanted) in [
-        ("silence", vec![], false, Read, Failure::Timeout),
-        ("silence", vec![], false, Create, Failure::Unanswered),
-        ("end", vec![], true, Read, Failure::Reset),
-        ("cut", cut.clone(), true, Create, Failure::Unanswered),
-        ("cut", cut, false, Create, Failure::Unanswered),
-        ("text", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), false, Read, Failure::Protocol),
-        ("two answers", longer, false, Create, Failure::Protocol),
-        ("something behind", inner, false, Create, Failure::Protocol),
-        ("no result", answer(1, &[], &[]), false, Create, Failure::Protocol),
-        ("two results", answer(1, &[(0, ""), (0, "")], &[]), false, Create, Failure::Protocol),
-        ("no status", answer(1, &[(12, "")], &[]), false, Create, Failure::Protocol),
-        ("a row of a write", answer(1, &[(0, "")], &[row]), false, Create, Failure::Protocol),
-        ("two rows", answer(1, &[(0, "")], &[row, row]), false, Read, Failure::Protocol),
-        ("a row of a failure", answer(1, &[(2, "")], &[row]), false, Read, Failure::Protocol),
-        ("a huge field", huge, false, Read, Failure::Protocol),
-        ("results not there", miscounted, false, Create, Failure::Protocol),
-        ("time", answer(u64::MAX, &[(0, "")], &[row]), false, Read, Failure::Protocol),
+        ("silence", vec![], false, read, Failure::Timeout),
+        ("silence", vec![], false, create, Failure::Unanswered),
+        ("end", vec![], true, read, Failure::Reset),
+        ("cut", cut.clone(), true, create, Failure::Unanswered),
+        ("cut", cut, false, create, Failure::Unanswered),
+        ("text", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), false, read, Failure::Protocol),
+        ("two answers", longer, false, create, Failure::Protocol),
+        ("something behind", inner, false, create, Failure::Protocol),
+        ("no result", answer(1, &[], &[]), false, create, Failure::Protocol),
+        ("two results", answer(1, &[(0, ""), (0, "")], &[]), false, create, Failure::Protocol),
+        ("no status", answer(1, &[(12, "")], &[]), false, create, Failure::Protocol),
+        ("a row of a write", answer(1, &[(0, "")], &[row]), false, create, Failure::Protocol),
+        ("two rows", answer(1, &[(0, "")], &[row, row]), false, read, Failure::Protocol),
+        ("a row of a failure", answer(1, &[(2, "")], &[row]), false, read, Failure::Protocol),
+        ("a huge field", huge, false, read, Failure::Protocol),
+        ("results not there", miscounted, false, create, Failure::Protocol),
+        ("time", answer(u64::MAX, &[(0, "")], &[row]), false, read, Failure::Protocol),
     ] {
         let (address, _told) = peer(greeting(THEIRS, ""), answer, closes);
         let (mut session, context) = session(address, 300);

@@ -7,7 +7,7 @@ use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::{Act, Fate, JournalEntry, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
-use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
+use crate::op::{ByKind, Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Next, WorkloadFor};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -52,7 +52,7 @@ pub(super) struct Shared {
     pub(super) tickets: Tickets,
     pub(super) recorder: RefCell<Recorder>,
     /// Documents for which an operation was begun, per kind.
-    pub(super) issued: [Cell<u64>; OpKind::COUNT],
+    pub(super) issued: ByKind<Cell<u64>>,
     pub(super) watch: Watch,
     pub(super) stop: Arc<Stop>,
     pub(super) patience: Arc<Patience>,
@@ -66,8 +66,9 @@ pub(super) struct Shared {
 impl Shared {
     /// Counts an operation that begins.
     fn issue(&self, kind: OpKind, documents: u32) {
-        let issued = &self.issued[kind.index()];
-        issued.set(issued.get() + u64::from(documents));
+        if let Some(issued) = self.issued.get(kind) {
+            issued.set(issued.get() + u64::from(documents));
+        }
     }
 
     /// Counts an operation that begins. Returns how late it is because of the client.

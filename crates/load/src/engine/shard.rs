@@ -16,7 +16,7 @@ use crate::driver::{Session, Shard, Target};
 use crate::journal::Journal;
 use crate::measure::{FillLog, Interval, NodeLog, Pulse, Recorder};
 use crate::net::ShardContext;
-use crate::op::OpKind;
+use crate::op::ByKind;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -104,7 +104,7 @@ pub struct ShardResult<W> {
     /// The connections, in the order they were given.
     pub lanes: Vec<LaneResult<W>>,
     /// Documents for which an operation was begun, per kind.
-    pub issued: [u64; OpKind::COUNT],
+    pub issued: ByKind<u64>,
     /// What became of the operations that were due.
     pub load: LoadCounts,
     /// What was observed about the client, the server and the backlog.
@@ -223,7 +223,7 @@ async fn run_any<T: Target>(
         start,
         tickets: Tickets::new(plan.clock, plan.stop.clone(), &plan.pace, share, (start, end)),
         recorder: RefCell::new(Recorder::new(start, window_end, plan.raw, plan.sink.clone())),
-        issued: Default::default(),
+        issued: ByKind::new(),
         watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
         stop: plan.stop.clone(),
         patience: plan.patience.clone(),
@@ -262,7 +262,7 @@ async fn run_any<T: Target>(
     if let Ok(paced) = pacer.await {
         paced?;
     }
-    let issued = shared.issued.each_ref().map(Cell::get);
+    let issued = shared.issued.map(Cell::get);
     let load = shared.tickets.counts();
     let pool = shared.tickets.pool();
     shared.recorder.borrow_mut().finish();

@@ -14,7 +14,7 @@ use crate::clock::SECOND_NS;
 use crate::driver::Outcome;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
 use crate::measure::{Probe, Totals};
-use crate::op::{Answered, Draft, Failure, Op, Part, Pen, Reply};
+use crate::op::{Answered, Draft, Failure, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next};
 use fake::{FakeSession, Server, ShardOf};
 use std::sync::mpsc::channel;

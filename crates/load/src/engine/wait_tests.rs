@@ -1,6 +1,7 @@
 //! Pauses of a closed loop, and workloads that wait.
 
 use super::*;
+use crate::op::OpKind;
 
 /// A read after each wait; the first wait comes before the first read.
 struct Waits {

@@ -5,7 +5,7 @@ use super::*;
 use crate::engine::{LoadCounts, ShardResult, Watched};
 use crate::fleet::{Full, Outbox, To};
 use crate::measure::{FillLog, Hiccups, RawRow};
-use crate::op::OpKind;
+use crate::op::{ByKind, OpKind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// Passes on what an agent says.
@@ -56,7 +56,7 @@ fn shard(outage: (Nanos, Nanos)) -> ShardResult<()> {
     watched.loss.pauses.add(outage.0, outage.1);
     ShardResult {
         lanes: Vec::new(),
-        issued: [0; OpKind::COUNT],
+        issued: ByKind::default(),
         load: LoadCounts::default(),
         watched,
         fill: FillLog::default(),

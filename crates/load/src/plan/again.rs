@@ -4,6 +4,7 @@
 use super::baseline::Baseline;
 use super::check::check_card;
 use super::load::{MOST_SLACK_NS, check_max_answer};
+use super::operations::Defined;
 use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::schemas::{SchemaPlan, SchemaSource};
 use super::stage::StagePlan;
@@ -42,6 +43,8 @@ impl PlanRecord {
         }
         self.check_stages(&mut mistakes);
         self.check_target(&mut mistakes);
+        let defined = Defined { operations: &self.operations, data: &self.data };
+        super::operations::check(defined, &self.target, &self.stages, &self.schemas, &mut mistakes);
         for threshold in &self.thresholds {
             let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));
             if threshold.kind.is_some_and(|kind| !done(kind)) {

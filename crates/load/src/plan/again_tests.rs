@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 fn of_run(name: &str) -> Plan {
     let asked = RunAsked {
+        own: crate::workload::OwnMix::new(),
         documents: DocumentsAsked {
             documents: Flagged::new("--docs", 2_000),
             batch: Flagged::new("--batch", 10),

@@ -6,6 +6,7 @@ use super::load::{
     pace, staged, thresholds,
 };
 use super::noise::Noise;
+use super::operations;
 use super::planned::{FillPlan, MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
@@ -50,6 +51,11 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         mistakes.extend(audit_mistake(spec, &stages, &card));
         check_card(&card, spec.target_flag, (&stages, &spec.fill), &mut mistakes);
     }
+    let (operations, data) = operations::read(spec, &mut mistakes);
+    if let Some(target) = &target {
+        let defined = operations::Defined { operations: &operations, data: &data };
+        operations::check(defined, target, &stages, &schemas, &mut mistakes);
+    }
     let ways = target.as_ref().map(|target| target.ways());
     super::probe::check(spec, ways, &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
@@ -75,6 +81,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         verify: spec.verify,
         audit: spec.audit,
         probe: spec.probe.clone(),
+        operations,
+        data,
         thresholds,
         noise: Noise::default(),
         baseline: None,

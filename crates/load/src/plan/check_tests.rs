@@ -39,6 +39,7 @@ fn asked() -> Asked {
 impl Asked {
     fn spec(self) -> PlanSpec {
         let work = Arc::new(MixedDemand {
+            own: crate::workload::OwnMix::new(),
             asked: DocumentsAsked {
                 documents: Flagged::new("--docs", self.documents),
                 batch: Flagged::new("--batch", self.batch),

@@ -154,6 +154,8 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan::proved(PlanRecord {
+        operations: Vec::new(),
+        data: crate::values::Data::new(),
         command: spec.command.clone(),
         label: None,
         target,

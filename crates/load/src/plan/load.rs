@@ -7,6 +7,7 @@ use super::threshold::Threshold;
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
+use crate::op::OpKind;
 use crate::workload::{Due, Step};
 
 /// Above this, the verdict would mistake the delay for the client's own lateness.
@@ -126,15 +127,26 @@ pub(super) fn thresholds(
                 if let Some(kind) = threshold.kind
                     && !stages.iter().any(|stage| stage.work.does(kind))
                 {
-                    let problem = format!("no stage does the operations of {threshold}");
-                    let cure = format!("add {kind} operations, or leave it out");
-                    mistakes.push(Invalid::new("--fail-if", problem, cure));
+                    mistakes.push(not_done(&threshold, kind, stages));
                 }
                 thresholds.push(threshold);
             }
         }
     }
     thresholds
+}
+
+/// Refuses a threshold for operations that no stage does.
+fn not_done(threshold: &Threshold, kind: OpKind, stages: &[StagePlan]) -> Invalid {
+    let problem = format!("no stage does the operations of {threshold}");
+    let mut cure = format!("add {kind} operations, or leave it out");
+    if kind.is_own() {
+        // It may be misspelt.
+        let done = |kind: &OpKind| stages.iter().any(|stage| stage.work.does(*kind));
+        let names = OpKind::known().into_iter().filter(done).map(OpKind::name);
+        cure = format!("give all, {}", names.collect::<Vec<_>>().join(", "));
+    }
+    Invalid::new("--fail-if", problem, cure)
 }
 
 /// Refuses to give up at once.

@@ -8,11 +8,12 @@ use super::stage::StagePlan;
 use super::threshold::{Limit, Threshold};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::driver::{HttpPlan, TargetPlan, with_left_out};
+use crate::driver::{HttpPlan, OperationPlan, TargetPlan, with_left_out};
 use crate::engine::Pace;
 use crate::mistake::Invalid;
 use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
+use crate::values::Data;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -89,6 +90,12 @@ pub struct PlanRecord {
     /// Documents that are written beside the load and looked for, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
+    /// The operations that it defines, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationPlan>,
+    /// The lists that these take values of.
+    #[serde(default, skip_serializing_if = "Data::is_empty")]
+    pub data: Data,
     /// What makes the run fail, in the grammar of `docs/thresholds.md`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,

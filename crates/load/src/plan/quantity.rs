@@ -104,6 +104,12 @@ impl Metric {
         Self::ERRORS,
     ];
 
+    /// Whether a name means something else in this grammar, so that no operation can have it.
+    pub fn is_word(name: &str) -> bool {
+        let words = ["all", "baseline", "response", "service", "lag"];
+        words.contains(&name) || Self::parse(name).is_some()
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (span, rest) = if let Some(rest) = text.strip_prefix("service.") {
             (Some(Span::Service), rest)
@@ -193,6 +199,11 @@ fn subject(left: &str) -> (Option<OpKind>, &str) {
         if let Some(kind) = OpKind::named(first) {
             return (Some(kind), rest);
         }
+        // Which operations there are, the plan knows.
+        let is_metric = Metric::parse(left).is_none() && Metric::parse(rest).is_some();
+        if is_metric && let Ok(kind) = OpKind::of_name(first) {
+            return (Some(kind), rest);
+        }
     }
     (None, left)
 }
@@ -202,7 +213,7 @@ fn unknown(left: &str, name: &str) -> ThresholdError {
     if let Some((first, rest)) = name.split_once('.')
         && Metric::parse(rest).is_some()
     {
-        let kinds = OpKind::ALL.map(OpKind::name).join(", ");
+        let kinds = OpKind::BUILT_IN.map(OpKind::name).join(", ");
         return wrong(format!("no operation {first:?} in {left:?}"), format!("give all, {kinds}"));
     }
     if name.is_empty() || OpKind::named(name).is_some() || name == "all" {

@@ -100,6 +100,10 @@ pub struct PlanSpec {
     pub probe: Option<ProbePlan>,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
+    /// The operations that it defines, as written.
+    pub operations: Vec<String>,
+    /// The lists that these take values of, as written.
+    pub data: Vec<String>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }
@@ -138,6 +142,8 @@ impl PlanSpec {
             audit: false,
             probe: None,
             measurement: None,
+            operations: Vec::new(),
+            data: Vec::new(),
             thresholds: Vec::new(),
         }
     }

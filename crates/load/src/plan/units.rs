@@ -2,7 +2,7 @@
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::OpKind;
-use crate::workload::Mix;
+use crate::workload::{Mix, OwnMix};
 
 /// Reads a count: digits, optionally with `_` between them and `k`, `M` or `G` for powers of 1000.
 ///
@@ -109,14 +109,16 @@ pub fn rate(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// A message that says what a mix looks like.
-pub fn mix(text: &str) -> Result<Mix, String> {
-    let mut weights = Vec::new();
+pub fn mix(text: &str) -> Result<MixAsked, String> {
+    let (mut weights, mut own) = (Vec::new(), OwnMix::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, weight) = part
             .split_once('=')
             .ok_or_else(|| format!("{part:?} is not name=weight; write it like create=2,read=3"))?;
         let kind = Mix::KINDS.into_iter().find(|kind| kind.name() == name.trim());
-        let kind = kind.ok_or_else(|| {
+        // Which others there are, the plan knows.
+        let others = || OpKind::of_name(name.trim()).ok().filter(|kind| kind.is_own());
+        let kind = kind.or_else(others).ok_or_else(|| {
             let kinds = Mix::KINDS.map(OpKind::name).join(", ");
             format!("{:?} is not an operation; the mix is made of {kinds}", name.trim())
         })?;
@@ -124,15 +126,28 @@ pub fn mix(text: &str) -> Result<Mix, String> {
             .ok()
             .filter(|&weight| weight <= 1_000_000_000)
             .ok_or_else(|| format!("{weight:?} is not a weight; give a whole number up to 1G"))?;
-        weights.push((kind, weight));
+        if kind.is_own() {
+            own.insert(kind, weight);
+        } else {
+            weights.push((kind, weight));
+        }
     }
     let mix: Mix = weights.into_iter().collect();
-    if mix.sum() == 0 {
+    if mix.sum() == 0 && own.values().all(|weight| *weight == 0) {
         return Err(
             "all weights are zero; give at least one positive weight, such as read=1".into()
         );
     }
-    Ok(mix)
+    Ok(MixAsked { mix, own })
+}
+
+/// The weights of operations, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MixAsked {
+    /// Those of the built-in kinds.
+    pub mix: Mix,
+    /// Those of operations that the plan defines.
+    pub own: OwnMix,
 }
 
 /// The longest label: one line on a phone, or nearly.
@@ -224,9 +239,14 @@ mod tests {
     fn rates_and_mixes() {
         assert_eq!((rate("500"), rate("2.5k/s")), (Ok(500.0), Ok(2500.0)));
         assert!(rate("-5").is_err() && rate("inf").is_err() && rate("").is_err());
-        assert_eq!(mix("read=1").unwrap(), Mix::crud([0, 1, 0, 0]));
-        assert_eq!(mix("create=2, read=3,update=2,delete=1").unwrap(), Mix::crud([2, 3, 2, 1]));
-        for text in ["", "read=0", "red=1", "read", "read=-1", "read=1.5"] {
+        let plain = |mix| MixAsked { mix, own: OwnMix::new() };
+        assert_eq!(mix("read=1").unwrap(), plain(Mix::crud([0, 1, 0, 0])));
+        let all = Mix::crud([2, 3, 2, 1]);
+        assert_eq!(mix("create=2, read=3,update=2,delete=1").unwrap(), plain(all));
+        let own = mix("read=1,recent-1=2").unwrap().own;
+        let own: Vec<_> = own.iter().map(|(kind, weight)| (kind.name(), *weight)).collect();
+        assert_eq!(own, [("recent-1", 2)]);
+        for text in ["", "read=0", "Red=1", "read", "read=-1", "read=1.5"] {
             assert!(mix(text).is_err(), "{text}");
         }
     }

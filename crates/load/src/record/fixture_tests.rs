@@ -28,7 +28,7 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
         series.add(&interval);
     }
     for (kind, part) in totals.sum().clone().iter() {
-        totals.issued[kind.index()] = part.ok + part.failed();
+        *totals.issued.of(kind) = part.ok + part.failed();
     }
     let elapsed_s = 2.5;
     let client = ClientRecord { cpu_s: 0.5, busiest_thread: 0.2, ..ClientRecord::default() };

@@ -51,6 +51,8 @@ pub enum Code {
     RanDry,
     /// Writes were accepted, but are not yet stored as they should be.
     Accepted,
+    /// The server added a warning to answers.
+    ServerWarned,
     /// Requests were resent because the server had closed the connection.
     Resent,
     /// Requests that may have been carried out got no answer.
@@ -153,6 +155,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         fleet::of_stage(record, stage, &mut warnings);
         of_probes(stage, &mut warnings);
         of_stage(stage, record.plan.target.accepted_words(), &mut warnings);
+        of_server(stage, &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
             let stage = Some(stage.name.clone());
             warnings.push(Warning { code: Code::NotAllBegun, stage, message });
@@ -320,6 +323,19 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
             distinguished from its answer"
         );
         add(Code::Unsolicited, message);
+    }
+}
+
+/// Adds the warnings about what the server itself warned of.
+fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    for operation in stage.requests().filter(|operation| operation.warned > 0) {
+        let (kind, count, requests) = (operation.kind, operation.warned, operation.requests);
+        let message = format!(
+            "the server added a warning to {count} of {requests} answers to {kind}; with find, \
+             that no index matches the selector, or not the one that was asked for"
+        );
+        let stage = Some(stage.name.clone());
+        warnings.push(Warning { code: Code::ServerWarned, stage, message });
     }
 }
 

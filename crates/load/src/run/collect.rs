@@ -9,7 +9,7 @@ use crate::measure::{
     OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
     ThreadLoss, Totals, Visibility,
 };
-use crate::op::{Class, OpKind};
+use crate::op::{ByKind, Class};
 use crate::plan::{Plan, StagePlan};
 use crate::record::{
     ClientRecord, Estimates, LoadRecord, PoolRecord, StageRecord, StartRecord, Verdict,
@@ -128,10 +128,8 @@ impl Collected {
 
     /// Adds what is known about a process that was lost: `issued` documents, per kind, in this many
     /// requests.
-    pub(super) fn add_lost(&mut self, issued: [u64; OpKind::COUNT], requests: u64) {
-        for (sum, part) in self.totals.issued.iter_mut().zip(issued) {
-            *sum += part;
-        }
+    pub(super) fn add_lost(&mut self, issued: &ByKind<u64>, requests: u64) {
+        self.totals.issued.add(issued);
         self.load.offered += requests;
         self.load.begun += requests;
     }
@@ -166,9 +164,7 @@ impl Collected {
     /// Adds everything but outages, which those of a process and those of several have in common in
     /// different ways.
     fn merge(&mut self, part: Self) {
-        for (sum, part) in self.totals.issued.iter_mut().zip(part.totals.issued) {
-            *sum += part;
-        }
+        self.totals.issued.add(&part.totals.issued);
         self.fills.extend(part.fills);
         if self.nodes.len() < part.nodes.len() {
             self.nodes.resize_with(part.nodes.len(), NodeLog::default);

@@ -5,6 +5,7 @@ use super::*;
 use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
 use crate::measure::{FillLog, Interval, SeriesLog};
+use crate::op::{ByKind, OpKind};
 use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
 
 const MS: Nanos = 1_000_000;
@@ -17,7 +18,13 @@ fn at_rate(per_s: f64, seconds: u64) -> Pace {
 
 fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> StagePlan {
     let mix = Mix::crud([0, 1, 0, 0]);
-    let work = MixedPlan { mix, operations, order: CrudOrder::Uniform }.into();
+    let work = MixedPlan {
+        mix,
+        own: crate::workload::OwnMix::new(),
+        operations,
+        order: CrudOrder::Uniform,
+    }
+    .into();
     StagePlan { name: "crud".to_owned(), purpose: Some(Purpose::Main), work, pace, length_ns }
 }
 
@@ -30,8 +37,8 @@ fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResu
 
 /// A shard that began this many operations and ran this long.
 fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
-    let mut issued = [0; OpKind::COUNT];
-    issued[OpKind::Read.index()] = begun;
+    let mut issued = ByKind::default();
+    *issued.of(OpKind::Read) = begun;
     ShardResult {
         lanes: Vec::new(),
         issued,
@@ -122,7 +129,7 @@ fn a_read_modify_write_is_served_once() {
     totals.add(&interval);
     let mut collected = Collected::new(totals, Series::default());
     let mut shard = shard(30, 2 * SECOND_NS, ThreadLoss::default());
-    shard.issued[OpKind::Update.index()] = 20;
+    *shard.issued.of(OpKind::Update) = 20;
     collected.add(shard);
     let plan = stage(Pace::Closed { think_ns: 0 }, Some(30), None);
     let record = record(&collected, &plan);
@@ -297,6 +304,6 @@ fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_told() {
         series.add(&interval);
     }
     let mut collected = Collected::new(totals, series.finish().0);
-    collected.add_lost([0; OpKind::COUNT], 300);
+    collected.add_lost(&ByKind::default(), 300);
     assert_eq!(collected.elapsed_ns(), 3 * SECOND_NS);
 }

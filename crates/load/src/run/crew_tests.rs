@@ -107,7 +107,13 @@ fn plan_of(
     };
     let mix = Mix::crud([1, 5, 2, 0]);
     let order = crate::workload::CrudOrder::Uniform;
-    let work = MixedDemand { asked, mix: Flagged::new("--mix", mix), more_documents: "", order };
+    let work = MixedDemand {
+        asked,
+        mix: Flagged::new("--mix", mix),
+        own: crate::workload::OwnMix::new(),
+        more_documents: "",
+        order,
+    };
     let spec = PlanSpec::new("test", Flagged::new("-c", connections), Arc::new(work));
     let duration_ns = operations.is_none().then_some(seconds * SECOND_NS);
     let plan = check(&PlanSpec { duration_ns, timeout_ns: SECOND_NS, audit, ..spec }).unwrap();

@@ -39,6 +39,7 @@ mod tests {
 
     fn plan(workload: &str) -> PlanRecord {
         let asked = RunAsked {
+            own: crate::workload::OwnMix::new(),
             documents: DocumentsAsked {
                 documents: Flagged::new("--docs", 10),
                 batch: Flagged::new("--batch", 1),

@@ -2,6 +2,7 @@
 
 use super::bench::Bench;
 use super::{Observer, RunError};
+use crate::driver::TargetError;
 use crate::engine::Pace;
 use crate::fleet::Fleet;
 use crate::op::Feature;
@@ -38,7 +39,10 @@ impl Connections {
     ) -> Result<R::Output, RunError> {
         let plan = bench.plan;
         let open = matches!(stage.pace, Pace::Open { .. });
+        let operations = crate::plan::operations(&plan.operations, &plan.data, &plan.target);
+        let operations = operations.map_err(|mistake| TargetError(mistake.to_string()))?;
         let cx = LaneContext {
+            operations: operations.into(),
             seed: plan.seed,
             connections: plan.connections,
             spare: plan.spare(stage),

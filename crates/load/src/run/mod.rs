@@ -157,6 +157,7 @@ pub fn run_with(
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let pinned = stand_in.is_some();
     let opening = Opening {
+        operations: plan.operations.clone(),
         scratch: fleet.is_some().then(scratch_name),
         stand_in,
         seed: plan.seed,

@@ -70,6 +70,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     let documents = Arc::new(documents.named(plan.ids.seeded(plan.seed)));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let opening = Opening {
+        operations: plan.operations.clone(),
         // The coordinator has made the database, and will remove it.
         as_it_is: true,
         scratch: assignment.scratch.clone(),

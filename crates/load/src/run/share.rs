@@ -8,7 +8,7 @@ use crate::engine::{ShardResult, StopReason};
 use crate::fleet::StageEnd;
 use crate::journal::Delivery;
 use crate::measure::{HeldTimes, Histogram, Interval, KindInterval, Latency, Spans, ThreadLoss};
-use crate::op::{Failure, OpKind};
+use crate::op::{ByKind, Failure};
 use crate::record::{AgentClient, AgentSecond, AgentStage, Lost, most_rows};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const MOST_PAUSES: usize = 10;
 pub(super) struct Share {
     pub(super) row: AgentStage,
     /// Documents of the operations that it reported, per kind.
-    issued: [u64; OpKind::COUNT],
+    issued: ByKind<u64>,
     requests: Requests,
     /// The most rows of its series.
     most_rows: usize,
@@ -105,7 +105,7 @@ impl Share {
     pub(super) fn new(index: usize, agents: usize, expected: bool, moment: Nanos) -> Self {
         Self {
             row: AgentStage { index, ..AgentStage::default() },
-            issued: [0; OpKind::COUNT],
+            issued: ByKind::new(),
             requests: Requests::new(),
             most_rows: most_rows(agents),
             expected,
@@ -143,7 +143,7 @@ impl Share {
         // Merging exact histograms with coarse ones takes much longer than with each other.
         let (mut service, mut response) = (Histogram::default(), Histogram::default());
         for (kind, part) in interval.iter() {
-            self.issued[kind.index()] += part.ok + part.failed();
+            *self.issued.of(kind) += part.ok + part.failed();
             if !kind.is_request() {
                 continue;
             }
@@ -175,7 +175,7 @@ impl Share {
         row.response = requests.latency();
         let Some((_, end)) = ended else {
             row.lost = true;
-            collected.add_lost(issued, row.requests);
+            collected.add_lost(&issued, row.requests);
             return row;
         };
         frame.hiccups.late.merge(&end.hiccups.late);

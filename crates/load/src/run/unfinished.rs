@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::collect::{Collected, Frame};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::measure::{SeriesLog, Totals};
-use crate::op::OpKind;
+use crate::op::ByKind;
 use crate::plan::StagePlan;
 use crate::record::{AgentStage, RunRecord, StageRecord, Verdict};
 
@@ -49,13 +49,13 @@ impl Bench<'_> {
         agents: Vec<AgentStage>,
     ) -> Option<RunRecord> {
         let mut record = self.ended.borrow().clone()?;
-        let (mut documents, mut requests) = ([0; OpKind::COUNT], 0);
+        let (mut documents, mut requests) = (ByKind::new(), 0);
         for (kind, part) in totals.sum().iter() {
-            documents[kind.index()] = part.ok + part.failed();
+            *documents.of(kind) = part.ok + part.failed();
             requests += if kind.is_request() { part.requests } else { 0 };
         }
         let mut collected = Collected::new(totals.clone(), seconds.so_far());
-        collected.add_lost(documents, requests);
+        collected.add_lost(&documents, requests);
         let frame = Frame { began: [self.began, start], ..Frame::of(stage, self.plan) };
         // Threads have not said yet what they lost.
         let (verdict, account) = (Verdict::Unfinished, None);

@@ -126,33 +126,33 @@ fn look(worker: &mut Burst, result: Result<(u32, &[u8]), Failure>) -> (OpKind, C
 
 #[test]
 fn what_is_read_is_compared_with_what_this_worker_wrote() {
-    use OpKind::{Create, Read, Update};
+    let (create, read, update) = (OpKind::Create, OpKind::Read, OpKind::Update);
     let (right, wrong) = (Check::Checked(Ok(())), |class| Check::Checked(Err(class)));
     let of = bodies(100, false, Filling::Random);
     let version = |number| stored(&of, number, "");
     let mut worker = Burst::new(12, of.clone()).verifying(true).with_role(Role::Write);
-    assert_eq!(look(&mut worker, Ok((1, b""))), (Create, Check::Unchecked));
+    assert_eq!(look(&mut worker, Ok((1, b""))), (create, Check::Unchecked));
     // Carried out or not: both are right.
-    assert_eq!(look(&mut worker, Err(Failure::Timeout)), (Update, Check::Unchecked));
-    assert_eq!(look(&mut worker, Ok((2, &version(1)))), (Read, right));
-    assert_eq!(look(&mut worker, Ok((3, b""))), (Update, Check::Unchecked));
+    assert_eq!(look(&mut worker, Err(Failure::Timeout)), (update, Check::Unchecked));
+    assert_eq!(look(&mut worker, Ok((2, &version(1)))), (read, right));
+    assert_eq!(look(&mut worker, Ok((3, b""))), (update, Check::Unchecked));
     // The same, but it was slow: a read in between does not show it yet.
-    assert_eq!(look(&mut worker, Err(Failure::Timeout)), (Update, Check::Unchecked));
-    assert_eq!(look(&mut worker, Ok((3, &version(2)))), (Read, right));
-    assert_eq!(look(&mut worker, Err(Failure::Conflict)), (Update, Check::Unchecked));
-    assert_eq!(look(&mut worker, Ok((4, &version(3)))), (Read, right));
+    assert_eq!(look(&mut worker, Err(Failure::Timeout)), (update, Check::Unchecked));
+    assert_eq!(look(&mut worker, Ok((3, &version(2)))), (read, right));
+    assert_eq!(look(&mut worker, Err(Failure::Conflict)), (update, Check::Unchecked));
+    assert_eq!(look(&mut worker, Ok((4, &version(3)))), (read, right));
     // A writer continues with what is there, although a write was lost.
-    assert_eq!(look(&mut worker, Err(Failure::Conflict)), (Update, Check::Unchecked));
-    assert_eq!(look(&mut worker, Ok((3, &version(2)))), (Read, wrong(Failure::Stale)));
-    assert_eq!(look(&mut worker, Ok((4, b""))), (Update, Check::Unchecked));
+    assert_eq!(look(&mut worker, Err(Failure::Conflict)), (update, Check::Unchecked));
+    assert_eq!(look(&mut worker, Ok((3, &version(2)))), (read, wrong(Failure::Stale)));
+    assert_eq!(look(&mut worker, Ok((4, b""))), (update, Check::Unchecked));
     let mut worker = worker.with_role(Role::Read);
-    assert_eq!(look(&mut worker, Ok((4, &version(4)))), (Read, right));
-    assert_eq!(look(&mut worker, Ok((3, &version(2)))), (Read, wrong(Failure::Stale)));
-    assert_eq!(look(&mut worker, Ok((4, &version(2)))), (Read, wrong(Failure::WrongBody)));
-    assert_eq!(look(&mut worker, Ok((4, &version(4)))), (Read, right));
-    assert_eq!(look(&mut worker, Err(Failure::NotFound)), (Read, wrong(Failure::Lost)));
+    assert_eq!(look(&mut worker, Ok((4, &version(4)))), (read, right));
+    assert_eq!(look(&mut worker, Ok((3, &version(2)))), (read, wrong(Failure::Stale)));
+    assert_eq!(look(&mut worker, Ok((4, &version(2)))), (read, wrong(Failure::WrongBody)));
+    assert_eq!(look(&mut worker, Ok((4, &version(4)))), (read, right));
+    assert_eq!(look(&mut worker, Err(Failure::NotFound)), (read, wrong(Failure::Lost)));
     // It is gone, which is reported once.
-    assert_eq!(look(&mut worker, Err(Failure::NotFound)), (Read, Check::Unchecked));
+    assert_eq!(look(&mut worker, Err(Failure::NotFound)), (read, Check::Unchecked));
 }
 
 #[test]

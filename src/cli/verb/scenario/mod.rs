@@ -4,6 +4,7 @@
 //! messages about a value name its file, line and key.
 
 mod read;
+mod tables;
 
 pub(super) use read::NOT_HERE;
 
@@ -59,7 +60,10 @@ pub(in crate::cli) fn scenario(
         if given.iter().any(replaced) {
             continue;
         }
-        let flag = format!("--{}", argument.get_long().unwrap_or_default());
+        let mut flag = format!("--{}", argument.get_long().unwrap_or_default());
+        if let Some(named) = setting.named {
+            flag = format!("{flag} {named}");
+        }
         scenario.words.extend(setting.words);
         scenario.places.push((flag, setting.place));
     }

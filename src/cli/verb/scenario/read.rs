@@ -1,5 +1,6 @@
 //! Reads a plan file: its keys, and the words of the command line that its values make.
 
+use super::tables;
 use crate::cli::flags::credentials::has_password;
 use crate::cli::flags::schema_source;
 use crate::cli::refusal::mistake;
@@ -33,6 +34,8 @@ pub(super) struct Setting<'a> {
     pub(super) value: Vec<String>,
     /// File and line.
     pub(super) place: String,
+    /// The name of what it defines, if it defines something.
+    pub(super) named: Option<String>,
 }
 
 /// What is wrong with a value, and the cure.
@@ -101,6 +104,19 @@ impl<'a> Reader<'a, '_> {
         let (mut settings, mut mistakes) = (Vec::new(), Vec::new());
         for (key, value) in entries {
             let (name, place) = (key.get_ref(), self.place(&key.span()));
+            if let (Some(flag), DeValue::Table(table)) = (tables::flag(name), value.get_ref()) {
+                match tables::definitions(table, flag) {
+                    Ok(words) => settings.extend(words.into_iter().map(|(named, at, word)| {
+                        let (argument, words) = (self.argument(flag).ok(), vec![word]);
+                        let (place, named) = (self.place(&at), Some(named));
+                        Setting { argument, words, value: Vec::new(), place, named }
+                    })),
+                    Err((problem, cure)) => {
+                        mistakes.push(Invalid::new(place, format!("{name}: {problem}"), cure));
+                    }
+                }
+                continue;
+            }
             match self.setting(name, value.get_ref(), &place) {
                 Ok(setting) => settings.push(setting),
                 Err((problem, cure)) => {
@@ -116,11 +132,11 @@ impl<'a> Reader<'a, '_> {
         let place = place.to_owned();
         if key == "target" {
             let value = addresses(value)?;
-            return Ok(Setting { argument: None, words: Vec::new(), value, place });
+            return Ok(Setting { argument: None, words: Vec::new(), value, place, named: None });
         }
         let argument = self.argument(key)?;
         let words = self.words(argument, key, value)?;
-        Ok(Setting { argument: Some(argument), words, value: Vec::new(), place })
+        Ok(Setting { argument: Some(argument), words, value: Vec::new(), place, named: None })
     }
 
     /// The flag of that name.

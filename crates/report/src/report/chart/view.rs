@@ -7,6 +7,7 @@ use crate::plan::{Purpose, StagePlan, stage_title};
 use crate::record::{AgentRecord, RunRecord, StageRecord};
 use crate::report::story::{Event, story};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The most runs that can be distinguished in one chart.
 pub(in crate::report) const MOST_RUNS: usize = 10;
@@ -105,8 +106,8 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
     let measured = |name: &str| {
         let stages = runs.iter().flat_map(|run| &run.stages).filter(|stage| stage.name == name);
         let operations = stages.flat_map(|stage| &stage.operations);
-        let kinds: Vec<OpKind> = operations.map(|operation| operation.kind).collect();
-        OpKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect::<Vec<_>>()
+        let kinds: BTreeSet<OpKind> = operations.map(|operation| operation.kind).collect();
+        kinds.into_iter().collect::<Vec<_>>()
     };
     let stage = |(purpose, name): (Purpose, String)| {
         let kinds = measured(&name);

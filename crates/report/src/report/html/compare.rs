@@ -10,6 +10,7 @@ use crate::record::{RunRecord, StageRecord};
 use crate::report::headline::share_words;
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::title::names;
+use std::collections::BTreeSet;
 
 /// A run's entry in a row: the text, and the number that is compared.
 struct Figure {
@@ -133,11 +134,9 @@ fn stages(runs: &[RunRecord]) -> Vec<String> {
 }
 
 fn kinds(stages: &[Option<&StageRecord>]) -> Vec<OpKind> {
-    let has = |kind: OpKind| {
-        let operations = stages.iter().flatten().flat_map(|stage| &stage.operations);
-        operations.into_iter().any(|operation| operation.kind == kind)
-    };
-    OpKind::ALL.into_iter().filter(|kind| has(*kind)).collect()
+    let operations = stages.iter().flatten().flat_map(|stage| &stage.operations);
+    let kinds: BTreeSet<OpKind> = operations.map(|operation| operation.kind).collect();
+    kinds.into_iter().collect()
 }
 
 /// The rows of a stage or a kind, under its name.

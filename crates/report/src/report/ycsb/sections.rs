@@ -63,6 +63,7 @@ pub const fn return_code(class: Failure) -> &'static str {
         | Failure::UnknownRevision
         | Failure::WrongBody
         | Failure::WrongDocument
+        | Failure::Unexpected
         | Failure::Extra => "UNEXPECTED_STATE",
     }
 }

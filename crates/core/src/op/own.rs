@@ -1,0 +1,95 @@
+//! The operations that plans define: which names they can have, and the table of those that this
+//! process has met. It only grows, and is bounded; a place in it has the same name for ever.
+
+use super::kind::{Class, Row};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The most names that a process remembers: more than any plan has, and few enough to keep.
+pub(super) const MOST: usize = 1_000;
+/// The most characters of a name.
+const MOST_CHARACTERS: usize = 40;
+/// The names as a regular expression.
+#[cfg(feature = "schema")]
+pub(super) const PATTERN: &str = "^[a-z][a-z0-9_-]{0,39}$";
+
+static ROWS: [OnceLock<Row>; MOST] = [const { OnceLock::new() }; MOST];
+static PLACES: Mutex<BTreeMap<&'static str, u16>> = Mutex::new(BTreeMap::new());
+
+/// Why an operation cannot have a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It is not spelled like one.
+    #[error(
+        "{0:?} is not the name of an operation: lower-case letters, digits, _ and -, the first a \
+         letter, at most {MOST_CHARACTERS}"
+    )]
+    Spelling(String),
+    /// There are too many already.
+    #[error("more than {MOST} names of operations, of which {0:?} is one too many")]
+    TooMany(String),
+}
+
+/// The place of an operation that this process has met.
+pub(super) fn find(name: &str) -> Option<u16> {
+    PLACES.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+}
+
+/// How many operations this process has met.
+pub(super) fn count() -> u16 {
+    PLACES.lock().unwrap_or_else(PoisonError::into_inner).len() as u16
+}
+
+/// Adds an operation, unless it is there already. Returns its place.
+///
+/// # Errors
+/// If it cannot have that name, or there are too many.
+pub(super) fn add(name: &str) -> Result<u16, NameError> {
+    if !is_name(name) {
+        return Err(NameError::Spelling(name.chars().take(2 * MOST_CHARACTERS).collect()));
+    }
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(place) = places.get(name) {
+        return Ok(*place);
+    }
+    let place = places.len();
+    let Some(slot) = ROWS.get(place) else { return Err(NameError::TooMany(name.to_owned())) };
+    let row = slot.get_or_init(|| Row {
+        name: name.to_owned().leak(),
+        class: Class::Request,
+        ycsb: name.to_ascii_uppercase().replace('_', "-").leak(),
+        mix: None,
+    });
+    places.insert(row.name, place as u16);
+    Ok(place as u16)
+}
+
+/// The row at a place that [`add`] or [`find`] returned.
+pub(super) fn row(place: usize) -> &'static Row {
+    static NONE: Row = Row { name: "?", class: Class::Request, ycsb: "?", mix: None };
+    ROWS.get(place).and_then(OnceLock::get).unwrap_or(&NONE)
+}
+
+fn is_name(name: &str) -> bool {
+    let first = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    first && name.len() <= MOST_CHARACTERS && name.chars().all(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_too_many_is_refused_in_words() {
+        let told = NameError::TooMany("recent".to_owned()).to_string();
+        assert_eq!(told, "more than 1000 names of operations, of which \"recent\" is one too many");
+        assert_eq!((row(MOST).name, row(usize::MAX).name), ("?", "?"));
+    }
+
+    #[test]
+    fn the_longest_name_has_40_characters() {
+        assert!(is_name(&"a".repeat(MOST_CHARACTERS)) && is_name("a") && is_name("a-b_9"));
+        assert!(!is_name(&"a".repeat(MOST_CHARACTERS + 1)) && !is_name(""));
+    }
+}

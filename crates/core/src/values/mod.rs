@@ -1,0 +1,13 @@
+//! Values that change from request to request: how they are written, where they come from, and how
+//! they are filled in.
+//!
+//! A text has holes such as `{{key}}`. A driver cuts it into [`Pieces`] once; for each request a
+//! workload draws the [`Values`] of its holes, and the pieces are joined. Knows no driver.
+
+mod data;
+mod pieces;
+mod sources;
+
+pub use data::{Data, DataPlan, Order};
+pub use pieces::{Holes, MalformedHole, Pieces, Values};
+pub use sources::{Draw, MOST_DOCUMENTS, SourceCard, ValueSource, cards, has_member, source};

@@ -1,0 +1,305 @@
+//! Texts with holes, cut into pieces once, and joined with values for each request.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use serde_json::Value;
+
+/// Everything except RFC 3986's unreserved characters is encoded.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The values of one request, in the order of its holes. Reused for every request.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    bytes: Vec<u8>,
+    /// Where each ends, and whether it is text; all others are JSON.
+    ends: Vec<(usize, bool)>,
+}
+
+impl Values {
+    /// Forgets the last request.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Appends a value: `write` appends it to the buffer, and returns whether it is text. All
+    /// others are JSON.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let is_text = write(&mut self.bytes);
+        self.ends.push((self.bytes.len(), is_text));
+    }
+
+    /// The value of a hole, and whether it is text.
+    fn get(&self, place: usize) -> (&[u8], bool) {
+        let start = place.checked_sub(1).and_then(|before| self.ends.get(before));
+        let start = start.map_or(0, |(end, _)| *end);
+        self.ends.get(place).map_or((b"", true), |(end, text)| (&self.bytes[start..*end], *text))
+    }
+}
+
+/// The holes of a request: what is written in them, each once. The same text is the same value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holes(pub Vec<String>);
+
+impl Holes {
+    fn place(&mut self, text: &str) -> usize {
+        let text = text.trim();
+        self.0.iter().position(|hole| hole == text).unwrap_or_else(|| {
+            self.0.push(text.to_owned());
+            self.0.len() - 1
+        })
+    }
+}
+
+/// A text whose `{{` has no `}}`, from there on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} has no end; write it like {{{{key}}}}")]
+pub struct MalformedHole(String);
+
+/// How a value is written into its hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelling {
+    /// As it is.
+    Plain,
+    /// As a value of JSON.
+    Json,
+    /// Inside a string of JSON.
+    InString,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Vec<u8>),
+    Hole { place: usize, spelling: Spelling, encoded: bool },
+}
+
+/// A text with holes, ready to be joined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pieces(Vec<Piece>);
+
+/// The parts of a text with holes: whether it is a hole, and what is in it.
+fn parts(text: &str) -> Result<Vec<(bool, &str)>, MalformedHole> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some(start) = rest.find("{{") {
+        let inside = &rest[start + 2..];
+        let end = inside
+            .find("}}")
+            .ok_or_else(|| MalformedHole(rest[start..].chars().take(40).collect()))?;
+        parts.push((false, &rest[..start]));
+        parts.push((true, &inside[..end]));
+        rest = &inside[end + 2..];
+    }
+    parts.push((false, rest));
+    Ok(parts)
+}
+
+impl Pieces {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Appends a text without holes, as it is.
+    pub fn literal(&mut self, text: &str) {
+        if let Some(Piece::Text(last)) = self.0.last_mut() {
+            last.extend_from_slice(text.as_bytes());
+        } else if !text.is_empty() {
+            self.0.push(Piece::Text(text.as_bytes().to_vec()));
+        }
+    }
+
+    fn text(&mut self, text: &str, encoded: bool) {
+        if encoded {
+            self.literal(&percent_encode(text.as_bytes(), ENCODED).to_string());
+        } else {
+            self.literal(text);
+        }
+    }
+
+    /// Appends a text with holes. `encoded`: all of it is percent-encoded; otherwise only the
+    /// values are.
+    ///
+    /// # Errors
+    /// If a hole has no end.
+    pub fn plain(
+        &mut self,
+        text: &str,
+        encoded: bool,
+        holes: &mut Holes,
+    ) -> Result<(), MalformedHole> {
+        for (is_hole, part) in parts(text)? {
+            if is_hole {
+                let (place, spelling) = (holes.place(part), Spelling::Plain);
+                self.0.push(Piece::Hole { place, spelling, encoded: true });
+            } else {
+                self.text(part, encoded);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends JSON, percent-encoded if that is wanted. A string that is one hole and nothing else
+    /// becomes a value of its own type.
+    ///
+    /// # Errors
+    /// If a hole has no end.
+    pub fn json(
+        &mut self,
+        value: &Value,
+        encoded: bool,
+        holes: &mut Holes,
+    ) -> Result<(), MalformedHole> {
+        match value {
+            Value::String(text) => self.string(text, encoded, holes),
+            Value::Array(values) => {
+                self.text("[", encoded);
+                for (place, value) in values.iter().enumerate() {
+                    self.text(if place > 0 { "," } else { "" }, encoded);
+                    self.json(value, encoded, holes)?;
+                }
+                self.text("]", encoded);
+                Ok(())
+            }
+            Value::Object(members) => {
+                self.text("{", encoded);
+                for (place, (name, value)) in members.iter().enumerate() {
+                    self.text(if place > 0 { "," } else { "" }, encoded);
+                    self.in_string(&parts(name)?, encoded, holes);
+                    self.text(":", encoded);
+                    self.json(value, encoded, holes)?;
+                }
+                self.text("}", encoded);
+                Ok(())
+            }
+            other => {
+                self.text(&other.to_string(), encoded);
+                Ok(())
+            }
+        }
+    }
+
+    fn string(
+        &mut self,
+        text: &str,
+        encoded: bool,
+        holes: &mut Holes,
+    ) -> Result<(), MalformedHole> {
+        let parts = parts(text)?;
+        if let [(_, ""), (true, hole), (_, "")] = parts[..] {
+            let (place, spelling) = (holes.place(hole), Spelling::Json);
+            self.0.push(Piece::Hole { place, spelling, encoded });
+        } else {
+            self.in_string(&parts, encoded, holes);
+        }
+        Ok(())
+    }
+
+    fn in_string(&mut self, parts: &[(bool, &str)], encoded: bool, holes: &mut Holes) {
+        self.text("\"", encoded);
+        for (is_hole, part) in parts {
+            if *is_hole {
+                let (place, spelling) = (holes.place(part), Spelling::InString);
+                self.0.push(Piece::Hole { place, spelling, encoded });
+            } else {
+                let quoted = Value::from(*part).to_string();
+                self.text(&quoted[1..quoted.len() - 1], encoded);
+            }
+        }
+        self.text("\"", encoded);
+    }
+
+    /// Appends the text with these values to `out`; `scratch` is overwritten.
+    pub fn join(&self, values: &Values, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Hole { place, spelling, encoded: false } => {
+                    let (value, is_text) = values.get(*place);
+                    fill(value, is_text, *spelling, out);
+                }
+                Piece::Hole { place, spelling, encoded: true } => {
+                    scratch.clear();
+                    let (value, is_text) = values.get(*place);
+                    fill(value, is_text, *spelling, scratch);
+                    for part in percent_encode(scratch, ENCODED) {
+                        out.extend_from_slice(part.as_bytes());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Appends a value as it is spelled in its hole.
+fn fill(value: &[u8], is_text: bool, spelling: Spelling, out: &mut Vec<u8>) {
+    match spelling {
+        Spelling::Json if is_text => {
+            out.push(b'"');
+            escape(value, out);
+            out.push(b'"');
+        }
+        Spelling::InString => escape(value, out),
+        Spelling::Plain | Spelling::Json => out.extend_from_slice(value),
+    }
+}
+
+/// Appends a text as it is written inside a string of JSON.
+fn escape(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..=0x1f => {
+                const HEX: &[u8; 16] = b"0123456789abcdef";
+                let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&digits);
+            }
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn joined(pieces: &Pieces, values: &[(&str, bool)]) -> String {
+        let mut filled = Values::default();
+        for (text, is_text) in values {
+            filled.push(|out| {
+                out.extend_from_slice(text.as_bytes());
+                *is_text
+            });
+        }
+        let (mut scratch, mut out) = (Vec::new(), Vec::new());
+        pieces.join(&filled, &mut scratch, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_whole_string_becomes_a_value_of_its_type_and_a_part_of_one_text() {
+        let (mut pieces, mut holes) = (Pieces::default(), Holes::default());
+        let body = json!({"a": "{{x}}", "b": ["{{y}}", "{{ x }} and {{y}}"], "c": "\"", "d": null});
+        pieces.json(&body, false, &mut holes).unwrap();
+        assert_eq!(holes.0, ["x", "y"], "each once");
+        let text = joined(&pieces, &[("say \"ä\"\n", true), ("17", false)]);
+        let wanted = json!({
+            "a": "say \"ä\"\n", "b": [17, "say \"ä\"\n and 17"], "c": "\"", "d": null
+        });
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), wanted, "{text}");
+    }
+
+    #[test]
+    fn what_goes_into_an_address_is_encoded_once() {
+        let (mut pieces, mut holes) = (Pieces::default(), Holes::default());
+        pieces.literal("_all_docs?startkey=");
+        pieces.json(&json!(["{{x}}", "a/b"]), true, &mut holes).unwrap();
+        pieces.literal("&name=");
+        pieces.plain("{{x}}", true, &mut holes).unwrap();
+        let wanted = "_all_docs?startkey=%5B%22%C3%A4%20%26%22%2C%22a%2Fb%22%5D&name=%C3%A4%20%26";
+        assert_eq!(joined(&pieces, &[("ä &", true)]), wanted);
+        let told = pieces.plain("{{x}} {{y", false, &mut holes).unwrap_err().to_string();
+        assert_eq!(told, "\"{{y\" has no end; write it like {{key}}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Operations that the plan defines: their requests are joined from pieces, and their answers held
+//! against what is expected.
+
+use super::answer;
+use super::pen::CouchPen;
+use super::session::CouchSession;
+use super::words::{Counted, Spelled};
+use crate::http1::{Answer, Request};
+use crate::op::{Failure, Op, Reply};
+use crate::words::Found;
+
+impl CouchSession {
+    /// How an operation is spelled.
+    fn spelled(&self, op: &Op) -> Option<&Spelled> {
+        self.own.get(op.kind)?.as_ref()
+    }
+
+    /// Joins a request from its pieces and its values.
+    pub(super) fn encode_own(&self, op: &Op, pen: &mut CouchPen) {
+        let Some(body) = self.spelled(op).map(|spelled| &spelled.body) else { return };
+        if let Some(body) = body {
+            body.join(&pen.values, &mut pen.scratch, pen.payload.body_mut());
+        }
+        self.add_head(op, pen);
+    }
+
+    /// Puts the head in front of the body.
+    pub(super) fn add_head(&self, op: &Op, pen: &mut CouchPen) {
+        let Some(Spelled { method, path, body, .. }) = self.spelled(op) else { return };
+        pen.payload.mark_body();
+        let head = &mut pen.head;
+        head.clear();
+        head.extend_from_slice(method.as_bytes());
+        head.push(b' ');
+        head.extend_from_slice(&self.path);
+        path.join(&pen.values, &mut pen.scratch, head);
+        head.extend_from_slice(&self.common);
+        if body.is_some() {
+            head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
+            head.extend_from_slice(itoa::Buffer::new().format(pen.payload.body_len()).as_bytes());
+            head.extend_from_slice(b"\r\n");
+        } else if method != "GET" {
+            head.extend_from_slice(b"Content-Length: 0\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        pen.payload.prepend(head);
+    }
+
+    /// The request that was encoded. Only one that reads may be sent again.
+    pub(super) fn own_request<'a>(&self, op: &Op, pen: &'a CouchPen) -> Request<'a> {
+        let bytes = pen.payload.bytes();
+        let reads = self.spelled(op).is_some_and(|spelled| spelled.reads);
+        if reads { Request::reading(bytes) } else { Request::changing(bytes) }
+    }
+
+    /// What an answer means.
+    pub(super) fn judge_own(&mut self, op: &Op, answer: Answer) -> Result<Reply, Failure> {
+        let Some(spelled) = self.spelled(op) else { return Err(Failure::Protocol) };
+        let (status, body) = (answer.status, self.connection.body());
+        let (count, expect) = (spelled.count, spelled.expect);
+        let is_error = !(200..300).contains(&status);
+        if is_error && !expect.takes(status) {
+            return Err(answer::failure(status, body));
+        }
+        // What is said of an error has no rows.
+        let counted = if is_error { Counted::default() } else { count(body)? };
+        let found = Found { status, rows: counted.rows, bytes: body.len() as u64 };
+        if !expect.is_met(&found) {
+            self.keep_unmet(&expect, &found);
+            return Err(Failure::Unexpected);
+        }
+        let rows = u32::try_from(found.rows).unwrap_or(u32::MAX);
+        let accepted = status == 202;
+        Ok(Reply { rows, warned: counted.warned, accepted, ..Reply::default() })
+    }
+
+    /// Keeps the first answer that was not as expected, as a sample.
+    #[cold]
+    fn keep_unmet(&mut self, expect: &crate::words::Expect, found: &Found) {
+        let body = self.connection.body();
+        let sample = String::from_utf8_lossy(&body[..body.len().min(120)]);
+        self.unmet = expect.unmet(found).map(|words| format!("{words}: {sample}"));
+    }
+}

@@ -1,0 +1,22 @@
+//! `all_docs`: the list of all documents.
+
+use super::{CouchWord, Spelled, answer, query};
+use crate::words::{OperationPlan, Word};
+
+const EXAMPLE: &str = "limit=20&include_docs=true&startkey=\"{{key}}\"";
+
+pub(super) const WORD: CouchWord = CouchWord {
+    word: Word {
+        name: "all_docs",
+        help: "Documents in the order of their identifiers; keys are sent by POST",
+        example: EXAMPLE,
+    },
+    spell: |operation: &OperationPlan| {
+        let mut spelled = Spelled::reading("GET", |body| answer::count(body, "rows"));
+        spelled.path.literal("_all_docs");
+        let mut params = query::parse(operation.text(EXAMPLE)?.trim_start_matches('?'))?;
+        params.extend(operation.params.clone());
+        query::append(&mut spelled, params)?;
+        Ok(spelled)
+    },
+};

@@ -1,0 +1,75 @@
+//! The query of an address: parameters, of which some are JSON.
+
+use super::{Spelled, malformed};
+use crate::words::Wrong;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value, json};
+
+/// The parameters whose values are JSON.
+const JSON: [&str; 6] = ["key", "keys", "startkey", "start_key", "endkey", "end_key"];
+
+/// Reads `limit=20&startkey="a"`, percent-encoded or not.
+///
+/// # Errors
+/// If a value that must be JSON is none.
+pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Wrong> {
+    let mut params = Map::new();
+    for part in text.split('&').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').ok_or_else(|| {
+            (format!("{part:?} has no value"), "write it like limit=20&descending=true".to_owned())
+        })?;
+        let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        // A value stands for itself: nobody needs quotes around {{key}}.
+        let is_hole = value.starts_with("{{") && value.find("}}") == Some(value.len() - 2);
+        let value = if JSON.contains(&name) && !is_hole {
+            serde_json::from_str(&value).map_err(|error| {
+                let cure = format!("write it like {name}=\"text\", {name}=17 or {name}=[\"a\",17]");
+                (format!("{name}: {value:?} is not JSON: {error}"), cure)
+            })?
+        } else {
+            Value::String(value)
+        };
+        params.insert(name.to_owned(), value);
+    }
+    Ok(params)
+}
+
+/// Appends parameters to the address of a request; `keys` become its body.
+///
+/// # Errors
+/// What is wrong with a value.
+pub(super) fn append(spelled: &mut Spelled, mut params: Map<String, Value>) -> Result<(), Wrong> {
+    if let Some(keys) = params.remove("keys") {
+        if !keys.is_array() && !keys.is_string() {
+            return Err((
+                "keys is not a list".to_owned(),
+                "write it like [\"a\", \"b\"]".to_owned(),
+            ));
+        }
+        body(spelled, &json!({ "keys": keys }))?;
+        "POST".clone_into(&mut spelled.method);
+    }
+    for (place, (name, value)) in params.iter().enumerate() {
+        spelled.path.literal(if place == 0 { "?" } else { "&" });
+        let (path, holes) = (&mut spelled.path, &mut spelled.holes);
+        path.plain(name, true, holes).map_err(|error| malformed(&error))?;
+        path.literal("=");
+        let written = match value {
+            Value::String(text) if !JSON.contains(&name.as_str()) => path.plain(text, true, holes),
+            value => path.json(value, true, holes),
+        };
+        written.map_err(|error| malformed(&error))?;
+    }
+    Ok(())
+}
+
+/// Makes JSON the body of a request.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn body(spelled: &mut Spelled, value: &Value) -> Result<(), Wrong> {
+    let mut body = std::mem::take(&mut spelled.body).unwrap_or_default();
+    body.json(value, false, &mut spelled.holes).map_err(|error| malformed(&error))?;
+    spelled.body = Some(body);
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! `max_bytes`: the size of the answer.
+
+use super::{Expectation, Found};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of a body, as they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct MaxBytes(u64);
+
+impl Expectation for MaxBytes {
+    fn is_met(&self, found: &Found) -> bool {
+        found.bytes <= self.0
+    }
+
+    fn words(&self, found: &Found) -> String {
+        format!("at most {} bytes expected, {} came", self.0, found.bytes)
+    }
+}

@@ -1,0 +1,126 @@
+//! What a plan expects of the answers to an operation: a file for each expectation, and a line in
+//! the list.
+
+mod max_bytes;
+mod rows;
+mod status;
+
+use serde::{Deserialize, Serialize};
+
+/// What an answer was like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The status; 0 if the driver has none.
+    pub status: u16,
+    /// Rows, or documents.
+    pub rows: u64,
+    /// Bytes of the body.
+    pub bytes: u64,
+}
+
+/// Something that is expected of each answer.
+pub trait Expectation {
+    /// Whether an answer meets it.
+    fn is_met(&self, found: &Found) -> bool;
+
+    /// What is expected and what was found, in words.
+    fn words(&self, found: &Found) -> String;
+}
+
+macro_rules! expectations {
+    ($($(#[$doc:meta])* $name:ident: $Type:ty,)*) => {
+        /// What is expected of the answers to an operation. Those that do not meet it fail as
+        /// `unexpected`.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Expect {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")]
+            pub $name: Option<$Type>,)*
+        }
+
+        impl Expect {
+            /// Whether nothing is expected.
+            pub fn is_empty(&self) -> bool {
+                *self == Self::default()
+            }
+
+            /// Whether an answer is as expected.
+            pub fn is_met(&self, found: &Found) -> bool {
+                $(self.$name.is_none_or(|it| it.is_met(found)))&&*
+            }
+
+            /// What is expected and what was found, for the first expectation that is not met.
+            pub fn unmet(&self, found: &Found) -> Option<String> {
+                $(if let Some(it) = self.$name.filter(|it| !it.is_met(found)) {
+                    return Some(it.words(found));
+                })*
+                None
+            }
+        }
+    };
+}
+
+expectations! {
+    /// How many rows: `20`, or `1..20`, both included.
+    rows: rows::Rows,
+    /// The status; otherwise any that means success.
+    status: status::Status,
+    /// The most bytes of a body.
+    max_bytes: max_bytes::MaxBytes,
+}
+
+impl Expect {
+    /// Whether an answer with this status is looked at, even if the status means an error.
+    pub fn takes(&self, status: u16) -> bool {
+        self.status.is_some_and(|it| it.0 == status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_expectation_is_held_against_what_came() {
+        let expect = |text: &str| serde_json::from_str::<Expect>(text).unwrap();
+        let found = |status, rows, bytes| Found { status, rows, bytes };
+        for (text, met, unmet, words) in [
+            (r#"{"rows":3}"#, found(200, 3, 9), found(200, 2, 9), "3 rows expected, 2 came"),
+            (
+                r#"{"rows":"1..3"}"#,
+                found(200, 1, 9),
+                found(200, 0, 9),
+                "1..3 rows expected, 0 came",
+            ),
+            (
+                r#"{"rows":"1..3"}"#,
+                found(200, 3, 9),
+                found(200, 4, 9),
+                "1..3 rows expected, 4 came",
+            ),
+            (
+                r#"{"status":201}"#,
+                found(201, 0, 9),
+                found(200, 0, 9),
+                "status 201 expected, 200 came",
+            ),
+            (
+                r#"{"max_bytes":9}"#,
+                found(200, 0, 9),
+                found(200, 0, 10),
+                "at most 9 bytes expected, 10 came",
+            ),
+        ] {
+            let expect = expect(text);
+            assert!(expect.is_met(&met) && !expect.is_met(&unmet), "{text}");
+            assert_eq!((expect.unmet(&met), expect.unmet(&unmet).as_deref()), (None, Some(words)));
+            assert_eq!(serde_json::to_string(&expect).unwrap(), text);
+        }
+        assert!(Expect::default().is_empty() && Expect::default().is_met(&found(200, 0, 0)));
+        for wrong in [r#"{"rows":"3..1"}"#, r#"{"rows":"x"}"#, r#"{"rows":-1}"#, r#"{"status":99}"#]
+        {
+            assert!(serde_json::from_str::<Expect>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

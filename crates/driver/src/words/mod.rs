@@ -1,0 +1,198 @@
+//! Operations that plans define: the words of drivers with which they are spelled, and what is
+//! expected of their answers.
+
+mod expect;
+
+pub use expect::{Expect, Expectation, Found};
+
+use crate::mistake::Invalid;
+use crate::op::{NameError, OpKind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A word of a driver: a kind of request that a plan can spell.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// The word.
+    pub name: &'static str,
+    /// What it asks for, in a line.
+    pub help: &'static str,
+    /// What may follow it on a command line.
+    pub example: &'static str,
+}
+
+/// The drivers that have words, for messages.
+pub(super) fn drivers_words() -> String {
+    let with_words = crate::CARDS.iter().filter(|card| !card.words.is_empty());
+    let each = with_words.map(|card| {
+        let words: Vec<_> = card.words.iter().map(|word| word.name).collect();
+        format!("{} ({})", card.summary, words.join(", "))
+    });
+    format!("leave it out, or give the address of {}", each.collect::<Vec<_>>().join(" or "))
+}
+
+/// What is wrong with a spelling, and the cure.
+pub type Wrong = (String, String);
+
+/// An operation that a plan defines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OperationPlan {
+    /// Its name.
+    pub name: OpKind,
+    /// The word of the driver that it is spelled with.
+    pub word: String,
+    /// What follows the word: a text, or JSON.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub spelling: Value,
+    /// Parameters besides.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub params: Map<String, Value>,
+    /// What is expected of its answers.
+    #[serde(default, skip_serializing_if = "Expect::is_empty")]
+    pub expect: Expect,
+}
+
+/// The flag that a mistake in an operation is reported under.
+pub fn flag_of(name: &str) -> String {
+    format!("--op {name}")
+}
+
+const FORM: &str = "write it like --op 'recent=view app/by_date?limit=20'";
+
+impl OperationPlan {
+    /// Reads `NAME=WORD SPELLING`, or `NAME={...}` with the members of a plan file's table.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let Some((name, rest)) = text.split_once('=') else {
+            return Err(Invalid::new("--op", format!("{text:?} has no ="), FORM));
+        };
+        let (name, rest) = (name.trim(), rest.trim());
+        let flag = flag_of(name);
+        let kind = OpKind::of_name(name).map_err(|error| {
+            let cure = match error {
+                NameError::Spelling(_) => "give another name",
+                NameError::TooMany(_) => "define fewer operations",
+            };
+            Invalid::new("--op", error.to_string(), cure)
+        })?;
+        if rest.starts_with('{') {
+            let wrong = |error: serde_json::Error| Invalid::new(&flag, error.to_string(), FORM);
+            return Self::of_table(kind, serde_json::from_str(rest).map_err(wrong)?);
+        }
+        let (word, spelling) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if word.is_empty() {
+            return Err(Invalid::new(flag, "it has no word", FORM));
+        }
+        let spelling = match spelling.trim() {
+            "" => Value::Null,
+            text => text.into(),
+        };
+        let (params, expect) = (Map::new(), Expect::default());
+        Ok(Self { name: kind, word: word.to_owned(), spelling, params, expect })
+    }
+
+    /// Reads the table of a plan file: `params`, `expect`, and a word.
+    fn of_table(name: OpKind, mut table: Map<String, Value>) -> Result<Self, Invalid> {
+        let flag = flag_of(name.name());
+        let params = match table.remove("params") {
+            None => Map::new(),
+            Some(Value::Object(params)) => params,
+            Some(_) => {
+                let cure = "write it like params = { limit = 20 }";
+                return Err(Invalid::new(flag, "params is not a table", cure));
+            }
+        };
+        let expect = table.remove("expect").map_or(Ok(Expect::default()), |expect| {
+            serde_json::from_value(expect).map_err(|error| {
+                let cure = "write it like expect = { rows = \"1..20\", status = 200 }";
+                Invalid::new(&flag, format!("expect: {error}"), cure)
+            })
+        })?;
+        let mut words = table.into_iter();
+        match (words.next(), words.next()) {
+            (Some((word, spelling)), None) => Ok(Self { name, word, spelling, params, expect }),
+            (None, _) => {
+                let cure = "write it like view = \"app/by_date\"";
+                Err(Invalid::new(flag, "it has no word", cure))
+            }
+            (Some((one, _)), Some((other, _))) => {
+                let problem = format!(
+                    "{one:?} and {other:?}: there is one word, and besides it \
+                                       params and expect"
+                );
+                Err(Invalid::new(flag, problem, "leave one of them out"))
+            }
+        }
+    }
+
+    /// The spelling as JSON, which may be written as text.
+    ///
+    /// # Errors
+    /// If it is not JSON; `example` is shown.
+    pub fn json(&self, example: &str) -> Result<Value, Wrong> {
+        match &self.spelling {
+            Value::String(text) => serde_json::from_str(text).map_err(|error| {
+                (format!("{text:?} is not JSON: {error}"), format!("write it like {example}"))
+            }),
+            other => Ok(other.clone()),
+        }
+    }
+
+    /// The spelling as text.
+    ///
+    /// # Errors
+    /// If it is not one; `example` is shown.
+    pub fn text(&self, example: &str) -> Result<&str, Wrong> {
+        match &self.spelling {
+            Value::String(text) => Ok(text),
+            Value::Null => Ok(""),
+            _ => {
+                let problem = "what follows the word is not a text".to_owned();
+                Err((problem, format!("write it like {example}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_line_and_a_table_spell_the_same() {
+        let line = OperationPlan::parse("recent = view  app/by_date?limit=20 ").unwrap();
+        let table = OperationPlan::parse(r#"recent={"view": "app/by_date?limit=20"}"#).unwrap();
+        assert_eq!(line, table);
+        assert_eq!((line.word.as_str(), line.spelling), ("view", json!("app/by_date?limit=20")));
+        let more = r#"recent={"find": {"selector": {}}, "params": {"a": 1},
+            "expect": {"rows": "1..20", "status": 200}}"#;
+        let more = OperationPlan::parse(more).unwrap();
+        assert_eq!(more.params["a"], 1);
+        let again = serde_json::to_value(&more).unwrap();
+        assert_eq!(again["expect"], json!({"rows": "1..20", "status": 200}));
+        assert_eq!(serde_json::from_value::<OperationPlan>(again).unwrap(), more);
+    }
+
+    #[test]
+    fn each_mistake_names_the_operation_and_the_cure() {
+        for (text, says) in [
+            ("recent", "--op: \"recent\" has no =; write it like"),
+            ("Recent=view x", "--op: \"Recent\" is not the name of an operation"),
+            ("recent=", "--op recent: it has no word; write it like"),
+            ("recent={\"view\":\"a/b\"", "--op recent: EOF while parsing"),
+            ("recent={\"params\":{}}", "--op recent: it has no word; write it like view = "),
+            ("recent={\"view\":\"a/b\",\"find\":{}}", "\"view\" and \"find\": there is one word"),
+            ("recent={\"view\":\"a/b\",\"params\":1}", "params is not a table"),
+            ("recent={\"view\":\"a/b\",\"expect\":{\"rows\":\"x\"}}", "expect: \"x\" is not a num"),
+            ("recent={\"view\":\"a/b\",\"expect\":{\"rowz\":1}}", "expect: unknown field `rowz`"),
+        ] {
+            let told = OperationPlan::parse(text).unwrap_err().to_string();
+            assert!(told.contains(says), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The operations that a plan defines, and the lists that they take values of.
+
+use super::quantity::Metric;
+use super::schemas::SchemaPlan;
+use super::spec::PlanSpec;
+use super::stage::StagePlan;
+use crate::driver::{OperationPlan, TargetPlan, flag_of};
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::values::{Data, DataPlan, ValueSource, has_member, source};
+use crate::workload::OwnOperation;
+
+/// What a plan defines of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Defined<'a> {
+    pub(super) operations: &'a [OperationPlan],
+    pub(super) data: &'a Data,
+}
+
+/// Reads what is asked for.
+pub(super) fn read(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) -> (Vec<OperationPlan>, Data) {
+    let (mut operations, mut data) = (Vec::<OperationPlan>::new(), Data::new());
+    for text in &spec.operations {
+        match OperationPlan::parse(text) {
+            Ok(operation) => operations.push(operation),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    for text in &spec.data {
+        match list(text) {
+            Ok((name, list)) => {
+                data.insert(name, list);
+            }
+            Err((problem, cure)) => mistakes.push(Invalid::new("--data", problem, cure)),
+        }
+    }
+    (operations, data)
+}
+
+fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
+    const CURE: &str = "write it like --data city=Berlin,Paris";
+    let (name, values) =
+        text.split_once('=').ok_or_else(|| (format!("{text:?} has no ="), CURE))?;
+    let name = name.trim();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Err((format!("{name:?} is not a name: letters, digits, _ and -"), CURE));
+    }
+    if source(name, &Data::new()).is_ok() {
+        return Err((format!("{{{{{name}}}}} is a value already"), "give another name"));
+    }
+    let list =
+        DataPlan::parse(values.trim()).map_err(|error| (format!("{name}: {error}"), CURE))?;
+    if list.one_of.is_empty() {
+        return Err((format!("the list {name} is empty"), CURE));
+    }
+    Ok((name.to_owned(), list))
+}
+
+/// Adds what is wrong with what a plan defines.
+pub(super) fn check(
+    defined: Defined<'_>,
+    target: &TargetPlan,
+    stages: &[StagePlan],
+    schemas: &[SchemaPlan],
+    mistakes: &mut Vec<Invalid>,
+) {
+    let does = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
+    let stored = stages.iter().any(|stage| stage.work.traits().fill.is_some());
+    for (place, operation) in defined.operations.iter().enumerate() {
+        let (kind, flag) = (operation.name, flag_of(operation.name.name()));
+        let mut wrong = |problem: String, cure: &str| {
+            mistakes.push(Invalid::new(&flag, problem, cure));
+        };
+        if !kind.is_own() || Metric::is_word(kind.name()) {
+            wrong(format!("{kind} means something else already"), "give another name");
+        } else if defined.operations[..place].iter().any(|it| it.name == kind) {
+            wrong("it is defined twice".to_owned(), "leave one of them out");
+        } else if !does(kind) {
+            let cure = format!("give it a weight, as in --mix read=5,{kind}=3");
+            wrong("it is not in the mix, and would never be done".to_owned(), &cure);
+        }
+        match values(operation, defined.data, target) {
+            Err(mistake) => mistakes.push(mistake),
+            Ok(values) => {
+                let wrong = values.iter().find_map(|value| lacking(&**value, stored, schemas));
+                mistakes.extend(wrong.map(|(problem, cure)| Invalid::new(&flag, problem, cure)));
+            }
+        }
+    }
+    let is_missing = |kind: &OpKind| {
+        kind.is_own() && does(*kind) && !defined.operations.iter().any(|it| it.name == *kind)
+    };
+    for kind in OpKind::known().into_iter().filter(is_missing) {
+        let kinds = crate::workload::Mix::KINDS.map(OpKind::name).into_iter();
+        let kinds = kinds.chain(defined.operations.iter().map(|it| it.name.name()));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        let problem = format!("{:?} is not an operation", kind.name());
+        let cure = format!("the mix is made of {kinds}; others are defined with --op");
+        mistakes.push(Invalid::new("--mix", problem, cure));
+    }
+}
+
+/// Why there is no such value.
+fn lacking(
+    value: &dyn ValueSource,
+    stored: bool,
+    schemas: &[SchemaPlan],
+) -> Option<(String, String)> {
+    if value.documents() > 0 && !stored {
+        let problem = "it takes a value of stored documents, but none are inserted";
+        return Some((problem.to_owned(), "give --docs 1 or more".to_owned()));
+    }
+    let member = value.member()?;
+    let lacks = schemas.iter().find(|schema| {
+        let documents = SchemaPlan::documents(1, std::slice::from_ref(schema));
+        let mut document = Vec::new();
+        let made = documents.map(|documents| documents.write(0, 0, b"", &mut document));
+        made.is_err() || !has_member(&document, member)
+    })?;
+    let problem = format!("the documents of {} have no member {member:?}", lacks.source);
+    Some((problem, "give a member that every --schema has".to_owned()))
+}
+
+/// The sources of an operation's values.
+///
+/// # Errors
+/// What is wrong with how it is spelled.
+fn values(
+    operation: &OperationPlan,
+    data: &Data,
+    target: &TargetPlan,
+) -> Result<Vec<Box<dyn ValueSource>>, Invalid> {
+    let flag = flag_of(operation.name.name());
+    let wrong = |(problem, cure)| Invalid::new(&flag, problem, cure);
+    let holes = target.spell(operation)?;
+    holes.iter().map(|hole| source(hole, data).map_err(wrong)).collect()
+}
+
+/// The operations as workloads see them, in the order of their names.
+///
+/// # Errors
+/// What is wrong with one, which cannot happen in a checked plan.
+pub fn operations(
+    operations: &[OperationPlan],
+    data: &Data,
+    target: &TargetPlan,
+) -> Result<Vec<OwnOperation>, Invalid> {
+    let of = |operation: &OperationPlan| {
+        let (kind, values) = (operation.name, values(operation, data, target)?);
+        Ok(OwnOperation { kind, values })
+    };
+    let mut all = operations.iter().map(of).collect::<Result<Vec<_>, Invalid>>()?;
+    all.sort_by_key(|operation| operation.kind);
+    Ok(all)
+}
