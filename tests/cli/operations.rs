@@ -164,5 +164,9 @@ fn what_cannot_be_done_is_refused_before_the_load() {
     let words = ["--use-existing", "--docs", "5", "-n", "5", "--mix", "x=1", "--op"];
     let run = measure([&["run", &prepared(&server)][..], &words, &["x=view app/none"]].concat());
     assert!(run.code != 0 && run.stages().next().is_none(), "{}", run.stderr);
-    assert!(run.stderr.contains("\"none\" in _design/app") && run.stderr.contains("by_id"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("\"none\" in _design/app") && run.stderr.contains("by_id"),
+        "{}",
+        run.stderr
+    );
 }

@@ -5,6 +5,7 @@ use super::{
     AgentRecord, AgentStage, Code, EndedBy, Hindrance, Lost, RunRecord, StageRecord, Warning,
     unlike,
 };
+use crate::measure::Span;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -92,6 +93,19 @@ impl StageRecord {
     /// What the agent with that number did.
     pub fn agent(&self, index: usize) -> Option<&AgentStage> {
         self.agents.iter().find(|agent| agent.index == index)
+    }
+
+    /// The agents that stood still for at least half of `span`.
+    pub fn paused_agents(&self, span: &Span) -> Vec<usize> {
+        let common_s = |pause: &Span| {
+            let end_s = |it: &Span| it.from_s + it.length_s;
+            end_s(pause).min(end_s(span)) - pause.from_s.max(span.from_s)
+        };
+        let paused = |agent: &&AgentStage| {
+            let pauses = agent.client.iter().flat_map(|client| &client.pauses);
+            pauses.map(common_s).any(|common_s| common_s >= span.length_s * SHARED)
+        };
+        self.agents.iter().filter(paused).map(|agent| agent.index).collect()
     }
 }
 

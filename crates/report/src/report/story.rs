@@ -86,7 +86,16 @@ fn of_stage(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     events.extend(failing(record, stage));
     events.extend(behind(record, stage));
     let pauses = stage.client.pauses.iter().filter(|span| span.length_s >= LEAST_PAUSE_S);
-    let words = |it: &Span| format!("springload itself stood still for {}", length(it.length_s));
+    let words = |it: &Span| {
+        let agents = stage.paused_agents(it);
+        let who = match agents.len() {
+            0 => "springload itself".to_owned(),
+            1 => format!("agent {}", agents[0]),
+            all if all == record.agents.len() => "all agents".to_owned(),
+            _ => format!("agents {}", agent_numbers(&agents)),
+        };
+        format!("{who} stood still for {}", length(it.length_s))
+    };
     events.extend(pauses.map(|span| of_span(span, EventKind::Pause, words(span))));
     events
 }

@@ -82,6 +82,19 @@ fn pauses_of_springload_and_losses_of_agents_are_told() {
     let lines = told(&record);
     let lost = "6.0 s: agents 1 and 2 of 4 lost: nothing heard for 3 s";
     assert_eq!(lines, [lost, "1.0 s: springload itself stood still for 0.4 s"]);
+    // As soon as it is known which of the agents it was, that is told.
+    let pauses = |record: &mut RunRecord, agent: usize, pause| {
+        let agents = &mut record.stages.last_mut().expect("a stage").agents;
+        agents[agent].client.get_or_insert_default().pauses = vec![pause];
+    };
+    pauses(&mut record, 0, span(0.9, 0.35));
+    pauses(&mut record, 3, span(1.3, 0.4));
+    assert_eq!(told(&record)[1], "1.0 s: agent 0 stood still for 0.4 s");
+    pauses(&mut record, 3, span(1.1, 0.4));
+    assert_eq!(told(&record)[1], "1.0 s: agents 0 and 3 stood still for 0.4 s");
+    pauses(&mut record, 1, span(1.0, 0.4));
+    pauses(&mut record, 2, span(1.0, 0.4));
+    assert_eq!(told(&record)[1], "1.0 s: all agents stood still for 0.4 s");
 }
 
 #[test]
