@@ -16,6 +16,7 @@ mod cushion;
 mod databases;
 mod defaults;
 mod descriptors;
+mod designs;
 mod endings;
 mod faults;
 mod foreign;

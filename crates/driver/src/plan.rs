@@ -86,6 +86,7 @@ impl Card {
                 "cannot tell which documents of a lost request were stored",
                 "leave it out, or give another target",
             ),
+            Feature::Designs => ("--ddocs", "has no design documents", "leave it out"),
             // It is done one document at a time instead.
             Feature::Several => return None,
         };
@@ -170,7 +171,17 @@ impl TargetAsked {
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
         serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
             let cure = format!("leave it out, or give an option of the driver {}", card.name);
-            Invalid::new("options", error.to_string(), cure)
+            // The only one is the one that is wrong.
+            let mut names = self.options.keys();
+            let flag = match (names.next(), names.next()) {
+                (Some(name), None) => format!("--{}", name.replace('_', "-")),
+                _ => "options".to_owned(),
+            };
+            let problem = error.to_string();
+            let is_unknown = problem.starts_with("unknown field");
+            let problem =
+                if is_unknown { format!("{} has no such option", card.summary) } else { problem };
+            Invalid::new(flag, problem, cure)
         })
     }
 }
@@ -301,6 +312,12 @@ pub trait Planned: Debug {
         let flag = super::words::flag_of(operation.name.name());
         let problem = "this driver has no words for operations of your own";
         Err(Invalid::new(flag, problem, super::words::drivers_words()))
+    }
+
+    /// How many indexes are built before the load; [`OpKind::IndexBuild`] builds one, whose place
+    /// is the operation's key.
+    fn indexes(&self) -> u64 {
+        0
     }
 
     /// The ways in which it can look for a document that was just stored.
@@ -447,7 +464,7 @@ mod tests {
                 let (can, told) = (card.can.contains(&feature), card.lack("TARGET", feature));
                 assert_eq!(told.is_none(), can || feature == Feature::Several, "{}", card.name);
                 let Some(told) = told.map(|it| it.to_string()) else { continue };
-                let flags = ["TARGET: ", "--conditional: ", "--wait-for-server: "];
+                let flags = ["TARGET: ", "--conditional: ", "--wait-for-server: ", "--ddocs: "];
                 let named = flags.iter().any(|flag| told.starts_with(flag));
                 assert!(named && told.contains(card.summary), "{told}");
             }

@@ -12,7 +12,7 @@
 //! * losing branches of a replicated document (`new_edits: false`) are dropped, not kept;
 //! * `_local/` documents are plain documents: they are counted and listed;
 //! * `?batch=ok` is applied at once, although its answer carries no revision;
-//! * attachments, views, Mango and replication answer 405 or 501, never a made-up success.
+//! * attachments, views, Mango and replication answer 501 or 405, never a made-up success.
 
 mod capacity;
 mod catalogue;

@@ -28,6 +28,7 @@ pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use demand::{Demand, DocumentsAsked, Due, Offer, RunAsked, Step, nothing};
 pub use erased::WorkloadFor;
+pub use index::build_indexes;
 pub use live::{Doubt, Live, LiveEntry};
 pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use original::{FromSchemas, Original};
@@ -54,6 +55,7 @@ workloads! {
     "burst" => burst::BurstPlan,
     "urls" => urls::UrlsPlan,
     "ycsb" => ycsb::YcsbStage,
+    "index_build" => index::IndexPlan,
     "audit" => audit::AuditPlan,
 }
 

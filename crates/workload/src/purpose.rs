@@ -11,6 +11,8 @@ pub enum Purpose {
     Fill,
     /// Creates what a later stage needs, and does not count.
     Prepare,
+    /// Builds what a later stage asks, and does not count.
+    Index,
     /// Does what the main stage does, and does not count.
     WarmUp,
     /// Is the subject of the run.
@@ -25,10 +27,16 @@ impl Purpose {
         match name {
             "bulk_insert" | "load" => Self::Fill,
             "burst_prepare" => Self::Prepare,
+            "index_build" => Self::Index,
             "warm_up" => Self::WarmUp,
             "audit" => Self::Audit,
             _ => Self::Main,
         }
+    }
+
+    /// Whether it is told of although its numbers do not count.
+    pub const fn is_news(self) -> bool {
+        matches!(self, Self::Index | Self::Audit)
     }
 
     /// Whether its numbers count.

@@ -9,8 +9,8 @@ use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::load::{Connections, LoadArgs, connections};
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
-use crate::cli::flags::schema_source;
 use crate::cli::flags::target::{TargetArgs, named_nodes};
+use crate::cli::flags::{designs, schema_source};
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::scenario::Scenario;
@@ -24,6 +24,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, Parser as _};
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
@@ -89,6 +90,15 @@ pub(in crate::cli) struct Settings {
     /// A list of values for your own operations: NAME=VALUE,VALUE; may be repeated
     #[arg(long = "data", id = "data_list", value_name = "NAME=VALUES")]
     data: Vec<String>,
+    /// A folder with design documents to store before the load
+    ///
+    /// A folder with design documents (NAME.json, or NAME/views/VIEW/map.js) that are stored before
+    /// the load. Their indexes are built in a stage of its own
+    #[arg(long, value_name = "DIR")]
+    ddocs: Option<PathBuf>,
+    /// Store them before the documents, and leave the building to the server
+    #[arg(long, requires = "ddocs")]
+    no_build: bool,
     /// The workload to run
     #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
     workload: String,
@@ -280,6 +290,17 @@ pub(in crate::cli) fn spec_of(
             Err(mistake) => mistakes.push(mistake),
         }
     }
+    let mut options = settings.database.options();
+    match settings.ddocs.as_deref().map(designs::read) {
+        Some(Ok(designs)) => {
+            options.insert("ddocs".to_owned(), designs.into());
+            if settings.no_build {
+                options.insert("no_build".to_owned(), true.into());
+            }
+        }
+        Some(Err(mistake)) => mistakes.push(mistake),
+        None => {}
+    }
     mistakes.extend(settings.database.mistake(settings.target.first()));
     mistakes.extend(settings.batch_mistake());
     mistakes.extend(settings.ignored());
@@ -294,7 +315,7 @@ pub(in crate::cli) fn spec_of(
     mistakes.extend(settings.load.mistake(settings.connections));
     let connections = Flagged::new("--connections", settings.connections.first());
     let spec = PlanSpec::new(command, connections, work);
-    (PlanSpec { schemas, thresholds, ..settings.complete(spec) }, mistakes)
+    (PlanSpec { schemas, thresholds, options, ..settings.complete(spec) }, mistakes)
 }
 
 impl Settings {
@@ -384,7 +405,6 @@ impl Settings {
             existing: if self.database.use_existing { Existing::Yes } else { Existing::No },
             keep: self.database.keep,
             auth: Flagged::new("--auth", self.database.auth),
-            options: self.database.options(),
             threads: self.threads,
             operations: self.op,
             data: self.data,

@@ -14,10 +14,18 @@ pub enum Feature {
     /// A read of several documents: the `documents` of a read. Without it, they are read one at a
     /// time.
     Several,
+    /// Design documents, and indexes that are built before the load.
+    Designs,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Ranges, Self::Overwriting, Self::Conditions, Self::Settling, Self::Several];
+    pub const ALL: [Self; 6] = [
+        Self::Ranges,
+        Self::Overwriting,
+        Self::Conditions,
+        Self::Settling,
+        Self::Several,
+        Self::Designs,
+    ];
 }

@@ -98,6 +98,8 @@ kinds! {
     Verify { name: "verify", class: Check, ycsb: "VERIFY", mix: None }
     /// Any HTTP request.
     Request { name: "request", class: Request, ycsb: "REQUEST", mix: None }
+    /// An index, built over all documents that are stored.
+    IndexBuild { name: "index_build", class: Request, ycsb: "INDEX-BUILD", mix: None }
 }
 
 impl OpKind {

@@ -4,6 +4,7 @@ mod admin;
 pub mod answer;
 mod binding;
 mod credentials;
+mod design;
 mod fetch;
 mod head;
 mod leftover;
@@ -69,6 +70,8 @@ pub struct CouchDb {
     cached_updates: bool,
     /// The operations that the plan defines.
     own: Arc<words::Operations>,
+    /// The design documents that it brings along.
+    designs: Arc<[design::Design]>,
     /// The timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
     /// Whether the database is removed at the end.
@@ -90,6 +93,7 @@ impl CouchDb {
             path: format!("/{}/", encode_segment(name)).into_bytes().into(),
             cached_updates: false,
             own: Arc::default(),
+            designs: Arc::default(),
             timeout_ns: 0,
             removed: false,
         }
@@ -108,9 +112,9 @@ impl CouchDb {
         self
     }
 
-    /// With the operations of a plan.
-    fn with_operations(mut self, own: words::Operations) -> Self {
-        self.own = own.into();
+    /// With the operations of a plan, and its design documents.
+    fn with_operations(mut self, own: words::Operations, designs: &[design::Design]) -> Self {
+        (self.own, self.designs) = (own.into(), designs.into());
         self
     }
 

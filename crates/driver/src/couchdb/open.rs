@@ -1,12 +1,13 @@
 //! Before the first stage and after the last: server, credentials, the database and its size.
 
+use super::design::{self, Design};
 use super::nodes::Node;
 use super::plan::{CouchPlan, NodePlan};
 use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, words};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::net::Endpoint;
 use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, TargetError};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -65,7 +66,10 @@ pub(super) async fn open(
     };
     let own = words::prepared(&opening.operations)?;
     if !opening.as_it_is {
-        let found = find_views(&mut admin, &path, &own).await;
+        let mut found = design::put(&mut admin, &path, &plan.designs, plan.builds()).await;
+        if found.is_ok() {
+            found = find_views(&mut admin, &path, &own, &plan.designs).await;
+        }
         if found.is_err() && created {
             // It was created a moment ago and is empty.
             let _ = remove(&mut admin, &path).await;
@@ -73,7 +77,7 @@ pub(super) async fn open(
         found?;
     }
     let target = CouchDb::on(nodes, &name)
-        .with_operations(own)
+        .with_operations(own, &plan.designs)
         .with_pinned(plan.pin)
         .with_cached_updates(plan.cached_updates)
         .with_administration(opening.timeout_ns, removed);
@@ -85,23 +89,31 @@ async fn find_views(
     admin: &mut Admin,
     path: &str,
     own: &words::Operations,
+    designs: &[Design],
 ) -> Result<(), TargetError> {
     for (kind, spelled) in own.iter(|spelled| spelled.as_ref().is_some_and(|it| it.view.is_some()))
     {
         let Some((design, view)) = spelled.as_ref().and_then(|it| it.view.as_ref()) else {
             continue;
         };
+        let brought = designs.iter().find(|it| it.name() == design);
+        if brought.is_some_and(|it| it.views().any(|name| name == view)) {
+            continue;
+        }
         let place = format!("{path}/_design/{}", encode_segment(design));
         let (status, body) = admin.request("GET", &place, None).await?;
         let views = body["views"].as_object();
         if status == 200 && views.is_some_and(|views| views.contains_key(view)) {
             continue;
         }
-        let there = if status == 200 {
-            let names = views.map(|views| views.keys().cloned().collect::<Vec<_>>());
-            format!("its views are: {}", names.unwrap_or_default().join(", "))
+        let names: Vec<&str> = match brought {
+            Some(brought) => brought.views().map(String::as_str).collect(),
+            None => views.into_iter().flat_map(Map::keys).map(String::as_str).collect(),
+        };
+        let there = if status == 200 || brought.is_some() {
+            format!("its views are: {}", names.join(", "))
         } else {
-            let list = format!("{path}/_all_docs?startkey=%22_design%2F%22&endkey=%22_design0%22");
+            let list = format!("{path}/{}", design::DESIGNS);
             let (_, listed) = admin.request("GET", &list, None).await?;
             let rows = listed["rows"].as_array().into_iter().flatten();
             let names: Vec<_> = rows.filter_map(|row| row["id"].as_str()).collect();
@@ -112,7 +124,7 @@ async fn find_views(
         };
         return Err(TargetError(format!(
             "--op {kind}: there is no view {view:?} in _design/{design} of this database ({there}); \
-             put it there first, and give the database with --use-existing"
+             bring it along with --ddocs, or put it there first and give --use-existing"
         )));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! A CouchDB database as planned.
 
 use super::Credentials;
+use super::design::{self, Design};
 use super::making::Making;
 use crate::address::{decoded, with_scheme};
 use crate::http::masked;
@@ -51,6 +52,12 @@ pub struct CouchPlan {
     /// Whether connections stay with their nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pin: bool,
+    /// Design documents that are stored before the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub designs: Vec<Design>,
+    /// Whether their indexes are built when the server likes, not in a stage of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_build: bool,
 }
 
 /// A further node of a cluster. Stored without its password.
@@ -73,9 +80,16 @@ const ADMIN: &str = "_admin";
 struct Options {
     cached_updates: bool,
     roles: Option<String>,
+    ddocs: Vec<Design>,
+    no_build: bool,
 }
 
 impl CouchPlan {
+    /// Whether a stage builds what the design documents index.
+    pub(super) fn builds(&self) -> bool {
+        !self.no_build && !self.designs.is_empty()
+    }
+
     /// All nodes, or the only server. `stand_in` is its address if none was given.
     pub(super) fn all(&self, stand_in: Option<&String>) -> Vec<NodePlan> {
         let server = self.server.as_ref().or(stand_in).cloned().unwrap_or_default();
@@ -98,7 +112,7 @@ impl CouchPlan {
     }
 
     /// A new database on the stand-in.
-    fn stand_in(asked: &TargetAsked, cached_updates: bool) -> Self {
+    fn stand_in(asked: &TargetAsked, options: Options) -> Self {
         Self {
             server: None,
             login: LogIn::default(),
@@ -108,9 +122,11 @@ impl CouchPlan {
             headers: Vec::new(),
             database: DatabasePlan::Scratch { keep: asked.keep },
             making: Making::default(),
-            cached_updates,
+            cached_updates: options.cached_updates,
             nodes: Vec::new(),
             pin: false,
+            designs: options.ddocs,
+            no_build: options.no_build,
         }
     }
 }
@@ -121,7 +137,7 @@ pub(super) const CARD: Card = Card {
     schemes: &["http", "https"],
     summary: "CouchDB and what speaks its protocol",
     address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
-    operations: OpKind::ON_DOCUMENTS,
+    operations: OpKind::ON_DOCUMENTS.with(OpKind::IndexBuild),
     documents: true,
     databases: true,
     server: true,
@@ -165,6 +181,10 @@ impl Planned for CouchPlan {
 
     fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
         Ok(super::words::spell(operation)?.holes.0)
+    }
+
+    fn indexes(&self) -> u64 {
+        if self.builds() { self.designs.len() as u64 } else { 0 }
     }
 
     fn ways(&self) -> &'static [Way] {
@@ -251,8 +271,10 @@ impl Planned for CouchPlan {
 impl CouchPlan {
     /// Makes a plan from a request for a single server.
     fn of_one(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let Options { cached_updates, roles } = asked.options(&CARD)?;
-        let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
+        let options: Options = asked.options(&CARD)?;
+        design::check(&options.ddocs, false, false)?;
+        let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, options)) };
+        let Options { cached_updates, roles, ddocs: designs, no_build } = options;
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
         let url = Url::parse(text).map_err(|error| match error {
@@ -296,6 +318,7 @@ impl CouchPlan {
         if let Some(problem) = making.mistake(&asked.id_prefix) {
             return Err(wrong(problem));
         }
+        design::check(&designs, !no_build, making.partitioned)?;
         let database = database(asked, &url).map_err(wrong)?;
         let mut server = url.clone();
         server.set_path("");
@@ -314,6 +337,8 @@ impl CouchPlan {
             cached_updates,
             nodes: Vec::new(),
             pin: asked.pin,
+            designs,
+            no_build,
         })
     }
 

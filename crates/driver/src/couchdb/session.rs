@@ -1,6 +1,7 @@
 //! One connection to a CouchDB database: how each operation is encoded and its answer judged.
 
 use super::credentials::{Credentials, Renewal};
+use super::design::Design;
 use super::head::{write_condition, write_scan, write_segment};
 use super::nodes::Place;
 use super::pen::CouchPen;
@@ -49,6 +50,8 @@ pub struct CouchSession {
     places: Vec<Range<usize>>,
     /// The operations that the plan defines.
     pub(super) own: Arc<Operations>,
+    /// The design documents that it brings along.
+    pub(super) designs: Arc<[Design]>,
     /// Why the first unexpected answer was not as expected.
     pub(super) unmet: Option<String>,
 }
@@ -78,6 +81,7 @@ impl CouchSession {
             rows: Vec::new(),
             places: Vec::new(),
             own: target.own.clone(),
+            designs: target.designs.clone(),
             unmet: None,
         }
     }
@@ -347,6 +351,9 @@ impl Session for CouchSession {
             self.encode_own(op, pen);
             return;
         }
+        if op.kind == OpKind::IndexBuild {
+            return;
+        }
         if op.kind == OpKind::BulkInsert {
             pen.payload.prepend(b"{\"docs\":[");
             pen.payload.body_mut().extend_from_slice(b"]}");
@@ -360,7 +367,7 @@ impl Session for CouchSession {
     }
 
     fn is_one_request(&self, op: &Op) -> bool {
-        !looks_up(op) && !op.overwrite && !op.settle
+        !looks_up(op) && !op.overwrite && !op.settle && op.kind != OpKind::IndexBuild
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
@@ -378,6 +385,8 @@ impl Session for CouchSession {
         if looks_up(op) {
             // Rare and large: boxed, like the other rare cases below.
             outcome = Box::pin(self.on_stored(op, pen, probe)).await;
+        } else if op.kind == OpKind::IndexBuild {
+            outcome = Box::pin(self.build_index(op, pen, probe)).await;
         } else {
             outcome = self.request(op, pen, probe).await;
             if outcome.result == Err(Failure::Unanswered) && !op.kind.is_own() {

@@ -26,6 +26,9 @@ pub(crate) fn admit(
 ) -> Result<Identity, Reply> {
     let closing = |reply: Reply| if has_body(parts) { reply.close() } else { reply };
     let methods = place.methods();
+    if matches!(place, Place::In(_, Within::Unknown)) {
+        return Err(closing(Refusal::NOT_SUPPORTED.into()));
+    }
     if !methods.split(',').any(|method| method == parts.method.as_str()) {
         return Err(closing(Reply::from(Refusal::NOT_ALLOWED).allow(methods)));
     }

@@ -99,6 +99,11 @@ impl Refusal {
     pub(crate) const TOO_LARGE: Self = refusal(413, "too_large", "the request entity is too large");
     pub(crate) const BAD_CONTENT_TYPE: Self =
         refusal(415, "bad_content_type", "Content-Type must be application/json");
+    pub(crate) const NOT_SUPPORTED: Self = refusal(
+        501,
+        "not_implemented",
+        "The stand-in has no views, no Mango queries and no attachments: give a CouchDB",
+    );
     pub(crate) const NO_ATTACHMENTS: Self =
         refusal(501, "not_implemented", "The stand-in keeps no attachments");
     pub(crate) const NO_FILTERS: Self =

@@ -104,6 +104,7 @@ impl Within {
             ("_changes", "") => Self::Changes,
             ("_ensure_full_commit", "") => Self::FullCommit,
             ("_compact", "") => Self::Compact,
+            ("_find" | "_index" | "_explain", _) => Self::Unknown,
             ("_design" | "_local", id) if !id.is_empty() && !id.contains('/') => {
                 Self::Document(format!("{first}/{}", decode(id)))
             }

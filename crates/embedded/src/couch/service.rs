@@ -123,7 +123,7 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
                 }
                 Within::Compact => Ok(Reply::json(202, "{\"ok\":true}\n")),
                 Within::Document(id) => document(call, &database, id),
-                Within::Unknown => Err(Refusal::NOT_ALLOWED),
+                Within::Unknown => Err(Refusal::NOT_SUPPORTED),
             }
         }
     }

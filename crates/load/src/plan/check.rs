@@ -17,7 +17,7 @@ use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::op::Feature;
 use crate::schema::Ids;
-use crate::workload::AuditDemand;
+use crate::workload::{AuditDemand, Purpose, build_indexes};
 
 /// Makes a plan from a specification.
 ///
@@ -39,7 +39,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas.push(SchemaPlan::built_in());
     }
     let connections = spec.connections.value.clamp(1, MOST_CONNECTIONS) as usize;
-    let stages = stages(spec);
+    let stages = stages(spec, target.as_ref().map_or(0, |target| target.indexes()));
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     let at_first = connections as u64;
     let most_connections = most_connections(&spec.load, at_first, &stages, &mut mistakes);
@@ -49,6 +49,9 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
         mistakes.extend(verify_mistake(spec, &stages, &card));
         mistakes.extend(audit_mistake(spec, &stages, &card));
+        mistakes.extend(
+            card.lack("--ddocs", Feature::Designs).filter(|_| spec.options.contains_key("ddocs")),
+        );
         check_card(&card, spec.target_flag, (&stages, &spec.fill), &mut mistakes);
     }
     let (operations, data) = operations::read(spec, &mut mistakes);
@@ -166,9 +169,13 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
+fn stages(spec: &PlanSpec, indexes: u64) -> Vec<StagePlan> {
     let (pace, length_ns) = paced(spec);
     let mut steps = spec.work.steps();
+    if indexes > 0 {
+        let fills = steps.iter().take_while(|step| step.purpose == Purpose::Fill).count();
+        steps.insert(fills, build_indexes(indexes));
+    }
     if spec.audit {
         let alone = spec.existing == Existing::No;
         let audit = AuditDemand::of(steps.iter().map(|step| &step.work), alone);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The names that stages have, as a regular expression.
 #[cfg(feature = "schema")]
-pub const STAGE_NAME: &str = "^(bulk_insert|load|warm_up|crud|hot|run|urls|audit|\
+pub const STAGE_NAME: &str = "^(bulk_insert|load|index_build|warm_up|crud|hot|run|urls|audit|\
     burst_(prepare|write|read)(_[0-9]+)?)$";
 
 /// One measured step.
@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(read("bulk_insert", None), Purpose::Fill);
         assert_eq!(read("load", None), Purpose::Fill);
         assert_eq!(read("burst_prepare", None), Purpose::Prepare);
+        assert_eq!(read("index_build", None), Purpose::Index);
         assert_eq!(read("warm_up", None), Purpose::WarmUp);
         assert_eq!(read("crud", None), Purpose::Main);
         assert_eq!(read("warm_up", Some("main")), Purpose::Main);

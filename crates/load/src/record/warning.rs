@@ -259,7 +259,7 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
         add(Code::Disturbed, words);
     }
     // Nobody is concerned with the times of an audit.
-    if let Some((code, message)) = of_verdict(stage).filter(|_| stage.purpose() != Purpose::Audit) {
+    if let Some((code, message)) = of_verdict(stage).filter(|_| !stage.purpose().is_news()) {
         add(code, message);
     }
     if let Some(words) = outage_words(stage) {

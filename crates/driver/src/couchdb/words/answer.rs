@@ -28,7 +28,7 @@ pub(super) fn count(body: &[u8], rows: &str) -> Result<Counted, Failure> {
 ///
 /// # Errors
 /// [`Failure::Protocol`] if it begins as JSON and is not whole.
-pub(super) fn any(body: &[u8]) -> Result<Counted, Failure> {
+pub(in crate::couchdb) fn any(body: &[u8]) -> Result<Counted, Failure> {
     let parsed = |_| Failure::Protocol;
     match body.trim_ascii_start().first() {
         Some(b'{') => {

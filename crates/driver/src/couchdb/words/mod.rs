@@ -3,7 +3,7 @@
 mod answer;
 mod query;
 
-pub(super) use answer::Counted;
+pub(super) use answer::{Counted, any as count_any};
 
 use crate::op::{ByKind, Failure};
 use crate::values::{Holes, MalformedHole, Pieces};

@@ -17,7 +17,7 @@ use super::words::{
     Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
 use super::{Format, Render, agents, estimates, nodes, visible};
-use crate::plan::{Purpose, stage_title};
+use crate::plan::stage_title;
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Verdict, Warning};
 pub use saved::{SavedRow, saved_text};
 use sheet::{Sheet, Tone};
@@ -43,7 +43,7 @@ fn render(record: &RunRecord, look: Look) -> String {
     for stage in &record.stages {
         if is_main(stage) {
             stage::figures(record, stage, &mut sheet);
-        } else if look.verbose || !stage.is_preparation() || stage.purpose() == Purpose::Audit {
+        } else if look.verbose || !stage.is_preparation() || stage.purpose().is_news() {
             stage::in_short(stage, &mut sheet);
         }
     }

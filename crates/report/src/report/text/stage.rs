@@ -33,6 +33,9 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
         return sheet.parts(&title(stage, sheet), Tone::Strong, &parts);
     }
     let all = stage.merged();
+    if stage.purpose() == Purpose::Index && all.ok > 0 {
+        return sheet.parts(&title(stage, sheet), Tone::Strong, &built(stage, &all));
+    }
     let mut parts = vec![if stage.operations.is_empty() {
         "nothing was measured".to_owned()
     } else {
@@ -44,6 +47,19 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
         parts.push(error_words(&all));
     }
     sheet.parts(&title(stage, sheet), Tone::Strong, &parts);
+}
+
+/// The indexes that were built, and how fast.
+fn built(stage: &StageRecord, all: &Merged) -> Vec<String> {
+    let documents: u64 = stage.operations.iter().map(|it| it.rows).sum();
+    let es = if all.ok == 1 { "" } else { "es" };
+    let mut parts = vec![format!("{} index{es} in {}", grouped(all.ok), length(stage.elapsed_s))];
+    if documents > 0 {
+        let rate = decimal(documents as f64 / stage.elapsed_s, 0);
+        parts.push(format!("{} docs, {rate}/s", grouped(documents)));
+    }
+    parts.push(error_words(all));
+    parts
 }
 
 /// The name of a stage, not too long.

@@ -1,0 +1,153 @@
+//! Design documents in a folder, as CouchDB's own tools lay them out.
+
+use crate::plan::Invalid;
+use serde_json::{Map, Value};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reads the design documents in a folder: each `NAME.json`, and each folder `NAME` with files such
+/// as `views/by_date/map.js`. A folder that has `views` itself is one design document.
+///
+/// # Errors
+/// What cannot be read.
+pub(in crate::cli) fn read(folder: &Path) -> Result<Vec<Value>, Invalid> {
+    let wrong = |problem: String| {
+        Invalid::new("--ddocs", problem, "give a folder laid out as in docs/operations.md")
+    };
+    if folder.join("views").is_dir() {
+        return Ok(vec![design(folder).map_err(wrong)?]);
+    }
+    let mut designs = Vec::new();
+    for path in members(folder).map_err(wrong)? {
+        if path.is_dir() {
+            designs.push(design(&path).map_err(wrong)?);
+        } else if path.extension().is_some_and(|it| it == "json") {
+            designs.push(whole(&path).map_err(wrong)?);
+        }
+    }
+    if designs.is_empty() {
+        return Err(wrong(format!("{} has no design documents", folder.display())));
+    }
+    Ok(designs)
+}
+
+/// What is in a folder, in the order of names, without hidden files.
+fn members(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let told = |error| format!("{}: {error}", folder.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(told)? {
+        let entry = entry.map_err(told)?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The name of a file without its ending, or of a folder.
+fn stem(path: &Path) -> String {
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A file with a design document, or with the definition of a Mango index. What it leaves out is
+/// named after the file.
+fn whole(path: &Path) -> Result<Value, String> {
+    let parsed = serde_json::from_str(&text(path)?);
+    let mut design: Map<String, Value> =
+        parsed.map_err(|error| format!("{}: {error}", path.display()))?;
+    let own: &[&str] = if design.contains_key("index") { &["ddoc", "name"] } else { &["_id"] };
+    for member in own {
+        let name = stem(path);
+        let name = if *member == "_id" { format!("_design/{name}") } else { name };
+        design.entry(*member).or_insert_with(|| name.into());
+    }
+    design.shift_remove("_rev");
+    Ok(design.into())
+}
+
+/// A folder as a design document.
+fn design(folder: &Path) -> Result<Value, String> {
+    let mut design = object(folder)?;
+    let id = format!("_design/{}", stem(&folder.canonicalize().unwrap_or(folder.to_owned())));
+    design.entry("_id").or_insert_with(|| id.into());
+    design.shift_remove("_rev");
+    Ok(design.into())
+}
+
+/// A folder as an object: folders and JSON files become what they contain, others texts.
+fn object(folder: &Path) -> Result<Map<String, Value>, String> {
+    let mut members_of = Map::new();
+    for path in members(folder)? {
+        let value = if path.is_dir() {
+            object(&path)?.into()
+        } else if path.extension().is_some_and(|it| it == "json") {
+            let parsed = serde_json::from_str(&text(&path)?);
+            parsed.map_err(|error| format!("{}: {error}", path.display()))?
+        } else {
+            text(&path)?.trim().into()
+        };
+        members_of.insert(stem(&path), value);
+    }
+    Ok(members_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (place, text) in files {
+            let path = folder.path().join(place);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn files_and_folders_become_design_documents() {
+        let files = folder(&[
+            ("app/views/by_city/map.js", "function (doc) { emit(doc.city, 1); }\n"),
+            ("app/views/by_city/reduce.js", "_sum"),
+            ("app/language", "javascript\n"),
+            ("app/options.json", "{\"partitioned\": false}"),
+            ("plain.json", "{\"_rev\": \"1-a\", \"views\": {}}"),
+            ("city.json", "{\"index\": {\"fields\": [\"city\"]}}"),
+            (".hidden.json", "{"),
+            ("README.md", "not a design document"),
+        ]);
+        let app = json!({
+            "language": "javascript",
+            "options": { "partitioned": false },
+            "views": { "by_city": {
+                "map": "function (doc) { emit(doc.city, 1); }", "reduce": "_sum",
+            } },
+            "_id": "_design/app",
+        });
+        let city = json!({ "index": { "fields": ["city"] }, "ddoc": "city", "name": "city" });
+        let plain = json!({ "views": {}, "_id": "_design/plain" });
+        assert_eq!(read(files.path()).unwrap(), [app.clone(), city, plain]);
+        assert_eq!(read(&files.path().join("app")).unwrap(), [app], "one alone");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_by_its_place() {
+        let told = |files: &[(&str, &str)]| {
+            let files = folder(files);
+            read(files.path()).unwrap_err().to_string()
+        };
+        assert!(told(&[]).contains("has no design documents"));
+        assert!(told(&[("a.json", "{")]).contains("a.json: EOF"));
+        assert!(told(&[("app/views/v/map.js", "f"), ("app/x.json", "[")]).contains("x.json: EOF"));
+        let missing = read(Path::new("/no/such/folder")).unwrap_err().to_string();
+        assert!(missing.contains("/no/such/folder: No such file"), "{missing}");
+    }
+}
