@@ -21,8 +21,8 @@ const HEADINGS: &[(&str, &str)] = &[
         "connections num_connections concurrent ycsb_threads workers rate ycsb_target stages \
         arrivals max_in_flight max_connections slack think delay benchmark duration seconds time \
         ops reps num_crud_operations warmup write read both repeat every gather conditional load \
-        transactions mix op data_list ddocs no_build create_weight read_weight update_weight delete_weight workload \
-        files properties",
+        transactions mix op data_list ddocs no_build create_weight read_weight update_weight \
+        delete_weight workload files properties",
     ),
     (
         "Documents",
