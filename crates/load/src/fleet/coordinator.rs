@@ -48,7 +48,13 @@ pub struct Fleet {
     cut: Option<String>,
     /// Why the channel is closed, if it is.
     pub(super) closed: Option<String>,
+    /// Whether agents are still starting, or getting ready for the first stage.
+    pub(super) gathering: bool,
 }
+
+/// How many times longer agents may be silent until the first stage: hundreds of processes that
+/// start on one machine keep each other waiting.
+const GATHERING: Nanos = 10;
 
 /// How long a coordinator waits for its agents, and they for it, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +159,7 @@ impl Fleet {
             kept: VecDeque::new(),
             cut: None,
             closed: None,
+            gathering: true,
         })
     }
 
@@ -269,8 +276,7 @@ impl Fleet {
     fn understood(&mut self, agent: usize, body: Up, now: Nanos) -> Option<Event> {
         match body {
             Up::Hello(_) => {
-                let Waits { silence_ns, grace_ns } = self.waits;
-                self.offer(agent, Down::Welcome { silence_ns, grace_ns });
+                self.offer(agent, self.welcome());
                 Some(Event::Hello)
             }
             Up::Pong { id, at_ns } => Some(Event::Pong { id, at_ns }),
@@ -320,13 +326,15 @@ impl Fleet {
 
     /// Nothing is waiting to be heard: finds an agent that has been silent for too long.
     fn silent(&mut self) -> Option<Event> {
-        let since = self.looked.saturating_sub(self.waits.silence_ns);
+        let patience_ns = self.patience_ns();
+        let since = self.looked.saturating_sub(patience_ns);
         let silent = |member: &Member| {
             member.session.is_some() && member.lost.is_none() && member.heard < since
         };
         let agent = self.members.iter().position(silent)?;
         let cut = self.members[agent].cut.clone().or_else(|| self.cut.clone());
-        let why = cut.unwrap_or_else(|| format!("nothing heard for {} s", self.silence_s()));
+        let for_s = patience_ns as f64 / SECOND_NS as f64;
+        let why = cut.unwrap_or_else(|| format!("nothing heard for {for_s} s"));
         self.members[agent]
             .delivered
             .expect_until(self.clock.now().saturating_add(self.waits.grace_ns));
@@ -338,7 +346,26 @@ impl Fleet {
         self.members[agent].delivered.awaited(self.clock.now())
     }
 
-    /// How long an agent may be silent, in seconds.
+    /// How long an agent may be silent at present.
+    const fn patience_ns(&self) -> Nanos {
+        self.waits.silence_ns.saturating_mul(if self.gathering { GATHERING } else { 1 })
+    }
+
+    /// What an agent is told about that.
+    pub(super) const fn welcome(&self) -> Down {
+        Down::Welcome { silence_ns: self.patience_ns(), grace_ns: self.waits.grace_ns }
+    }
+
+    /// All agents are about to work: from now on each is missed soon.
+    pub(super) fn gathered(&mut self) {
+        if std::mem::replace(&mut self.gathering, false) {
+            let now = self.clock.now();
+            self.members.iter_mut().for_each(|member| member.heard = now);
+            self.order(To::All, self.welcome());
+        }
+    }
+
+    /// How long an agent may be silent during a run, in seconds.
     pub(super) fn silence_s(&self) -> f64 {
         self.waits.silence_ns as f64 / SECOND_NS as f64
     }

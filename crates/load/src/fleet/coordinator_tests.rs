@@ -27,6 +27,7 @@ fn an_agent_is_missed_though_the_others_never_pause() {
     let (arrived, inbox) = sync_channel(WAITING);
     let channel_ = Channel { outbox: Box::new(Nowhere), inbox, lossy: true };
     let mut fleet = Fleet::new(channel_, "r", 2, Waits::default()).unwrap();
+    fleet.gathered();
     for agent in 0..2 {
         arrived.send(said(agent, Up::Hello(Facts::default()))).unwrap();
     }
@@ -82,6 +83,7 @@ fn narrow(room: usize, each: bool, agents: usize) -> (Fleet, Sent) {
         Waits { silence_ns: SECOND_NS / 2, ..Waits::default() },
     )
     .unwrap();
+    fleet.gathering = false;
     // Its inbox stays open.
     std::mem::forget(arrived);
     for member in &mut fleet.members {
@@ -181,6 +183,7 @@ fn one(waits: Waits) -> (Fleet, Sent, std::sync::mpsc::SyncSender<Arrived>) {
     let outbox = Narrow { room: usize::MAX, each: false, sent: sent.clone() };
     let channel_ = Channel { outbox: Box::new(outbox), inbox, lossy: true };
     let mut fleet = Fleet::new(channel_, "r", 1, waits).unwrap();
+    fleet.gathered();
     arrived.send(said(0, Up::Hello(Facts::default()))).unwrap();
     assert!(matches!(fleet.next(LOOK), Some(Event::Hello)));
     (fleet, sent, arrived)
@@ -226,6 +229,29 @@ fn a_lost_agent_may_hand_in_what_it_measured_and_only_for_so_long() {
         arrived.send(Arrived::AgentGone(0, "killed".to_owned())).unwrap();
         assert!(fleet.next(LOOK).is_none() && !fleet.awaits(0), "it cannot any more");
     }
+}
+
+#[test]
+fn until_the_first_stage_whoever_has_come_may_be_silent_for_longer() {
+    let (mut fleet, sent, _arrived) = one(Waits { silence_ns: SECOND_NS / 5, ..Waits::default() });
+    fleet.gathering = true;
+    let silent_for = |fleet: &mut Fleet, most_ns: Nanos| {
+        let until = fleet.clock.now() + most_ns;
+        while fleet.clock.now() < until {
+            if let Some(Event::Lost(0, why)) = fleet.next(LOOK) {
+                return Some(why);
+            }
+        }
+        None
+    };
+    assert_eq!(silent_for(&mut fleet, SECOND_NS), None, "others are still being started");
+    fleet.gathered();
+    assert!(was_told(&sent, r#""silence_ns":200000000"#), "it has to know");
+    assert_eq!(silent_for(&mut fleet, SECOND_NS).as_deref(), Some("nothing heard for 0.2 s"));
+    let (mut fleet, _sent, _arrived) = one(Waits { silence_ns: SECOND_NS / 5, ..Waits::default() });
+    fleet.gathering = true;
+    let for_good = silent_for(&mut fleet, 20 * SECOND_NS);
+    assert_eq!(for_good.as_deref(), Some("nothing heard for 2 s"), "but not for ever");
 }
 
 #[test]

@@ -25,6 +25,7 @@ impl Fleet {
     /// Has all agents that are there start a stage at `moment` on this clock. Each says
     /// [`Event::Started`](super::Event::Started).
     pub fn start(&mut self, stage: usize, moment: Nanos) {
+        self.gathered();
         let there = |agent: usize| Some((agent, self.members[agent].offset?.there(moment)));
         let agents_ns = self.present().into_iter().filter_map(there).collect();
         self.order(To::All, Down::Start { stage, agents_ns, coordinators_ns: moment });

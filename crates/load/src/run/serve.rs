@@ -20,6 +20,9 @@ use std::time::Duration;
 
 /// How often an agent checks whether its connections are there, and whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// The same while a stage goes on. Hundreds of agents may share a machine, and each pays for every
+/// time that it wakes.
+const IDLE: Duration = Duration::from_millis(100);
 /// How long a second that a thread has sent waits for those of the others, in nanoseconds.
 const TOGETHER_NS: Nanos = 50_000_000;
 
@@ -183,7 +186,7 @@ impl Serving<'_> {
                 self.agent.ready(self.number);
                 ready = true;
             }
-            match intervals.recv_timeout(LOOK) {
+            match intervals.recv_timeout(if ready { IDLE } else { LOOK }) {
                 Ok(mut interval) => {
                     let second = interval.second;
                     let sum = waiting.entry(second).or_insert_with(|| Interval::new(second));
