@@ -49,7 +49,7 @@ fn what_is_stored_at_once_is_seen_at_once_and_nothing_is_left() {
     for way in ["find", "view"] {
         let by = by(&run, way);
         assert_eq!(number(&by["probes"]), 0);
-        assert_eq!(by["reason"], "this server does not support that (405)");
+        assert_eq!(by["reason"], "this server does not support that (501)");
     }
     assert_eq!(codes(&run).iter().filter(|code| **code == "probes_failed").count(), 2);
     // The documents of the run, and no others.

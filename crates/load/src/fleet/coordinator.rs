@@ -6,7 +6,7 @@ use super::channel::{Arrived, Channel, Outbox, To};
 use super::delivered::{Delivered, Turn};
 use super::message::{Down, Envelope, Facts, Opened, StageEnd, Up};
 use super::offset::Offset;
-use super::{GRACE_NS, SILENCE_NS, TICK, nonce};
+use super::{TICK, Waits, nonce};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::Stop;
 use crate::measure::Interval;
@@ -52,25 +52,6 @@ pub struct Fleet {
     pub(super) gathering: bool,
 }
 
-/// How many times longer agents may be silent until the first stage: hundreds of processes that
-/// start on one machine keep each other waiting.
-const GATHERING: Nanos = 10;
-
-/// How long a coordinator waits for its agents, and they for it, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub struct Waits {
-    /// Whoever was not heard for this long is lost.
-    pub silence_ns: Nanos,
-    /// What a lost agent has measured is waited for this much longer.
-    pub grace_ns: Nanos,
-}
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self { silence_ns: SILENCE_NS, grace_ns: GRACE_NS }
-    }
-}
-
 /// What is known about one agent.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
@@ -82,7 +63,7 @@ pub struct Member {
     pub offset: Option<Offset>,
     /// Why it is lost, if it is.
     pub lost: Option<String>,
-    heard: Nanos,
+    pub(super) heard: Nanos,
     /// Why it cannot be heard, if that is known.
     cut: Option<String>,
     delivered: Delivered,
@@ -344,30 +325,6 @@ impl Fleet {
     /// Whether a lost agent may still hand in what it has measured.
     pub fn awaits(&self, agent: usize) -> bool {
         self.members[agent].delivered.awaited(self.clock.now())
-    }
-
-    /// How long an agent may be silent at present.
-    const fn patience_ns(&self) -> Nanos {
-        self.waits.silence_ns.saturating_mul(if self.gathering { GATHERING } else { 1 })
-    }
-
-    /// What an agent is told about that.
-    pub(super) const fn welcome(&self) -> Down {
-        Down::Welcome { silence_ns: self.patience_ns(), grace_ns: self.waits.grace_ns }
-    }
-
-    /// All agents are about to work: from now on each is missed soon.
-    pub(super) fn gathered(&mut self) {
-        if std::mem::replace(&mut self.gathering, false) {
-            let now = self.clock.now();
-            self.members.iter_mut().for_each(|member| member.heard = now);
-            self.order(To::All, self.welcome());
-        }
-    }
-
-    /// How long an agent may be silent during a run, in seconds.
-    pub(super) fn silence_s(&self) -> f64 {
-        self.waits.silence_ns as f64 / SECOND_NS as f64
     }
 
     /// The channel is closed: loses the next agent because of that.

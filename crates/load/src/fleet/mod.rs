@@ -21,18 +21,20 @@ mod orders;
 pub mod pipe;
 mod sent;
 mod ssh;
+mod waits;
 mod wire;
 
 pub use agent::{Agent, Identity, Order};
 pub use broker::Broker;
 pub use channel::{Arrived, Channel, Full, LARGEST, Outbox, To, WAITING};
-pub use coordinator::{Event, Fleet, Member, Waits};
+pub use coordinator::{Event, Fleet, Member};
 pub use door::{Joined, Place, Token};
 pub use guard::{FRAME_MAX, Guard, Weight};
 pub use listen::Door;
 pub use message::{Assignment, Facts, Opened, StageEnd};
 pub use offset::{Offset, PINGS};
 pub use ssh::{Hosts, Ssh};
+pub use waits::Waits;
 
 use crate::clock::{Nanos, SECOND_NS, wall_ns};
 use std::hash::{BuildHasher as _, RandomState};

@@ -1,0 +1,52 @@
+//! How long coordinator and agents wait for each other.
+
+use super::channel::To;
+use super::coordinator::Fleet;
+use super::message::Down;
+use super::{GRACE_NS, SILENCE_NS};
+use crate::clock::{Nanos, SECOND_NS};
+
+/// How long a coordinator waits for its agents, and they for it, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// Whoever was not heard for this long is lost.
+    pub silence_ns: Nanos,
+    /// What a lost agent has measured is waited for this much longer.
+    pub grace_ns: Nanos,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { silence_ns: SILENCE_NS, grace_ns: GRACE_NS }
+    }
+}
+
+/// How many times longer agents may be silent until the first stage: hundreds of processes that
+/// start on one machine keep each other waiting.
+const GATHERING: Nanos = 10;
+
+impl Fleet {
+    /// How long an agent may be silent at present.
+    pub(super) const fn patience_ns(&self) -> Nanos {
+        self.waits.silence_ns.saturating_mul(if self.gathering { GATHERING } else { 1 })
+    }
+
+    /// What an agent is told about that.
+    pub(super) const fn welcome(&self) -> Down {
+        Down::Welcome { silence_ns: self.patience_ns(), grace_ns: self.waits.grace_ns }
+    }
+
+    /// All agents are about to work: from now on each is missed soon.
+    pub(super) fn gathered(&mut self) {
+        if std::mem::replace(&mut self.gathering, false) {
+            let now = self.clock.now();
+            self.members.iter_mut().for_each(|member| member.heard = now);
+            self.order(To::All, self.welcome());
+        }
+    }
+
+    /// How long an agent may be silent during a run, in seconds.
+    pub(super) fn silence_s(&self) -> f64 {
+        self.waits.silence_ns as f64 / SECOND_NS as f64
+    }
+}
