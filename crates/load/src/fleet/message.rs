@@ -134,9 +134,9 @@ pub struct StageEnd {
 pub(super) enum Down {
     /// It is still there: sent once a second.
     Tick,
-    /// The answer to [`Up::Hello`], and said again before the first stage starts: the coordinator
-    /// knows the agent, and considers it lost if it says nothing for so long, as the agent does with
-    /// its coordinator. For how long what it has measured is then waited for.
+    /// The answer to [`Up::Hello`], said again before the first stage starts: the coordinator knows
+    /// the agent, and considers it lost if it says nothing for this long, as the agent does its
+    /// coordinator. The other figure is how long it then waits for what the agent has measured.
     Welcome { silence_ns: Nanos, grace_ns: Nanos },
     /// The messages after the one with this number are missing.
     Resend { after: u64 },
