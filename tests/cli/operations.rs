@@ -132,6 +132,95 @@ fn an_answer_that_is_cut_short_is_no_success() {
     }
 }
 
+/// What one request makes, others find: the upload comes first, and what is resolved once is not
+/// resolved again.
+#[test]
+fn what_an_operation_makes_others_find() {
+    let Some(server) = Server::pouchdb() else { return };
+    let proxy = Proxy::to(&server.url);
+    let run = measure([
+        "run",
+        &proxy.url,
+        "--docs",
+        "20",
+        "-c",
+        "2",
+        "-n",
+        "90",
+        "--mix",
+        "download=2,part=1,upload=1,look=1,mend=1,clash=2,noted=1",
+        "--op",
+        "upload=attachment put 3k image/png",
+        "--op",
+        "download=attachment get upload",
+        "--op",
+        r#"part={"get":"{{made upload}}","expect":{"member":{"_attachments.data.length":3000}}}"#,
+        "--op",
+        "clash=conflict make 3",
+        "--op",
+        r#"look={"conflict":"read clash","expect":{"rows":"1..3"}}"#,
+        "--op",
+        r#"mend={"conflict":"resolve clash 3","expect":{"rows":2}}"#,
+        "--op",
+        "noted=local put 50",
+    ]);
+    assert!(matches!(run.code, 0 | 1 | 5), "{}", run.stderr);
+    let exchanges = proxy.exchanges();
+    let sent = |method: &str, part: &str| {
+        let is_it = |it: &&Exchange| it.method == method && it.path.contains(part);
+        exchanges.iter().filter(is_it).count() as u64
+    };
+    let operation = |name: &str| run.operation("crud", name);
+    for (name, requests) in [
+        ("upload", sent("PUT", "/data")),
+        ("download", sent("GET", "/data")),
+        ("look", sent("GET", "?conflicts=true")),
+        ("noted", sent("PUT", "/_local/")),
+    ] {
+        assert_eq!(number(&operation(name)["requests"]), requests, "{name}");
+    }
+    let mut all = 0;
+    for name in ["upload", "download", "part", "clash", "look", "mend", "noted"] {
+        let operation = operation(name);
+        all += number(&operation["requests"]);
+        assert_eq!(operation["ok"], operation["requests"], "{name}: {operation}");
+    }
+    assert_eq!(all, 90);
+    let body = |it: &&Exchange| it.method == "GET" && it.path.contains("/data");
+    assert!(exchanges.iter().filter(body).all(|it| it.answer.len() == 3_000), "not random bytes");
+}
+
+#[test]
+fn each_value_of_a_file_is_used_once() {
+    let server = Server::stand_in(Options::default());
+    let proxy = Proxy::to(&server.url);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ids.csv");
+    let rows: Vec<_> = (0..30).map(|row| format!("{row},\"a, {row}\"\n")).collect();
+    std::fs::write(&file, format!("n,id\n{}", rows.concat())).unwrap();
+    let list = |column: &str| {
+        let list = json!({ "csv": file, "column": column, "order": "once" });
+        format!("id={list}")
+    };
+    let flags = ["--docs", "9", "-c", "3", "-n", "60", "--mix", "read=1,x=1", "--op"];
+    let run = |column: &str| {
+        let op = ["x=all_docs limit=1&startkey={{id}}", "--data", &list(column)];
+        measure([&["run", &proxy.url][..], &flags, &op].concat())
+    };
+    let done = run("id");
+    assert_eq!(number(&done.operation("crud", "x")["requests"]), 30, "{}", done.stderr);
+    let exchanges = proxy.exchanges();
+    let mut keys: Vec<_> =
+        exchanges.iter().filter_map(|it| it.path.split("&startkey=").nth(1)).collect();
+    keys.sort_unstable();
+    let count = keys.len();
+    keys.dedup();
+    assert_eq!((count, keys.len()), (30, 30), "each once");
+    assert!(keys.contains(&"%22a%2C%2017%22"), "{keys:?}");
+    let none = run("name");
+    assert!(none.stderr.contains("no column \"name\"") && none.code == 2, "{}", none.stderr);
+}
+
 #[test]
 fn agents_share_them() {
     let server = Server::stand_in(Options::default());

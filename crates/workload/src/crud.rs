@@ -122,15 +122,14 @@ impl Crud {
         self.budget.left().sum()
     }
 
-    /// Any stored document, by key and version, all equally likely; `None`: there is none.
-    pub(super) fn pick(&self, draw: u64) -> Option<(Key, u32)> {
+    /// A stored document, by key and version, of so many; `None`: there is none.
+    pub(super) fn pick(&self, choose: impl FnOnce(u64) -> u64) -> Option<(Key, u32)> {
         let shelf = self.shelf.as_ref().map(|shelf| shelf.open());
         let live = match shelf.as_deref() {
             Some((live, _)) if live.readable() > 0 => live,
             _ => &self.live,
         };
-        let there =
-            (live.readable() > 0).then(|| live.at(below(draw, live.readable() as u64) as usize));
+        let there = (live.readable() > 0).then(|| live.at(choose(live.readable() as u64) as usize));
         there.map(|entry| (entry.key, entry.version))
     }
 

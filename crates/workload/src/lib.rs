@@ -14,6 +14,7 @@ mod erased;
 mod live;
 mod original;
 mod own;
+mod pick;
 mod purpose;
 mod same;
 mod stage_work;

@@ -339,7 +339,10 @@ impl StageWork for MixedPlan {
             verifies: uniform,
             grows: uniform,
             is_auditable: true,
-            why_too_few: Some(if uniform {
+            why_too_few: Some(if !self.own.is_empty() {
+                "a connection had no documents left to work on, or a list whose order is once had \
+                 no values left"
+            } else if uniform {
                 "a connection had no documents left to work on, after failures or deletes"
             } else {
                 "a connection had no documents left to work on, after failures"

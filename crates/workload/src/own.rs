@@ -2,18 +2,23 @@
 //! values.
 
 use super::budget::share;
+use super::pick::Pick;
 use super::{Budget, Check, Crud, LaneContext, Next, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
-use crate::values::{Draw, ValueSource};
+use crate::values::{After, Draw, Problem, Skew, ValueSource};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Keeps the draws of these operations apart from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"own ops.");
 const VALUES: u64 = u64::from_be_bytes(*b"own vals");
+
+/// The most that is remembered of what requests of an operation have made; then new ones replace
+/// others.
+const MOST_MADE: usize = 100_000;
 
 /// The weights of operations that the plan defines, relative to those of a mix.
 pub type OwnMix = BTreeMap<OpKind, u64>;
@@ -24,13 +29,62 @@ pub struct OwnOperation {
     /// Its kind.
     pub kind: OpKind,
     /// The sources of its values, in the order of its holes.
-    pub values: Vec<Box<dyn ValueSource>>,
+    values: Vec<Box<dyn ValueSource>>,
+    /// How each stored document that a request is about is chosen.
+    skews: Vec<Skew>,
+    /// How many requests there are values for, if there is a limit.
+    rows: Option<u64>,
+    /// The operation that makes what it needs.
+    after: Option<After>,
+    /// Whether its requests make something.
+    makes: bool,
 }
 
 impl OwnOperation {
-    /// How many stored documents each of its requests is about.
-    pub fn documents(&self) -> usize {
-        self.values.iter().map(|value| value.documents()).max().unwrap_or(0)
+    /// An operation with these values.
+    ///
+    /// # Errors
+    /// If a document is to be chosen in two ways, or it needs what two others make.
+    pub fn new(kind: OpKind, values: Vec<Box<dyn ValueSource>>) -> Result<Self, Problem> {
+        let documents = values.iter().map(|value| value.documents()).max().unwrap_or(0);
+        let mut skews = vec![None; documents];
+        for value in &values {
+            let (Some(skew), Some(last)) = (value.skew(), value.documents().checked_sub(1)) else {
+                continue;
+            };
+            if skews[last].replace(skew).is_some_and(|other| other != skew) {
+                let problem = format!("{{{{key#{}}}}} is to be chosen in two ways", last + 1);
+                return Err((
+                    problem,
+                    "give both the same distribution, or two numbers".to_owned(),
+                ));
+            }
+        }
+        let mut afters = values.iter().filter_map(|value| value.after());
+        let after = afters.next();
+        if afters.any(|other| Some(other) != after) {
+            let problem = "it takes what was made in two ways".to_owned();
+            return Err((problem, "leave all but one {{made …}} or {{taken …}} out".to_owned()));
+        }
+        let makes = values.iter().any(|value| value.makes());
+        let skews = skews.into_iter().map(Option::unwrap_or_default).collect();
+        let rows = values.iter().filter_map(|value| value.rows()).min();
+        Ok(Self { kind, values, skews, rows, after, makes })
+    }
+
+    /// The operation that makes what it needs, if it needs something.
+    pub fn after(&self) -> Option<OpKind> {
+        self.after.map(|after| after.kind)
+    }
+
+    /// Whether its requests make something.
+    pub const fn makes(&self) -> bool {
+        self.makes
+    }
+
+    /// The sources of its values.
+    pub fn values(&self) -> impl Iterator<Item = &dyn ValueSource> {
+        self.values.iter().map(|value| &**value)
     }
 }
 
@@ -57,6 +111,12 @@ pub(super) fn split(operations: u64, mixed: u64, own: &OwnMix) -> (u64, Vec<u64>
 #[derive(Clone, Debug)]
 pub(super) struct OwnBudget {
     left: Arc<[AtomicU64]>,
+    /// How often each was begun by those that share it.
+    begun: Arc<[AtomicU64]>,
+    /// The numbers of the requests that made something others may need.
+    made: Arc<[Mutex<Vec<u64>>]>,
+    /// The number of those that share it among as many.
+    group: (u64, u64),
     counted: bool,
     drawn: Arc<AtomicU64>,
     seed: u64,
@@ -65,7 +125,11 @@ pub(super) struct OwnBudget {
 impl OwnBudget {
     /// The budgets of all connections, of `counts` operations or with these weights.
     pub(super) fn each(cx: &LaneContext, counts: &[u64], counted: bool) -> Vec<Self> {
+        let groups = cx.sharing.unwrap_or(cx.connections) as u64;
         let of = |group: u64, left: Vec<u64>| Self {
+            begun: left.iter().map(|_| AtomicU64::new(0)).collect(),
+            made: left.iter().map(|_| Mutex::default()).collect(),
+            group: (group, groups),
             left: left.into_iter().map(AtomicU64::new).collect(),
             counted,
             drawn: Arc::default(),
@@ -107,6 +171,47 @@ impl OwnBudget {
         }
         Some(place)
     }
+
+    /// The number of the next request among those of its operation, of all connections.
+    fn turn(&self, place: usize) -> u64 {
+        let (group, groups) = self.group;
+        self.begun[place].fetch_add(1, Ordering::Relaxed) * groups + group
+    }
+
+    /// Notes what a request of an operation has made.
+    fn add(&self, place: usize, number: u64, draw: u64) {
+        let mut made = self.made[place].lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() < MOST_MADE {
+            made.push(number);
+        } else {
+            made[below(draw, MOST_MADE as u64) as usize] = number;
+        }
+    }
+
+    /// The number of a request of an operation that has made something, all equally likely.
+    fn earlier(&self, place: usize, takes: bool, draw: u64) -> Option<u64> {
+        let mut made = self.made[place].lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = below(draw, made.len() as u64) as usize;
+        if takes && chosen < made.len() {
+            return Some(made.swap_remove(chosen));
+        }
+        made.get(chosen).copied()
+    }
+
+    /// Exchanges what was drawn for another operation; `false`: there is none of it left.
+    fn exchange(&self, place: usize, other: usize) -> bool {
+        let left = self.left[other].load(Ordering::Relaxed);
+        if left > 0 && self.counted {
+            self.left[other].store(left - 1, Ordering::Relaxed);
+            self.left[place].fetch_add(1, Ordering::Relaxed);
+        }
+        left > 0
+    }
+
+    /// Does an operation no more.
+    fn end(&self, place: usize) {
+        self.left[place].store(0, Ordering::Relaxed);
+    }
 }
 
 /// The operations of a mix, and between them those that the plan defines.
@@ -116,12 +221,16 @@ pub(super) struct WithOwn {
     budget: OwnBudget,
     documents: Arc<Documents>,
     operations: Arc<[OwnOperation]>,
+    /// How the documents of each operation are chosen, once there are some.
+    picks: Vec<Vec<Pick>>,
     stream: Stream,
     /// The number of the next request among those of the run.
     number: u64,
     /// The distance to the number after it.
     step: u64,
     stored: Vec<(Key, u32)>,
+    /// What the request that is under way makes: the place of its operation, and its number.
+    making: Option<(usize, u64)>,
     scratch: Vec<u8>,
 }
 
@@ -133,10 +242,12 @@ impl WithOwn {
             budget,
             documents: cx.documents.clone(),
             operations: cx.operations.clone(),
+            picks: cx.operations.iter().map(|_| Vec::new()).collect(),
             stream: Stream::new(mix(cx.seed, k as u64, VALUES), 0),
             number: k as u64,
             step: (cx.connections + cx.spare) as u64,
             stored: Vec::new(),
+            making: None,
             scratch: Vec::new(),
         }
     }
@@ -144,16 +255,48 @@ impl WithOwn {
     /// Continues with other budgets, after a warm-up.
     pub(super) fn with_budgets(mut self, crud: Budget, budget: OwnBudget) -> Self {
         self.crud = self.crud.with_budget(crud);
-        self.budget = budget;
+        // What was given once is not given again.
+        let OwnBudget { begun, made, .. } = self.budget;
+        self.budget = OwnBudget { begun, made, ..budget };
         self
     }
 
-    /// Writes the values of an operation; `None`: it needs a document, and there is none.
+    /// What an operation needs of an earlier one, and the operation to do now: that one, as long
+    /// as there is nothing.
+    fn earlier(&mut self, place: usize) -> Option<(usize, u64)> {
+        let Some(After { kind, takes }) = self.operations[place].after else {
+            return Some((place, 0));
+        };
+        let other = self.operations.iter().position(|it| it.kind == kind)?;
+        if let Some(number) = self.budget.earlier(other, takes, self.stream.draw()) {
+            return Some((place, number));
+        }
+        if !self.budget.exchange(place, other) {
+            self.budget.end(place);
+            return None;
+        }
+        self.earlier(other)
+    }
+
+    /// Writes the values of an operation; `None`: it needs something of which there is none.
     fn own<P: Pen>(&mut self, place: usize, pen: &mut P) -> Option<Op> {
+        let (place, earlier) = self.earlier(place)?;
         let operation = &self.operations[place];
+        let turn = self.budget.turn(place);
+        if operation.rows.is_some_and(|rows| turn >= rows) {
+            self.budget.end(place);
+            return None;
+        }
         self.stored.clear();
-        for _ in 0..operation.documents() {
-            self.stored.push(self.crud.pick(self.stream.draw())?);
+        let (picks, stream) = (&mut self.picks[place], &mut self.stream);
+        for (number, &skew) in operation.skews.iter().enumerate() {
+            let choose = |stored| {
+                if picks.len() == number {
+                    picks.push(Pick::new(skew, stored));
+                }
+                picks[number].draw(stored, stream)
+            };
+            self.stored.push(self.crud.pick(choose)?);
         }
         for value in &operation.values {
             let mut draw = Draw {
@@ -161,10 +304,13 @@ impl WithOwn {
                 stored: &self.stored,
                 stream: &mut self.stream,
                 number: self.number,
+                turn,
+                earlier,
                 scratch: &mut self.scratch,
             };
             pen.value(|out| value.write(&mut draw, out));
         }
+        self.making = operation.makes.then_some((place, self.number));
         let key = self.stored.first().map_or(self.number, |(key, _)| *key);
         self.number += self.step;
         Some(Op::single(operation.kind, key, None))
@@ -186,7 +332,13 @@ impl Workload for WithOwn {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
-        if op.kind.is_own() { Check::Unchecked } else { self.crud.observe(op, result, answered) }
+        if !op.kind.is_own() {
+            return self.crud.observe(op, result, answered);
+        }
+        if let (Some((place, number)), Ok(_)) = (self.making.take(), result) {
+            self.budget.add(place, number, self.stream.draw());
+        }
+        Check::Unchecked
     }
 
     fn finding(&mut self) -> Option<Finding> {

@@ -47,11 +47,12 @@ pub(in crate::cli) fn charts() -> impl TypedValueParser<Value = ChartKind> {
 }
 
 /// The names of ids, and what they are; there are other ids, too.
-const IDS: [(&str, &str); 4] = [
+const IDS: [(&str, &str); 5] = [
     ("sequential", "0, 1, 2 and so on"),
     ("random", "16 hexadecimal digits"),
     ("uuid", "32 hexadecimal digits, like those that CouchDB generates"),
     ("prefix:TEXT", "TEXT0, TEXT1 and so on"),
+    ("partitions:N", "p3:0, p1:1 and so on, in N partitions"),
 ];
 
 /// Ids of documents.

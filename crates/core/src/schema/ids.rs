@@ -1,7 +1,7 @@
 //! How documents are named: a pure function of the run's seed and the document's number, so that
 //! identifiers can be recomputed and need not be stored.
 
-use crate::generate::mix;
+use crate::generate::{below, mix};
 use crate::op::{Key, write_id};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,12 +15,13 @@ const LOW: u64 = u64::from_be_bytes(*b"ids low.");
 const MOST_PREFIX: usize = 200;
 /// The same for other programs, as a regular expression.
 #[cfg(feature = "schema")]
-const PATTERN: &str = "^(sequential|random(:[0-9]+)?|uuid(:[0-9]+)?|prefix:.+)$";
+const PATTERN: &str = "^(sequential|random(:[0-9]+)?|uuid(:[0-9]+)?|prefix:.+|partitions:[0-9]+)$";
 /// The grammar, for messages.
-const FORMS: &str = "give sequential, random, uuid or prefix:TEXT";
+const FORMS: &str = "give sequential, random, uuid, prefix:TEXT or partitions:N";
 
-/// How documents are named, as requested and stored: `sequential`, `random`, `uuid` or
-/// `prefix:TEXT`. `random:SALT` and `uuid:SALT` give other names for the same seed.
+/// How documents are named, as requested and stored: `sequential`, `random`, `uuid`,
+/// `prefix:TEXT` or `partitions:N`. `random:SALT` and `uuid:SALT` give other names for the same
+/// seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("pattern" = PATTERN)))]
 #[serde(try_from = "String", into = "String")]
@@ -40,6 +41,9 @@ pub enum Ids {
     },
     /// A text that needs no escaping in JSON, followed by the number.
     Prefix(Arc<str>),
+    /// One of so many partitions, as CouchDB's partitioned databases have them, and the number:
+    /// `p3:17`.
+    Partitions(u64),
 }
 
 impl Ids {
@@ -55,6 +59,7 @@ impl Ids {
             Self::Random { salt } => Naming::Random(mix(seed, *salt, HIGH)),
             Self::Uuid { salt } => Naming::Uuid(mix(seed, *salt, HIGH), mix(seed, *salt, LOW)),
             Self::Prefix(text) => Naming::Prefix(text.clone()),
+            Self::Partitions(number) => Naming::Partitions(mix(seed, *number, HIGH), *number),
         }
     }
 }
@@ -68,6 +73,7 @@ impl fmt::Display for Ids {
             Self::Uuid { salt: 0 } => f.write_str("uuid"),
             Self::Uuid { salt } => write!(f, "uuid:{salt}"),
             Self::Prefix(text) => write!(f, "prefix:{text}"),
+            Self::Partitions(number) => write!(f, "partitions:{number}"),
         }
     }
 }
@@ -87,6 +93,11 @@ impl FromStr for Ids {
             ("random", _) => Ok(Self::Random { salt: salt()? }),
             ("uuid", _) => Ok(Self::Uuid { salt: salt()? }),
             ("prefix", Some(rest)) => prefix(rest),
+            ("partitions", Some(rest)) => {
+                let number = rest.parse().ok().filter(|number| *number > 0);
+                let wrong = || format!("{text:?}: N is how many partitions there are; {FORMS}");
+                number.map(Self::Partitions).ok_or_else(wrong)
+            }
             _ => Err(format!("{text:?} is not a kind of identifier; {FORMS}")),
         }
     }
@@ -134,6 +145,8 @@ pub enum Naming {
     Uuid(u64, u64),
     /// A text followed by the number.
     Prefix(Arc<str>),
+    /// One of so many partitions, drawn with a seed, and the number.
+    Partitions(u64, u64),
 }
 
 impl Naming {
@@ -157,6 +170,12 @@ impl Naming {
             }
             Self::Prefix(text) => {
                 out.extend_from_slice(text.as_bytes());
+                write_id(key, out);
+            }
+            Self::Partitions(seed, number) => {
+                out.push(b'p');
+                write_id(below(mix(*seed, key, 0), *number), out);
+                out.push(b':');
                 write_id(key, out);
             }
         }
@@ -188,6 +207,14 @@ mod tests {
     fn each_kind_has_its_form() {
         assert_eq!(ids("sequential", 1, 0..3), ["0", "1", "2"]);
         assert_eq!(ids("prefix:p:é-", 1, 9..11), ["p:é-9", "p:é-10"]);
+        let partitioned = ids("partitions:4", 1, 0..4_000);
+        for partition in 0..4 {
+            let start = format!("p{partition}:");
+            let count = partitioned.iter().filter(|id| id.starts_with(&start)).count();
+            // Five standard deviations of a binomial around 1,000: 137.
+            assert!(count.abs_diff(1_000) < 137 && partitioned[17].ends_with(":17"), "{count}");
+        }
+        assert!("partitions:0".parse::<Ids>().unwrap_err().contains("how many partitions"));
         for (text, digits) in [("random", 16), ("uuid", 32)] {
             let all = ids(text, 1, 0..1000);
             let hex = |id: &String| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));

@@ -14,9 +14,14 @@ pub type Data = BTreeMap<String, DataPlan>;
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
     /// The values: texts, numbers, or any other JSON.
-    #[serde(rename = "one-of")]
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    #[serde(rename = "one-of", default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Value>,
+    /// Instead of them, a CSV file whose first line names its columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csv: Option<String>,
+    /// The column of that file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// Which of them a request takes.
     #[serde(default, skip_serializing_if = "Order::is_random")]
     pub order: Order,
@@ -32,6 +37,8 @@ pub enum Order {
     Random,
     /// The next one, from the beginning again after the last.
     Sequential,
+    /// The next one, and after the last the operation is not done any more.
+    Once,
 }
 
 impl Order {
@@ -40,12 +47,12 @@ impl Order {
         *self == Self::Random
     }
 
-    /// The place of the value that a request takes.
-    pub(super) fn place(self, len: usize, number: u64, draw: impl FnOnce() -> u64) -> usize {
-        let len = len.max(1) as u64;
+    /// The place of the value that a request takes; `turn` is its number among those of its
+    /// operation.
+    pub(super) fn place(self, len: u64, turn: u64, draw: impl FnOnce() -> u64) -> u64 {
         match self {
-            Self::Random => below(draw(), len) as usize,
-            Self::Sequential => (number % len) as usize,
+            Self::Random => below(draw(), len),
+            Self::Sequential | Self::Once => turn % len.max(1),
         }
     }
 }
@@ -60,6 +67,17 @@ impl DataPlan {
             return serde_json::from_str(text).map_err(|error| error.to_string());
         }
         let one_of = text.split(',').map(str::trim).filter(|it| !it.is_empty()).map(Value::from);
-        Ok(Self { one_of: one_of.collect(), order: Order::default() })
+        Ok(Self { one_of: one_of.collect(), csv: None, column: None, order: Order::default() })
+    }
+
+    /// What is wrong with it, apart from what the file of a column has in it.
+    pub fn problem(&self) -> Option<&'static str> {
+        match (self.one_of.is_empty(), &self.csv, &self.column) {
+            (true, None, None) => Some("it is empty"),
+            (false, None, None) | (true, Some(_), Some(_)) => None,
+            (false, ..) => Some("it has one-of, and a CSV file besides"),
+            (true, Some(_), None) => Some("it has no column"),
+            (true, None, Some(_)) => Some("it has a column, but no CSV file"),
+        }
     }
 }

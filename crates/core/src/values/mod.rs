@@ -4,10 +4,15 @@
 //! A text has holes such as `{{key}}`. A driver cuts it into [`Pieces`] once; for each request a
 //! workload draws the [`Values`] of its holes, and the pieces are joined. Knows no driver.
 
+mod column;
 mod data;
 mod pieces;
+mod skew;
 mod sources;
 
 pub use data::{Data, DataPlan, Order};
 pub use pieces::{Holes, MalformedHole, Pieces, Values};
-pub use sources::{Draw, MOST_DOCUMENTS, SourceCard, ValueSource, cards, has_member, source};
+pub use skew::Skew;
+pub use sources::{
+    After, Draw, MOST_DOCUMENTS, Problem, SourceCard, ValueSource, cards, json_at, problem, source,
+};

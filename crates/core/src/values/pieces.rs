@@ -138,6 +138,22 @@ impl Pieces {
         Ok(())
     }
 
+    /// Appends a text with holes as it is, and the values as they are.
+    ///
+    /// # Errors
+    /// If a hole has no end.
+    pub fn raw(&mut self, text: &str, holes: &mut Holes) -> Result<(), MalformedHole> {
+        for (is_hole, part) in parts(text)? {
+            if is_hole {
+                let (place, spelling) = (holes.place(part), Spelling::Plain);
+                self.0.push(Piece::Hole { place, spelling, encoded: false });
+            } else {
+                self.literal(part);
+            }
+        }
+        Ok(())
+    }
+
     /// Appends JSON, percent-encoded if that is wanted. A string that is one hole and nothing else
     /// becomes a value of its own type.
     ///
@@ -299,6 +315,9 @@ mod tests {
         pieces.plain("{{x}}", true, &mut holes).unwrap();
         let wanted = "_all_docs?startkey=%5B%22%C3%A4%20%26%22%2C%22a%2Fb%22%5D&name=%C3%A4%20%26";
         assert_eq!(joined(&pieces, &[("ä &", true)]), wanted);
+        let mut raw = Pieces::default();
+        raw.raw("<{{x}}>", &mut holes).unwrap();
+        assert_eq!(joined(&raw, &[("ä \"", true)]), "<ä \">");
         let told = pieces.plain("{{x}} {{y", false, &mut holes).unwrap_err().to_string();
         assert_eq!(told, "\"{{y\" has no end; write it like {{key}}");
     }

@@ -54,7 +54,7 @@ impl Making {
     pub(super) fn mistake(&self, prefix: &str) -> Option<&'static str> {
         let in_partition = prefix.find(':').is_some_and(|colon| colon > 0);
         (self.partitioned && !in_partition)
-            .then_some("partitioned=true, but ids without a partition (--id prefix:NAME:),")
+            .then_some("partitioned=true, but ids without a partition (--id partitions:N),")
     }
 
     /// The query of the request that creates the database, with its question mark; empty if the

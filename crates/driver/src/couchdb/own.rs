@@ -7,7 +7,7 @@ use super::session::CouchSession;
 use super::words::{Counted, Spelled};
 use crate::http1::{Answer, Request};
 use crate::op::{Failure, Op, Reply};
-use crate::words::Found;
+use crate::words::{Expect, Found};
 
 impl CouchSession {
     /// How an operation is spelled.
@@ -26,7 +26,7 @@ impl CouchSession {
 
     /// Puts the head in front of the body.
     pub(super) fn add_head(&self, op: &Op, pen: &mut CouchPen) {
-        let Some(Spelled { method, path, body, .. }) = self.spelled(op) else { return };
+        let Some(Spelled { method, path, headers, body, .. }) = self.spelled(op) else { return };
         pen.payload.mark_body();
         let head = &mut pen.head;
         head.clear();
@@ -35,8 +35,9 @@ impl CouchSession {
         head.extend_from_slice(&self.path);
         path.join(&pen.values, &mut pen.scratch, head);
         head.extend_from_slice(&self.common);
+        head.extend_from_slice(headers.as_bytes());
         if body.is_some() {
-            head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
+            head.extend_from_slice(b"Content-Length: ");
             head.extend_from_slice(itoa::Buffer::new().format(pen.payload.body_len()).as_bytes());
             head.extend_from_slice(b"\r\n");
         } else if method != "GET" {
@@ -57,28 +58,26 @@ impl CouchSession {
     pub(super) fn judge_own(&mut self, op: &Op, answer: Answer) -> Result<Reply, Failure> {
         let Some(spelled) = self.spelled(op) else { return Err(Failure::Protocol) };
         let (status, body) = (answer.status, self.connection.body());
-        let (count, expect) = (spelled.count, spelled.expect);
         let is_error = !(200..300).contains(&status);
-        if is_error && !expect.takes(status) {
+        if is_error && !spelled.expect.takes(status) {
             return Err(answer::failure(status, body));
         }
         // What is said of an error has no rows.
-        let counted = if is_error { Counted::default() } else { count(body)? };
-        let found = Found { status, rows: counted.rows, bytes: body.len() as u64 };
-        if !expect.is_met(&found) {
-            self.keep_unmet(&expect, &found);
+        let counted = if is_error { Counted::default() } else { (spelled.count)(body)? };
+        let found = Found { status, rows: counted.rows, body };
+        if !spelled.expect.is_met(&found) {
+            self.unmet = unmet(&spelled.expect, &found);
             return Err(Failure::Unexpected);
         }
         let rows = u32::try_from(found.rows).unwrap_or(u32::MAX);
         let accepted = status == 202;
         Ok(Reply { rows, warned: counted.warned, accepted, ..Reply::default() })
     }
+}
 
-    /// Keeps the first answer that was not as expected, as a sample.
-    #[cold]
-    fn keep_unmet(&mut self, expect: &crate::words::Expect, found: &Found) {
-        let body = self.connection.body();
-        let sample = String::from_utf8_lossy(&body[..body.len().min(120)]);
-        self.unmet = expect.unmet(found).map(|words| format!("{words}: {sample}"));
-    }
+/// What was expected of an answer and what came, with its beginning.
+#[cold]
+fn unmet(expect: &Expect, found: &Found<'_>) -> Option<String> {
+    let sample = String::from_utf8_lossy(&found.body[..found.body.len().min(120)]);
+    expect.unmet(found).map(|words| format!("{words}: {sample}"))
 }

@@ -179,6 +179,23 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_has_every_word_with_its_example() {
+        let page = include_str!("../../../../docs/operations.md");
+        for card in crate::CARDS {
+            for Word { name, example, help } in card.words {
+                let row = format!("| `{}` | `{name}` | `{example}` | {help} |\n", card.name);
+                assert!(page.contains(&row), "docs/operations.md has no\n{row}");
+            }
+        }
+        for card in crate::values::cards() {
+            let row = format!("| `{{{{{}}}}}` | ", card.form);
+            let row = page.lines().find_map(|line| line.strip_prefix(&row));
+            let told = row.map(|row| row.trim_end_matches(" |").replace('`', ""));
+            assert_eq!(told.as_deref(), Some(card.help), "{}", card.form);
+        }
+    }
+
+    #[test]
     fn each_mistake_names_the_operation_and_the_cure() {
         for (text, says) in [
             ("recent", "--op: \"recent\" has no =; write it like"),

@@ -43,7 +43,7 @@ impl PlanRecord {
         }
         self.check_stages(&mut mistakes);
         self.check_target(&mut mistakes);
-        let defined = Defined { operations: &self.operations, data: &self.data };
+        let defined = Defined { operations: &self.operations, data: &self.data, ids: &self.ids };
         super::operations::check(defined, &self.target, &self.stages, &self.schemas, &mut mistakes);
         for threshold in &self.thresholds {
             let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));

@@ -56,7 +56,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }
     let (operations, data) = operations::read(spec, &mut mistakes);
     if let Some(target) = &target {
-        let defined = operations::Defined { operations: &operations, data: &data };
+        let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
         operations::check(defined, target, &stages, &schemas, &mut mistakes);
     }
     let ways = target.as_ref().map(|target| target.ways());
@@ -217,6 +217,7 @@ fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     let prefix = match (spec.work.id_prefix(), &spec.ids) {
         (Some(prefix), _) => prefix,
         (None, Ids::Prefix(text)) => text,
+        (None, Ids::Partitions(_)) => "p0:",
         (None, _) => "",
     };
     TargetPlan::check(&TargetAsked {

@@ -7,7 +7,8 @@ use super::stage::StagePlan;
 use crate::driver::{OperationPlan, TargetPlan, flag_of};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::values::{Data, DataPlan, ValueSource, has_member, source};
+use crate::schema::Ids;
+use crate::values::{Data, DataPlan, Problem, ValueSource, problem, source};
 use crate::workload::OwnOperation;
 
 /// What a plan defines of its own.
@@ -15,6 +16,8 @@ use crate::workload::OwnOperation;
 pub(super) struct Defined<'a> {
     pub(super) operations: &'a [OperationPlan],
     pub(super) data: &'a Data,
+    /// How documents are named.
+    pub(super) ids: &'a Ids,
 }
 
 /// Reads what is asked for.
@@ -51,8 +54,8 @@ fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
     }
     let list =
         DataPlan::parse(values.trim()).map_err(|error| (format!("{name}: {error}"), CURE))?;
-    if list.one_of.is_empty() {
-        return Err((format!("the list {name} is empty"), CURE));
+    if let Some(problem) = list.problem() {
+        return Err((format!("the list {name} is of no use: {problem}"), CURE));
     }
     Ok((name.to_owned(), list))
 }
@@ -66,6 +69,8 @@ pub(super) fn check(
     mistakes: &mut Vec<Invalid>,
 ) {
     let does = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
+    let made: Vec<_> = defined.operations.iter().map(|it| of(it, defined.data, target)).collect();
+    let made: Vec<_> = made.into_iter().flatten().collect();
     let stored = stages.iter().any(|stage| stage.work.traits().fill.is_some());
     for (place, operation) in defined.operations.iter().enumerate() {
         let (kind, flag) = (operation.name, flag_of(operation.name.name()));
@@ -80,10 +85,13 @@ pub(super) fn check(
             let cure = format!("give it a weight, as in --mix read=5,{kind}=3");
             wrong("it is not in the mix, and would never be done".to_owned(), &cure);
         }
-        match values(operation, defined.data, target) {
+        match of(operation, defined.data, target) {
             Err(mistake) => mistakes.push(mistake),
-            Ok(values) => {
-                let wrong = values.iter().find_map(|value| lacking(&**value, stored, schemas));
+            Ok(operation) => {
+                let wrong = operation
+                    .values()
+                    .find_map(|value| lacking(value, stored.then_some(defined.ids), schemas));
+                let wrong = wrong.or_else(|| unmade(&operation, &made));
                 mistakes.extend(wrong.map(|(problem, cure)| Invalid::new(&flag, problem, cure)));
             }
         }
@@ -101,40 +109,50 @@ pub(super) fn check(
     }
 }
 
-/// Why there is no such value.
+/// Why there is no such value. `stored`: how documents are named, if any are stored.
 fn lacking(
     value: &dyn ValueSource,
-    stored: bool,
+    stored: Option<&Ids>,
     schemas: &[SchemaPlan],
-) -> Option<(String, String)> {
-    if value.documents() > 0 && !stored {
+) -> Option<Problem> {
+    if value.documents() > 0 && stored.is_none() {
         let problem = "it takes a value of stored documents, but none are inserted";
         return Some((problem.to_owned(), "give --docs 1 or more".to_owned()));
     }
-    let member = value.member()?;
-    let lacks = schemas.iter().find(|schema| {
-        let documents = SchemaPlan::documents(1, std::slice::from_ref(schema));
-        let mut document = Vec::new();
-        let made = documents.map(|documents| documents.write(0, 0, b"", &mut document));
-        made.is_err() || !has_member(&document, member)
-    })?;
-    let problem = format!("the documents of {} have no member {member:?}", lacks.source);
-    Some((problem, "give a member that every --schema has".to_owned()))
+    schemas.iter().find_map(|schema| {
+        // What is wrong with a schema is told elsewhere.
+        let documents = SchemaPlan::documents(1, std::slice::from_ref(schema)).ok()?;
+        let documents = documents.named(stored.unwrap_or(&Ids::default()).seeded(1));
+        let (problem, cure) = problem(value, &documents)?;
+        Some((format!("with --schema {}, {problem}", schema.source), cure))
+    })
 }
 
-/// The sources of an operation's values.
+/// Why there is nothing of what an operation needs of another.
+fn unmade(operation: &OwnOperation, all: &[OwnOperation]) -> Option<Problem> {
+    let kind = operation.after()?;
+    let makes = |it: &OwnOperation| it.kind == kind && it.makes() && it.after().is_none();
+    (!all.iter().any(makes)).then(|| {
+        let problem = format!("it takes what {kind} makes, but {kind} makes nothing");
+        let cure = "name an operation that has {{new}}, but neither {{made …}} nor {{taken …}}";
+        (problem, cure.to_owned())
+    })
+}
+
+/// An operation as workloads see it.
 ///
 /// # Errors
 /// What is wrong with how it is spelled.
-fn values(
+fn of(
     operation: &OperationPlan,
     data: &Data,
     target: &TargetPlan,
-) -> Result<Vec<Box<dyn ValueSource>>, Invalid> {
+) -> Result<OwnOperation, Invalid> {
     let flag = flag_of(operation.name.name());
     let wrong = |(problem, cure)| Invalid::new(&flag, problem, cure);
     let holes = target.spell(operation)?;
-    holes.iter().map(|hole| source(hole, data).map_err(wrong)).collect()
+    let values = holes.iter().map(|hole| source(hole, data).map_err(wrong));
+    OwnOperation::new(operation.name, values.collect::<Result<_, _>>()?).map_err(wrong)
 }
 
 /// The operations as workloads see them, in the order of their names.
@@ -146,11 +164,8 @@ pub fn operations(
     data: &Data,
     target: &TargetPlan,
 ) -> Result<Vec<OwnOperation>, Invalid> {
-    let of = |operation: &OperationPlan| {
-        let (kind, values) = (operation.name, values(operation, data, target)?);
-        Ok(OwnOperation { kind, values })
-    };
-    let mut all = operations.iter().map(of).collect::<Result<Vec<_>, Invalid>>()?;
+    let all = operations.iter().map(|operation| of(operation, data, target));
+    let mut all = all.collect::<Result<Vec<_>, Invalid>>()?;
     all.sort_by_key(|operation| operation.kind);
     Ok(all)
 }

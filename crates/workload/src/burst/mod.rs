@@ -89,6 +89,7 @@ impl Demand for BurstDemand {
             Ids::Random { .. } => 16,
             Ids::Uuid { .. } => 32,
             Ids::Prefix(text) => text.len() as u64 + DIGITS,
+            Ids::Partitions(number) => "p:".len() as u64 + number.to_string().len() as u64 + DIGITS,
         };
         let least = if self.size.value.wire { LEAST_WIRE - DIGITS + id } else { 0 };
         mistakes.extend(self.size.map(|size| size.bytes).out_of_range(least, MOST_BYTES));

@@ -1,7 +1,7 @@
 //! `{{doc.MEMBER}}`: a value that a stored document has, made again from its key and version.
 
-use super::{Draw, SourceCard, ValueSource, numbered};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use super::{Draw, Problem, SourceCard, ValueSource, numbered};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
@@ -28,15 +28,21 @@ impl ValueSource for Member {
         self.1 + 1
     }
 
-    fn member(&self) -> Option<&str> {
-        Some(&self.0)
+    fn problem(&self, draw: &mut Draw<'_>) -> Option<Problem> {
+        let &(key, version) = draw.stored.get(self.1)?;
+        draw.scratch.clear();
+        draw.documents.write(key, version, b"", draw.scratch);
+        json_at(draw.scratch, &self.0).is_none().then(|| {
+            let cure = "give a member that the documents of every --schema have";
+            (format!("documents have no member {:?}", self.0), cure.to_owned())
+        })
     }
 
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool {
         let Some(&(key, version)) = draw.stored.get(self.1) else { return true };
         draw.scratch.clear();
         draw.documents.write(key, version, b"", draw.scratch);
-        let Some(found) = find(draw.scratch, &self.0) else { return true };
+        let Some(found) = json_at(draw.scratch, &self.0) else { return true };
         let start = out.len();
         let is_text = found.starts_with(b"\"") && unquote(found, out).is_ok();
         if !is_text {
@@ -47,19 +53,41 @@ impl ValueSource for Member {
     }
 }
 
-/// Whether a document has a member, whose names have dots between them.
-pub fn has_member(document: &[u8], path: &str) -> bool {
-    find(document, path).is_some()
-}
-
-/// The JSON at a member.
-fn find<'a>(document: &'a [u8], path: &str) -> Option<&'a [u8]> {
-    let mut found = document;
+/// The JSON at a place, such as `address.city` or `rows.0.id`.
+pub fn json_at<'a>(document: &'a [u8], path: &str) -> Option<&'a [u8]> {
+    let mut found = document.trim_ascii_start();
     for name in path.split('.') {
         let mut reader = serde_json::Deserializer::from_slice(found);
-        found = Find(name).deserialize(&mut reader).ok()??.get().as_bytes();
+        let inner = if found.starts_with(b"[") {
+            reader.deserialize_seq(Nth(name.parse().ok()?)).ok()??
+        } else {
+            Find(name).deserialize(&mut reader).ok()??
+        };
+        found = inner.get().as_bytes();
     }
     Some(found)
+}
+
+/// Finds an element of an array.
+struct Nth(usize);
+
+impl<'de> Visitor<'de> for Nth {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let (mut found, mut place) = (None, 0);
+        while let Some(element) = elements.next_element()? {
+            if place == self.0 {
+                found = Some(element);
+            }
+            place += 1;
+        }
+        Ok(found)
+    }
 }
 
 /// Finds a member of an object.
@@ -142,14 +170,16 @@ mod tests {
     fn a_member_is_found_as_deep_as_it_is() {
         let document = br#"{"a":1,"b":{"c":"x\"y","d":[1,{"e":2}]},"\u0066":null}"#;
         let of =
-            |path: &str| find(document, path).map(|it| String::from_utf8_lossy(it).into_owned());
+            |path: &str| json_at(document, path).map(|it| String::from_utf8_lossy(it).into_owned());
         assert_eq!(of("a").as_deref(), Some("1"));
         assert_eq!(of("b.d").as_deref(), Some(r#"[1,{"e":2}]"#));
         assert_eq!(of("f").as_deref(), Some("null"));
+        assert_eq!(of("b.d.1.e").as_deref(), Some("2"));
+        assert_eq!((of("b.d.2"), of("b.d.x")), (None, None));
         assert_eq!(of("b.x"), None);
         assert_eq!(of("a.x"), None);
         let mut out = Vec::new();
-        unquote(find(document, "b.c").unwrap(), &mut out).unwrap();
+        unquote(json_at(document, "b.c").unwrap(), &mut out).unwrap();
         assert_eq!(out, b"x\"y");
     }
 }

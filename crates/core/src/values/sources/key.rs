@@ -1,22 +1,32 @@
 //! `{{key}}`: the identifier of a stored document.
 
-use super::{Draw, SourceCard, ValueSource, numbered};
+use super::{Draw, Skew, SourceCard, ValueSource, numbered};
 
 pub(super) const CARD: SourceCard = SourceCard {
     form: "key",
-    help: "The identifier of a stored document; {{key#2}} of a second one",
+    help: "The identifier of a stored document; {{key#2}} of a second one; {{key zipfian}} prefers \
+           some documents, as do latest, hotspot, exponential and sequential",
     parse: |hole, _| {
-        let (name, place) = numbered(hole);
-        (name == "key").then(|| Ok(Box::new(Stored(place?)) as Box<dyn ValueSource>))
+        let (name, skew) = hole.split_once(' ').unwrap_or((hole, ""));
+        let (name, place) = numbered(name);
+        (name == "key").then(|| {
+            let skew = Some(skew.trim()).filter(|name| !name.is_empty()).map(Skew::parse);
+            Ok(Box::new(Stored(place?, skew.transpose()?)) as Box<dyn ValueSource>)
+        })
     },
 };
 
+/// Which document, and how it is chosen, if that is said.
 #[derive(Debug)]
-struct Stored(usize);
+struct Stored(usize, Option<Skew>);
 
 impl ValueSource for Stored {
     fn documents(&self) -> usize {
         self.0 + 1
+    }
+
+    fn skew(&self) -> Option<Skew> {
+        self.1
     }
 
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool {

@@ -1,16 +1,22 @@
 //! The sources of values: a file for each, and a line in the list.
 
+mod bytes;
 mod doc;
 mod int;
 mod key;
 mod list;
+mod made;
+mod new;
 mod now;
+mod offset;
+mod partition;
 mod seq;
 mod uuid;
 
-pub use doc::has_member;
+pub use doc::json_at;
+pub use made::After;
 
-use super::Data;
+use super::{Data, Skew};
 use crate::generate::Stream;
 use crate::op::Key;
 use crate::schema::Documents;
@@ -28,6 +34,10 @@ pub struct Draw<'a> {
     pub stream: &'a mut Stream,
     /// The number of the request among those of the run that the plan defines.
     pub number: u64,
+    /// The number of the request among those of its operation.
+    pub turn: u64,
+    /// The number of the earlier request that made what this one needs.
+    pub earlier: u64,
     /// Room for anything.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -39,14 +49,37 @@ pub trait ValueSource: Debug + Send + Sync {
         0
     }
 
-    /// The member of stored documents that it takes, if it does.
-    fn member(&self) -> Option<&str> {
+    /// How the last of them is chosen, if that is said.
+    fn skew(&self) -> Option<Skew> {
+        None
+    }
+
+    /// The operation that has made it, if one has.
+    fn after(&self) -> Option<After> {
+        None
+    }
+
+    /// Whether a request with it makes something.
+    fn makes(&self) -> bool {
+        false
+    }
+
+    /// How many requests it has values for, if there is a limit.
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// What is wrong with it, if documents look like the stored ones of `draw`.
+    fn problem(&self, _draw: &mut Draw<'_>) -> Option<Problem> {
         None
     }
 
     /// Appends a value, and returns whether it is text; otherwise it is JSON.
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool;
 }
+
+/// A problem and its cure.
+pub type Problem = (String, String);
 
 /// A source, or what is wrong with how it is written.
 type Made = Result<Box<dyn ValueSource>, String>;
@@ -63,8 +96,19 @@ pub struct SourceCard {
 }
 
 /// Every source. Lists of the plan come last: no list can have the name of another source.
-const CARDS: &[SourceCard] =
-    &[key::CARD, doc::CARD, int::CARD, seq::CARD, uuid::CARD, now::CARD, list::CARD];
+const CARDS: &[SourceCard] = &[
+    key::CARD,
+    partition::CARD,
+    doc::CARD,
+    new::CARD,
+    made::CARD,
+    int::CARD,
+    seq::CARD,
+    uuid::CARD,
+    now::CARD,
+    bytes::CARD,
+    list::CARD,
+];
 
 /// Every source, for documentation.
 pub fn cards() -> &'static [SourceCard] {
@@ -78,7 +122,11 @@ pub const MOST_DOCUMENTS: usize = 1_000;
 ///
 /// # Errors
 /// What is wrong with it, and the sources there are.
-pub fn source(hole: &str, data: &Data) -> Result<Box<dyn ValueSource>, (String, String)> {
+pub fn source(hole: &str, data: &Data) -> Result<Box<dyn ValueSource>, Problem> {
+    if let Some((of, number)) = offset::split(hole) {
+        let number = number.map_err(|cure| (format!("{{{{{hole}}}}} adds no number"), cure))?;
+        return Ok(Box::new(offset::Offset(source(of, data)?, number)));
+    }
     let known = || {
         let forms = CARDS.iter().take(CARDS.len() - 1).map(|card| format!("{{{{{}}}}}", card.form));
         let lists = data.keys().map(|name| format!("{{{{{name}}}}}"));
@@ -89,6 +137,19 @@ pub fn source(hole: &str, data: &Data) -> Result<Box<dyn ValueSource>, (String, 
         Some(Err(problem)) => Err((format!("{{{{{hole}}}}}: {problem}"), known())),
         None => Err((format!("no value is called {{{{{hole}}}}}"), known())),
     }
+}
+
+/// What is wrong with a source where documents look like these.
+pub fn problem(value: &dyn ValueSource, documents: &Documents) -> Option<Problem> {
+    value.problem(&mut Draw {
+        documents,
+        stored: &vec![(0, 0); value.documents()],
+        stream: &mut Stream::new(0, 0),
+        number: 0,
+        turn: 0,
+        earlier: 0,
+        scratch: &mut Vec::new(),
+    })
 }
 
 /// Splits `key#2` into its name and the place of the document that it is about, 0 without one.
@@ -105,8 +166,17 @@ mod tests {
     use crate::schema::{DEFAULT, Template};
     use crate::values::DataPlan;
 
+    fn documents() -> Documents {
+        Documents::new(1, vec![(Template::parse(DEFAULT).unwrap(), 1)])
+    }
+
     fn drawn(hole: &str, number: u64) -> (String, bool) {
-        let documents = Documents::new(1, vec![(Template::parse(DEFAULT).unwrap(), 1)]);
+        let (bytes, is_text) = drawn_bytes(hole, number);
+        (String::from_utf8(bytes).unwrap(), is_text)
+    }
+
+    fn drawn_bytes(hole: &str, number: u64) -> (Vec<u8>, bool) {
+        let documents = documents();
         let list = DataPlan::parse(r#"{"one-of": ["a", 7], "order": "sequential"}"#).unwrap();
         let data = Data::from([("list".to_owned(), list)]);
         let source = source(hole, &data).unwrap();
@@ -117,11 +187,13 @@ mod tests {
                 stored: &[(17, 0), (18, 3)],
                 stream: &mut stream,
                 number,
+                turn: number,
+                earlier: 7,
                 scratch: &mut scratch,
             },
             &mut out,
         );
-        (String::from_utf8(out).unwrap(), is_text)
+        (out, is_text)
     }
 
     #[test]
@@ -131,6 +203,19 @@ mod tests {
         assert_eq!(drawn("seq", 5), ("5".to_owned(), false));
         assert_eq!(drawn("list", 4), ("a".to_owned(), true));
         assert_eq!(drawn("list", 5), ("7".to_owned(), false));
+        assert_eq!(drawn("key#2 zipfian", 0), ("18".to_owned(), true));
+        let (one, other) = (drawn("new", 0), drawn("new", 1));
+        assert!(one.1 && one != other && one.0.len() > 15, "{one:?}");
+        assert_eq!(
+            (drawn("made upload", 0), drawn("taken upload", 0)),
+            (drawn("new", 7), drawn("new", 7))
+        );
+        let (text, bytes) = (drawn("text 1k", 1).0, drawn_bytes("bytes 20", 1).0);
+        assert!(text.len() == 1_000 && text.is_ascii() && bytes.len() == 20, "{text}");
+        assert_eq!(drawn("seq + 3", 5), ("8".to_owned(), false));
+        assert_eq!(drawn("seq - 1h", 0), ("-3600000".to_owned(), false));
+        assert_eq!(drawn("int 4 4 + 1 - 2", 0), ("3".to_owned(), false));
+        assert_eq!(drawn("list + 1", 5), ("8".to_owned(), false));
         for number in 0..100 {
             let (text, is_text) = drawn("int -2 2", number);
             assert!((-2..=2).contains(&text.parse::<i64>().unwrap()) && !is_text);
@@ -138,6 +223,46 @@ mod tests {
         let (one, other) = (drawn("uuid", 1), drawn("uuid", 2));
         assert!(one.1 && one.0.len() == 32 && one != other && one == drawn("uuid", 1));
         assert!(drawn("now", 0).0.parse::<u64>().unwrap() > 1_600_000_000_000);
+    }
+
+    /// What is wrong with a hole if documents are those of the default schema.
+    fn problem_of(hole: &str) -> Option<String> {
+        let source = source(hole, &Data::default()).unwrap();
+        problem(&*source, &documents()).map(|(problem, _)| problem)
+    }
+
+    #[test]
+    fn a_value_that_documents_do_not_have_or_that_is_no_number_is_found_beforehand() {
+        for fine in ["doc.name", "doc.born", "doc.born + 5", "key", "now - 1h"] {
+            assert_eq!(problem_of(fine), None, "{fine}");
+        }
+        for member in ["doc.nme", "doc.nme + 1"] {
+            assert_eq!(problem_of(member).as_deref(), Some("documents have no member \"nme\""));
+        }
+        for text in ["doc.name + 1", "uuid - 2"] {
+            assert!(problem_of(text).is_some_and(|it| it.contains("is not a number")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_used_once_has_an_end_and_others_have_none() {
+        let rows = |json: &str| {
+            let data = Data::from([("list".to_owned(), DataPlan::parse(json).unwrap())]);
+            source("list + 1", &data).unwrap().rows()
+        };
+        assert_eq!(rows(r#"{"one-of": [1, 2, 3], "order": "once"}"#), Some(3));
+        assert_eq!(rows(r#"{"one-of": [1, 2, 3], "order": "sequential"}"#), None);
+        for (json, says) in [
+            ("{}", "it is empty"),
+            (r#"{"csv": "a.csv"}"#, "it has no column"),
+            (r#"{"column": "a"}"#, "it has a column, but no CSV file"),
+            (r#"{"csv": "a.csv", "column": "a", "one-of": [1]}"#, "it has one-of, and a CSV"),
+            (r#"{"csv": "/no/such.csv", "column": "a"}"#, "cannot read /no/such.csv"),
+        ] {
+            let data = Data::from([("list".to_owned(), DataPlan::parse(json).unwrap())]);
+            let (told, _) = source("list", &data).unwrap_err();
+            assert!(told.contains(says), "{json}: {told}");
+        }
     }
 
     #[test]
@@ -155,6 +280,12 @@ mod tests {
             ("int 5 4", "the first number is the lower one"),
             ("key#0", "the number of a document is 1 to"),
             ("doc.", "write it like {{doc.MEMBER}}"),
+            ("key zipfain", "\"zipfain\" is not a distribution: uniform, zipfian, latest"),
+            ("now - 1y", "adds no number; write it like {{int 0 100 + 5}}, or {{now - 1h}}"),
+            ("text many", "write it like {{text 20k}}, up to 1G"),
+            ("bytes 2G", "write it like {{bytes 20k}}, up to 1G"),
+            ("made Upload", "\"Upload\" is not the name of an operation"),
+            ("kee + 1", "no value is called {{kee}}"),
         ] {
             assert!(refused(hole).contains(says), "{hole}: {}", refused(hole));
         }

@@ -12,10 +12,11 @@ pub(super) const WORD: CouchWord = CouchWord {
         example: EXAMPLE,
     },
     spell: |operation: &OperationPlan| {
-        let mut spelled = Spelled::reading("GET", |body| answer::count(body, "rows"));
-        spelled.path.literal("_all_docs");
+        let mut spelled = Spelled::reading("GET", answer::listed);
         let mut params = query::parse(operation.text(EXAMPLE)?.trim_start_matches('?'))?;
         params.extend(operation.params.clone());
+        query::partition(&mut spelled, &mut params)?;
+        spelled.path.literal("_all_docs");
         query::append(&mut spelled, params)?;
         Ok(spelled)
     },

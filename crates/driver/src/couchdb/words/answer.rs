@@ -1,7 +1,10 @@
 //! Counts the rows of an answer, and refuses one that is cut short.
 
 use crate::op::Failure;
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What an answer has.
@@ -13,6 +16,13 @@ pub(in crate::couchdb) struct Counted {
     pub(in crate::couchdb) warned: bool,
 }
 
+impl Counted {
+    /// So many, without a warning.
+    pub(super) const fn of(rows: u64) -> Self {
+        Self { rows, warned: false }
+    }
+}
+
 /// Counts the elements of the member `rows` of an object.
 ///
 /// # Errors
@@ -22,6 +32,123 @@ pub(super) fn count(body: &[u8], rows: &str) -> Result<Counted, Failure> {
     let found = object(body, rows)?;
     let counted = found.rows.ok_or(Failure::Protocol);
     if found.failed { Err(Failure::ServerError) } else { counted.map(|rows| found.with(rows)) }
+}
+
+/// A row that may stand for an error.
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow, default)]
+    error: Option<Cow<'a, str>>,
+}
+
+/// The number of rows that are none for a document that is not there.
+///
+/// # Errors
+/// The meaning of a row with another error.
+fn without_missing(rows: &[Row<'_>]) -> Result<Counted, Failure> {
+    let mut found = 0;
+    for row in rows {
+        match row.error.as_deref() {
+            None => found += 1,
+            Some("not_found") => {}
+            Some("conflict") => return Err(Failure::Conflict),
+            Some(_) => return Err(Failure::ServerError),
+        }
+    }
+    Ok(Counted::of(found))
+}
+
+/// Reads a whole answer.
+///
+/// # Errors
+/// [`Failure::Protocol`] if it is cut short, or another one.
+fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(|_| Failure::Protocol)
+}
+
+/// Counts the rows of a list of documents, without those that are not there.
+///
+/// # Errors
+/// As [`count`].
+pub(super) fn listed(body: &[u8]) -> Result<Counted, Failure> {
+    #[derive(Deserialize)]
+    struct List<'a> {
+        #[serde(borrow)]
+        rows: Vec<Row<'a>>,
+        #[serde(default)]
+        error: Option<IgnoredAny>,
+    }
+    let list: List<'_> = parsed(body)?;
+    if list.error.is_some() { Err(Failure::ServerError) } else { without_missing(&list.rows) }
+}
+
+/// Counts the documents in an answer to `_bulk_get`, without those that are not there.
+///
+/// # Errors
+/// As [`count`].
+pub(super) fn fetched(body: &[u8]) -> Result<Counted, Failure> {
+    #[derive(Deserialize)]
+    struct Fetched<'a> {
+        #[serde(borrow)]
+        results: Vec<Asked<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Asked<'a> {
+        #[serde(borrow)]
+        docs: Vec<Document<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Document<'a> {
+        #[serde(borrow, default)]
+        error: Option<Row<'a>>,
+    }
+    let fetched: Fetched<'_> = parsed(body)?;
+    let documents = fetched.results.into_iter().flat_map(|asked| asked.docs);
+    let rows: Vec<_> = documents.map(|it| it.error.unwrap_or(Row { error: None })).collect();
+    without_missing(&rows)
+}
+
+/// Counts a document, or the revisions of one.
+///
+/// # Errors
+/// As [`count`].
+pub(super) fn documents(body: &[u8]) -> Result<Counted, Failure> {
+    let any = any(body)?;
+    let is_one = body.trim_ascii_start().starts_with(b"{");
+    Ok(Counted { rows: if is_one { 1 } else { any.rows }, ..any })
+}
+
+/// Counts the revisions of a document that conflict, and itself.
+///
+/// # Errors
+/// As [`count`].
+pub(super) fn leaves(body: &[u8]) -> Result<Counted, Failure> {
+    Ok(Counted::of(1 + object(body, "_conflicts")?.rows.unwrap_or(0)))
+}
+
+/// Counts what was stored, according to the answer to a write of one or several documents.
+///
+/// # Errors
+/// As [`count`], and [`Failure::Conflict`].
+pub(super) fn stored(body: &[u8]) -> Result<Counted, Failure> {
+    if body.trim_ascii_start().starts_with(b"[") {
+        return without_missing(&parsed::<Vec<Row<'_>>>(body)?);
+    }
+    object(body, "")?;
+    Ok(Counted::of(1))
+}
+
+/// Counts the revisions that were purged.
+///
+/// # Errors
+/// As [`count`].
+pub(super) fn purged(body: &[u8]) -> Result<Counted, Failure> {
+    #[derive(Deserialize)]
+    struct Purged {
+        purged: BTreeMap<String, Vec<IgnoredAny>>,
+    }
+    let purged: Purged = parsed(body)?;
+    Ok(Counted::of(purged.purged.values().map(|revisions| revisions.len() as u64).sum()))
 }
 
 /// Counts the rows of any answer that has some.
@@ -204,6 +331,39 @@ mod tests {
         assert_eq!(count(b"{\"rows\":17}", "rows"), Err(Failure::Protocol));
         let warned = b"{\"docs\":[],\r\n\"bookmark\": \"nil\",\"warning\":\"No matching index\"}";
         assert_eq!(count(warned, "docs"), Ok(Counted { rows: 0, warned: true }));
+    }
+
+    #[test]
+    fn what_is_not_there_is_no_row_and_what_failed_is_no_answer() {
+        let rows = |it: Result<Counted, Failure>| it.map(|it| it.rows);
+        let list = br#"{"rows":[{"id":"a","error":"not_found"},{"id":"b","doc":{"error":1}}]}"#;
+        assert_eq!(rows(listed(list)), Ok(1));
+        assert_eq!(rows(listed(br#"{"rows":[{"error":"x"}]}"#)), Err(Failure::ServerError));
+        assert_eq!(rows(listed(br#"{"rows":[],"error":"x"}"#)), Err(Failure::ServerError));
+        let of = |error: &str| {
+            let missing =
+                format!(r#"{{"error":{{"id":"a","rev":"undefined","error":"{error}"}}}}"#);
+            format!(r#"{{"results":[{{"id":"a","docs":[{missing}]}},{{"docs":[{{"ok":{{}}}}]}}]}}"#)
+        };
+        assert_eq!(rows(fetched(of("not_found").as_bytes())), Ok(1));
+        let failed = fetched(of("internal_fabric_error").as_bytes());
+        assert_eq!(rows(failed), Err(Failure::ServerError));
+        assert_eq!(rows(fetched(b"{\"results\":[{\"docs\":[{")), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn writes_are_counted_unless_one_has_failed() {
+        let rows = |it: Result<Counted, Failure>| it.map(|it| it.rows);
+        assert_eq!(rows(stored(b"[]")), Ok(0));
+        assert_eq!(rows(stored(br#"{"ok":true,"id":"a","rev":"1-a"}"#)), Ok(1));
+        assert_eq!(rows(stored(br#"[{"ok":true,"id":"a"},{"ok":true}]"#)), Ok(2));
+        let refused = br#"[{"ok":true},{"id":"a","error":"conflict"}]"#;
+        assert_eq!(rows(stored(refused)), Err(Failure::Conflict));
+        assert_eq!(rows(leaves(br#"{"_id":"a","_conflicts":["1-a","1-b"]}"#)), Ok(3));
+        assert_eq!(rows(leaves(br#"{"_id":"a"}"#)), Ok(1));
+        assert_eq!(rows(purged(br#"{"purge_seq":null,"purged":{"a":["1-a"],"b":[]}}"#)), Ok(1));
+        assert_eq!(rows(documents(br#"[{"ok":{}},{"ok":{}}]"#)), Ok(2));
+        assert_eq!(rows(documents(br#"{"_id":"a","docs":[1,2]}"#)), Ok(1));
     }
 
     #[test]

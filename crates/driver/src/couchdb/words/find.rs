@@ -20,6 +20,7 @@ pub(super) const WORD: CouchWord = CouchWord {
             return Err(wrong("it has no selector"));
         }
         let mut spelled = Spelled::reading("POST", |body| answer::count(body, "docs"));
+        query::partition(&mut spelled, members)?;
         spelled.path.literal("_find");
         query::body(&mut spelled, &asked)?;
         Ok(spelled)

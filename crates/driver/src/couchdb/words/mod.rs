@@ -21,10 +21,16 @@ macro_rules! words {
 }
 
 words! {
+    get,
+    bulk_get,
+    all_docs,
     view,
     find,
-    all_docs,
-    bulk_get,
+    changes,
+    attachment,
+    conflict,
+    purge,
+    local,
     request,
 }
 
@@ -42,7 +48,9 @@ pub(super) struct Spelled {
     pub(super) method: String,
     /// What follows the database in its address.
     pub(super) path: Pieces,
-    /// Its body, in JSON.
+    /// Headers besides the usual ones, each with its end.
+    pub(super) headers: String,
+    /// Its body.
     pub(super) body: Option<Pieces>,
     /// The values that it needs.
     pub(super) holes: Holes,
@@ -57,11 +65,25 @@ pub(super) struct Spelled {
 }
 
 impl Spelled {
+    /// A request that changes something.
+    fn changing(method: &str, count: fn(&[u8]) -> Result<Counted, Failure>) -> Self {
+        Self { reads: false, ..Self::reading(method, count) }
+    }
+
+    /// Appends a text with holes to the path.
+    ///
+    /// # Errors
+    /// If a hole has no end.
+    fn at(&mut self, path: &str) -> Result<(), Wrong> {
+        self.path.plain(path, false, &mut self.holes).map_err(|error| malformed(&error))
+    }
+
     /// A request that reads.
     fn reading(method: &str, count: fn(&[u8]) -> Result<Counted, Failure>) -> Self {
         Self {
             method: method.to_owned(),
             path: Pieces::default(),
+            headers: String::new(),
             body: None,
             holes: Holes::default(),
             reads: true,
@@ -95,7 +117,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let spelled = spelled.map_err(|(problem, cure)| {
         Invalid::new(flag, format!("{}: {problem}", word.word.name), cure)
     })?;
-    Ok(Spelled { expect: operation.expect, ..spelled })
+    Ok(Spelled { expect: operation.expect.clone(), ..spelled })
 }
 
 /// The requests of a plan's operations.
@@ -109,4 +131,120 @@ pub(super) fn prepared(operations: &[OperationPlan]) -> Result<Operations, Targe
         *prepared.of(operation.name) = Some(spelled);
     }
     Ok(prepared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Values;
+
+    /// The request line, the headers and the body, with `x` for each value.
+    fn spelled(text: &str) -> Result<String, String> {
+        let plan = OperationPlan::parse(&format!("own-spelled={text}")).unwrap();
+        let spelled = spell(&plan).map_err(|mistake| mistake.to_string())?;
+        let (mut values, mut scratch, mut out) = (Values::default(), Vec::new(), Vec::new());
+        spelled.holes.0.iter().for_each(|_| {
+            values.push(|out| {
+                out.push(b'x');
+                true
+            });
+        });
+        out.extend_from_slice(format!("{} ", spelled.method).as_bytes());
+        spelled.path.join(&values, &mut scratch, &mut out);
+        out.extend_from_slice(b" ");
+        if let Some(body) = &spelled.body {
+            body.join(&values, &mut scratch, &mut out);
+        }
+        let holes = spelled.holes.0.join(" ");
+        Ok(format!("{} [{holes}] {:?}", String::from_utf8(out).unwrap(), spelled.headers))
+    }
+
+    #[test]
+    fn every_example_is_a_request() {
+        for word in CARDS {
+            let text = spelled(&format!("{} {}", word.name, word.example));
+            assert!(text.is_ok(), "{}: {text:?}", word.name);
+        }
+    }
+
+    #[test]
+    fn words_become_the_requests_that_couchdb_documents() {
+        let json = r#""Content-Type: application/json\r\n""#;
+        let accept = r#""Accept: application/json\r\n""#;
+        let losers = r#"{"_id":"x","_rev":"1-00000000000000000000000000000001","_deleted":true}"#;
+        for (text, wanted) in [
+            ("get", format!("GET x  [key] {accept}")),
+            ("get {{key}}?r=2&revs=true", format!("GET x?r=2&revs=true  [key] {accept}")),
+            (
+                r#"all_docs partition={{partition}}&keys=["{{key}}","a"]"#,
+                format!(
+                    r#"POST _partition/x/_all_docs {{"keys":["x","a"]}} [partition key] {json}"#
+                ),
+            ),
+            (
+                "view a/b?partition=p1&reduce=false",
+                r#"GET _partition/p1/_design/a/_view/b?reduce=false  [] """#.to_owned(),
+            ),
+            (
+                r#"find {"selector":{},"partition":"p1"}"#,
+                format!(r#"POST _partition/p1/_find {{"selector":{{}}}} [] {json}"#),
+            ),
+            (
+                r#"changes doc_ids=["{{key}}"]&limit=1"#,
+                format!(
+                    r#"POST _changes?limit=1&filter=_doc_ids {{"doc_ids":["x"]}} [key] {json}"#
+                ),
+            ),
+            (
+                "attachment put 5k",
+                r#"PUT x/data x [new bytes 5k] "Content-Type: application/octet-stream\r\n""#
+                    .to_owned(),
+            ),
+            (
+                "attachment put 5k text/plain",
+                r#"PUT x/data x [new text 5k] "Content-Type: text/plain\r\n""#.to_owned(),
+            ),
+            (
+                "attachment get up 0-99",
+                r#"GET x/data  [made up] "Range: bytes=0-99\r\n""#.to_owned(),
+            ),
+            ("conflict read a", r#"GET x?conflicts=true  [made a] """#.to_owned()),
+            (
+                "conflict resolve a",
+                format!(r#"POST _bulk_docs {{"docs":[{losers}]}} [taken a] {json}"#),
+            ),
+            (
+                "purge a 1",
+                format!(
+                    r#"POST _purge {{"x":["1-00000000000000000000000000000001"]}} [taken a] {json}"#
+                ),
+            ),
+            ("local put 10", format!(r#"PUT _local/x {{"text":"x"}} [new text 10] {json}"#)),
+        ] {
+            assert_eq!(spelled(text).as_deref(), Ok(wanted.as_str()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_request_is_refused_in_words() {
+        for (text, says) in [
+            ("get {{key", "has no end"),
+            (
+                "changes feed=eventsource",
+                "feed=\"eventsource\" has no end; give normal or longpoll",
+            ),
+            ("attachment", "is neither put nor get; write it like put 20k image/png"),
+            ("attachment put 5k png", "\"png\" is not a type of contents"),
+            ("attachment get up 9-1", "\"9-1\" is not a range of bytes"),
+            ("conflict make 0", "\"0\" is not a number of revisions"),
+            ("conflict mend a", "is neither make, read nor resolve"),
+            ("purge", "is not the name of an operation"),
+            ("local get", "is neither put nor get"),
+            (r#"all_docs={"a":1}"#, "is not a word of CouchDB"),
+            (r#"{"all_docs":"","params":{"partition":1}}"#, "partition is not a text"),
+        ] {
+            let told = spelled(text).unwrap_err();
+            assert!(told.contains(says), "{text}: {told}");
+        }
+    }
 }

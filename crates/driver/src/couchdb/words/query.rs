@@ -6,7 +6,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 /// The parameters whose values are JSON.
-const JSON: [&str; 6] = ["key", "keys", "startkey", "start_key", "endkey", "end_key"];
+const JSON: [&str; 8] =
+    ["key", "keys", "startkey", "start_key", "endkey", "end_key", "doc_ids", "selector"];
 
 /// Reads `limit=20&startkey="a"`, percent-encoded or not.
 ///
@@ -71,5 +72,25 @@ pub(super) fn body(spelled: &mut Spelled, value: &Value) -> Result<(), Wrong> {
     let mut body = std::mem::take(&mut spelled.body).unwrap_or_default();
     body.json(value, false, &mut spelled.holes).map_err(|error| malformed(&error))?;
     spelled.body = Some(body);
+    "Content-Type: application/json\r\n".clone_into(&mut spelled.headers);
+    Ok(())
+}
+
+/// Begins the path of a query of one partition, if there is the parameter.
+///
+/// # Errors
+/// What is wrong with its value.
+pub(super) fn partition(
+    spelled: &mut Spelled,
+    params: &mut Map<String, Value>,
+) -> Result<(), Wrong> {
+    let Some(partition) = params.remove("partition") else { return Ok(()) };
+    let partition = partition.as_str().ok_or_else(|| {
+        let cure = "write it like partition = \"p1\", or partition={{partition}}";
+        ("partition is not a text".to_owned(), cure.to_owned())
+    })?;
+    spelled.path.literal("_partition/");
+    spelled.at(partition)?;
+    spelled.path.literal("/");
     Ok(())
 }

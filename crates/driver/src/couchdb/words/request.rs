@@ -1,6 +1,6 @@
 //! `request`: any request below the database.
 
-use super::{CouchWord, Spelled, answer, malformed, query};
+use super::{CouchWord, Spelled, answer, query};
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "GET _changes?limit=5";
@@ -28,8 +28,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         }
         let mut spelled = Spelled::reading(method, answer::any);
         spelled.reads = method == "GET";
-        let (to, holes) = (&mut spelled.path, &mut spelled.holes);
-        to.plain(path, false, holes).map_err(|error| malformed(&error))?;
+        spelled.at(path)?;
         if !body.trim().is_empty() {
             let body: serde_json::Value = serde_json::from_str(body).map_err(|error| {
                 let cure = "write it like POST _find {\"selector\":{}}".to_owned();

@@ -23,9 +23,10 @@ pub(super) const WORD: CouchWord = CouchWord {
         let view = view.trim_start_matches("_view/");
         let mut spelled = Spelled::reading("GET", |body| answer::count(body, "rows"));
         let (of, name) = (encode_segment(design), encode_segment(view));
-        spelled.path.literal(&format!("_design/{of}/_view/{name}"));
         let mut params = query::parse(params)?;
         params.extend(operation.params.clone());
+        query::partition(&mut spelled, &mut params)?;
+        spelled.path.literal(&format!("_design/{of}/_view/{name}"));
         query::append(&mut spelled, params)?;
         spelled.view = Some((design.to_owned(), view.to_owned()));
         Ok(spelled)

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct MaxBytes(u64);
 
 impl Expectation for MaxBytes {
-    fn is_met(&self, found: &Found) -> bool {
-        found.bytes <= self.0
+    fn is_met(&self, found: &Found<'_>) -> bool {
+        found.body.len() as u64 <= self.0
     }
 
-    fn words(&self, found: &Found) -> String {
-        format!("at most {} bytes expected, {} came", self.0, found.bytes)
+    fn words(&self, found: &Found<'_>) -> String {
+        format!("at most {} bytes expected, {} came", self.0, found.body.len())
     }
 }

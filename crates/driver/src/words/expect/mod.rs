@@ -2,6 +2,7 @@
 //! the list.
 
 mod max_bytes;
+mod member;
 mod rows;
 mod status;
 
@@ -9,29 +10,29 @@ use serde::{Deserialize, Serialize};
 
 /// What an answer was like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Found<'b> {
     /// The status; 0 if the driver has none.
     pub status: u16,
     /// Rows, or documents.
     pub rows: u64,
-    /// Bytes of the body.
-    pub bytes: u64,
+    /// The body, as it was sent.
+    pub body: &'b [u8],
 }
 
 /// Something that is expected of each answer.
 pub trait Expectation {
     /// Whether an answer meets it.
-    fn is_met(&self, found: &Found) -> bool;
+    fn is_met(&self, found: &Found<'_>) -> bool;
 
     /// What is expected and what was found, in words.
-    fn words(&self, found: &Found) -> String;
+    fn words(&self, found: &Found<'_>) -> String;
 }
 
 macro_rules! expectations {
     ($($(#[$doc:meta])* $name:ident: $Type:ty,)*) => {
         /// What is expected of the answers to an operation. Those that do not meet it fail as
         /// `unexpected`.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(default, deny_unknown_fields)]
         pub struct Expect {
@@ -46,13 +47,13 @@ macro_rules! expectations {
             }
 
             /// Whether an answer is as expected.
-            pub fn is_met(&self, found: &Found) -> bool {
-                $(self.$name.is_none_or(|it| it.is_met(found)))&&*
+            pub fn is_met(&self, found: &Found<'_>) -> bool {
+                $(self.$name.as_ref().is_none_or(|it| it.is_met(found)))&&*
             }
 
             /// What is expected and what was found, for the first expectation that is not met.
-            pub fn unmet(&self, found: &Found) -> Option<String> {
-                $(if let Some(it) = self.$name.filter(|it| !it.is_met(found)) {
+            pub fn unmet(&self, found: &Found<'_>) -> Option<String> {
+                $(if let Some(it) = self.$name.as_ref().filter(|it| !it.is_met(found)) {
                     return Some(it.words(found));
                 })*
                 None
@@ -68,12 +69,14 @@ expectations! {
     status: status::Status,
     /// The most bytes of a body.
     max_bytes: max_bytes::MaxBytes,
+    /// What it says, by place: `ok`, or `rows.0.id`.
+    member: member::Members,
 }
 
 impl Expect {
     /// Whether an answer with this status is looked at, even if the status means an error.
     pub fn takes(&self, status: u16) -> bool {
-        self.status.is_some_and(|it| it.0 == status)
+        self.status.as_ref().is_some_and(|it| it.0 == status)
     }
 }
 
@@ -83,8 +86,9 @@ mod tests {
 
     #[test]
     fn each_expectation_is_held_against_what_came() {
+        const BODY: &[u8] = br#"{"ok":true}{"#;
         let expect = |text: &str| serde_json::from_str::<Expect>(text).unwrap();
-        let found = |status, rows, bytes| Found { status, rows, bytes };
+        let found = |status, rows, bytes| Found { status, rows, body: &BODY[..bytes] };
         for (text, met, unmet, words) in [
             (r#"{"rows":3}"#, found(200, 3, 9), found(200, 2, 9), "3 rows expected, 2 came"),
             (
@@ -110,6 +114,18 @@ mod tests {
                 found(200, 0, 9),
                 found(200, 0, 10),
                 "at most 9 bytes expected, 10 came",
+            ),
+            (
+                r#"{"member":{"ok":true}}"#,
+                found(200, 0, 11),
+                found(200, 0, 10),
+                "true expected at ok, nothing came",
+            ),
+            (
+                r#"{"member":{"rows.1":{"id":"a"}}}"#,
+                Found { body: br#"{"rows":[1, {"id": "a"}]}"#, ..found(200, 0, 0) },
+                Found { body: br#"{"rows":[1, {"id": "b"}]}"#, ..found(200, 0, 0) },
+                r#"{"id":"a"} expected at rows.1, {"id": "b"} came"#,
             ),
         ] {
             let expect = expect(text);

@@ -58,11 +58,11 @@ impl fmt::Display for Rows {
 }
 
 impl Expectation for Rows {
-    fn is_met(&self, found: &Found) -> bool {
+    fn is_met(&self, found: &Found<'_>) -> bool {
         (self.0..=self.1).contains(&found.rows)
     }
 
-    fn words(&self, found: &Found) -> String {
+    fn words(&self, found: &Found<'_>) -> String {
         format!("{self} rows expected, {} came", found.rows)
     }
 }

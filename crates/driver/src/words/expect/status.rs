@@ -25,11 +25,11 @@ impl From<Status> for u16 {
 }
 
 impl Expectation for Status {
-    fn is_met(&self, found: &Found) -> bool {
+    fn is_met(&self, found: &Found<'_>) -> bool {
         found.status == self.0
     }
 
-    fn words(&self, found: &Found) -> String {
+    fn words(&self, found: &Found<'_>) -> String {
         format!("status {} expected, {} came", self.0, found.status)
     }
 }

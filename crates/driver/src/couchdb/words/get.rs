@@ -1,0 +1,27 @@
+//! `get`: one document.
+
+use super::{CouchWord, Spelled, answer, query};
+use crate::words::{OperationPlan, Word};
+
+const EXAMPLE: &str = "{{key}}?conflicts=true";
+
+pub(super) const WORD: CouchWord = CouchWord {
+    word: Word {
+        name: "get",
+        help: "A document, with any of its parameters; several revisions or attachments come in \
+               JSON",
+        example: EXAMPLE,
+    },
+    spell: |operation: &OperationPlan| {
+        let text = operation.text(EXAMPLE)?;
+        let (id, params) = text.split_once('?').unwrap_or((text, ""));
+        let mut spelled = Spelled::reading("GET", answer::documents);
+        // It would be MIME parts otherwise.
+        "Accept: application/json\r\n".clone_into(&mut spelled.headers);
+        spelled.at(if id.is_empty() { "{{key}}" } else { id })?;
+        let mut params = query::parse(params)?;
+        params.extend(operation.params.clone());
+        query::append(&mut spelled, params)?;
+        Ok(spelled)
+    },
+};

@@ -1,0 +1,38 @@
+//! `member`: what the answer says at a place.
+
+use super::{Expectation, Found};
+use crate::values::json_at;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Values by their places, such as `total_rows` or `rows.0.id`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Members(BTreeMap<String, Value>);
+
+impl Members {
+    /// The first place where an answer has something else, what is wanted there, and what is there.
+    fn unmet<'f>(&self, found: &Found<'f>) -> Option<(&str, &Value, Option<&'f [u8]>)> {
+        self.0.iter().find_map(|(place, wanted)| {
+            let there = json_at(found.body, place);
+            let is =
+                |text: &[u8]| serde_json::from_slice::<Value>(text).is_ok_and(|it| it == *wanted);
+            (!there.is_some_and(is)).then_some((place.as_str(), wanted, there))
+        })
+    }
+}
+
+impl Expectation for Members {
+    fn is_met(&self, found: &Found<'_>) -> bool {
+        self.unmet(found).is_none()
+    }
+
+    fn words(&self, found: &Found<'_>) -> String {
+        let Some((place, wanted, there)) = self.unmet(found) else { return String::new() };
+        let there = there.map_or("nothing".into(), String::from_utf8_lossy);
+        let there: String = there.chars().take(60).collect();
+        format!("{wanted} expected at {place}, {there} came")
+    }
+}
