@@ -1,6 +1,7 @@
 //! Cassandra, with Cassandra's own client on the other side.
 
 use crate::binary::{Running, failures, number};
+use crate::own;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
 use crate::servers::database::Database;
 use crate::springload::{done, flowing, refused, shell, springload};
@@ -95,6 +96,29 @@ fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
         cassandra.cql(&format!("UPDATE {table} SET name = 'lie' WHERE y_id = '{CHANGED}'"));
         cassandra.cql(&format!("DELETE FROM {table} WHERE y_id = '{REMOVED}'"));
     });
+}
+
+#[test]
+fn operations_of_ones_own() {
+    let Some(cassandra) = cassandra() else { return };
+    cassandra.cql(KEYSPACE);
+    cassandra.cql("DROP TABLE IF EXISTS ycsb.others");
+    cassandra.cql("CREATE TABLE ycsb.others (y_id text PRIMARY KEY, n int)");
+    let address = format!("cassandra://127.0.0.1:{}", cassandra.port(0));
+    own::done(
+        &address,
+        &[
+            r#"one={"cql":"SELECT name FROM {{table}} WHERE y_id = {{key}}","expect":{"rows":1}}"#,
+            "some={\"cql\":\"SELECT y_id FROM {{table}} LIMIT {{int 7 7}}\",\"expect\":{\"rows\":7}}",
+            r#"set={"cql":"UPDATE {{table}} SET title = {{text 9}} WHERE y_id = {{key}}",
+                "params":{"consistency":"ONE"}}"#,
+            "put=cql INSERT INTO ycsb.others (y_id) VALUES ({{new}})",
+            r#"got={"cql":"SELECT n FROM ycsb.others WHERE y_id = {{made put}}","expect":{"rows":1}}"#,
+        ],
+    );
+    assert_eq!(cassandra.check_table("ycsb.others"), format!("{} rows, 0 values\n", own::TIMES));
+    own::refused(&address, "x=cql SELECT nope FROM {{table}}", "nope");
+    own::refused(&address, "x=cql SELEC 1", "no viable alternative");
 }
 
 /// What is read while the run goes on is compared, too.

@@ -10,6 +10,7 @@ mod guarded;
 mod guide;
 mod hbase;
 mod mongodb;
+mod own;
 mod resp;
 #[path = "../servers/mod.rs"]
 mod servers;

@@ -1,5 +1,6 @@
 //! `FerretDB` in place of MongoDB, with MongoDB's own client on the other side.
 
+use crate::own;
 use crate::servers::ferretdb::ferretdb;
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
 use crate::trust::{CHANGED, REMOVED, keeps_its_word};
@@ -56,6 +57,28 @@ fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
         let words = format!("shell {address}/{}", collection.replace('.', "/"));
         shell(&ferretdb, &words, &format!("update {CHANGED} name=lie\ndelete {REMOVED}\n"));
     });
+}
+
+#[test]
+fn operations_of_ones_own() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let address = format!("mongodb://127.0.0.1:{}/own", ferretdb.port(0));
+    let run = own::done(
+        &address,
+        &[
+            r#"one={"find":{"_id":"{{key}}"},"expect":{"rows":1}}"#,
+            r#"most={"find":{},"params":{"batchSize":7},"expect":{"rows":60}}"#,
+            r#"few=aggregate [{"$match":{"_id":{"$in":["{{key}}","{{key#2}}"]}}}]"#,
+            r#"seen={"update":{"q":{"_id":"{{key}}"},"u":{"$inc":{"seen":1}}},"expect":{"rows":1}}"#,
+            r#"put=command {"insert":"others","documents":[{"_id":"{{new}}"}]}"#,
+            r#"never={"find":{"_id":"{{new}}"},"expect":{"rows":0}}"#,
+        ],
+    );
+    assert_eq!(run.operation("crud", "most")["rows"], 60 * own::TIMES);
+    let others = format!("{} rows, 0 values\n", own::TIMES);
+    assert_eq!(ferretdb.check_collection("own", "others"), others);
+    own::refused(&address, r#"x=aggregate [{"$mtch":{}}]"#, "$mtch");
+    own::refused(&address, r#"x={"find":{},"params":{"limt":5}}"#, "limt");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use springload::workload::ycsb::values::integrity_text;
 use springload::workload::ycsb::{KeyNames, KeyOrder};
 
 use crate::binary::Running;
+use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::resp::{PASSWORD, infinispan, redis, redis_that_loads, redis_with_password};
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
@@ -103,6 +104,45 @@ fn they_keep_their_word_and_are_found_out_if_they_do_not() {
             server.redis_cli(&["del", &format!("{prefix}:{REMOVED}")]);
         });
         server.redis_cli(&["flushall"]);
+    }
+}
+
+/// How often the server was asked for a command, by its own account.
+fn calls(server: &Database, command: &str) -> u64 {
+    let stats = server.redis_cli(&["info", "commandstats"]);
+    let start = format!("cmdstat_{command}:calls=");
+    let line = stats.lines().find_map(|line| line.strip_prefix(&start));
+    line.map_or(0, |line| line.split(',').next().unwrap_or_default().parse().expect("a number"))
+}
+
+#[test]
+fn operations_of_ones_own() {
+    for (scheme, server) in [("redis", redis as fn() -> _), ("infinispan", infinispan)] {
+        let Some(server): Option<Lease> = server() else { continue };
+        server.redis_cli(&["flushall"]);
+        let address = format!("{scheme}://127.0.0.1:{}", server.port(0));
+        let commands = ["hget", "zadd", "zrange", "set", "get"];
+        let before = commands.map(|command| calls(&server, command));
+        own::done(
+            &address,
+            &[
+                r#"name={"command":["HGET","{{key}}","name"],"expect":{"rows":1}}"#,
+                "score=command ZADD {{prefix}}board {{int 0 1000}} {{key}}",
+                r#"top={"command":"ZRANGE {{prefix}}board 0 4","expect":{"rows":"0..5"}}"#,
+                "put=command SET {{new}} \"{{text 100}}\"",
+                r#"got={"command":"GET {{made put}}","expect":{"rows":1}}"#,
+            ],
+        );
+        if scheme == "redis" {
+            for (command, before) in commands.into_iter().zip(before) {
+                // Those of ZADD are of the documents' index, too.
+                let asked = calls(&server, command) - before;
+                assert!(asked == own::TIMES || command == "zadd" && asked > own::TIMES, "{asked}");
+            }
+            own::refused(&address, "x=command HGETT {{key}}", "unknown command 'HGETT'");
+            own::refused(&address, "x=command HGET {{key}}", "wrong number of arguments");
+        }
+        assert_eq!(server.redis_cli(&["keys", "*"]), "", "{scheme}: all of it is removed");
     }
 }
 

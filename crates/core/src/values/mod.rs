@@ -11,7 +11,7 @@ mod skew;
 mod sources;
 
 pub use data::{Data, DataPlan, Order};
-pub use pieces::{Holes, MalformedHole, Pieces, Values};
+pub use pieces::{Holes, MalformedHole, Pieces, Values, parts};
 pub use skew::Skew;
 pub use sources::{
     After, Draw, MOST_DOCUMENTS, Problem, SourceCard, ValueSource, cards, json_at, problem, source,

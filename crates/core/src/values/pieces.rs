@@ -22,6 +22,18 @@ impl Values {
         self.ends.clear();
     }
 
+    /// Values for so many holes that stand for others when a request is tried out: the number 1.
+    pub fn samples(holes: usize) -> Self {
+        let mut values = Self::default();
+        (0..holes).for_each(|_| {
+            values.push(|out| {
+                out.push(b'1');
+                false
+            });
+        });
+        values
+    }
+
     /// Appends a value: `write` appends it to the buffer, and returns whether it is text. All
     /// others are JSON.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
@@ -29,8 +41,8 @@ impl Values {
         self.ends.push((self.bytes.len(), is_text));
     }
 
-    /// The value of a hole, and whether it is text.
-    fn get(&self, place: usize) -> (&[u8], bool) {
+    /// The value of the hole at this place, and whether it is text.
+    pub fn get(&self, place: usize) -> (&[u8], bool) {
         let start = place.checked_sub(1).and_then(|before| self.ends.get(before));
         let start = start.map_or(0, |(end, _)| *end);
         self.ends.get(place).map_or((b"", true), |(end, text)| (&self.bytes[start..*end], *text))
@@ -42,7 +54,8 @@ impl Values {
 pub struct Holes(pub Vec<String>);
 
 impl Holes {
-    fn place(&mut self, text: &str) -> usize {
+    /// The place of what is written in a hole.
+    pub fn place(&mut self, text: &str) -> usize {
         let text = text.trim();
         self.0.iter().position(|hole| hole == text).unwrap_or_else(|| {
             self.0.push(text.to_owned());
@@ -78,7 +91,10 @@ enum Piece {
 pub struct Pieces(Vec<Piece>);
 
 /// The parts of a text with holes: whether it is a hole, and what is in it.
-fn parts(text: &str) -> Result<Vec<(bool, &str)>, MalformedHole> {
+///
+/// # Errors
+/// If a hole has no end.
+pub fn parts(text: &str) -> Result<Vec<(bool, &str)>, MalformedHole> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some(start) = rest.find("{{") {
         let inside = &rest[start + 2..];

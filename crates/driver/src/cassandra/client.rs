@@ -1,6 +1,6 @@
 //! Executes the operations of one session.
 
-use super::{Pool, Table, trouble};
+use super::{Pool, Table, trouble, words};
 use crate::json::{quote, write_member};
 use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
@@ -72,6 +72,15 @@ impl CassandraClient {
     async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
         let session = self.session.as_ref().ok_or(Failure::Connect)?;
+        if let Some(own) = self.pool.target.own.get(op.kind) {
+            let prepared = own.prepared(&self.pool, session).await?;
+            let values = own.values(&prepared, pen).inspect_err(|_| found.requests = 0)?;
+            probe.mark_send();
+            let answer = session.execute_unpaged(&prepared, values).await;
+            probe.mark_received();
+            let rows = words::rows(answer.map_err(|error| trouble::of(&error))?)?;
+            return self.pool.target.own.reply(op.kind, rows);
+        }
         let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
             found.requests = 0;
         })?;
@@ -129,6 +138,9 @@ impl Client for CassandraClient {
     }
 
     fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
+        if op.kind.is_own() {
+            return;
+        }
         self.bound = self.spell(op, pen);
     }
 

@@ -37,6 +37,11 @@ impl Table {
         Self { name, key: key.to_owned(), fields }
     }
 
+    /// Its full name, quoted.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether this is the name of the key column.
     pub(super) fn is_key(&self, name: &str) -> bool {
         self.key == name

@@ -10,6 +10,7 @@ mod cql;
 mod open;
 mod plan;
 mod trouble;
+mod words;
 
 pub use plan::{CassandraPlan, Consistency};
 
@@ -41,6 +42,8 @@ pub struct Cassandra {
     write: Consistency,
     /// The statement that removes what the run created, if it is not kept.
     removal: Option<String>,
+    /// The operations that the plan defines.
+    own: words::Own,
 }
 
 /// How to connect to the cluster.

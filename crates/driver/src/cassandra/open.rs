@@ -3,8 +3,8 @@
 use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
 use super::plan::{CARD, CassandraPlan, TABLE};
-use super::{Cassandra, Servers, trouble};
-use crate::library::{CallError, Library, is_here, reach, unusable, within};
+use super::{Cassandra, Servers, trouble, words};
+use crate::library::{CallError, Database as _, Library, is_here, reach, unusable, within};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::{
@@ -57,7 +57,14 @@ impl DriverPlan for CassandraPlan {
         };
         let removal = removal.filter(|_| self.database.is_removed());
         let (read, write) = (self.read_consistency, self.write_consistency);
-        Ok((Library::new(Cassandra { servers, table, read, write, removal }), facts))
+        let own = words::own(&opening.operations, &table)?;
+        let cassandra = Cassandra { servers, table, read, write, removal, own };
+        if let Err(refused) = words::try_out(&cassandra.own, &session).await {
+            // Nothing is left behind of a run that does not begin.
+            let _ = cassandra.tear_down().await;
+            return Err(refused);
+        }
+        Ok((Library::new(cassandra), facts))
     }
 }
 

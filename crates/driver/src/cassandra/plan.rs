@@ -4,6 +4,7 @@ use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
+use crate::words::OperationPlan;
 use crate::{Card, DatabasePlan, LogIn, Planned, TargetAsked};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -119,6 +120,10 @@ impl Options {
 }
 
 impl Planned for CassandraPlan {
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        super::words::spell_beforehand(operation)
+    }
+
     fn secrets(&self) -> LeftOut {
         self.login.secrets("")
     }
@@ -164,7 +169,7 @@ pub(super) const CARD: Card = Card {
     phases: false,
     heeds: &[],
     can: &[Feature::Overwriting, Feature::Settling],
-    words: &[],
+    words: super::words::CARDS,
 };
 
 impl CassandraPlan {

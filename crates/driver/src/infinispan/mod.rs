@@ -27,7 +27,7 @@ impl Flavor for Infinispan {
         phases: false,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
         can: &[Feature::Overwriting, Feature::Settling],
-        words: &[],
+        words: crate::redis::WORDS,
     };
     /// YCSB's bindings are configured by files for Hot Rod, which say nothing about this endpoint.
     const BINDING: Binding = Binding {

@@ -6,12 +6,14 @@
 //! answer begins, so there are no phases. Requests are never retried.
 
 mod found;
+mod own;
 mod pen;
 mod servers;
 mod session;
 
 pub use super::Local;
 pub use found::{Found, Scanned};
+pub use own::{Own, refused};
 pub use pen::{Form, LibraryPen};
 pub use servers::{is_here, reach, unusable};
 pub use session::LibrarySession;

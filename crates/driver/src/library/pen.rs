@@ -1,6 +1,7 @@
 //! Keeps the names and documents of a request until its client encodes them.
 
 use crate::op::{Fields, Pen, Token};
+use crate::values::Values;
 use std::ops::Range;
 
 /// How documents are kept.
@@ -30,6 +31,7 @@ pub struct LibraryPen {
     wants: usize,
     partial: bool,
     looks: bool,
+    values: Values,
 }
 
 impl LibraryPen {
@@ -42,6 +44,11 @@ impl LibraryPen {
     pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let end = |place: usize| self.starts.get(place + 1).copied().unwrap_or(self.names.len());
         self.starts.iter().enumerate().map(move |(place, &start)| &self.names[start..end(place)])
+    }
+
+    /// The values of an operation that the plan defines.
+    pub const fn values(&self) -> &Values {
+        &self.values
     }
 
     /// The first name.
@@ -115,6 +122,7 @@ impl Pen for LibraryPen {
         self.documents.clear();
         self.wants = 0;
         (self.partial, self.looks) = (false, false);
+        self.values.clear();
     }
 
     fn name(&mut self) -> &mut Vec<u8> {
@@ -129,6 +137,10 @@ impl Pen for LibraryPen {
     fn changes(&mut self, fields: impl Fields) {
         self.partial = true;
         self.keep(fields);
+    }
+
+    fn value(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.values.push(write);
     }
 
     fn look(&mut self) {

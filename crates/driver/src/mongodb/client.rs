@@ -2,7 +2,7 @@
 //! whose pool has a connection for each of them.
 
 use super::documents::{members, write};
-use super::{Pool, trouble};
+use super::{Pool, trouble, words};
 use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::mongodb::Collection;
@@ -28,6 +28,8 @@ enum Request {
     Set(Document, Document, bool),
     /// Deletes what the filter finds.
     Delete(Document),
+    /// An operation that the plan defines.
+    Own(Document),
 }
 
 /// The operations of one session.
@@ -71,6 +73,10 @@ impl MongoClient {
             }
             OpKind::Update => Request::Replace(this(), raw(&whole(0, name)?)?, false),
             OpKind::Delete => Request::Delete(this()),
+            kind if kind.is_own() => {
+                let command = self.pool.target.own.get(kind).ok_or(Failure::Rejected)?;
+                Request::Own(command.of(pen)?)
+            }
             _ => {
                 let wanted = pen.wanted().iter().map(|field| (field.clone(), Bson::Int32(1)));
                 let projection = (!pen.wanted().is_empty()).then(|| wanted.collect());
@@ -98,6 +104,13 @@ impl MongoClient {
             Request::Wrong(trouble) => {
                 found.requests = 0;
                 return Err(trouble);
+            }
+            Request::Own(command) => {
+                let (database, name) = (collection.client(), collection.name());
+                let database = database.database(&self.pool.target.database);
+                let rows = words::carry_out(&database, name, command, found).await;
+                probe.mark_received();
+                return self.pool.target.own.reply(op.kind, rows?);
             }
             Request::Find(filter, projection) => {
                 let brought = fetch(collection, filter, projection, op.limit).await;

@@ -27,7 +27,7 @@ pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Do
 }
 
 /// Whole numbers take the shortest type that fits; everything else has a counterpart.
-fn bson(value: Value) -> Bson {
+pub(super) fn bson(value: Value) -> Bson {
     match value {
         Value::Null => Bson::Null,
         Value::Bool(value) => Bson::Boolean(value),

@@ -9,6 +9,7 @@ mod documents;
 mod open;
 mod plan;
 mod trouble;
+mod words;
 
 pub use plan::MongoPlan;
 
@@ -38,6 +39,8 @@ pub struct Mongo {
     /// Whether the collection is dropped at the end.
     removed: bool,
     timeout: Duration,
+    /// The operations that the plan defines.
+    own: words::Own,
 }
 
 impl Mongo {

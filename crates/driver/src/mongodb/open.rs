@@ -1,9 +1,9 @@
 //! Before the first stage: the servers, credentials, and the collection.
 
-use super::Mongo;
 use super::binding::BINDING;
 use super::plan::{CARD, MongoPlan};
-use crate::library::{CallError, Library, is_here, reach, unusable};
+use super::{Mongo, words};
+use crate::library::{CallError, Database as _, Library, is_here, reach, unusable};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::{
@@ -38,10 +38,13 @@ impl DriverPlan for MongoPlan {
             reach(&self.server, &hosts, timeout).await?;
         }
         let same_machine = hosts.iter().all(|host| is_here(host));
+        let collection = self.database.name_or_new(opening);
+        let own = words::Own::new(&opening.operations, |it| words::spell(it, &collection))?;
         let mongo = Mongo {
+            own,
             options,
             database: self.parent.clone(),
-            collection: self.database.name_or_new(opening),
+            collection,
             binary: self.binary,
             upsert: self.upsert,
             removed: self.database.is_removed() && !opening.as_it_is,
@@ -50,6 +53,11 @@ impl DriverPlan for MongoPlan {
         let failed = |trouble: CallError| unusable_servers(self, &trouble);
         let told = mongo.command(doc! {"buildInfo": 1}).await.map_err(failed)?;
         let created = !opening.as_it_is && make(&mongo, self).await?;
+        if let Err(refused) = words::try_out(&mongo).await {
+            // Nothing is left behind of a run that does not begin.
+            let _ = mongo.tear_down().await;
+            return Err(refused);
+        }
         let (name, version) = brand(&told);
         let facts = ServerFacts {
             url: self.server.clone(),

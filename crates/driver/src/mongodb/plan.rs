@@ -4,6 +4,7 @@ use crate::address::{AddressParts, decoded, encoded};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
+use crate::words::OperationPlan;
 use crate::{Card, DatabasePlan, LogIn, Planned, Setting, TargetAsked};
 use ::mongodb::options::ConnectionString;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,10 @@ struct Options {
 }
 
 impl Planned for MongoPlan {
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        Ok(super::words::spell(operation, "")?.holes.0)
+    }
+
     fn accepts_any_certificate(&self) -> bool {
         self.insecure
     }
@@ -102,7 +107,7 @@ pub(super) const CARD: Card = Card {
     phases: false,
     heeds: &[Setting::Certificates],
     can: &[Feature::Ranges, Feature::Overwriting],
-    words: &[],
+    words: super::words::CARDS,
 };
 
 impl MongoPlan {

@@ -1,7 +1,7 @@
 //! Executes the operations of one session, on its own connection.
 
 use super::hash::java_hash;
-use super::{Connection, Keys, trouble};
+use super::{Connection, Keys, trouble, words};
 use crate::json::write_member;
 use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
@@ -58,6 +58,11 @@ impl RedisClient {
                 commands.arg(java_hash(pen.first_name())).arg("+inf");
                 commands.arg("LIMIT").arg(0).arg(op.limit);
             }
+            kind if kind.is_own() => {
+                if let Some(command) = self.keys.own.get(kind) {
+                    self.commands.add_command(command.of(pen));
+                }
+            }
             _ => fetch(&mut self.commands, &self.keys.key(pen.first_name()), pen.wanted()),
         }
     }
@@ -93,6 +98,9 @@ impl RedisClient {
         let answers: Result<Vec<_>, _> = answers.into_iter().map(Value::extract_error).collect();
         let answers = answers.map_err(|error| trouble::of(&error))?;
         match op.kind {
+            kind if kind.is_own() => {
+                self.keys.own.reply(kind, answers.first().map_or(0, words::rows))
+            }
             OpKind::Scan => Ok(scanned(answers, pen.wanted(), found)),
             OpKind::Read => {
                 let members = members(answers.into_iter().next(), pen.wanted());

@@ -9,8 +9,10 @@ mod client;
 mod hash;
 mod plan;
 mod trouble;
+mod words;
 
 pub use plan::{Flavor, RedisPlan, RespPlan};
+pub(crate) use words::CARDS as WORDS;
 
 use super::library::{CallError, Clients, Database, Local, within};
 use super::{Size, TargetError};
@@ -39,6 +41,8 @@ pub struct Keys {
     /// Whether the keys are removed at the end.
     removed: bool,
     timeout: Duration,
+    /// The operations that the plan defines.
+    own: words::Own,
 }
 
 /// A connection, and the task that serves it.

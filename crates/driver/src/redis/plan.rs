@@ -1,13 +1,14 @@
 //! The target as planned: a server, and which of its keys are used.
 
-use super::Keys;
 use super::binding::BINDING;
+use super::{Keys, words};
 use crate::address::{decoded, encoded};
 use crate::library::{CallError, Library, unusable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
 use crate::op::{Failure, Feature, Kinds, OpKind};
 use crate::secrets::LeftOut;
+use crate::words::OperationPlan;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Existing, LogIn, Opening, Planned, ServerFacts,
     Setting, TargetAsked, TargetError,
@@ -52,7 +53,7 @@ impl Flavor for Redis {
         phases: false,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
         can: &[Feature::Overwriting, Feature::Settling],
-        words: &[],
+        words: words::CARDS,
     };
     const BINDING: Binding = BINDING;
     const PORT: u16 = 6379;
@@ -129,6 +130,10 @@ impl<F: Flavor> Planned for RespPlan<F> {
         (!self.index).then_some(WITHOUT_INDEX)
     }
 
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        Ok(words::spell(operation, "")?.holes.0)
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let index = if self.index { "a sorted set, _indices" } else { "none" };
         let mut facts = vec![self.login.fact()];
@@ -198,6 +203,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
         let keys = self.keys(opening)?;
         let greeted = keys.within(keys.greet(F::CARD.name)).await;
         let Greeting { name, version } = greeted.map_err(|trouble| self.unusable(&trouble))?;
+        keys.try_out().await?;
         let facts = ServerFacts {
             url: self.server.clone(),
             name,
@@ -234,9 +240,10 @@ impl<F: Flavor> RespPlan<F> {
             endpoint: Arc::new(Endpoint::resolve(&url, &self.tls)?),
             info,
             removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),
-            prefix,
             indexed: self.index,
             timeout: Duration::from_nanos(opening.timeout_ns),
+            own: words::Own::new(&opening.operations, |it| words::spell(it, &prefix))?,
+            prefix,
         })
     }
 

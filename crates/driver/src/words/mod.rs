@@ -7,6 +7,7 @@ pub use expect::{Expect, Expectation, Found};
 
 use crate::mistake::Invalid;
 use crate::op::{NameError, OpKind};
+use crate::values::MalformedHole;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -19,6 +20,35 @@ pub struct Word {
     pub help: &'static str,
     /// What may follow it on a command line.
     pub example: &'static str,
+}
+
+impl AsRef<Self> for Word {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// The word of an operation, among those of a driver.
+///
+/// # Errors
+/// If the driver has no such word.
+pub fn word_of<'w, W: AsRef<Word>>(
+    operation: &OperationPlan,
+    words: &'w [W],
+    driver: &str,
+) -> Result<&'w W, Invalid> {
+    let found = words.iter().find(|word| word.as_ref().name == operation.word);
+    found.ok_or_else(|| {
+        let names: Vec<_> = words.iter().map(|word| word.as_ref().name).collect();
+        let problem = format!("{:?} is not a word of {driver}", operation.word);
+        let cure = format!("give one of {}", names.join(", "));
+        Invalid::new(flag_of(operation.name.name()), problem, cure)
+    })
+}
+
+/// A hole without an end.
+pub fn malformed(error: &MalformedHole) -> Wrong {
+    (error.to_string(), "close it with }}".to_owned())
 }
 
 /// The drivers that have words, for messages.
@@ -126,6 +156,26 @@ impl OperationPlan {
                 );
                 Err(Invalid::new(flag, problem, "leave one of them out"))
             }
+        }
+    }
+
+    /// Refuses expectations other than of the number of rows, and parameters, for a driver without
+    /// them.
+    ///
+    /// # Errors
+    /// What there is nothing of.
+    pub fn only_rows(&self) -> Result<(), Wrong> {
+        let other = self.expect.names().into_iter().find(|name| *name != "rows");
+        if let Some(name) = other {
+            let problem = format!("expect: there is no {name} in the answers of this database");
+            return Err((problem, "leave it out, or expect rows".to_owned()));
+        }
+        match self.params.keys().next() {
+            Some(name) => {
+                let problem = format!("there is no parameter {name:?}");
+                Err((problem, "leave params out".to_owned()))
+            }
+            None => Ok(()),
         }
     }
 

@@ -6,8 +6,8 @@ mod query;
 pub(super) use answer::{Counted, any as count_any};
 
 use crate::op::{ByKind, Failure};
-use crate::values::{Holes, MalformedHole, Pieces};
-use crate::words::{Expect, OperationPlan, Word, Wrong, flag_of};
+use crate::values::{Holes, Pieces};
+use crate::words::{Expect, OperationPlan, Word, Wrong, flag_of, malformed, word_of};
 use crate::{TargetError, mistake::Invalid};
 
 macro_rules! words {
@@ -39,6 +39,12 @@ words! {
 struct CouchWord {
     word: Word,
     spell: fn(&OperationPlan) -> Result<Spelled, Wrong>,
+}
+
+impl AsRef<Word> for CouchWord {
+    fn as_ref(&self) -> &Word {
+        &self.word
+    }
 }
 
 /// A request, cut into pieces.
@@ -97,22 +103,13 @@ impl Spelled {
 /// The operations of a plan, ready for sessions.
 pub(super) type Operations = ByKind<Option<Spelled>>;
 
-/// A hole without an end.
-fn malformed(error: &MalformedHole) -> Wrong {
-    (error.to_string(), "close it with }}".to_owned())
-}
-
 /// The request of an operation.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let flag = flag_of(operation.name.name());
-    let Some(word) = WORDS.iter().find(|it| it.word.name == operation.word) else {
-        let words: Vec<_> = CARDS.iter().map(|word| word.name).collect();
-        let problem = format!("{:?} is not a word of CouchDB", operation.word);
-        return Err(Invalid::new(flag, problem, format!("give one of {}", words.join(", "))));
-    };
+    let word = word_of(operation, WORDS, "CouchDB")?;
     let spelled = (word.spell)(operation);
     let spelled = spelled.map_err(|(problem, cure)| {
         Invalid::new(flag, format!("{}: {problem}", word.word.name), cure)

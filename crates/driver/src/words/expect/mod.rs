@@ -46,6 +46,12 @@ macro_rules! expectations {
                 *self == Self::default()
             }
 
+            /// The names of what is expected.
+            pub fn names(&self) -> Vec<&'static str> {
+                let names = [$(self.$name.as_ref().map(|_| stringify!($name))),*];
+                names.into_iter().flatten().collect()
+            }
+
             /// Whether an answer is as expected.
             pub fn is_met(&self, found: &Found<'_>) -> bool {
                 $(self.$name.as_ref().is_none_or(|it| it.is_met(found)))&&*

@@ -1,0 +1,215 @@
+//! Redis's own word for the operations of a plan: any command.
+
+use super::{Keys, trouble};
+use crate::library::{CallError, LibraryPen, refused};
+use crate::mistake::Invalid;
+use crate::values::{Holes, Pieces, Values};
+use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, word_of};
+use crate::{TargetError, library};
+use ::redis::{Cmd, Value, cmd};
+
+const EXAMPLE: &str = "ZRANGE {{prefix}}board 0 9";
+
+/// What the driver's card says about it.
+pub(crate) const CARDS: &[Word] = &[Word {
+    name: "command",
+    help: "Any command and its arguments, separated by spaces, or a list of them; {{prefix}} is \
+           what all keys of the run begin with, and identifiers have it already",
+    example: EXAMPLE,
+}];
+
+/// What stands for the prefix of all keys.
+const PREFIX: &str = "{{prefix}}";
+/// The values that are keys.
+const KEYS: [&str; 4] = ["{{key", "{{new", "{{made ", "{{taken "];
+
+/// A command, cut into pieces.
+#[derive(Clone, Debug)]
+pub(super) struct Command {
+    name: String,
+    arguments: Vec<Pieces>,
+    /// The values that it needs.
+    pub(super) holes: Holes,
+}
+
+impl Command {
+    /// The command with these values.
+    pub(super) fn join(&self, values: &Values) -> Cmd {
+        let mut command = cmd(&self.name);
+        let (mut argument, mut scratch) = (Vec::new(), Vec::new());
+        for pieces in &self.arguments {
+            argument.clear();
+            pieces.join(values, &mut scratch, &mut argument);
+            command.arg(&argument[..]);
+        }
+        command
+    }
+
+    /// The same for the operation in a pen.
+    pub(super) fn of(&self, pen: &LibraryPen) -> Cmd {
+        self.join(pen.values())
+    }
+}
+
+/// The command of an operation, where all keys begin with `prefix`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn spell(operation: &OperationPlan, prefix: &str) -> Result<Command, Invalid> {
+    let word = word_of(operation, CARDS, "Redis")?;
+    command(operation, prefix).map_err(|(problem, cure)| {
+        let flag = flag_of(operation.name.name());
+        Invalid::new(flag, format!("{}: {problem}", word.name), cure)
+    })
+}
+
+fn command(operation: &OperationPlan, prefix: &str) -> Result<Command, Wrong> {
+    operation.only_rows()?;
+    let words = match &operation.spelling {
+        serde_json::Value::Array(words) => words.iter().map(word).collect(),
+        _ => split(operation.text(EXAMPLE)?)?,
+    };
+    let wrong = |problem: String| (problem, format!("write it like {EXAMPLE}"));
+    let (name, words) = words.split_first().ok_or_else(|| wrong("it is empty".to_owned()))?;
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._".contains(c)) {
+        return Err(wrong(format!("{name:?} is not the name of a command")));
+    }
+    let mut holes = Holes::default();
+    let argument = |word: &String| {
+        let word = KEYS
+            .iter()
+            .fold(word.clone(), |word, key| word.replace(key, &format!("{PREFIX}{key}")));
+        let mut pieces = Pieces::default();
+        for (place, part) in word.split(PREFIX).enumerate() {
+            pieces.literal(if place > 0 { prefix } else { "" });
+            pieces.raw(part, &mut holes).map_err(|error| malformed(&error))?;
+        }
+        Ok(pieces)
+    };
+    let arguments = words.iter().map(argument).collect::<Result<_, Wrong>>()?;
+    Ok(Command { name: name.to_ascii_uppercase(), arguments, holes })
+}
+
+fn word(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Splits a command at its spaces, except those in quotes and holes.
+fn split(text: &str) -> Result<Vec<String>, Wrong> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let hole = rest.starts_with("{{").then(|| rest.find("}}")).flatten();
+        let length = hole.map_or(c.len_utf8(), |end| end + 2);
+        match quote {
+            Some(end) if c == end => quote = None,
+            None if matches!(c, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push_str(&rest[..length]),
+        }
+        rest = &rest[length..];
+    }
+    if let Some(quote) = quote {
+        return Err((format!("{quote} is not closed"), format!("add another {quote}")));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// How many rows an answer has: elements of a list, or one of anything but nothing.
+pub(super) fn rows(answer: &Value) -> u64 {
+    match answer {
+        Value::Nil => 0,
+        Value::Array(values) | Value::Set(values) => values.len() as u64,
+        Value::Map(pairs) => pairs.len() as u64,
+        _ => 1,
+    }
+}
+
+impl Keys {
+    /// Lets the server look at each command of the plan without carrying it out: it queues them in
+    /// a transaction that is given up.
+    pub(super) async fn try_out(&self) -> Result<(), TargetError> {
+        for (kind, command) in self.own.iter() {
+            let command = command.join(&Values::samples(command.holes.0.len()));
+            match self.within(self.queue(command)).await {
+                Ok(Some(words)) => return Err(refused(kind, &words)),
+                Ok(None) => {}
+                Err(trouble) => return Err(refused(kind, &trouble.reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues a command, and returns the words of the server if it refuses to.
+    async fn queue(&self, command: Cmd) -> Result<Option<String>, CallError> {
+        let mut connection = self.connect(0).await?;
+        if connection.ask(&["MULTI"]).await.is_err() {
+            // It has no transactions; the load will show.
+            return Ok(None);
+        }
+        let mut one = ::redis::Pipeline::new();
+        one.add_command(command);
+        let answer = connection.send(&one).await?.pop().unwrap_or_default();
+        Ok(answer.extract_error().err().map(|error| trouble::of(&error).reason))
+    }
+}
+
+/// The commands of a plan's operations.
+pub(super) type Own = library::Own<Command>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The command as it is sent, with 1 for each value.
+    fn sent(text: &str) -> Result<String, String> {
+        let plan = OperationPlan::parse(&format!("redis-spelled={text}")).unwrap();
+        let command = spell(&plan, "run:").map_err(|mistake| mistake.to_string())?;
+        let packed = command.join(&Values::samples(command.holes.0.len())).get_packed_command();
+        let text = String::from_utf8(packed).unwrap();
+        let words = text.split("\r\n").filter(|it| !it.is_empty() && !it.starts_with(['*', '$']));
+        Ok(format!("{} [{}]", words.collect::<Vec<_>>().join("|"), command.holes.0.join(",")))
+    }
+
+    #[test]
+    fn commands_are_split_and_keys_have_their_prefix() {
+        for (text, wanted) in [
+            ("command hget {{key}} name", "HGET|run:1|name [key]"),
+            ("command ZRANGE {{prefix}}board 0 9", "ZRANGE|run:board|0|9 []"),
+            (r#"command SET a "b  c" 'd"e' {{int 0 5}}"#, r#"SET|a|b  c|d"e|1 [int 0 5]"#),
+            (r#"{"command":["LPUSH","{{prefix}}list",5,"a b"]}"#, "LPUSH|run:list|5|a b []"),
+            ("command MGET {{made up}} x{{key#2}}y", "MGET|run:1|xrun:1y [made up,key#2]"),
+            ("command JSON.GET {{taken up}}", "JSON.GET|run:1 [taken up]"),
+        ] {
+            assert_eq!(sent(text).as_deref(), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_refused_in_words() {
+        for (text, says) in [
+            ("command", "command: it is empty; write it like ZRANGE"),
+            ("command \"GET a", "\" is not closed"),
+            ("command {{key}} a", "is not the name of a command"),
+            ("command GET {{key", "has no end"),
+            ("comand GET a", "\"comand\" is not a word of Redis; give one of command"),
+            (r#"{"command":"GET a","params":{"x":1}}"#, "there is no parameter \"x\""),
+            (r#"{"command":"GET a","expect":{"status":200}}"#, "there is no status"),
+        ] {
+            let told = sent(text).unwrap_err();
+            assert!(told.contains(says), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn rows_are_elements_or_one_value() {
+        let (one, none) = (Value::Int(0), Value::Nil);
+        assert_eq!((rows(&one), rows(&none)), (1, 0));
+        assert_eq!(rows(&Value::Array(vec![one.clone(), none.clone()])), 2);
+        assert_eq!(rows(&Value::Map(vec![(one, none)])), 1);
+    }
+}
