@@ -222,6 +222,34 @@ fn each_value_of_a_file_is_used_once() {
 }
 
 #[test]
+fn a_line_may_be_any() {
+    let run = measure([
+        "run",
+        "line",
+        "--docs",
+        "20",
+        "-c",
+        "2",
+        "-n",
+        "80",
+        "--mix",
+        "get=1,two=1,bad=1,read=1",
+        "--op",
+        "get=line GET {{key}}",
+        "--op",
+        r#"two={"line":"GET {{key}}","expect":{"rows":2}}"#,
+        "--op",
+        "bad=line NONSENSE",
+        "--fail-if",
+        "err > 90%",
+    ]);
+    let operation = |name: &str| run.operation("crud", name);
+    assert_eq!(operation("get")["ok"], 20, "{}", run.stderr);
+    assert_eq!(operation("two")["failures"], json!({ "unexpected": 20 }));
+    assert_eq!(operation("bad")["failures"], json!({ "rejected": 20 }));
+}
+
+#[test]
 fn agents_share_them() {
     let server = Server::stand_in(Options::default());
     let proxy = Proxy::to(&server.url);

@@ -1,6 +1,7 @@
 //! HBase, with HBase's own client on the other side.
 
 use crate::binary::{failures, measure, number};
+use crate::own;
 use crate::servers::database::Database;
 use crate::servers::hbase::{with_one_region_server, with_two_region_servers};
 use crate::springload::shell;
@@ -126,6 +127,24 @@ fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
         shell(&hbase, &words, &format!("update {CHANGED} name=lie\ndelete {REMOVED}\n"));
     });
     hbase.hbase_client(&["drop", &table]);
+}
+
+#[test]
+fn operations_of_ones_own() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    let address = format!("hbase://{}?splits=3", hbase.hbase_address());
+    // The documents are 0 to 59, in the order of texts.
+    own::done(
+        &address,
+        &[
+            r#"whole={"scan":"","expect":{"rows":60}}"#,
+            r#"ones={"scan":"prefix=1","expect":{"rows":11}}"#,
+            r#"some={"scan":"from=1&to=2","expect":{"rows":12}}"#,
+            r#"one={"scan":"from={{key}}&to={{key}}","expect":{"rows":1}}"#,
+            r#"few={"scan":"from={{key}}","params":{"limit":3},"expect":{"rows":"1..3"}}"#,
+        ],
+    );
+    own::refused(&address, "x=scan limit=many", "limit is not a number");
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl CassandraClient {
             let answer = session.execute_unpaged(&prepared, values).await;
             probe.mark_received();
             let rows = words::rows(answer.map_err(|error| trouble::of(&error))?)?;
-            return self.pool.target.own.reply(op.kind, rows);
+            return self.pool.target.own.reply(op.kind, rows).map_err(CallError::unexpected);
         }
         let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
             found.requests = 0;

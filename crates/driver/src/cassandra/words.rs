@@ -7,8 +7,8 @@ use crate::library::{CallError, LibraryPen};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::values::{Holes, parts};
-use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, word_of};
-use crate::{TargetError, library};
+use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, refused, word_of};
+use crate::{TargetError, words};
 use ::scylla::client::session::Session;
 use ::scylla::frame::response::result::{ColumnType, NativeType};
 use ::scylla::response::query_result::QueryResult;
@@ -186,7 +186,7 @@ pub(super) async fn try_out(own: &Own, session: &Session) -> Result<(), TargetEr
         let prepared = session
             .prepare(statement.cql.as_str())
             .await
-            .map_err(|error| library::refused(kind, &trouble::of_prepare(&error).reason))?;
+            .map_err(|error| refused(kind, &trouble::of_prepare(&error).reason))?;
         let unknown = prepared.get_variable_col_specs().iter().find(|it| !is_known(it.typ()));
         if let Some(column) = unknown {
             let flag = flag_of(kind.name());
@@ -201,7 +201,7 @@ pub(super) async fn try_out(own: &Own, session: &Session) -> Result<(), TargetEr
 }
 
 /// The statements of a plan's operations.
-pub(super) type Own = library::Own<Statement>;
+pub(super) type Own = words::Own<Statement>;
 
 /// The statements of operations on a table.
 pub(super) fn own(operations: &[OperationPlan], table: &Table) -> Result<Own, TargetError> {

@@ -21,6 +21,7 @@ mod seeds;
 mod servers;
 mod session;
 mod table;
+mod words;
 mod worker;
 
 pub use pen::HBasePen;
@@ -61,6 +62,8 @@ struct Opened {
     settings: Settings,
     /// Whether the table is removed at the end.
     removed: bool,
+    /// The operations that the plan defines.
+    own: words::Own,
 }
 
 /// The table as seen by one thread.
@@ -84,6 +87,7 @@ impl Target for HBase {
             servers: Servers::new(settings),
             family: (*opened.family).into(),
             durability: opened.durability.map(Durability::number),
+            own: opened.own.clone(),
         });
         let connecting = async {
             for server in shared.regions.servers() {

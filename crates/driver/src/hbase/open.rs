@@ -7,6 +7,7 @@ use super::messages::{Column, Get, GetRequest, GetResponse};
 use super::plan::{CARD, HBasePlan};
 use super::regions::{Region, all, ask, locate_meta};
 use super::servers::{CLIENT, Servers};
+use super::words::{self, Own};
 use super::worker::specifier;
 use super::{HBase, Opened};
 use crate::mistake::Invalid;
@@ -35,6 +36,7 @@ impl DriverPlan for HBasePlan {
 
     /// Finds the cluster and its table, or creates the table.
     async fn open(&self, opening: &Opening) -> Result<(HBase, ServerFacts), TargetError> {
+        let own = Own::new(&opening.operations, words::spell)?;
         let settings = settings(self, opening);
         let seeds = self.seeds();
         let admin = Admin::of(&seeds, &settings);
@@ -82,6 +84,7 @@ impl DriverPlan for HBasePlan {
             regions,
             settings,
             removed,
+            own,
         };
         Ok((HBase { opened: Arc::new(opened) }, facts))
     }

@@ -2,6 +2,7 @@
 
 use super::cells::{MOST_ROW, write_put};
 use crate::op::{Fields, Pen, Token};
+use crate::values::Values;
 use prost::bytes::Bytes;
 use std::rc::Rc;
 
@@ -19,12 +20,15 @@ pub struct HBasePen {
     pub(super) wanted: Vec<Bytes>,
     /// Whether the document that is read will be looked at.
     pub(super) looks: bool,
+    /// The values of an operation that the plan defines.
+    pub(super) values: Values,
 }
 
 impl HBasePen {
     pub(super) fn new(family: Rc<[u8]>) -> Self {
         let (names, ends, cells, documents) = Default::default();
-        Self { family, names, ends, cells, documents, wanted: Vec::new(), looks: false }
+        let values = Values::default();
+        Self { family, names, ends, cells, documents, wanted: Vec::new(), looks: false, values }
     }
 
     /// The name with this number, if there is one.
@@ -77,6 +81,11 @@ impl Pen for HBasePen {
         self.documents.clear();
         self.wanted.clear();
         self.looks = false;
+        self.values.clear();
+    }
+
+    fn value(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.values.push(write);
     }
 
     fn name(&mut self) -> &mut Vec<u8> {

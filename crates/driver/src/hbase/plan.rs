@@ -1,8 +1,10 @@
 //! A table of HBase as planned.
 
+use super::words;
 use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
+use crate::words::OperationPlan;
 use crate::{Card, DatabasePlan, Existing, Planned, TargetAsked};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -82,6 +84,10 @@ impl Durability {
 }
 
 impl Planned for HBasePlan {
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        Ok(words::spell(operation)?.holes.0)
+    }
+
     fn address(&self) -> Option<String> {
         Some(format!("hbase://{}", self.servers.join(",")))
     }
@@ -121,7 +127,7 @@ pub(super) const CARD: Card = Card {
     phases: true,
     heeds: &[],
     can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
-    words: &[],
+    words: words::CARDS,
 };
 
 impl HBasePlan {

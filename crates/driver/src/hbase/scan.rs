@@ -6,6 +6,7 @@ use super::frame::Answer;
 use super::messages::{Scan, ScanRequest, ScanResponse};
 use super::regions::Located;
 use super::rows;
+use super::words::Range;
 use super::worker::{Worker, specifier};
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply};
@@ -22,15 +23,45 @@ impl Worker {
         pen: &HBasePen,
         probe: &mut Probe,
     ) -> Result<Reply, Failure> {
-        let mut from = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
-        let stop = pen.row(1).map(Bytes::copy_from_slice);
+        let range = Range {
+            from: Bytes::copy_from_slice(pen.row(0).unwrap_or_default()),
+            stop: pen.row(1).map(Bytes::copy_from_slice),
+            includes_stop: true,
+            limit: op.limit,
+        };
+        let rows = self.rows_of(range, pen, probe).await?;
+        Ok(Reply { rows, ..Reply::default() })
+    }
+
+    /// Carries out a scan that the plan defines.
+    pub(super) async fn own_scan(
+        &mut self,
+        op: &Op,
+        pen: &HBasePen,
+        probe: &mut Probe,
+    ) -> Result<Reply, Failure> {
+        let shared = self.shared.clone();
+        let spelled = shared.own.get(op.kind).ok_or(Failure::Rejected)?;
+        let rows = self.rows_of(spelled.range(pen), pen, probe).await?;
+        let reply = shared.own.reply(op.kind, rows.into());
+        reply.map_err(|words| self.failed(Failure::Unexpected, words))
+    }
+
+    /// Reads a range of rows, and returns how many there are.
+    async fn rows_of(
+        &mut self,
+        range: Range,
+        pen: &HBasePen,
+        probe: &mut Probe,
+    ) -> Result<u32, Failure> {
+        let Range { mut from, stop, includes_stop, limit } = range;
         let mut found = 0;
-        while found < op.limit {
-            let want = (op.limit - found).min(AT_ONCE);
+        while found < limit {
+            let want = (limit - found).min(AT_ONCE);
             let scan = Scan {
                 column: vec![self.column(pen)],
                 start_row: Some(from.clone()),
-                include_stop_row: stop.is_some().then_some(true),
+                include_stop_row: stop.is_some().then_some(includes_stop),
                 stop_row: stop.clone(),
                 caching: Some(want),
                 ..Scan::default()
@@ -60,11 +91,11 @@ impl Worker {
             } else {
                 end
             };
-            if stop.as_ref().is_some_and(|stop| from > *stop) {
+            if stop.as_ref().is_some_and(|stop| from > *stop || !includes_stop && from == *stop) {
                 break;
             }
         }
-        Ok(Reply { rows: found, ..Reply::default() })
+        Ok(found)
     }
 
     /// Checks the rows of an answer and keeps them. Returns how many there are, the last one if

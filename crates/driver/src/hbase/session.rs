@@ -56,7 +56,8 @@ impl Session for HBaseSession {
     }
 
     fn is_one_request(&self, op: &Op) -> bool {
-        !matches!(op.kind, OpKind::BulkInsert | OpKind::Scan) && op.limit == 0
+        let several = matches!(op.kind, OpKind::BulkInsert | OpKind::Scan) || op.kind.is_own();
+        !several && op.limit == 0
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut HBasePen, probe: &mut Probe) -> Outcome {
@@ -99,6 +100,7 @@ impl Session for HBaseSession {
     }
 }
 
+/// Operations of the plan's own are scans.
 const fn changes(op: &Op) -> bool {
-    !op.kind.only_reads()
+    !op.kind.only_reads() && !op.kind.is_own()
 }

@@ -55,6 +55,7 @@ impl Bench {
             connections: 1,
             settings,
             removed: false,
+            own: super::words::Own::default(),
         };
         let target = HBase { opened: Arc::new(opened) };
         let context = ShardContext::new(Clock::system(), timeout_ns);

@@ -14,6 +14,7 @@ use super::messages::{
 use super::regions::{Located, Regions};
 use super::rows;
 use super::servers::Servers;
+use super::words::Own;
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::rest_after;
 use crate::op::{Failure, Op, OpKind, Reply, Token};
@@ -36,6 +37,8 @@ pub(super) struct Cluster {
     pub(super) family: Rc<[u8]>,
     /// The durability's number in the protocol; `None` leaves it to the table.
     pub(super) durability: Option<i32>,
+    /// The operations that the plan defines.
+    pub(super) own: Own,
 }
 
 /// How far an operation has got.
@@ -104,6 +107,9 @@ impl Worker {
         pen: &HBasePen,
         probe: &mut Probe,
     ) -> Result<Reply, Failure> {
+        if op.kind.is_own() {
+            return Box::pin(self.own_scan(op, pen, probe)).await;
+        }
         if !pen.is_valid() {
             let reason = format!("HBase has rows of 1 to {} bytes", super::cells::MOST_ROW);
             return Err(self.failed(Failure::TooLarge, reason));

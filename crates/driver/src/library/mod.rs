@@ -6,14 +6,12 @@
 //! answer begins, so there are no phases. Requests are never retried.
 
 mod found;
-mod own;
 mod pen;
 mod servers;
 mod session;
 
 pub use super::Local;
 pub use found::{Found, Scanned};
-pub use own::{Own, refused};
 pub use pen::{Form, LibraryPen};
 pub use servers::{is_here, reach, unusable};
 pub use session::LibrarySession;
@@ -95,6 +93,13 @@ impl CallError {
     /// A failure and its reason.
     pub fn new(failure: Failure, reason: impl Into<String>) -> Self {
         Self { failure, reason: reason.into() }
+    }
+}
+
+impl CallError {
+    /// An answer that is not as expected.
+    pub fn unexpected(words: String) -> Self {
+        Self::new(Failure::Unexpected, words)
     }
 }
 

@@ -18,6 +18,7 @@ mod pen;
 mod plan;
 mod session;
 mod stand_in;
+mod words;
 
 pub use pen::LinePen;
 pub use plan::LinePlan;
@@ -37,6 +38,8 @@ pub struct Line {
     address: SocketAddr,
     /// The server, if the run started it; it ends when the last clone is dropped.
     _own: Option<Arc<StandIn>>,
+    /// The operations that the plan defines.
+    own: words::Own,
 }
 
 impl Target for Line {
@@ -51,7 +54,7 @@ impl Shard for ShardOf<Line> {
     type Session = LineSession;
 
     fn session(&self) -> LineSession {
-        LineSession::new(self.target.address, &self.context)
+        LineSession::new(self.target.address, self.target.own.clone(), &self.context)
     }
 }
 

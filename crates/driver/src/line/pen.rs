@@ -1,6 +1,7 @@
 //! Collects the parts of a request until its kind is known.
 
 use crate::op::{Fields, Op, OpKind, Pen, Token};
+use crate::values::{Pieces, Values};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 /// Bytes that would end a name, or begin an encoded byte.
@@ -17,9 +18,18 @@ pub struct LinePen {
     partial: bool,
     /// The lines to send.
     pub(super) lines: Vec<u8>,
+    /// The values of an operation that the plan defines.
+    pub(super) values: Values,
+    scratch: Vec<u8>,
 }
 
 impl LinePen {
+    /// Encodes an operation that the plan defines.
+    pub(super) fn spell_own(&mut self, line: &Pieces) {
+        line.join(&self.values, &mut self.scratch, &mut self.lines);
+        self.lines.push(b'\n');
+    }
+
     /// Encodes the request, once the operation is known.
     pub(super) fn spell(&mut self, op: &Op) {
         let verb: &[u8] = match op.kind {
@@ -49,6 +59,11 @@ impl Pen for LinePen {
         self.documents.clear();
         self.lines.clear();
         self.partial = false;
+        self.values.clear();
+    }
+
+    fn value(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.values.push(write);
     }
 
     fn name(&mut self) -> &mut Vec<u8> {

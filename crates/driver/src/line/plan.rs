@@ -1,8 +1,9 @@
 //! The target as planned: an address, or none for a server in this process.
 
-use super::{Line, StandIn};
+use super::{Line, StandIn, words};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
+use crate::words::OperationPlan;
 use crate::{Card, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked, TargetError};
 use serde::{Deserialize, Serialize};
 use std::net::ToSocketAddrs;
@@ -18,6 +19,10 @@ pub struct LinePlan {
 }
 
 impl Planned for LinePlan {
+    fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
+        Ok(words::spell(operation)?.holes.0)
+    }
+
     fn address(&self) -> Option<String> {
         self.server.clone()
     }
@@ -43,7 +48,7 @@ impl DriverPlan for LinePlan {
         phases: true,
         heeds: &[],
         can: &[],
-        words: &[],
+        words: words::CARDS,
     };
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
@@ -70,12 +75,13 @@ impl DriverPlan for LinePlan {
     }
 
     async fn open(&self, opening: &Opening) -> Result<(Line, ServerFacts), TargetError> {
+        let own = words::Own::new(&opening.operations, words::spell)?;
         let Some(server) = &self.server else {
             let failed = |error| TargetError(format!("the server cannot start: {error}"));
-            let own = StandIn::start().map_err(failed)?;
-            let address = own.address();
+            let started = StandIn::start().map_err(failed)?;
+            let address = started.address();
             let facts = facts(format!("line://{address}"), true);
-            return Ok((Line { address, _own: Some(Arc::new(own)) }, facts));
+            return Ok((Line { address, _own: Some(Arc::new(started)), own }, facts));
         };
         let place = server.trim_start_matches("line://");
         let found = place.to_socket_addrs().ok().and_then(|mut all| all.next());
@@ -89,7 +95,7 @@ impl DriverPlan for LinePlan {
             Err(_) => return Err(TargetError(format!("cannot reach {server}: no answer in time"))),
         }
         let facts = facts(server.clone(), address.ip().is_loopback());
-        Ok((Line { address, _own: None }, facts))
+        Ok((Line { address, _own: None, own }, facts))
     }
 }
 

@@ -1,6 +1,7 @@
 //! One connection: sends lines and reads lines.
 
 use super::LinePen;
+use super::words::Own;
 use crate::clock::Nanos;
 use crate::link::Link;
 use crate::measure::{BodyBytes, Probe};
@@ -21,11 +22,15 @@ pub struct LineSession {
     pub(super) link: Link,
     answer: Vec<u8>,
     rows: Vec<Result<Token, Failure>>,
+    own: Own,
+    /// What was expected of the last answer, if something else came.
+    unmet: Option<String>,
 }
 
 impl LineSession {
-    pub(super) fn new(address: SocketAddr, context: &Rc<ShardContext>) -> Self {
-        Self { address, link: Link::new(context), answer: Vec::new(), rows: Vec::new() }
+    pub(super) fn new(address: SocketAddr, own: Own, context: &Rc<ShardContext>) -> Self {
+        let (answer, rows) = (Vec::new(), Vec::new());
+        Self { address, link: Link::new(context), answer, rows, own, unmet: None }
     }
 
     /// What the answer means.
@@ -37,6 +42,12 @@ impl LineSession {
             return Ok(Reply::default());
         }
         let document = said(lines.next().unwrap_or_default())?;
+        if op.kind.is_own() {
+            return self.own.reply(op.kind, 1).map_err(|words| {
+                self.unmet = Some(words);
+                Failure::Unexpected
+            });
+        }
         let whole = op.kind != OpKind::Read
             || serde_json::from_slice::<serde::de::IgnoredAny>(document).is_ok();
         if whole { Ok(Reply::default()) } else { Err(Failure::Protocol) }
@@ -87,7 +98,10 @@ impl Session for LineSession {
     }
 
     fn prepare(&mut self, op: &Op, pen: &mut LinePen) {
-        pen.spell(op);
+        match self.own.get(op.kind) {
+            Some(own) => pen.spell_own(&own.line),
+            None => pen.spell(op),
+        }
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut LinePen, probe: &mut Probe) -> Outcome {
@@ -112,6 +126,9 @@ impl Session for LineSession {
     }
 
     fn reason(&self, failure: Failure) -> Option<Reason> {
+        if let (Failure::Unexpected, Some(words)) = (failure, &self.unmet) {
+            return Some(Reason::new(None, words));
+        }
         if failure.unconnected() {
             return self.link.refused.as_ref().map(|(_, why)| Reason::new(None, why));
         }

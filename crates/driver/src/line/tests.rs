@@ -1,5 +1,6 @@
 //! The driver with its own server, with servers that give wrong answers, and in whole runs.
 
+use super::words::Own;
 use super::*;
 use crate::clock::Clock;
 use crate::measure::Probe;
@@ -18,7 +19,7 @@ impl Fields for Text {
 
 fn session(address: SocketAddr, timeout_ms: u64) -> (LineSession, Rc<ShardContext>) {
     let context = ShardContext::new(Clock::system(), timeout_ms * 1_000_000);
-    (LineSession::new(address, &context), context)
+    (LineSession::new(address, Own::default(), &context), context)
 }
 
 /// Executes an operation on documents with these names.

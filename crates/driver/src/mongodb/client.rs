@@ -110,7 +110,8 @@ impl MongoClient {
                 let database = database.database(&self.pool.target.database);
                 let rows = words::carry_out(&database, name, command, found).await;
                 probe.mark_received();
-                return self.pool.target.own.reply(op.kind, rows?);
+                let own = &self.pool.target.own;
+                return own.reply(op.kind, rows?).map_err(CallError::unexpected);
             }
             Request::Find(filter, projection) => {
                 let brought = fetch(collection, filter, projection, op.limit).await;

@@ -2,11 +2,13 @@
 
 use super::documents::bson;
 use super::{Mongo, trouble};
-use crate::library::{CallError, Found, LibraryPen, Own as Spelled, refused};
+use crate::library::{CallError, Found, LibraryPen};
 use crate::mistake::Invalid;
 use crate::op::Failure;
 use crate::values::{Holes, Pieces, Values};
-use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, word_of};
+use crate::words::{
+    OperationPlan, Own as Spelled, Word, Wrong, flag_of, malformed, refused, word_of,
+};
 use crate::{TargetError, library::within};
 use ::mongodb::Database;
 use ::mongodb::bson::{Bson, Document, doc};

@@ -99,7 +99,8 @@ impl RedisClient {
         let answers = answers.map_err(|error| trouble::of(&error))?;
         match op.kind {
             kind if kind.is_own() => {
-                self.keys.own.reply(kind, answers.first().map_or(0, words::rows))
+                let rows = answers.first().map_or(0, words::rows);
+                self.keys.own.reply(kind, rows).map_err(CallError::unexpected)
             }
             OpKind::Scan => Ok(scanned(answers, pen.wanted(), found)),
             OpKind::Read => {

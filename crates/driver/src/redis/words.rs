@@ -1,11 +1,11 @@
 //! Redis's own word for the operations of a plan: any command.
 
 use super::{Keys, trouble};
-use crate::library::{CallError, LibraryPen, refused};
+use crate::library::{CallError, LibraryPen};
 use crate::mistake::Invalid;
 use crate::values::{Holes, Pieces, Values};
-use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, word_of};
-use crate::{TargetError, library};
+use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, refused, word_of};
+use crate::{TargetError, words};
 use ::redis::{Cmd, Value, cmd};
 
 const EXAMPLE: &str = "ZRANGE {{prefix}}board 0 9";
@@ -159,7 +159,7 @@ impl Keys {
 }
 
 /// The commands of a plan's operations.
-pub(super) type Own = library::Own<Command>;
+pub(super) type Own = words::Own<Command>;
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,12 @@
 //! expected of their answers.
 
 mod expect;
+mod own;
 
 pub use expect::{Expect, Expectation, Found};
+pub use own::Own;
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+pub use own::refused;
 
 use crate::mistake::Invalid;
 use crate::op::{NameError, OpKind};

@@ -1,10 +1,9 @@
 //! Operations that the plan defines, each as the driver spells it, and what is expected of it.
 
-use super::CallError;
+use super::{Expect, Found, OperationPlan};
 use crate::TargetError;
 use crate::mistake::Invalid;
-use crate::op::{ByKind, Failure, OpKind, Reply};
-use crate::words::{self, Expect, OperationPlan};
+use crate::op::{ByKind, OpKind, Reply};
 use std::sync::Arc;
 
 /// The operations of a plan, spelled as `S`. Cheap to clone.
@@ -46,6 +45,7 @@ impl<S> Own<S> {
     }
 
     /// All of them.
+    #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
     pub fn iter(&self) -> impl Iterator<Item = (OpKind, &S)> {
         let there = self.0.iter(Option::is_some);
         there.filter_map(|(kind, it)| it.as_ref().map(|(spelled, _)| (kind, spelled)))
@@ -54,19 +54,18 @@ impl<S> Own<S> {
     /// What an answer with so many rows means.
     ///
     /// # Errors
-    /// [`Failure::Unexpected`] if others were expected.
-    pub fn reply(&self, kind: OpKind, rows: u64) -> Result<Reply, CallError> {
-        let found = words::Found { status: 0, rows, body: b"" };
+    /// What was expected, if something else was.
+    pub fn reply(&self, kind: OpKind, rows: u64) -> Result<Reply, String> {
+        let found = Found { status: 0, rows, body: b"" };
         let expect = self.0.get(kind).and_then(Option::as_ref).map(|(_, expect)| expect);
-        match expect.and_then(|expect| expect.unmet(&found)) {
-            Some(words) => Err(CallError::new(Failure::Unexpected, words)),
-            None => Ok(Reply { rows: u32::try_from(rows).unwrap_or(u32::MAX), ..Reply::default() }),
-        }
+        let reply = Reply { rows: u32::try_from(rows).unwrap_or(u32::MAX), ..Reply::default() };
+        expect.and_then(|expect| expect.unmet(&found)).map_or(Ok(reply), Err)
     }
 }
 
 /// The mistake if the server refuses an operation before the load.
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub fn refused(kind: OpKind, words: &str) -> TargetError {
-    let flag = words::flag_of(kind.name());
+    let flag = super::flag_of(kind.name());
     TargetError(format!("{flag}: the server refuses it: {words}"))
 }

@@ -1,0 +1,47 @@
+//! This protocol's own word for the operations of a plan: any line.
+
+use crate::mistake::Invalid;
+use crate::values::{Holes, Pieces};
+use crate::words::{self, OperationPlan, Word, Wrong, flag_of, malformed, word_of};
+
+const EXAMPLE: &str = "GET {{key}}";
+
+/// What the driver's card says about it.
+pub(super) const CARDS: &[Word] = &[Word {
+    name: "line",
+    help: "Any line, in which values are percent-encoded; an answer that begins with OK is a \
+           success, and a row",
+    example: EXAMPLE,
+}];
+
+/// A line, cut into pieces, and the values that it needs.
+#[derive(Clone, Debug)]
+pub(super) struct Spelled {
+    pub(super) line: Pieces,
+    pub(super) holes: Holes,
+}
+
+/// The lines of a plan.
+pub(super) type Own = words::Own<Spelled>;
+
+/// The line of an operation.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
+    let word = word_of(operation, CARDS, "this protocol")?;
+    let spelled = || -> Result<Spelled, Wrong> {
+        operation.only_rows()?;
+        let text = operation.text(EXAMPLE)?;
+        if text.is_empty() || text.contains('\n') {
+            return Err(("it is not one line".to_owned(), format!("write it like {EXAMPLE}")));
+        }
+        let (mut line, mut holes) = (Pieces::default(), Holes::default());
+        line.plain(text, false, &mut holes).map_err(|error| malformed(&error))?;
+        Ok(Spelled { line, holes })
+    };
+    spelled().map_err(|(problem, cure)| {
+        let flag = flag_of(operation.name.name());
+        Invalid::new(flag, format!("{}: {problem}", word.name), cure)
+    })
+}
