@@ -42,6 +42,7 @@ mod pool;
 mod proofs;
 mod proxy;
 mod pty;
+mod questions;
 mod rates;
 mod refusals;
 mod robust;

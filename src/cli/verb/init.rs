@@ -5,6 +5,7 @@ use super::scenario::{NOT_HERE, excludes};
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::print::print;
+use crate::driver::{CARDS, Word};
 use clap::builder::PossibleValue;
 use clap::{Arg, Command};
 use std::fmt::Write as _;
@@ -16,6 +17,17 @@ const HEAD: &str = include_str!("init-head.toml");
 
 /// Values to begin with, for flags without a default.
 const VALUES: &str = include_str!("init-values.toml");
+
+/// Lists for operations.
+const LISTS: &str = r#"#
+#   [data.city]
+#   one-of = ["Berlin", "Paris", "Rome"]
+#
+#   [data.street]
+#   csv = "streets.csv"
+#   column = "name"
+#   order = "once"
+"#;
 
 /// `springload init`.
 #[derive(Debug, clap::Args)]
@@ -54,7 +66,30 @@ fn example(grammar: &Command) -> String {
         let mark = if is_set(grammar, argument) { "" } else { "# " };
         let _ = writeln!(out, "{mark}{key} = {}", value(argument, key));
     }
+    operations(&mut out);
     out
+}
+
+/// An operation for each word of each driver.
+fn operations(out: &mut String) {
+    out.push_str("\n# ---- Operations of your own, which need a weight in mix ----\n");
+    for card in CARDS.iter().filter(|card| !card.words.is_empty()) {
+        let _ = writeln!(out);
+        wrapped(out, &format!("In the words of {}:", card.summary));
+        for Word { name, help, example } in card.words {
+            let _ = writeln!(out, "#\n#   [operation.my_{name}]");
+            wrapped_at("#   #", out, help);
+            let _ = writeln!(out, "#   {name} = {}", literal(example));
+        }
+    }
+    out.push('\n');
+    wrapped(out, "Lists of values for them, in this file or in one of rows and columns:");
+    out.push_str(LISTS);
+}
+
+/// A text of TOML without escapes, if that is possible.
+fn literal(text: &str) -> String {
+    if text.contains('\'') { format!("{text:?}") } else { format!("'{text}'") }
 }
 
 /// The help of a flag.
@@ -75,12 +110,17 @@ fn comment(out: &mut String, argument: &Arg) {
 
 /// A comment, over several lines if it is too long for one.
 fn wrapped(out: &mut String, text: &str) {
-    let mut line = "#".to_owned();
+    wrapped_at("#", out, text);
+}
+
+/// The same with lines that begin like this.
+fn wrapped_at(mark: &str, out: &mut String, text: &str) {
+    let mut line = mark.to_owned();
     for word in text.split_whitespace() {
         if line.chars().count() + 1 + word.chars().count() > WIDTH {
             out.push_str(&line);
             out.push('\n');
-            "#".clone_into(&mut line);
+            mark.clone_into(&mut line);
         }
         line.push(' ');
         line.push_str(word);
@@ -144,6 +184,29 @@ mod tests {
             format!("{:?}", Run::from_arg_matches(&matches).unwrap())
         };
         assert_eq!(parsed(words), parsed(Vec::new()));
+    }
+
+    #[test]
+    fn every_word_has_an_operation_that_can_be_read() {
+        let text = example(&Run::grammar());
+        let own = text.split_once("# ---- Operations of your own").unwrap().1;
+        let mut read = 0;
+        for block in own.split("#\n").filter(|block| block.starts_with("#   [operation.")) {
+            let block: Vec<_> =
+                block.lines().filter_map(|line| line.strip_prefix("#   ")).collect();
+            let added = words(&block.join("\n")).unwrap();
+            let op = added.iter().filter_map(|word| word.to_str()?.strip_prefix("--op="));
+            let plans: Vec<_> =
+                op.map(|op| crate::driver::OperationPlan::parse(op).unwrap()).collect();
+            assert_eq!(plans.len(), 1, "{block:?}");
+            assert_eq!(plans[0].name.name(), format!("my_{}", plans[0].word));
+            read += 1;
+        }
+        let all: usize = CARDS.iter().map(|card| card.words.len()).sum();
+        assert_eq!(read, all);
+        let lists =
+            own.split_once("#   [data.city]").unwrap().1.replace("#   ", "").replace('#', "");
+        assert_eq!(words(&format!("[data.city]{lists}")).unwrap().len(), 2);
     }
 
     #[test]

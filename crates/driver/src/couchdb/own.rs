@@ -78,6 +78,14 @@ impl CouchSession {
 /// What was expected of an answer and what came, with its beginning.
 #[cold]
 fn unmet(expect: &Expect, found: &Found<'_>) -> Option<String> {
-    let sample = String::from_utf8_lossy(&found.body[..found.body.len().min(120)]);
-    expect.unmet(found).map(|words| format!("{words}: {sample}"))
+    let sample = &found.body[..found.body.len().min(120)];
+    // The last character may be cut.
+    let text = match std::str::from_utf8(sample) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_some() => "",
+        Err(error) => std::str::from_utf8(&sample[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    expect
+        .unmet(found)
+        .map(|words| if text.is_empty() { words } else { format!("{words}: {text}") })
 }

@@ -70,7 +70,9 @@ pub(super) fn check(
 ) {
     let does = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
     let made: Vec<_> = defined.operations.iter().map(|it| of(it, defined.data, target)).collect();
-    let made: Vec<_> = made.into_iter().flatten().collect();
+    // Those of a plan file of which a command line chooses some need not all be done.
+    let any = defined.operations.iter().any(|it| does(it.name));
+    let made: Vec<_> = made.into_iter().flatten().filter(|it| does(it.kind)).collect();
     let stored = stages.iter().any(|stage| stage.work.traits().fill.is_some());
     for (place, operation) in defined.operations.iter().enumerate() {
         let (kind, flag) = (operation.name, flag_of(operation.name.name()));
@@ -81,7 +83,7 @@ pub(super) fn check(
             wrong(format!("{kind} means something else already"), "give another name");
         } else if defined.operations[..place].iter().any(|it| it.name == kind) {
             wrong("it is defined twice".to_owned(), "leave one of them out");
-        } else if !does(kind) {
+        } else if !any {
             let cure = format!("give it a weight, as in --mix read=5,{kind}=3");
             wrong("it is not in the mix, and would never be done".to_owned(), &cure);
         }
@@ -91,7 +93,8 @@ pub(super) fn check(
                 let wrong = operation
                     .values()
                     .find_map(|value| lacking(value, stored.then_some(defined.ids), schemas));
-                let wrong = wrong.or_else(|| unmade(&operation, &made));
+                let wrong =
+                    wrong.or_else(|| does(kind).then(|| unmade(&operation, &made)).flatten());
                 mistakes.extend(wrong.map(|(problem, cure)| Invalid::new(&flag, problem, cure)));
             }
         }
@@ -133,8 +136,9 @@ fn unmade(operation: &OwnOperation, all: &[OwnOperation]) -> Option<Problem> {
     let kind = operation.after()?;
     let makes = |it: &OwnOperation| it.kind == kind && it.makes() && it.after().is_none();
     (!all.iter().any(makes)).then(|| {
-        let problem = format!("it takes what {kind} makes, but {kind} makes nothing");
-        let cure = "name an operation that has {{new}}, but neither {{made …}} nor {{taken …}}";
+        let problem = format!("it takes what {kind} makes, but {kind} makes nothing in this mix");
+        let cure = "name an operation of the mix that has {{new}}, but neither {{made …}} nor \
+                    {{taken …}}";
         (problem, cure.to_owned())
     })
 }
