@@ -142,3 +142,42 @@ fn what_has_no_indexes_says_so() {
     let refused = run(&partitioned, &folder(MAP), &["--id", "prefix:p:"]);
     assert!(refused.stderr.contains("belong to partitions"), "{}", refused.stderr);
 }
+
+/// A run of creates, updates and deletes, and the audit of its documents and of this view.
+fn audited(map: &str, target: &str) -> Finished {
+    let folder = folder(map);
+    let place = folder.path().to_str().expect("UTF-8");
+    let words = ["run", target, "--docs", "50", "-c", "2", "-n", "100", "--ddocs", place];
+    let mix = ["--mix", "create=1,update=2,delete=1", "--audit", "--audit-view", "app/by_id"];
+    measure([&words[..], &mix].concat())
+}
+
+#[test]
+fn an_audit_finds_rows_that_are_missing_and_rows_that_are_doubled() {
+    let Some(server) = Server::pouchdb() else { return };
+    // Design documents and documents that were deleted are nobody else's.
+    let fine = audited(MAP, &server.url);
+    let verify = fine.operation("audit", "verify");
+    assert_eq!((fine.code, number(&verify["ok"])), (0, 150), "{}", fine.stderr);
+    let index = fine.operation("audit", "index_audit");
+    assert_eq!((number(&index["ok"]), number(&index["rows"])), (1, 50), "{index}");
+    for (map, class, found) in [
+        ("function (doc) { if (doc._id !== '51') emit(doc._id, null); }", "lost", "none"),
+        (
+            "function (doc) { emit(1); if (doc._id === '51') emit(doc._id, null); }",
+            "extra",
+            "2 rows",
+        ),
+    ] {
+        let wrong = audited(map, &server.url);
+        assert_eq!(wrong.code, 6, "{}", wrong.stderr);
+        let verify = wrong.operation("audit", "verify");
+        assert_eq!(verify["failures"], json!({ class: 1 }), "{verify}");
+        let finding = &verify["findings"][0];
+        assert_eq!((&finding["id"], &finding["found"]), (&"51".into(), &found.into()), "{verify}");
+    }
+    let none = measure(["run", &server.url, "--audit", "--audit-view", "app/none", "-n", "5"]);
+    assert!(none.stderr.contains("--audit-view: there is no view \"none\""), "{}", none.stderr);
+    let none = measure(["run", "basic", "--audit", "--audit-view", "app/none", "-n", "5"]);
+    assert!(none.code == 2 && none.stderr.contains("audit"), "{}", none.stderr);
+}

@@ -320,6 +320,12 @@ pub trait Planned: Debug {
         0
     }
 
+    /// The indexes of which an audit looks at every row, by name; [`OpKind::IndexAudit`] lists the
+    /// documents of one, whose place is the operation's key.
+    fn audited(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The ways in which it can look for a document that was just stored.
     fn ways(&self) -> &'static [Way] {
         &[]

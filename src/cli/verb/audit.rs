@@ -14,6 +14,7 @@ use crate::cli::pipeline::{Job, audit_with};
 use crate::journal::Journal;
 use crate::plan::{self, Existing, Flagged, Invalid, Plan, PlanSpec, check};
 use crate::workload::AuditDemand;
+use serde_json::Map;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -137,9 +138,16 @@ impl Audit {
         let has_database = has_path(place);
         let servers = self.credentials.servers(&named, self.header.clone())?;
         let stages = record.plan.stages.iter().map(|stage| &stage.work);
-        let audit = AuditDemand::of(stages, record.server.created);
+        let alone = record.server.created && record.plan.operations.is_empty();
+        let audit = AuditDemand::of(stages, alone).with_indexes(record.plan.target.audited());
         let connections = Flagged::new("--connections", self.connections);
+        let mut options = Map::new();
+        let views = record.plan.target.audited();
+        if !views.is_empty() {
+            options.insert("audit_view".to_owned(), views.into());
+        }
         let spec = PlanSpec {
+            options,
             target: servers.targets.into_iter().next(),
             target_flag: named.flag,
             database: (!has_database).then(|| record.server.database.clone()),

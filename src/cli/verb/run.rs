@@ -99,6 +99,12 @@ pub(in crate::cli) struct Settings {
     /// Store them before the documents, and leave the building to the server
     #[arg(long, requires = "ddocs")]
     no_build: bool,
+    /// A view, DESIGN/VIEW, that must have one row for each document; may be repeated
+    ///
+    /// A view, DESIGN/VIEW, that must have one row for each document: at the end, the audit looks
+    /// for rows that are missing, doubled, or of deleted documents. May be repeated
+    #[arg(long = "audit-view", value_name = "VIEW", requires = "audit")]
+    audit_view: Vec<String>,
     /// The workload to run
     #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
     workload: String,
@@ -300,6 +306,9 @@ pub(in crate::cli) fn spec_of(
         }
         Some(Err(mistake)) => mistakes.push(mistake),
         None => {}
+    }
+    if !settings.audit_view.is_empty() {
+        options.insert("audit_view".to_owned(), settings.audit_view.clone().into());
     }
     mistakes.extend(settings.database.mistake(settings.target.first()));
     mistakes.extend(settings.batch_mistake());

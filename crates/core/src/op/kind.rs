@@ -100,6 +100,8 @@ kinds! {
     Request { name: "request", class: Request, ycsb: "REQUEST", mix: None }
     /// An index, built over all documents that are stored.
     IndexBuild { name: "index_build", class: Request, ycsb: "INDEX-BUILD", mix: None }
+    /// All rows of an index, for an audit.
+    IndexAudit { name: "index_audit", class: Request, ycsb: "INDEX-AUDIT", mix: None }
 }
 
 impl OpKind {

@@ -211,22 +211,33 @@ impl CouchSession {
         }
         let Some((method, place, body)) = design.asked_by() else { return Ok(Reply::default()) };
         let info = format!("_design/{}/_info", encode_segment(design.name()));
-        let asked = Asked { method, place: &place, body: &body };
+        self.ask_patiently(method, &place, &body, &info, pen).await?;
+        let rows = self.indexed(pen).await?;
+        Ok(Reply { rows, ..Reply::default() })
+    }
+
+    /// Asks an index, and waits as long as the server gets on with building it.
+    pub(super) async fn ask_patiently(
+        &mut self,
+        method: &'static str,
+        place: &str,
+        body: &[u8],
+        info: &str,
+        pen: &mut CouchPen,
+    ) -> Result<(), Failure> {
         loop {
-            match self.send(&asked, pen).await {
-                Ok(Answer { status: 200, .. }) => break,
+            match self.send(&Asked { method, place, body }, pen).await {
+                Ok(Answer { status: 200, .. }) => return Ok(()),
                 Ok(answer) => {
                     return Err(answer::failure(answer.status, self.connection.body()));
                 }
                 // The server goes on building it.
                 Err(Failure::Timeout | Failure::Unanswered) if self.connection.timed_out() => {
-                    self.watch(&info, pen).await?;
+                    self.watch(info, pen).await?;
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        let rows = self.indexed(pen).await?;
-        Ok(Reply { rows, ..Reply::default() })
     }
 
     /// How many documents are stored, without design documents; 0 if the server does not say.

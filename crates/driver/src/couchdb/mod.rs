@@ -8,6 +8,7 @@ mod design;
 mod fetch;
 mod head;
 mod leftover;
+mod listing;
 mod log_in;
 mod making;
 mod moves;
@@ -72,6 +73,7 @@ pub struct CouchDb {
     own: Arc<words::Operations>,
     /// The design documents that it brings along.
     designs: Arc<[design::Design]>,
+    audit_views: Arc<[listing::ViewName]>,
     /// The timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
     /// Whether the database is removed at the end.
@@ -94,6 +96,7 @@ impl CouchDb {
             cached_updates: false,
             own: Arc::default(),
             designs: Arc::default(),
+            audit_views: Arc::default(),
             timeout_ns: 0,
             removed: false,
         }
@@ -112,9 +115,10 @@ impl CouchDb {
         self
     }
 
-    /// With the operations of a plan, and its design documents.
-    fn with_operations(mut self, own: words::Operations, designs: &[design::Design]) -> Self {
-        (self.own, self.designs) = (own.into(), designs.into());
+    /// With the operations of a plan, its design documents and the views of its audit.
+    fn with_operations(mut self, own: words::Operations, plan: &CouchPlan) -> Self {
+        (self.own, self.designs) = (own.into(), plan.designs[..].into());
+        self.audit_views = plan.audit_views[..].into();
         self
     }
 
@@ -165,7 +169,9 @@ impl Target for CouchDb {
     }
 
     async fn documents(&self) -> Option<u64> {
-        self.ask_size().await?.documents
+        // The server counts design documents as well.
+        let all = self.ask_size().await?.documents?;
+        Some(all.saturating_sub(self.ask_designs().await.unwrap_or(0)))
     }
 
     fn probers(&self, mark: &str) -> Vec<impl Prober> {

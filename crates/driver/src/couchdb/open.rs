@@ -1,6 +1,7 @@
 //! Before the first stage and after the last: server, credentials, the database and its size.
 
 use super::design::{self, Design};
+use super::listing::ViewName;
 use super::nodes::Node;
 use super::plan::{CouchPlan, NodePlan};
 use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, words};
@@ -68,7 +69,7 @@ pub(super) async fn open(
     if !opening.as_it_is {
         let mut found = design::put(&mut admin, &path, &plan.designs, plan.builds()).await;
         if found.is_ok() {
-            found = find_views(&mut admin, &path, &own, &plan.designs).await;
+            found = find_views(&mut admin, &path, &asked_views(&own, plan), &plan.designs).await;
         }
         if found.is_err() && created {
             // It was created a moment ago and is empty.
@@ -77,25 +78,30 @@ pub(super) async fn open(
         found?;
     }
     let target = CouchDb::on(nodes, &name)
-        .with_operations(own, &plan.designs)
+        .with_operations(own, plan)
         .with_pinned(plan.pin)
         .with_cached_updates(plan.cached_updates)
         .with_administration(opening.timeout_ns, removed);
     Ok((target, facts))
 }
 
-/// Looks for the views that operations ask, so that a missing one is told before the load.
+/// The views that operations and the audit ask, each with the flag that names it.
+fn asked_views(own: &words::Operations, plan: &CouchPlan) -> Vec<(String, ViewName)> {
+    let of_own = own.iter(Option::is_some).filter_map(|(kind, spelled)| {
+        Some((crate::flag_of(kind.name()), spelled.as_ref()?.view.clone()?))
+    });
+    let audited = plan.audit_views.iter().map(|view| ("--audit-view".to_owned(), view.clone()));
+    of_own.chain(audited).collect()
+}
+
+/// Looks for the views that will be asked, so that a missing one is told before the load.
 async fn find_views(
     admin: &mut Admin,
     path: &str,
-    own: &words::Operations,
+    asked: &[(String, ViewName)],
     designs: &[Design],
 ) -> Result<(), TargetError> {
-    for (kind, spelled) in own.iter(|spelled| spelled.as_ref().is_some_and(|it| it.view.is_some()))
-    {
-        let Some((design, view)) = spelled.as_ref().and_then(|it| it.view.as_ref()) else {
-            continue;
-        };
+    for (flag, ViewName { design, view }) in asked {
         let brought = designs.iter().find(|it| it.name() == design);
         if brought.is_some_and(|it| it.views().any(|name| name == view)) {
             continue;
@@ -123,7 +129,7 @@ async fn find_views(
             }
         };
         return Err(TargetError(format!(
-            "--op {kind}: there is no view {view:?} in _design/{design} of this database ({there}); \
+            "{flag}: there is no view {view:?} in _design/{design} of this database ({there}); \
              bring it along with --ddocs, or put it there first and give --use-existing"
         )));
     }
@@ -341,14 +347,25 @@ impl CouchDb {
 
     /// What the server says about the database, if it answers. An expired cookie is renewed.
     pub(super) async fn ask_size(&self) -> Option<Size> {
+        self.ask("").await.map(|answer| size(&answer))
+    }
+
+    /// Asks how many design documents the database has.
+    pub(super) async fn ask_designs(&self) -> Option<u64> {
+        let listed = self.ask(&format!("/{}", design::DESIGNS)).await?;
+        Some(listed["rows"].as_array()?.len() as u64)
+    }
+
+    /// What a node says of the database, or of something below it.
+    async fn ask(&self, place: &str) -> Option<Value> {
+        let path = &format!("{}{place}", self.database_path());
         for mut admin in self.admins() {
-            let path = self.database_path();
             let Ok(mut answer) = admin.request("GET", path, None).await else { continue };
             if answer.0 == 401 {
                 admin.log_in().await.ok()?;
                 answer = admin.request("GET", path, None).await.ok()?;
             }
-            return (answer.0 == 200).then(|| size(&answer.1));
+            return (answer.0 == 200).then_some(answer.1);
         }
         None
     }

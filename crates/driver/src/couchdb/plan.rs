@@ -2,6 +2,7 @@
 
 use super::Credentials;
 use super::design::{self, Design};
+use super::listing::ViewName;
 use super::making::Making;
 use crate::address::{decoded, with_scheme};
 use crate::http::masked;
@@ -55,6 +56,9 @@ pub struct CouchPlan {
     /// Design documents that are stored before the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub designs: Vec<Design>,
+    /// Views that have a row for each document, of which an audit looks at every row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audit_views: Vec<ViewName>,
     /// Whether their indexes are built when the server likes, not in a stage of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_build: bool,
@@ -82,6 +86,7 @@ struct Options {
     roles: Option<String>,
     ddocs: Vec<Design>,
     no_build: bool,
+    audit_view: Vec<ViewName>,
 }
 
 impl CouchPlan {
@@ -127,6 +132,7 @@ impl CouchPlan {
             pin: false,
             designs: options.ddocs,
             no_build: options.no_build,
+            audit_views: options.audit_view,
         }
     }
 }
@@ -137,7 +143,7 @@ pub(super) const CARD: Card = Card {
     schemes: &["http", "https"],
     summary: "CouchDB and what speaks its protocol",
     address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
-    operations: OpKind::ON_DOCUMENTS.with(OpKind::IndexBuild),
+    operations: OpKind::ON_DOCUMENTS.with(OpKind::IndexBuild).with(OpKind::IndexAudit),
     documents: true,
     databases: true,
     server: true,
@@ -185,6 +191,10 @@ impl Planned for CouchPlan {
 
     fn indexes(&self) -> u64 {
         if self.builds() { self.designs.len() as u64 } else { 0 }
+    }
+
+    fn audited(&self) -> Vec<String> {
+        self.audit_views.iter().map(ToString::to_string).collect()
     }
 
     fn ways(&self) -> &'static [Way] {
@@ -274,7 +284,7 @@ impl CouchPlan {
         let options: Options = asked.options(&CARD)?;
         design::check(&options.ddocs, false, false)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, options)) };
-        let Options { cached_updates, roles, ddocs: designs, no_build } = options;
+        let Options { cached_updates, roles, ddocs: designs, no_build, audit_view } = options;
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
         let url = Url::parse(text).map_err(|error| match error {
@@ -339,6 +349,7 @@ impl CouchPlan {
             pin: asked.pin,
             designs,
             no_build,
+            audit_views: audit_view,
         })
     }
 

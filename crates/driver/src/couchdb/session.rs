@@ -3,6 +3,7 @@
 use super::credentials::{Credentials, Renewal};
 use super::design::Design;
 use super::head::{write_condition, write_scan, write_segment};
+use super::listing::ViewName;
 use super::nodes::Place;
 use super::pen::CouchPen;
 use super::revision::Revision;
@@ -52,6 +53,10 @@ pub struct CouchSession {
     pub(super) own: Arc<Operations>,
     /// The design documents that it brings along.
     pub(super) designs: Arc<[Design]>,
+    /// The views of an audit.
+    pub(super) audit_views: Arc<[ViewName]>,
+    /// The documents of the rows of one of them, in JSON.
+    pub(super) listed: Vec<u8>,
     /// Why the first unexpected answer was not as expected.
     pub(super) unmet: Option<String>,
 }
@@ -82,6 +87,8 @@ impl CouchSession {
             places: Vec::new(),
             own: target.own.clone(),
             designs: target.designs.clone(),
+            audit_views: target.audit_views.clone(),
+            listed: Vec::new(),
             unmet: None,
         }
     }
@@ -317,6 +324,11 @@ const fn is_range(op: &Op) -> bool {
     matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
 }
 
+/// Whether an operation is about an index, and makes its requests itself.
+fn is_of_index(op: &Op) -> bool {
+    matches!(op.kind, OpKind::IndexBuild | OpKind::IndexAudit)
+}
+
 /// Whether the revision that `op` is based on must be looked up first.
 pub(super) const fn looks_up(op: &Op) -> bool {
     matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
@@ -351,7 +363,7 @@ impl Session for CouchSession {
             self.encode_own(op, pen);
             return;
         }
-        if op.kind == OpKind::IndexBuild {
+        if is_of_index(op) {
             return;
         }
         if op.kind == OpKind::BulkInsert {
@@ -367,7 +379,7 @@ impl Session for CouchSession {
     }
 
     fn is_one_request(&self, op: &Op) -> bool {
-        !looks_up(op) && !op.overwrite && !op.settle && op.kind != OpKind::IndexBuild
+        !looks_up(op) && !op.overwrite && !op.settle && !is_of_index(op)
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
@@ -375,6 +387,7 @@ impl Session for CouchSession {
         self.told = None;
         self.rows.clear();
         self.places.clear();
+        self.listed.clear();
         if self.place.is_some() && self.connection.has_news() {
             Box::pin(self.leave_closed(op, pen, probe)).await;
         }
@@ -387,6 +400,8 @@ impl Session for CouchSession {
             outcome = Box::pin(self.on_stored(op, pen, probe)).await;
         } else if op.kind == OpKind::IndexBuild {
             outcome = Box::pin(self.build_index(op, pen, probe)).await;
+        } else if op.kind == OpKind::IndexAudit {
+            outcome = Box::pin(self.list_view(op, pen, probe)).await;
         } else {
             outcome = self.request(op, pen, probe).await;
             if outcome.result == Err(Failure::Unanswered) && !op.kind.is_own() {
@@ -417,6 +432,7 @@ impl Session for CouchSession {
     fn answered(&self) -> Answered<'_> {
         // A document that was not modified is not sent again.
         let document = (self.told != Some(304)).then(|| self.connection.body());
+        let document = if self.listed.is_empty() { document } else { Some(&self.listed[..]) };
         Answered { rows: &self.rows, document, places: &self.places }
     }
 

@@ -39,7 +39,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas.push(SchemaPlan::built_in());
     }
     let connections = spec.connections.value.clamp(1, MOST_CONNECTIONS) as usize;
-    let stages = stages(spec, target.as_ref().map_or(0, |target| target.indexes()));
+    let indexes = target.as_ref().map_or(0, |target| target.indexes());
+    let stages = stages(spec, indexes, target.as_ref().map(|it| it.audited()).unwrap_or_default());
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     let at_first = connections as u64;
     let most_connections = most_connections(&spec.load, at_first, &stages, &mut mistakes);
@@ -169,7 +170,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-fn stages(spec: &PlanSpec, indexes: u64) -> Vec<StagePlan> {
+fn stages(spec: &PlanSpec, indexes: u64, audited: Vec<String>) -> Vec<StagePlan> {
     let (pace, length_ns) = paced(spec);
     let mut steps = spec.work.steps();
     if indexes > 0 {
@@ -177,9 +178,10 @@ fn stages(spec: &PlanSpec, indexes: u64) -> Vec<StagePlan> {
         steps.insert(fills, build_indexes(indexes));
     }
     if spec.audit {
-        let alone = spec.existing == Existing::No;
+        // Operations of one's own may store documents that nobody has noted.
+        let alone = spec.existing == Existing::No && spec.operations.is_empty();
         let audit = AuditDemand::of(steps.iter().map(|step| &step.work), alone);
-        steps.push(audit.step());
+        steps.push(audit.with_indexes(audited).step());
     }
     staged(steps, &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
 }

@@ -66,12 +66,19 @@ fn passed_words(record: &RunRecord) -> Option<String> {
     record.main_stage().map(|_| figures_words(record)).or_else(|| audit_words(record))
 }
 
+/// What an audit has looked for: so many documents, and their rows in indexes.
+pub(super) fn looked_for(stage: &StageRecord, count: u64) -> String {
+    let indexes = stage.operations.iter().any(|it| it.kind == OpKind::IndexAudit);
+    let count = grouped(count);
+    if indexes { format!("{count} documents and index rows") } else { format!("{count} documents") }
+}
+
 /// What an audit has found, if there was one.
 pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let audits = |stage: &&StageRecord| stage.purpose() == Purpose::Audit;
     let stage = record.stages.iter().find(audits)?;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
-    let documents = format!("{} documents", grouped(verified.map_or(0, |it| it.issued)));
+    let documents = looked_for(stage, verified.map_or(0, |it| it.issued));
     let wrong = verified.into_iter().flat_map(|it| &it.failures);
     let wrong = wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words()));
     let wrong = wrong.collect::<Vec<_>>().join(", ");

@@ -1,5 +1,6 @@
 //! Asks for documents and compares them with what is owed.
 
+use super::index::{IndexRows, KeysOf};
 use super::ledger::Ledger;
 use super::owed::{Last, Owed};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
@@ -33,6 +34,10 @@ pub(super) struct Audit {
     left: usize,
     /// What was found about several documents, in reverse.
     compared: Vec<(Result<(), Failure>, Option<Finding>)>,
+    /// The indexes that it looks at after the documents: their places and names.
+    indexes: Vec<(usize, String)>,
+    /// The one whose rows are held against the documents.
+    rows: Option<IndexRows>,
 }
 
 impl Audit {
@@ -54,6 +59,8 @@ impl Audit {
             several: false,
             left: 0,
             compared: Vec::new(),
+            indexes: Vec::new(),
+            rows: None,
         }
     }
 
@@ -61,6 +68,50 @@ impl Audit {
     pub(super) const fn several(mut self, several: bool) -> Self {
         self.several = several;
         self
+    }
+
+    /// With indexes of which every row is looked at.
+    pub(super) fn and_indexes(mut self, indexes: Vec<(usize, String)>) -> Self {
+        self.indexes = indexes;
+        self
+    }
+
+    /// Holds the rows of an index against all documents.
+    fn observe_index(&mut self, result: Result<Reply, Failure>, answered: &Answered<'_>) -> Check {
+        let name = self.indexes.last().map(|(_, name)| name.clone()).unwrap_or_default();
+        let listed = answered.document.filter(|_| result.is_ok());
+        let keys = KeysOf::new(self.ledger.clone());
+        self.rows = listed.and_then(|listed| IndexRows::read(&name, listed, keys));
+        if self.rows.is_none() {
+            self.tries += 1;
+            if self.tries < TRIES {
+                self.pauses = true;
+                return Check::Unchecked;
+            }
+        }
+        self.tries = 0;
+        self.indexes.pop();
+        match self.rows {
+            Some(_) => Check::Several,
+            // Neither right nor wrong.
+            None => Check::Checked(Err(result.err().unwrap_or(Failure::Protocol))),
+        }
+    }
+
+    /// What is to be said of the next document's rows in an index.
+    fn compared_index(&mut self) -> Option<Result<(), Failure>> {
+        let key = self.rows.as_mut()?.next();
+        let Some((key, owed)) = key.and_then(|key| Some((key, self.ledger.at(key)?))) else {
+            self.rows = None;
+            return None;
+        };
+        let mut id = Vec::new();
+        self.original.write_id(key, &mut id);
+        let judged = self.rows.as_ref()?.judge(&id, &owed);
+        Some(judged.map_err(|(class, finding)| {
+            self.finding = Some(finding);
+            class
+        }))
     }
 
     /// The class of what is wrong with a document that was found, if anything.
@@ -222,7 +273,11 @@ impl Workload for Audit {
         if std::mem::take(&mut self.pauses) {
             return Next::Wait(PAUSE_NS);
         }
-        self.ask(pen).into()
+        if let Some(op) = self.ask(pen) {
+            return Next::Op(op);
+        }
+        let index = self.indexes.last().map(|(place, _)| *place as Key);
+        index.map(|place| Op::single(OpKind::IndexAudit, place, None)).into()
     }
 
     fn observe(
@@ -231,6 +286,9 @@ impl Workload for Audit {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
+        if op.kind == OpKind::IndexAudit {
+            return self.observe_index(result, answered);
+        }
         if op.documents > 1 {
             return self.observe_several(result, answered);
         }
@@ -259,7 +317,7 @@ impl Workload for Audit {
     }
 
     fn compared(&mut self) -> Option<Result<(), Failure>> {
-        let (judged, finding) = self.compared.pop()?;
+        let Some((judged, finding)) = self.compared.pop() else { return self.compared_index() };
         self.finding = finding;
         Some(judged)
     }

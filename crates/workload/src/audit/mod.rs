@@ -1,5 +1,6 @@
 //! Looks for every acknowledged write: the stage at the end of a run with `--audit`.
 
+mod index;
 mod lane;
 mod ledger;
 mod owed;
@@ -27,11 +28,15 @@ pub struct AuditPlan {
     /// Whether the database has no documents but those of the run, so that others can be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     alone: bool,
+    /// The names of indexes that must have one row for each document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    indexes: Vec<String>,
 }
 
 impl StageWork for AuditPlan {
     fn does(&self, kind: OpKind) -> bool {
         matches!(kind, OpKind::Read | OpKind::Verify)
+            || kind == OpKind::IndexAudit && !self.indexes.is_empty()
     }
 
     fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
@@ -52,7 +57,8 @@ impl StageWork for AuditPlan {
     }
 
     fn describe(&self, _: &dyn Fn(u64) -> String) -> Vec<String> {
-        vec!["every acknowledged write".to_owned()]
+        let indexes = self.indexes.iter().map(|name| format!("every row of {name}"));
+        std::iter::once("every acknowledged write".to_owned()).chain(indexes).collect()
     }
 
     fn traits(&self) -> Traits {
@@ -80,7 +86,10 @@ impl Lanes for AuditPlan {
         let ledger = Arc::new(stock.take_owed());
         let make = |k| {
             let part = ledger.part(k, cx.connections);
-            Audit::new(original(), self.alone, ledger.clone(), part).several(cx.reads_several)
+            let indexes = self.indexes.iter().cloned().enumerate();
+            let indexes = indexes.skip(k).step_by(cx.connections).collect();
+            let audit = Audit::new(original(), self.alone, ledger.clone(), part);
+            audit.several(cx.reads_several).and_indexes(indexes)
         };
         let lanes = (0..cx.connections).map(make).collect();
         Ok(runner.run(lanes)?.0)
@@ -92,6 +101,7 @@ impl Lanes for AuditPlan {
 pub struct AuditDemand {
     of: Option<WorkloadPlan>,
     alone: bool,
+    indexes: Vec<String>,
 }
 
 impl AuditDemand {
@@ -99,13 +109,20 @@ impl AuditDemand {
     pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>, alone: bool) -> Self {
         let own =
             stages.into_iter().filter(|it| it.traits().is_auditable && !it.fields().is_empty());
-        Self { of: own.last().cloned(), alone }
+        Self { of: own.last().cloned(), alone, indexes: Vec::new() }
+    }
+
+    /// The same, and of every row of these indexes.
+    #[must_use]
+    pub fn with_indexes(self, indexes: Vec<String>) -> Self {
+        Self { indexes, ..self }
     }
 
     /// The stage of the audit.
     pub fn step(self) -> Step {
         let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Due::Free);
-        Step { name, purpose, work: AuditPlan { of: self.of, alone: self.alone }.into(), timing }
+        let Self { of, alone, indexes } = self;
+        Step { name, purpose, work: AuditPlan { of, alone, indexes }.into(), timing }
     }
 }
 

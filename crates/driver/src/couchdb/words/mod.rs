@@ -5,6 +5,7 @@ mod query;
 
 pub(super) use answer::{Counted, any as count_any};
 
+use super::listing::ViewName;
 use crate::op::{ByKind, Failure};
 use crate::values::{Holes, Pieces};
 use crate::words::{Expect, OperationPlan, Word, Wrong, flag_of, malformed, word_of};
@@ -67,7 +68,7 @@ pub(super) struct Spelled {
     /// What is expected of the answer.
     pub(super) expect: Expect,
     /// The view that it asks, with its design document.
-    pub(super) view: Option<(String, String)>,
+    pub(super) view: Option<ViewName>,
 }
 
 impl Spelled {

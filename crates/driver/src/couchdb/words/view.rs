@@ -2,6 +2,7 @@
 
 use super::{CouchWord, Spelled, answer, query};
 use crate::couchdb::encode_segment;
+use crate::couchdb::listing::ViewName;
 use crate::words::{OperationPlan, Word};
 
 const EXAMPLE: &str = "app/by_date?limit=20&descending=true";
@@ -28,7 +29,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         query::partition(&mut spelled, &mut params)?;
         spelled.path.literal(&format!("_design/{of}/_view/{name}"));
         query::append(&mut spelled, params)?;
-        spelled.view = Some((design.to_owned(), view.to_owned()));
+        spelled.view = Some(ViewName { design: design.to_owned(), view: view.to_owned() });
         Ok(spelled)
     },
 };

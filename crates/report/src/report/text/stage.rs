@@ -6,7 +6,7 @@ use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
-use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
+use crate::report::headline::{error_words, looked_for, rate_words, share_words, time_words, unit};
 use crate::report::number::{decimal, grouped, length, millis};
 use crate::report::{agents, estimates, nodes, visible};
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ const FAILED: usize = 2;
 pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
     if let (Purpose::Audit, Some(verified)) = (stage.purpose(), verified) {
-        let (checked, took) = (grouped(verified.issued), length(stage.elapsed_s));
-        let mut parts = vec![format!("{checked} documents in {took}")];
+        let (checked, took) = (looked_for(stage, verified.issued), length(stage.elapsed_s));
+        let mut parts = vec![format!("{checked} in {took}")];
         let wrong = verified.failures.iter();
         parts.extend(wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words())));
         if verified.failures.is_empty() {
