@@ -181,3 +181,29 @@ fn an_audit_finds_rows_that_are_missing_and_rows_that_are_doubled() {
     let none = measure(["run", "basic", "--audit", "--audit-view", "app/none", "-n", "5"]);
     assert!(none.code == 2 && none.stderr.contains("audit"), "{}", none.stderr);
 }
+
+/// A view that waits for every update has the document that is asked for; one that does not may
+/// lack the last write, which is told; and one that leaves a document out has failed.
+#[test]
+fn outdated_answers_are_counted_where_they_are_allowed() {
+    let Some(server) = Server::pouchdb() else { return };
+    let asked = |map: &str, operation: &str| {
+        let folder = folder(map);
+        let place = folder.path().to_str().expect("UTF-8");
+        let words = ["run", &server.url, "--docs", "20", "-c", "2", "-n", "200", "--ddocs", place];
+        let op = format!(
+            r#"asked={{"view":"app/by_id","params":{{"key":"{{{{doc.name}}}}"{operation}}},
+                "expect":{{"document":true}}}}"#
+        );
+        let run = measure([&words[..], &["--mix", "update=3,asked=1", "--op", &op]].concat());
+        (run.operation("crud", "asked"), run.stderr)
+    };
+    let map = "function (doc) { emit(doc.name, null); }";
+    let (fresh, told) = asked(map, "");
+    assert_eq!((number(&fresh["ok"]), &fresh["outdated"]), (50, &Value::Null), "{told}");
+    let (as_it_is, told) = asked(map, r#","stale":"ok""#);
+    let outdated = number(&as_it_is["outdated"]);
+    assert!(number(&as_it_is["ok"]) == 50 && outdated > 0, "{as_it_is}: {told}");
+    let (lacking, told) = asked("function (doc) { emit('x', null); }", "");
+    assert_eq!(lacking["failures"], json!({ "unexpected": 50 }), "{told}");
+}

@@ -122,15 +122,37 @@ impl Crud {
         self.budget.left().sum()
     }
 
-    /// A stored document, by key and version, of so many; `None`: there is none.
-    pub(super) fn pick(&self, choose: impl FnOnce(u64) -> u64) -> Option<(Key, u32)> {
-        let shelf = self.shelf.as_ref().map(|shelf| shelf.open());
+    /// Gives back what was held.
+    pub(super) fn let_go(&mut self) {
+        if let Some(shelf) = &self.shelf {
+            shelf.open().0.take_over(&mut self.live);
+        }
+    }
+
+    /// A stored document, by key and version, of so many; `None`: there is none. With `holds`, no
+    /// other connection changes it until [`Crud::let_go`] or the next operation.
+    pub(super) fn pick(
+        &mut self,
+        holds: bool,
+        choose: impl FnOnce(u64) -> u64,
+    ) -> Option<(Key, u32)> {
+        let mut shelf = self.shelf.as_ref().map(|shelf| shelf.open());
         let live = match shelf.as_deref() {
             Some((live, _)) if live.readable() > 0 => live,
             _ => &self.live,
         };
-        let there = (live.readable() > 0).then(|| live.at(choose(live.readable() as u64) as usize));
-        there.map(|entry| (entry.key, entry.version))
+        // Of the others, it is not known what they have.
+        let known = if live.known() > 0 { live.known() } else { live.readable() };
+        if known == 0 {
+            return None;
+        }
+        let place = choose(known as u64) as usize;
+        let LiveEntry { key, version, .. } = *live.at(place);
+        if let Some((live, _)) = shelf.as_deref_mut().filter(|(live, _)| holds && live.known() > 0)
+        {
+            live.hand_over(place, &mut self.live);
+        }
+        Some((key, version))
     }
 
     /// Continues with the same documents and another budget, after a warm-up.

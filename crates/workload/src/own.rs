@@ -38,6 +38,8 @@ pub struct OwnOperation {
     after: Option<After>,
     /// Whether its requests make something.
     makes: bool,
+    /// Whether nobody may change the first document while a request is under way.
+    holds: bool,
 }
 
 impl OwnOperation {
@@ -69,7 +71,13 @@ impl OwnOperation {
         let makes = values.iter().any(|value| value.makes());
         let skews = skews.into_iter().map(Option::unwrap_or_default).collect();
         let rows = values.iter().filter_map(|value| value.rows()).min();
-        Ok(Self { kind, values, skews, rows, after, makes })
+        Ok(Self { kind, values, skews, rows, after, makes, holds: false })
+    }
+
+    /// Sets whether nobody may change the first document while a request is under way.
+    #[must_use]
+    pub fn holding(self, holds: bool) -> Self {
+        Self { holds, ..self }
     }
 
     /// The operation that makes what it needs, if it needs something.
@@ -288,6 +296,9 @@ impl WithOwn {
             return None;
         }
         self.stored.clear();
+        if operation.holds {
+            self.crud.let_go();
+        }
         let (picks, stream) = (&mut self.picks[place], &mut self.stream);
         for (number, &skew) in operation.skews.iter().enumerate() {
             let choose = |stored| {
@@ -296,7 +307,8 @@ impl WithOwn {
                 }
                 picks[number].draw(stored, stream)
             };
-            self.stored.push(self.crud.pick(choose)?);
+            let holds = operation.holds && number == 0;
+            self.stored.push(self.crud.pick(holds, choose)?);
         }
         for value in &operation.values {
             let mut draw = Draw {

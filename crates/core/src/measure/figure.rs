@@ -122,6 +122,12 @@ counts! {
         is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_warned_answers"),
         => second |it| it.warned
     }
+    Outdated {
+        meaning: "Answers of an index without the last write of the document that was asked for.",
+        name: "outdated", title: "outdated", whole: Some(Count::Requests), is_bytes: false,
+        is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_outdated_answers"),
+        => second |it| it.outdated
+    }
 }
 
 impl Count {

@@ -91,6 +91,9 @@ pub struct KindInterval {
     /// Answers to which the server added a warning.
     #[serde(skip_serializing_if = "is_default")]
     pub warned: u64,
+    /// Answers of an index without the last write of the document that was asked for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub outdated: u64,
     /// Documents returned by scans, and rows of queries.
     #[serde(skip_serializing_if = "is_default")]
     pub rows: u64,
@@ -139,6 +142,7 @@ impl KindInterval {
         self.bytes += other.bytes;
         self.wire += other.wire;
         (self.rows, self.warned) = (self.rows + other.rows, self.warned + other.warned);
+        self.outdated += other.outdated;
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
@@ -320,6 +324,7 @@ mod tests {
         let failed = FailedTimes { service: times(&[n + 1_000_000]), response: times(&[n]) };
         KindInterval {
             warned: n + 30,
+            outdated: n + 31,
             requests: n + 1,
             ok: n + 2,
             drained: n + 3,
@@ -398,6 +403,7 @@ mod tests {
             FailedTimes { service: times(&[1_000_100, 1_001_000]), response: times(&[100, 1_000]) };
         let expected = KindInterval {
             warned: 1_160,
+            outdated: 1_162,
             requests: 1_102,
             ok: 1_104,
             drained: 1_106,

@@ -70,6 +70,7 @@ impl Recorder {
                     kind.add_rows(u64::from(reply.rows), sample.timing.service_ns);
                 }
                 kind.warned += u64::from(reply.warned);
+                kind.outdated += u64::from(reply.outdated);
                 kind.accepted += if reply.accepted { ok } else { 0 };
             }
             Err(failure) => kind.fail(failure, sample.timing),

@@ -67,6 +67,9 @@ pub struct OperationSummary {
     /// Answers to which the server added a warning.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub warned: u64,
+    /// Answers of an index without the last write of the document that was asked for.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub outdated: u64,
     /// Documents returned by scans, and rows of queries.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub rows: u64,
@@ -163,6 +166,7 @@ impl OperationSummary {
             }),
             lag: Latency::new(part.lag.clone()),
             warned: part.warned,
+            outdated: part.outdated,
             rows: part.rows,
             per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),
             failed_times: part.failed_times.clone(),

@@ -137,4 +137,6 @@ pub struct Reply {
     pub rows: u32,
     /// Whether the server added a warning to its answer.
     pub warned: bool,
+    /// Whether an index did not have the last write of the document that was asked for.
+    pub outdated: bool,
 }

@@ -4,7 +4,7 @@
 use super::answer;
 use super::pen::CouchPen;
 use super::session::CouchSession;
-use super::words::{Counted, Spelled};
+use super::words::{Counted, Spelled, lists};
 use crate::http1::{Answer, Request};
 use crate::op::{Failure, Op, Reply};
 use crate::words::{Expect, Found};
@@ -55,7 +55,12 @@ impl CouchSession {
     }
 
     /// What an answer means.
-    pub(super) fn judge_own(&mut self, op: &Op, answer: Answer) -> Result<Reply, Failure> {
+    pub(super) fn judge_own(
+        &mut self,
+        op: &Op,
+        pen: &CouchPen,
+        answer: Answer,
+    ) -> Result<Reply, Failure> {
         let Some(spelled) = self.spelled(op) else { return Err(Failure::Protocol) };
         let (status, body) = (answer.status, self.connection.body());
         let is_error = !(200..300).contains(&status);
@@ -64,14 +69,21 @@ impl CouchSession {
         }
         // What is said of an error has no rows.
         let counted = if is_error { Counted::default() } else { (spelled.count)(body)? };
-        let found = Found { status, rows: counted.rows, body };
+        let has = |place| lists(body, pen.values.get(place).0);
+        let has_document = spelled.document.filter(|_| !is_error).map(has);
+        let mut found = Found { status, rows: counted.rows, has_document, body };
+        // An index as it is may lack the last write; that is no failure of it.
+        let outdated = spelled.as_it_is && has_document == Some(false);
+        if outdated {
+            found.has_document = None;
+        }
         if !spelled.expect.is_met(&found) {
             self.unmet = unmet(&spelled.expect, &found);
             return Err(Failure::Unexpected);
         }
         let rows = u32::try_from(found.rows).unwrap_or(u32::MAX);
-        let accepted = status == 202;
-        Ok(Reply { rows, warned: counted.warned, accepted, ..Reply::default() })
+        let (warned, accepted) = (counted.warned, status == 202);
+        Ok(Reply { rows, warned, outdated, accepted, ..Reply::default() })
     }
 }
 

@@ -141,10 +141,11 @@ impl CouchSession {
     }
 
     /// What the connection's answer means for `op`.
-    fn judge(&mut self, op: &Op, answer: Answer, names: &[u8]) -> Result<Reply, Failure> {
+    fn judge(&mut self, op: &Op, answer: Answer, pen: &CouchPen) -> Result<Reply, Failure> {
         if op.kind.is_own() {
-            return self.judge_own(op, answer);
+            return self.judge_own(op, pen, answer);
         }
+        let names = pen.names();
         let body = self.connection.body();
         let expected = match op.kind.class() {
             Class::Read | Class::Query => answer.status == 200,
@@ -186,7 +187,7 @@ impl CouchSession {
             self.told = answer.ok().map(|answer| answer.status);
         }
         let (result, received, resent) = match answer {
-            Ok(answer) => (self.judge(op, answer, pen.names()), answer.body_bytes, answer.resent),
+            Ok(answer) => (self.judge(op, answer, pen), answer.body_bytes, answer.resent),
             Err(failure) => {
                 self.heed(failure);
                 (Err(failure), 0, false)

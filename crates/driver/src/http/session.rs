@@ -343,9 +343,9 @@ impl HttpSession {
 
 /// The meaning of a status. A refusal is a failure, whatever siege calls it. Not even a refused
 /// user ends a run: other entries of the list may be allowed.
-const fn judge(status: u16) -> Result<Reply, Failure> {
+fn judge(status: u16) -> Result<Reply, Failure> {
     match status {
-        200..=399 => Ok(Reply { token: None, accepted: false, rows: 0, warned: false }),
+        200..=399 => Ok(Reply::default()),
         status => Err(failure_of(status)),
     }
 }

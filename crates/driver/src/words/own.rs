@@ -56,7 +56,7 @@ impl<S> Own<S> {
     /// # Errors
     /// What was expected, if something else was.
     pub fn reply(&self, kind: OpKind, rows: u64) -> Result<Reply, String> {
-        let found = Found { status: 0, rows, body: b"" };
+        let found = Found { status: 0, rows, has_document: None, body: b"" };
         let expect = self.0.get(kind).and_then(Option::as_ref).map(|(_, expect)| expect);
         let reply = Reply { rows: u32::try_from(rows).unwrap_or(u32::MAX), ..Reply::default() };
         expect.and_then(|expect| expect.unmet(&found)).map_or(Ok(reply), Err)

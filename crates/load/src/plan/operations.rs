@@ -156,7 +156,8 @@ fn of(
     let wrong = |(problem, cure)| Invalid::new(&flag, problem, cure);
     let holes = target.spell(operation)?;
     let values = holes.iter().map(|hole| source(hole, data).map_err(wrong));
-    OwnOperation::new(operation.name, values.collect::<Result<_, _>>()?).map_err(wrong)
+    let own = OwnOperation::new(operation.name, values.collect::<Result<_, _>>()?);
+    own.map(|own| own.holding(operation.expect.wants_document())).map_err(wrong)
 }
 
 /// The operations as workloads see them, in the order of their names.

@@ -53,6 +53,8 @@ pub enum Code {
     Accepted,
     /// The server added a warning to answers.
     ServerWarned,
+    /// Answers of an index did not have the last writes.
+    Outdated,
     /// Requests were resent because the server had closed the connection.
     Resent,
     /// Requests that may have been carried out got no answer.
@@ -336,6 +338,15 @@ fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         );
         let stage = Some(stage.name.clone());
         warnings.push(Warning { code: Code::ServerWarned, stage, message });
+    }
+    for operation in stage.requests().filter(|operation| operation.outdated > 0) {
+        let (kind, count, ok) = (operation.kind, operation.outdated, operation.ok);
+        let message = format!(
+            "{count} of {ok} answers to {kind} were outdated: without the last write of the \
+             document that was asked for"
+        );
+        let stage = Some(stage.name.clone());
+        warnings.push(Warning { code: Code::Outdated, stage, message });
     }
 }
 

@@ -108,6 +108,31 @@ pub(super) fn fetched(body: &[u8]) -> Result<Counted, Failure> {
     without_missing(&rows)
 }
 
+/// Whether a document is among the rows of an answer.
+pub(in crate::couchdb) fn lists(body: &[u8], id: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Listed<'a> {
+        #[serde(borrow, default)]
+        rows: Vec<OfRow<'a>>,
+        #[serde(borrow, default)]
+        docs: Vec<OfDocument<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct OfRow<'a> {
+        #[serde(borrow, default)]
+        id: Cow<'a, str>,
+    }
+    #[derive(Deserialize)]
+    struct OfDocument<'a> {
+        #[serde(borrow, rename = "_id")]
+        id: Cow<'a, str>,
+    }
+    serde_json::from_slice::<Listed<'_>>(body).is_ok_and(|Listed { rows, docs }| {
+        let mut ids = rows.iter().map(|row| &row.id).chain(docs.iter().map(|it| &it.id));
+        ids.any(|it| it.as_bytes() == id)
+    })
+}
+
 /// Counts a document, or the revisions of one.
 ///
 /// # Errors
@@ -364,6 +389,18 @@ mod tests {
         assert_eq!(rows(purged(br#"{"purge_seq":null,"purged":{"a":["1-a"],"b":[]}}"#)), Ok(1));
         assert_eq!(rows(documents(br#"[{"ok":{}},{"ok":{}}]"#)), Ok(2));
         assert_eq!(rows(documents(br#"{"_id":"a","docs":[1,2]}"#)), Ok(1));
+    }
+
+    #[test]
+    fn a_document_is_among_the_rows_or_it_is_not() {
+        let rows =
+            br#"{"total_rows":9,"rows":[{"id":"a","key":"b"},{"id":"c","value":{"id":"d"}}]}"#;
+        let docs = br#"{"docs":[{"_id":"a","id":1},{"_id":"c"}],"bookmark":"nil"}"#;
+        for body in [&rows[..], docs] {
+            assert!(lists(body, b"a") && lists(body, b"c"));
+            assert!(!lists(body, b"b") && !lists(body, b"d") && !lists(body, b""));
+        }
+        assert!(!lists(b"{\"rows\":[{\"id\":\"a\"}", b"a"), "it is cut short");
     }
 
     #[test]

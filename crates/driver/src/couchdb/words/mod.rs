@@ -3,7 +3,7 @@
 mod answer;
 mod query;
 
-pub(super) use answer::{Counted, any as count_any};
+pub(super) use answer::{Counted, any as count_any, lists};
 
 use super::listing::ViewName;
 use crate::op::{ByKind, Failure};
@@ -34,6 +34,9 @@ words! {
     local,
     request,
 }
+
+/// The words whose answers have rows of documents.
+const LISTING: [&str; 3] = ["all_docs", "view", "find"];
 
 /// A word: how it becomes a request.
 #[derive(Clone, Copy)]
@@ -67,6 +70,10 @@ pub(super) struct Spelled {
     pub(super) count: fn(&[u8]) -> Result<Counted, Failure>,
     /// What is expected of the answer.
     pub(super) expect: Expect,
+    /// The place of the hole for the document that must be among the rows, if one must.
+    pub(super) document: Option<usize>,
+    /// Whether it asks for what an index has, without waiting for the last writes.
+    pub(super) as_it_is: bool,
     /// The view that it asks, with its design document.
     pub(super) view: Option<ViewName>,
 }
@@ -96,6 +103,8 @@ impl Spelled {
             reads: true,
             count,
             expect: Expect::default(),
+            document: None,
+            as_it_is: false,
             view: None,
         }
     }
@@ -109,13 +118,22 @@ pub(super) type Operations = ByKind<Option<Spelled>>;
 /// # Errors
 /// What is wrong with it.
 pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
-    let flag = flag_of(operation.name.name());
     let word = word_of(operation, WORDS, "CouchDB")?;
+    let flag = flag_of(operation.name.name());
     let spelled = (word.spell)(operation);
     let spelled = spelled.map_err(|(problem, cure)| {
-        Invalid::new(flag, format!("{}: {problem}", word.word.name), cure)
+        Invalid::new(&flag, format!("{}: {problem}", word.word.name), cure)
     })?;
-    Ok(Spelled { expect: operation.expect.clone(), ..spelled })
+    let mut spelled = Spelled { expect: operation.expect.clone(), ..spelled };
+    if operation.expect.wants_document() {
+        if !LISTING.contains(&word.word.name) {
+            let problem =
+                format!("expect: answers to {} have no rows of documents", word.word.name);
+            return Err(Invalid::new(&flag, problem, "leave document out"));
+        }
+        spelled.document = Some(spelled.holes.place("key"));
+    }
+    Ok(spelled)
 }
 
 /// The requests of a plan's operations.
@@ -224,6 +242,21 @@ mod tests {
     }
 
     #[test]
+    fn a_view_may_be_asked_as_it_is() {
+        for (text, is) in [
+            ("view a/b?update=false", true),
+            ("view a/b?update=lazy", true),
+            ("view a/b?stale=ok", true),
+            (r#"{"view":"a/b","params":{"update":false}}"#, true),
+            ("view a/b?update=true&limit=1", false),
+            ("view a/b", false),
+        ] {
+            let plan = OperationPlan::parse(&format!("own-spelled={text}")).unwrap();
+            assert_eq!(spell(&plan).unwrap().as_it_is, is, "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_a_request_is_refused_in_words() {
         for (text, says) in [
             ("get {{key", "has no end"),
@@ -240,6 +273,7 @@ mod tests {
             ("local get", "is neither put nor get"),
             (r#"all_docs={"a":1}"#, "is not a word of CouchDB"),
             (r#"{"all_docs":"","params":{"partition":1}}"#, "partition is not a text"),
+            (r#"{"get":"","expect":{"document":true}}"#, "get have no rows of documents"),
         ] {
             let told = spelled(text).unwrap_err();
             assert!(told.contains(says), "{text}: {told}");

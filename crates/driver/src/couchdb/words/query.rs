@@ -50,6 +50,12 @@ pub(super) fn append(spelled: &mut Spelled, mut params: Map<String, Value>) -> R
         body(spelled, &json!({ "keys": keys }))?;
         "POST".clone_into(&mut spelled.method);
     }
+    let is_old = |name: &String, value: &Value| match name.as_str() {
+        "update" => *value == false || ["false", "lazy"].iter().any(|it| value == it),
+        "stale" => ["ok", "update_after"].iter().any(|it| value == it),
+        _ => false,
+    };
+    spelled.as_it_is |= params.iter().any(|(name, value)| is_old(name, value));
     for (place, (name, value)) in params.iter().enumerate() {
         spelled.path.literal(if place == 0 { "?" } else { "&" });
         let (path, holes) = (&mut spelled.path, &mut spelled.holes);

@@ -1,6 +1,7 @@
 //! What a plan expects of the answers to an operation: a file for each expectation, and a line in
 //! the list.
 
+mod document;
 mod max_bytes;
 mod member;
 mod rows;
@@ -15,6 +16,8 @@ pub struct Found<'b> {
     pub status: u16,
     /// Rows, or documents.
     pub rows: u64,
+    /// Whether the document that the request is about is among the rows, if that was looked at.
+    pub has_document: Option<bool>,
     /// The body, as it was sent.
     pub body: &'b [u8],
 }
@@ -77,9 +80,16 @@ expectations! {
     max_bytes: max_bytes::MaxBytes,
     /// What it says, by place: `ok`, or `rows.0.id`.
     member: member::Members,
+    /// Whether a row is that of the document that `{{key}}` is.
+    document: document::Document,
 }
 
 impl Expect {
+    /// Whether the document that the request is about must be among the rows.
+    pub fn wants_document(&self) -> bool {
+        self.document.is_some_and(document::Document::is_expected)
+    }
+
     /// Whether an answer with this status is looked at, even if the status means an error.
     pub fn takes(&self, status: u16) -> bool {
         self.status.as_ref().is_some_and(|it| it.0 == status)
@@ -94,7 +104,8 @@ mod tests {
     fn each_expectation_is_held_against_what_came() {
         const BODY: &[u8] = br#"{"ok":true}{"#;
         let expect = |text: &str| serde_json::from_str::<Expect>(text).unwrap();
-        let found = |status, rows, bytes| Found { status, rows, body: &BODY[..bytes] };
+        let found =
+            |status, rows, bytes| Found { status, rows, has_document: None, body: &BODY[..bytes] };
         for (text, met, unmet, words) in [
             (r#"{"rows":3}"#, found(200, 3, 9), found(200, 2, 9), "3 rows expected, 2 came"),
             (
@@ -132,6 +143,12 @@ mod tests {
                 Found { body: br#"{"rows":[1, {"id": "a"}]}"#, ..found(200, 0, 0) },
                 Found { body: br#"{"rows":[1, {"id": "b"}]}"#, ..found(200, 0, 0) },
                 r#"{"id":"a"} expected at rows.1, {"id": "b"} came"#,
+            ),
+            (
+                r#"{"document":true}"#,
+                Found { has_document: Some(true), ..found(200, 1, 0) },
+                Found { has_document: Some(false), ..found(200, 2, 0) },
+                "a row of the document expected, 2 others came",
             ),
         ] {
             let expect = expect(text);

@@ -1,0 +1,26 @@
+//! `document`: that the document which the request is about is among the rows.
+
+use super::{Expectation, Found};
+use serde::{Deserialize, Serialize};
+
+/// Whether that is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Document(bool);
+
+impl Document {
+    pub(super) const fn is_expected(self) -> bool {
+        self.0
+    }
+}
+
+impl Expectation for Document {
+    fn is_met(&self, found: &Found<'_>) -> bool {
+        !self.0 || found.has_document != Some(false)
+    }
+
+    fn words(&self, found: &Found<'_>) -> String {
+        format!("a row of the document expected, {} others came", found.rows)
+    }
+}
