@@ -109,6 +109,66 @@ fn the_manifests_are_what_the_schema_of_kubernetes_allows() {
     }
 }
 
+/// Its own fields are few, and have no schema here; its Jobs are those that are checked without it.
+#[test]
+fn a_jobset_has_the_same_jobs_as_are_printed_without_it() {
+    let Some(python) = python() else { return };
+    let flags = ["--run-id", "r1", "--ttl", "90s", "--network-policy", "--", "run", "http://h:1"];
+    let parsed = |flags: &[&str]| {
+        let print =
+            "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))";
+        let mut child = Command::new(&python)
+            .args(["-c", print])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Python starts");
+        child
+            .stdin
+            .take()
+            .expect("a pipe")
+            .write_all(manifests(flags).as_bytes())
+            .expect("written");
+        let output = child.wait_with_output().expect("Python ends");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let apart = parsed(&flags);
+    let together = parsed(&[&["--jobset"], &flags[..]].concat());
+    let set = &together[0];
+    assert_eq!(
+        (&set["apiVersion"], &set["kind"]),
+        (&json!("jobset.x-k8s.io/v1alpha2"), &json!("JobSet"))
+    );
+    let spec = set["spec"].as_object().expect("a specification");
+    let names: Vec<_> = spec.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        ["failurePolicy", "successPolicy", "ttlSecondsAfterFinished", "replicatedJobs"]
+    );
+    assert_eq!(spec["failurePolicy"], json!({ "maxRestarts": 0 }));
+    assert_eq!(spec["successPolicy"]["targetReplicatedJobs"], json!(["coordinator"]));
+    for (place, name) in ["agents", "coordinator"].into_iter().enumerate() {
+        let replicated = &spec["replicatedJobs"][place];
+        assert_eq!((&replicated["name"], &replicated["replicas"]), (&json!(name), &json!(1)));
+        // What a set has lost it would make again.
+        let mut alone = apart[place]["spec"].clone();
+        assert_eq!(
+            alone.as_object_mut().and_then(|it| it.remove("ttlSecondsAfterFinished")),
+            Some(json!(90))
+        );
+        assert_eq!(replicated["template"]["spec"], alone);
+        let labels = &apart[place]["metadata"]["labels"];
+        assert_eq!(&replicated["template"]["metadata"]["labels"], labels);
+    }
+    assert_eq!(together[1], apart[2], "the policy");
+    let alone = parsed(&["--jobset"]);
+    assert_eq!(alone[0]["spec"]["successPolicy"], Value::Null);
+    let long = "a".repeat(50);
+    let given = ["k8s", "--agents", "4", "--image", "x", "--jobset", "--name", &long];
+    springload(given).refused(2, &["--name"]);
+    assert_eq!(springload(given.into_iter().filter(|word| *word != "--jobset")).code, 0);
+}
+
 #[test]
 fn a_field_that_kubernetes_does_not_know_is_noticed() {
     let Some(python) = python() else { return };

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_springload");
 
 /// No test here runs that long; a hang is a failure with a name.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     let text = include_str!("../../docs/run.schema.json");

@@ -309,6 +309,25 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_its_parts_or_has_a_hole_without_an_end(text in "[a{} ]{0,40}") {
+            match parts(&text) {
+                Ok(parts) => {
+                    let again: String = parts
+                        .iter()
+                        .map(|(hole, part)| {
+                            if *hole { format!("{{{{{part}}}}}") } else { (*part).to_owned() }
+                        })
+                        .collect::<Vec<_>>()
+                        .concat();
+                    proptest::prop_assert_eq!(again, text);
+                }
+                Err(_) => proptest::prop_assert!(text.contains("{{")),
+            }
+        }
+    }
+
     #[test]
     fn a_whole_string_becomes_a_value_of_its_type_and_a_part_of_one_text() {
         let (mut pieces, mut holes) = (Pieces::default(), Holes::default());

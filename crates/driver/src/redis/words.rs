@@ -189,6 +189,21 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_split_or_refused(text in ".{0,60}") {
+            let _ = split(&text);
+        }
+
+        #[test]
+        fn words_come_back_as_they_were_quoted(
+            words in proptest::collection::vec("[^\"\\\\{}]{0,12}", 1..6),
+        ) {
+            let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            proptest::prop_assert_eq!(split(&quoted.join(" ")).unwrap(), words);
+        }
+    }
+
     #[test]
     fn what_is_no_command_is_refused_in_words() {
         for (text, says) in [

@@ -1,4 +1,5 @@
-//! The Jobs of a run: `job.yaml`, filled in. Knows what Kubernetes expects; checks nothing.
+//! The Jobs of a run, or their JobSet: `spec.yaml` filled in, and what is around it. Knows what
+//! Kubernetes expects; checks nothing.
 
 use super::pod::PodArgs;
 use super::yaml::{fill, text};
@@ -6,6 +7,16 @@ use super::yaml::{fill, text};
 /// The key of the Secret that holds the broker's address, and the variable that it becomes.
 pub(super) const BROKER: &str = "SPRINGLOAD_BROKER";
 const JOB: &str = include_str!("job.yaml");
+const SPEC: &str = include_str!("spec.yaml");
+const JOBSET: &str = include_str!("jobset.yaml");
+const REPLICATED: &str = include_str!("replicated.yaml");
+/// The set is done with its coordinator; agents that are still there are ended.
+const SUCCESS: &str = "\
+successPolicy:
+  operator: All
+  targetReplicatedJobs:
+  - coordinator
+";
 const OF_RUN: &str = "\
 app.kubernetes.io/name: springload
 app.kubernetes.io/instance: {run}
@@ -56,6 +67,12 @@ affinity:
 const DIRECTORY: &str = "workingDir: /results";
 const MOUNT: &str = "- name: results\n  mountPath: /results\n";
 
+/// A Job of a run: which one, and its specification.
+pub(super) struct Part {
+    part: &'static str,
+    spec: String,
+}
+
 /// What both Jobs have in common.
 pub(super) struct Fleet<'a> {
     /// What both names begin with.
@@ -68,6 +85,8 @@ pub(super) struct Fleet<'a> {
     pub(super) memory: &'a str,
     /// How long they may take, including the wait for a node.
     pub(super) deadline_s: u64,
+    /// Whether they are Jobs of a JobSet.
+    pub(super) in_set: bool,
     pub(super) pod: &'a PodArgs,
 }
 
@@ -84,7 +103,7 @@ pub(super) enum Spread {
 
 /// What distinguishes a Job.
 struct Own<'a> {
-    part: &'a str,
+    part: &'static str,
     /// How many pods it has, and how often each is tried.
     mode: String,
     args: &'a [String],
@@ -104,7 +123,7 @@ impl Fleet<'_> {
     }
 
     /// The Job of `count` agents. The loss of one ends the others, unless `each_alone`.
-    pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> String {
+    pub(super) fn agents(&self, count: u64, spread: Spread, each_alone: bool) -> Part {
         // Never a second attempt at an index: what it measured would be counted twice.
         let attempts = if each_alone { "backoffLimitPerIndex" } else { "backoffLimit" };
         let place = match spread {
@@ -113,7 +132,7 @@ impl Fleet<'_> {
             Spread::OnePerNode => ONE_PER_NODE,
         };
         let args = ["agent", "--run", self.run, "--index", "$(JOB_COMPLETION_INDEX)"];
-        self.job(&Own {
+        self.part(&Own {
             part: "agent",
             mode: format!(
                 "completionMode: Indexed\ncompletions: {count}\nparallelism: {count}\n\
@@ -135,12 +154,12 @@ impl Fleet<'_> {
         command: &[String],
         secrets: &[String],
         claim: Option<&str>,
-    ) -> String {
+    ) -> Part {
         let volume = claim.map_or_else(
             || "  emptyDir: {}".to_owned(),
             |claim| format!("  persistentVolumeClaim:\n    claimName: {}", text(claim)),
         );
-        self.job(&Own {
+        self.part(&Own {
             part: "coordinator",
             mode: "completions: 1\nparallelism: 1\nbackoffLimit: 0".to_owned(),
             args: command,
@@ -170,22 +189,60 @@ impl Fleet<'_> {
         fill(LABELS, &[("run", text(self.run)), ("part", text(part))])
     }
 
-    fn job(&self, own: &Own<'_>) -> String {
+    /// A Job on its own.
+    pub(super) fn job(&self, part: &Part) -> String {
+        fill(
+            JOB,
+            &[
+                ("name", text(&self.name_of(part.part))),
+                ("namespace", self.namespace()),
+                ("labels", self.labels(part.part)),
+                ("spec", part.spec.clone()),
+            ],
+        )
+    }
+
+    /// All Jobs in a JobSet, which begins and ends them together.
+    pub(super) fn job_set(&self, parts: &[Part]) -> String {
+        let replicated = |part: &Part| {
+            let named = if part.part == "agent" { "agents" } else { part.part };
+            let values = [
+                ("part", text(named)),
+                ("labels", self.labels(part.part)),
+                ("spec", part.spec.clone()),
+            ];
+            fill(REPLICATED, &values)
+        };
+        let has_coordinator = parts.iter().any(|part| part.part == "coordinator");
+        fill(
+            JOBSET,
+            &[
+                ("name", text(self.name)),
+                ("namespace", self.namespace()),
+                ("labels", fill(OF_RUN, &[("run", text(self.run))])),
+                ("success", if has_coordinator { SUCCESS.to_owned() } else { String::new() }),
+                ("ttl", self.pod.ttl()),
+                ("jobs", parts.iter().map(replicated).collect()),
+            ],
+        )
+    }
+
+    fn part(&self, own: &Own<'_>) -> Part {
         let args = own.args.iter().map(|arg| format!("- {}\n", text(arg)));
         let env = own
             .secrets
             .iter()
             .map(|key| fill(ENV, &[("key", text(key)), ("secret", text(self.secret))]));
         let (mount, volume) = self.pod.authority();
-        fill(
-            JOB,
+        // A set would make a Job again that is removed before its end.
+        let ttl = if self.in_set { String::new() } else { self.pod.ttl() };
+        let spec = fill(
+            SPEC,
             &[
-                ("name", text(&self.name_of(own.part))),
-                ("namespace", self.namespace()),
                 ("labels", self.labels(own.part)),
                 ("mode", own.mode.clone()),
                 ("deadline", self.deadline_s.to_string()),
-                ("ttl", self.pod.ttl()),
+                ("ttl", ttl),
                 ("pod", self.pod.lines()),
                 ("part", text(own.part)),
                 ("image", text(self.image)),
@@ -198,6 +255,7 @@ impl Fleet<'_> {
                 ("rest", own.rest.clone()),
                 ("volumes", own.volumes.clone() + &volume),
             ],
-        )
+        );
+        Part { part: own.part, spec }
     }
 }

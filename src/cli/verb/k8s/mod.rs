@@ -56,6 +56,9 @@ pub(in crate::cli) struct K8s {
     /// Let the other agents go on when one is lost; needs Kubernetes 1.33
     #[arg(long)]
     keep_others: bool,
+    /// Print a JobSet, which needs its controller in the cluster, instead of Jobs
+    #[arg(long)]
+    jobset: bool,
     /// A volume claim for what the coordinator saves [default: it is lost with the pod]
     #[arg(long, value_name = "NAME", requires = "command")]
     claim: Option<String>,
@@ -115,14 +118,19 @@ impl Verb for K8s {
             cpu: &self.cpu,
             memory: &self.memory,
             deadline_s: self.deadline.div_ceil(SECOND_NS),
+            in_set: self.jobset,
             pod: &self.pod,
         };
-        let mut jobs = vec![fleet.agents(self.agents, self.spread, self.keep_others)];
+        let mut parts = vec![fleet.agents(self.agents, self.spread, self.keep_others)];
         if let Some(it) = &command {
-            jobs.push(fleet.coordinator(&it.args(), &it.secrets(), self.claim.as_deref()));
+            parts.push(fleet.coordinator(&it.args(), &it.secrets(), self.claim.as_deref()));
         }
-        jobs.push(fleet.policy());
-        print((yaml::comment(call.line) + &jobs.concat()).as_bytes());
+        let jobs = if self.jobset {
+            fleet.job_set(&parts)
+        } else {
+            parts.iter().map(|part| fleet.job(part)).collect()
+        };
+        print((yaml::comment(call.line) + &jobs + &fleet.policy()).as_bytes());
         self.explain(&fleet, command.is_some());
         Ok(Exit::Passed)
     }
@@ -131,9 +139,11 @@ impl Verb for K8s {
 impl K8s {
     fn mistakes(&self, run: &str, name: &str) -> Vec<Invalid> {
         let asked = if self.name.is_some() { "--name" } else { "--run-id" };
-        // The longest names made from it: NAME-agents-INDEX, a host's name, or NAME-coordinator.
+        // The longest names made from it: NAME-agents-INDEX, a host's name, or NAME-coordinator;
+        // those of a JobSet have a number more.
         let index = self.agents.saturating_sub(1).to_string().len();
         let suffix = ("-agents-".len() + index).max("-coordinator".len());
+        let suffix = suffix + if self.jobset { "-0".len() } else { 0 };
         let least = (self.deadline < SECOND_NS)
             .then(|| Invalid::new("--deadline", "less than a second", "give a time such as 1h"));
         let named = names::run_id("--run-id", run)
@@ -172,13 +182,17 @@ impl K8s {
         eprintln!("  springload k8s ... | kubectl create -f -");
         if coordinator {
             eprintln!("Its progress and report:");
-            eprintln!("  kubectl{place} logs -f job/{}", fleet.name_of("coordinator"));
+            let number = if self.jobset { "-0" } else { "" };
+            eprintln!("  kubectl{place} logs -f job/{}{number}", fleet.name_of("coordinator"));
         } else {
             eprintln!("Its coordinator, anywhere with ${BROKER} set:");
             eprintln!("  springload run TARGET ... --agents {} --run-id {run}", self.agents);
         }
         eprintln!("When it is over, or to stop it:");
-        eprintln!("  kubectl{place} delete job,networkpolicy -l app.kubernetes.io/instance={run}");
+        let kind = if self.jobset { "jobset" } else { "job" };
+        eprintln!(
+            "  kubectl{place} delete {kind},networkpolicy -l app.kubernetes.io/instance={run}"
+        );
         if self.cpu.contains(['.', 'm']) {
             eprintln!(
                 "warning: --cpu {}: a pod with a fraction of a CPU is stopped for part of every \
