@@ -2,6 +2,7 @@
 //! panics nor fills the memory, and what was read can be shown.
 
 use springload::cli::read;
+use springload::driver::couchdb::feed::Lines;
 use springload::fleet::{FRAME_MAX, Guard, Weight};
 use springload::plan::{
     self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource,
@@ -134,4 +135,24 @@ pub fn broker_frames(bytes: &[u8]) {
     let Some(all) = all else { return };
     assert!(all.len() <= bytes.len());
     assert_eq!(let_through(&all, FRAME_MAX as usize).as_ref(), Some(&all));
+}
+
+/// What a feed of changes says that comes so many bytes at a time, and whether it broke off.
+fn followed(bytes: &[u8], at_a_time: usize) -> (Vec<(u64, u32)>, Option<String>, bool) {
+    let (mut lines, mut changes, mut since) = (Lines::default(), Vec::new(), None);
+    for piece in bytes.chunks(at_a_time) {
+        lines.add(piece);
+        let read = lines.read(0, &mut |change| changes.push((change.document, change.number)));
+        since = lines.take_since().or(since);
+        if read.is_err() {
+            return (changes, since, false);
+        }
+    }
+    (changes, since, true)
+}
+
+/// A feed of changes says the same, wherever it was split.
+pub fn changes_feed(bytes: &[u8]) {
+    let all = followed(bytes, bytes.len().max(1));
+    assert_eq!(followed(bytes, 1 + bytes.len() % 7), all);
 }

@@ -19,6 +19,7 @@ mod descriptors;
 mod designs;
 mod endings;
 mod faults;
+mod followers;
 mod foreign;
 mod grammar;
 mod happened;

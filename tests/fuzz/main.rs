@@ -137,3 +137,8 @@ fn frames_of_brokers() {
 fn command_lines() {
     pass_of_texts("command_line", checks::command_line);
 }
+
+#[test]
+fn feeds_of_changes() {
+    pass("changes_feed", checks::changes_feed);
+}

@@ -5,6 +5,7 @@
 mod address;
 mod binding;
 mod database;
+mod follower;
 mod json;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub mod library;
@@ -36,6 +37,7 @@ pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
 pub use database::{DatabasePlan, Scratch, scratch_name};
+pub use follower::{FeedKind, FollowPlan, Follower};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
 pub use list::{Opened, WithTarget};
@@ -142,6 +144,12 @@ pub trait Target: Clone + Send + 'static {
     /// Connections for probes, one per node; none if the driver has no probes. The names of
     /// everything they store begin with `mark`.
     fn probers(&self, _mark: &str) -> Vec<impl Prober> {
+        Vec::<std::convert::Infallible>::new()
+    }
+
+    /// Connections that follow changes, as many as the plan wants; none if the driver has no feed
+    /// of changes.
+    fn followers(&self, _plan: &FollowPlan) -> Vec<impl Follower> {
         Vec::<std::convert::Infallible>::new()
     }
 

@@ -86,6 +86,7 @@ impl Card {
                 "cannot tell which documents of a lost request were stored",
                 "leave it out, or give another target",
             ),
+            Feature::Changes => ("--follow", "has no changes to follow", "leave it out"),
             Feature::Designs => ("--ddocs", "has no design documents", "leave it out"),
             // It is done one document at a time instead.
             Feature::Several => return None,
@@ -399,6 +400,8 @@ pub struct Opening {
     pub seed: u64,
     /// The operations that the plan defines.
     pub operations: Vec<OperationPlan>,
+    /// What the changes are filtered by, if the filter must be there already.
+    pub filter: Option<String>,
     /// The fields of the documents that will be written, if known.
     pub fields: Vec<String>,
     /// How long one operation may take, in nanoseconds.

@@ -40,6 +40,8 @@ pub enum Lie {
     OtherDocument,
     /// A feed contains a change twice.
     DuplicateChange,
+    /// A feed leaves out a change.
+    SkipChange,
 }
 
 /// How a request is refused.
@@ -63,7 +65,7 @@ pub(super) const LOCKED_OUT: &str =
 
 impl Fault {
     /// All faults with their names.
-    pub const NAMES: [(&'static str, Self); 22] = [
+    pub const NAMES: [(&'static str, Self); 23] = [
         ("drop-acknowledged", Self::Lie(Lie::DropAcknowledged)),
         ("late-write", Self::Lie(Lie::LateWrite)),
         ("drop-delete", Self::Lie(Lie::DropDelete)),
@@ -72,6 +74,7 @@ impl Fault {
         ("old-revision", Self::Lie(Lie::OldRevision)),
         ("other-document", Self::Lie(Lie::OtherDocument)),
         ("duplicate-change", Self::Lie(Lie::DuplicateChange)),
+        ("skip-change", Self::Lie(Lie::SkipChange)),
         ("status-409", refuse(409, "conflict", "Document update conflict.")),
         ("status-429", refuse(429, "too_many_requests", "Too many requests")),
         ("status-500", refuse(500, "internal_server_error", "No DB shards could be opened.")),

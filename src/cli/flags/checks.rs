@@ -1,7 +1,7 @@
 //! Flags about whether the database keeps its word.
 
 use crate::op::Way;
-use crate::plan::{self, PlanSpec, ProbePlan};
+use crate::plan::{self, FeedKind, FollowPlan, PlanSpec, ProbePlan};
 
 /// The flags of verbs that write documents.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,6 +25,34 @@ pub(in crate::cli) struct WriteArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = plan::duration_ns)]
     #[arg(requires = "probe")]
     probe_every: u64,
+    /// Follow the changes on this many connections
+    ///
+    /// Follow the changes on this many connections beside the load, and measure how long after the
+    /// acknowledgement of a write its change arrives. At the end, each follower asks for what is
+    /// left; if the last change of a document has not come by then, the exit status is 6.
+    #[arg(long, value_name = "N")]
+    follow: Option<u32>,
+    /// How followers ask for changes
+    ///
+    /// continuous: one answer that goes on; longpoll: a request for the next changes, again and
+    /// again; eventsource: as continuous, in the format of browsers
+    #[arg(long, value_name = "FEED", default_value = "continuous", value_parser = feed)]
+    #[arg(requires = "follow")]
+    follow_feed: FeedKind,
+    /// Which changes followers want
+    ///
+    /// A filter of a design document with its parameters, DESIGN/FILTER?NAME=VALUE, or a selector
+    /// in JSON. Springload does not know which changes pass: what one follower receives, the others
+    /// must receive, too
+    #[arg(long, value_name = "FILTER", requires = "follow")]
+    follow_filter: Option<String>,
+}
+
+/// The feed of this name.
+fn feed(name: &str) -> Result<FeedKind, String> {
+    let known = FeedKind::ALL.into_iter().find(|it| it.name() == name);
+    let names = FeedKind::ALL.map(FeedKind::name).join(", ");
+    known.ok_or_else(|| format!("it is not one of {names}"))
 }
 
 /// Ways to look for documents. An alias, so that it counts as one value.
@@ -35,7 +63,9 @@ impl WriteArgs {
     pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
         let every_ns = self.probe_every;
         let probe = self.probe.clone().map(|visible| ProbePlan { visible, every_ns });
-        PlanSpec { audit: self.audit, probe, ..spec }
+        let (feed, filter) = (self.follow_feed, self.follow_filter.clone());
+        let follow = self.follow.map(|followers| FollowPlan { followers, feed, filter });
+        PlanSpec { audit: self.audit, probe, follow, ..spec }
     }
 }
 

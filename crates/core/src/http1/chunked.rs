@@ -75,6 +75,15 @@ impl Chunked {
         }
     }
 
+    /// Forgets the body decoded so far, and moves what is left to be decoded to the beginning of
+    /// the buffer, of which `filled` bytes are filled. Returns how many bytes are left.
+    pub(super) fn forget(&mut self, buffer: &mut [u8], filled: usize) -> usize {
+        buffer.copy_within(self.cursor..filled, 0);
+        let left = filled - self.cursor;
+        (self.cursor, self.end) = (0, 0);
+        left
+    }
+
     /// The bounds of the next line without its line break, once it is complete.
     fn line(&mut self, buffer: &[u8]) -> Result<Option<(usize, usize)>, Malformed> {
         let rest = &buffer[self.cursor..];

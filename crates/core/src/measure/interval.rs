@@ -1,6 +1,7 @@
 //! One shard's measurements of one second: the unit that is merged and stored.
 
 use super::counts::{BodyBytes, Wire};
+use super::following::Ack;
 use super::histogram::{Histogram, Kept};
 use super::is_default;
 use super::node::NodeInterval;
@@ -224,6 +225,9 @@ pub struct Interval {
     /// Every request in order of completion, if the plan asks for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawRow>,
+    /// Every write that was acknowledged, if changes are followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub acks: Vec<Ack>,
     /// How long load threads waited for a processor, in nanoseconds, if the system provides it.
     pub waited_ns: Nanos,
     kinds: ByKind<Option<Box<KindInterval>>>,
@@ -274,8 +278,9 @@ impl Interval {
 
     /// Converts times to another clock, on which `from` reads as `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
-        for row in &mut self.raw {
-            row.done = to.saturating_add(row.done).saturating_sub(from);
+        let times = self.raw.iter_mut().map(|row| &mut row.done);
+        for done in times.chain(self.acks.iter_mut().map(|ack| &mut ack.done)) {
+            *done = to.saturating_add(*done).saturating_sub(from);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The recorder of one shard: fills the interval of the current second and sends off complete ones.
 
+use super::following::Ack;
 use super::interval::{Interval, RawRow};
 use super::probe::{Sample, Timing};
 use crate::clock::{Nanos, SECOND_NS};
@@ -87,6 +88,11 @@ impl Recorder {
     #[cold]
     pub fn hold(&mut self, kind: OpKind, timing: &Timing, held_ns: Nanos) {
         self.interval.kind_mut(kind).hold(timing.response_ns, held_ns);
+    }
+
+    /// Keeps a write that was acknowledged, for those who follow changes.
+    pub fn acknowledge(&mut self, ack: Ack) {
+        self.interval.acks.push(ack);
     }
 
     /// Keeps the reason of the first failure of a kind and class; `reason` is only called if there

@@ -16,16 +16,19 @@ pub enum Feature {
     Several,
     /// Design documents, and indexes that are built before the load.
     Designs,
+    /// Changes that can be followed beside the load.
+    Changes,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Ranges,
         Self::Overwriting,
         Self::Conditions,
         Self::Settling,
         Self::Several,
         Self::Designs,
+        Self::Changes,
     ];
 }

@@ -31,6 +31,13 @@ pub enum Class {
     Request,
 }
 
+impl Class {
+    /// Whether it changes documents whose versions are known afterwards.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Batch | Self::Create | Self::Update | Self::Delete)
+    }
+}
+
 /// What is known of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {

@@ -15,6 +15,13 @@ pub trait Pen {
     /// end.
     fn name(&mut self) -> &mut Vec<u8>;
 
+    /// The identifiers of the last operation, separated by zero bytes; empty if the driver does not
+    /// keep them.
+    #[inline]
+    fn names(&self) -> &[u8] {
+        b""
+    }
+
     /// Writes the last named document as a whole; `token` is the version it replaces.
     fn document(&mut self, token: Option<Token>, fields: impl Fields);
 

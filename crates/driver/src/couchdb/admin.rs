@@ -120,6 +120,13 @@ impl Admin {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<Reply, AdminError> {
+        let bytes = self.written(method, path, body);
+        let status = self.send(&bytes, method).await?;
+        Ok((status, serde_json::from_slice(self.connection.body()).unwrap_or(Value::Null)))
+    }
+
+    /// The bytes of a request.
+    pub(super) fn written(&self, method: &str, path: &str, body: Option<&[u8]>) -> Vec<u8> {
         let mut bytes =
             format!("{method} {path} HTTP/1.1\r\n{}Accept: application/json\r\n", self.lines)
                 .into_bytes();
@@ -131,8 +138,12 @@ impl Admin {
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(body.unwrap_or_default());
-        let status = self.send(&bytes, method).await?;
-        Ok((status, serde_json::from_slice(self.connection.body()).unwrap_or(Value::Null)))
+        bytes
+    }
+
+    /// The body of the last answer.
+    pub(super) fn body(&self) -> &[u8] {
+        self.connection.body()
     }
 
     async fn send(&mut self, bytes: &[u8], method: &str) -> Result<u16, AdminError> {

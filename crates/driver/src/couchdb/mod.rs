@@ -5,7 +5,9 @@ pub mod answer;
 mod binding;
 mod credentials;
 mod design;
+pub mod feed;
 mod fetch;
+mod follower;
 mod head;
 mod leftover;
 mod listing;
@@ -29,6 +31,7 @@ mod words;
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
 pub use fetch::fetch_document;
+pub use follower::CouchFollower;
 pub use making::Making;
 use nodes::{Node, Nodes, Place};
 pub use pen::CouchPen;
@@ -38,8 +41,8 @@ pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, Opening, Prober, ServerFacts, Shard, Size, Target, TargetAsked,
-    TargetError,
+    Binding, Card, DriverPlan, FollowPlan, Follower, Opening, Prober, ServerFacts, Shard, Size,
+    Target, TargetAsked, TargetError,
 };
 use crate::measure::NodeLog;
 use crate::mistake::Invalid;
@@ -176,6 +179,10 @@ impl Target for CouchDb {
 
     fn probers(&self, mark: &str) -> Vec<impl Prober> {
         CouchProber::each(self, mark)
+    }
+
+    fn followers(&self, plan: &FollowPlan) -> Vec<impl Follower> {
+        CouchFollower::all(self, plan)
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

@@ -4,7 +4,7 @@ use super::design::{self, Design};
 use super::listing::ViewName;
 use super::nodes::Node;
 use super::plan::{CouchPlan, NodePlan};
-use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, words};
+use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, follower, words};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::net::Endpoint;
 use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, TargetError};
@@ -70,6 +70,9 @@ pub(super) async fn open(
         let mut found = design::put(&mut admin, &path, &plan.designs, plan.builds()).await;
         if found.is_ok() {
             found = find_views(&mut admin, &path, &asked_views(&own, plan), &plan.designs).await;
+        }
+        if let (Ok(()), Some(filter)) = (&found, &opening.filter) {
+            found = follower::find_filter(&mut admin, &path, filter).await;
         }
         if found.is_err() && created {
             // It was created a moment ago and is empty.

@@ -24,12 +24,6 @@ pub struct CouchPen {
 }
 
 impl CouchPen {
-    /// The identifiers, separated by zero bytes.
-    #[inline]
-    pub fn names(&self) -> &[u8] {
-        &self.names
-    }
-
     /// The documents, separated by commas.
     pub fn body(&self) -> &[u8] {
         self.payload.body()
@@ -63,6 +57,11 @@ impl Pen for CouchPen {
             self.last = self.names.len();
         }
         &mut self.names
+    }
+
+    #[inline]
+    fn names(&self) -> &[u8] {
+        &self.names
     }
 
     #[inline]

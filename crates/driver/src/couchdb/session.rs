@@ -15,7 +15,7 @@ use crate::http1::reason;
 use crate::http1::{Answer, Connection, Request};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Class, Failure, Op, OpKind, Reason, Reply, Token};
+use crate::op::{Answered, Class, Failure, Op, OpKind, Pen, Reason, Reply, Token};
 use crate::{Outcome, Session};
 use std::ops::Range;
 use std::rc::Rc;

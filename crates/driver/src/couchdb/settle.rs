@@ -10,7 +10,7 @@ use super::session::CouchSession;
 use crate::clock::Nanos;
 use crate::http1::Request;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, OpKind, Reply, Token};
+use crate::op::{Failure, Op, OpKind, Pen, Reply, Token};
 use crate::{Outcome, Session as _};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -23,6 +23,14 @@ enum Kind {
     Normal,
     Longpoll,
     Continuous,
+    Eventsource,
+}
+
+impl Kind {
+    /// Whether each change is a line of its own.
+    const fn is_lines(self) -> bool {
+        matches!(self, Self::Continuous | Self::Eventsource)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -72,6 +80,7 @@ impl Feed {
                 None | Some("normal") => Kind::Normal,
                 Some("longpoll") => Kind::Longpoll,
                 Some("continuous") => Kind::Continuous,
+                Some("eventsource") => Kind::Eventsource,
                 Some(_) => return Err(Refusal::BAD_PARAMETER),
             },
             since,
@@ -92,18 +101,30 @@ impl Feed {
         let only = self.only.as_ref();
         let wanted = |(id, _): &(&str, &Entry)| only.is_none_or(|only| only.contains(*id));
         let mut put = |(id, entry): (&str, &Entry)| {
-            let twice = liar.as_mut().is_some_and(|liar| liar.tells(Lie::DuplicateChange));
-            for time in 0..=u64::from(twice) {
-                if rows + time > 0 && self.kind != Kind::Continuous {
+            last = Some(entry.seq);
+            let mut tells = |lie| liar.as_mut().is_some_and(|liar| liar.tells(lie));
+            if tells(Lie::SkipChange) {
+                return;
+            }
+            for time in 0..=u64::from(tells(Lie::DuplicateChange)) {
+                if rows + time > 0 && !self.kind.is_lines() {
                     out.extend_from_slice(b",\n");
                 }
+                if self.kind == Kind::Eventsource {
+                    out.extend_from_slice(b"data: ");
+                }
                 write_row(id, entry, self.include_docs, out);
-                if self.kind == Kind::Continuous {
-                    out.push(b'\n');
+                match self.kind {
+                    Kind::Normal | Kind::Longpoll => {}
+                    Kind::Continuous => out.push(b'\n'),
+                    Kind::Eventsource => {
+                        out.extend_from_slice(b"\nid: \"");
+                        write_number(entry.seq, out);
+                        out.extend_from_slice(b"-standin\"\n\n");
+                    }
                 }
             }
             rows += 1;
-            last = Some(entry.seq);
         };
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if self.descending {
@@ -119,6 +140,8 @@ impl Feed {
 
     fn write_end(&self, state: &mut State, out: &mut Vec<u8>) {
         out.extend_from_slice(match self.kind {
+            // CouchDB ends this one without a word.
+            Kind::Eventsource => return,
             Kind::Continuous => b"{\"last_seq\":\"",
             Kind::Normal | Kind::Longpoll => b"\n],\n\"last_seq\":\"",
         });
@@ -154,7 +177,7 @@ pub(crate) fn changes(call: &Call<'_>, database: &Arc<Database>) -> Result<Reply
     let mut feed = Feed::parse(call.query, call.body, database.lock().seq())?;
     count(&call.shared.tally.changes_requests);
     let mut body = Vec::new();
-    if feed.kind != Kind::Continuous {
+    if !feed.kind.is_lines() {
         body.extend_from_slice(b"{\"results\":[\n");
     }
     if feed.kind == Kind::Normal || !call.reads() || call.method == hyper::Method::HEAD {
@@ -199,7 +222,11 @@ async fn serve(
             () = sender.closed() => return,
             () = tokio::time::sleep(feed.heartbeat.unwrap_or(feed.timeout)) => {
                 if feed.heartbeat.is_some() {
-                    out.push(b'\n');
+                    let beat: &[u8] = match feed.kind {
+                        Kind::Eventsource => b"event: heartbeat\ndata: \n\n",
+                        _ => b"\n",
+                    };
+                    out.extend_from_slice(beat);
                 } else {
                     feed.write_end(&mut database.lock(), &mut out);
                     // If the reader is gone, nothing is lost.

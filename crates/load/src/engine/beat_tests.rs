@@ -39,6 +39,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         patience: Arc::new(Patience::new(SECOND_NS)),
         doubt: crate::engine::drive::Suspicion::default(),
         fill: None,
+        acks: false,
         journal: None,
     })
 }

@@ -1,13 +1,14 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
+use super::notes::{acknowledge, note};
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::{Connection, RequestEnd, Watch};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
-use crate::journal::{Act, Fate, JournalEntry, Writer};
+use crate::journal::Writer;
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
-use crate::op::{ByKind, Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
+use crate::op::{ByKind, Class, Failure, Finding, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next, WorkloadFor};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// How an operation ended.
-type OpResult = Result<Reply, Failure>;
+pub(super) type OpResult = Result<Reply, Failure>;
 
 /// How one part of a read-modify-write ended.
 struct PartEnd {
@@ -51,6 +52,8 @@ pub(super) struct Shared {
     pub(super) start: Nanos,
     pub(super) tickets: Tickets,
     pub(super) recorder: RefCell<Recorder>,
+    /// Whether writes that are acknowledged are told to those who follow changes.
+    pub(super) acks: bool,
     /// Documents for which an operation was begun, per kind.
     pub(super) issued: ByKind<Cell<u64>>,
     pub(super) watch: Watch,
@@ -343,7 +346,7 @@ async fn drive<S: Session>(
         let check = shared.observe(&op, &outcome, session, workload);
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(shared.first_sent(&timing, last_done)));
-        if !record(shared, &mut own.times, &op, &outcome, session, &timing) {
+        if !record(shared, &mut own.times, &op, pen.names(), &outcome, session, &timing) {
             tell(shared, &op, &outcome, session);
         }
         shared.held(op.kind, outcome.result.is_ok(), late_ns, &timing, probe.noted());
@@ -374,29 +377,6 @@ fn learnt(outcome: &Outcome, session: &impl Session) -> OpResult {
     match outcome.result {
         Err(Failure::Unanswered) => session.settled().map_or(outcome.result, Ok),
         result => result,
-    }
-}
-
-/// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
-/// noted before: it may have been carried out.
-fn note(journal: &mut Writer, op: &Op, result: Option<OpResult>, rows: &[Result<Token, Failure>]) {
-    let act = match op.kind.class() {
-        Class::Batch | Class::Create | Class::Update => Act::Write,
-        Class::Delete => Act::Delete,
-        _ => return,
-    };
-    for (place, key) in (op.key..op.key + u64::from(op.documents)).enumerate() {
-        // Where the request as a whole succeeded, each document of several has its own row.
-        let row = rows.get(place).map(|row| row.map(Some));
-        let of_document = result.map(|it| it.and_then(|it| row.unwrap_or(Ok(it.token))));
-        let (fate, token) = match of_document {
-            None => (Fate::Sent, None),
-            Some(Ok(token)) => (Fate::Acknowledged, token),
-            Some(Err(failure)) if failure.refuses() => (Fate::Refused, None),
-            Some(Err(_)) => continue,
-        };
-        let token = token.unwrap_or_default();
-        journal.add(&JournalEntry { key, act, fate, version: op.version, token });
     }
 }
 
@@ -433,6 +413,7 @@ fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
     op: &Op,
+    names: &[u8],
     outcome: &Outcome,
     session: &impl Session,
     timing: &Timing,
@@ -461,6 +442,9 @@ fn record(
     };
     let mut recorder = shared.recorder.borrow_mut();
     recorder.record(&sample);
+    if shared.acks {
+        acknowledge(op, names, outcome.result, rows, &mut recorder, timing.done);
+    }
     if let Some(node) = session.node() {
         recorder.record_node(node, &sample);
         shared.watch.ended_at(node, outcome.result.err(), timing);

@@ -7,6 +7,7 @@ mod doubt;
 mod drive;
 mod growth;
 mod heartbeat;
+mod notes;
 mod pace;
 mod pauses;
 mod shard;

@@ -61,6 +61,8 @@ pub struct ShardPlan {
     pub pinned: bool,
     /// Also send off single requests.
     pub raw: bool,
+    /// Also send off the writes that were acknowledged.
+    pub acks: bool,
     /// Where writes are noted, and the number of the stage; `None`: nowhere.
     pub journal: Option<(Arc<Journal>, usize)>,
     /// The stop flag.
@@ -90,6 +92,7 @@ impl ShardPlan {
             fill_chunk: None,
             pinned: false,
             raw: false,
+            acks: false,
             journal: None,
             stop: Arc::default(),
             start: Arc::new(Start::new(shard.1)),
@@ -223,6 +226,7 @@ async fn run_any<T: Target>(
         start,
         tickets: Tickets::new(plan.clock, plan.stop.clone(), &plan.pace, share, (start, end)),
         recorder: RefCell::new(Recorder::new(start, window_end, plan.raw, plan.sink.clone())),
+        acks: plan.acks,
         issued: ByKind::new(),
         watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
         stop: plan.stop.clone(),

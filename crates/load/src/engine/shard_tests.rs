@@ -118,6 +118,7 @@ async fn run_from<T: Target, W: Workload + 'static>(
         fill_chunk: None,
         pinned: false,
         raw: false,
+        acks: false,
         journal: None,
         stop,
         start: Arc::new(Start::new(1)),

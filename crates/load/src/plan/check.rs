@@ -50,9 +50,9 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
         mistakes.extend(verify_mistake(spec, &stages, &card));
         mistakes.extend(audit_mistake(spec, &stages, &card));
-        mistakes.extend(
-            card.lack("--ddocs", Feature::Designs).filter(|_| spec.options.contains_key("ddocs")),
-        );
+        let designs = card.lack("--ddocs", Feature::Designs);
+        mistakes.extend(designs.filter(|_| spec.options.contains_key("ddocs")));
+        super::follow::check(spec, &card, &mut mistakes);
         check_card(&card, spec.target_flag, (&stages, &spec.fill), &mut mistakes);
     }
     let (operations, data) = operations::read(spec, &mut mistakes);
@@ -85,6 +85,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         verify: spec.verify,
         audit: spec.audit,
         probe: spec.probe.clone(),
+        follow: spec.follow.clone(),
         operations,
         data,
         thresholds,

@@ -173,6 +173,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         verify: false,
         audit: false,
         probe: None,
+        follow: None,
         thresholds,
         noise: Noise::default(),
         baseline: None,

@@ -5,6 +5,7 @@
 mod again;
 mod baseline;
 mod check;
+mod follow;
 mod http;
 mod load;
 mod noise;
@@ -22,7 +23,8 @@ mod words;
 mod ycsb_measurement;
 
 pub use crate::driver::{
-    Auth, BodyPlan, Existing, HttpPlan, RequestPlan, Retry, TargetPlan, mask, strike_secret,
+    Auth, BodyPlan, Existing, FeedKind, FollowPlan, HttpPlan, RequestPlan, Retry, TargetPlan, mask,
+    strike_secret,
 };
 pub use crate::mistake::{Flagged, Invalid};
 pub use crate::net::{MAX_ANSWER, TlsOptions};

@@ -8,7 +8,7 @@ use super::stage::StagePlan;
 use super::threshold::{Limit, Threshold};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::driver::{HttpPlan, OperationPlan, TargetPlan, with_left_out};
+use crate::driver::{FollowPlan, HttpPlan, OperationPlan, TargetPlan, with_left_out};
 use crate::engine::Pace;
 use crate::mistake::Invalid;
 use crate::net::MAX_ANSWER;
@@ -90,6 +90,9 @@ pub struct PlanRecord {
     /// Documents that are written beside the load and looked for, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
+    /// Who follows the changes beside the load, if anybody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<FollowPlan>,
     /// The operations that it defines, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationPlan>,
@@ -218,6 +221,12 @@ impl PlanRecord {
     pub fn with_bodies(&self) -> Value {
         let bodies = self.http.as_ref().map(HttpPlan::bodies).unwrap_or_default();
         with_left_out(self, "/http", bodies).expect("a plan is plain data")
+    }
+
+    /// The filter of followers, if the server must have it before anything is stored: a design
+    /// document of the run may come after the fill.
+    pub fn filter(&self) -> Option<String> {
+        self.follow.as_ref()?.filter.clone().filter(|_| self.target.indexes() == 0)
     }
 
     /// How long the server may be silent before the run is given up, in nanoseconds.

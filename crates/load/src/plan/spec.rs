@@ -5,7 +5,7 @@ use super::probe::ProbePlan;
 use super::schemas::SchemaSource;
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::driver::{Auth, Existing, HttpPlan};
+use crate::driver::{Auth, Existing, FollowPlan, HttpPlan};
 use crate::engine::{Arrivals, Segment};
 use crate::mistake::Flagged;
 use crate::net::{MAX_ANSWER, TlsOptions};
@@ -98,6 +98,8 @@ pub struct PlanSpec {
     pub audit: bool,
     /// Documents that are written beside the load and looked for.
     pub probe: Option<ProbePlan>,
+    /// Who follows the changes beside the load.
+    pub follow: Option<FollowPlan>,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
     /// The operations that it defines, as written.
@@ -141,6 +143,7 @@ impl PlanSpec {
             verify: false,
             audit: false,
             probe: None,
+            follow: None,
             measurement: None,
             operations: Vec::new(),
             data: Vec::new(),

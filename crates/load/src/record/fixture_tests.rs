@@ -51,6 +51,7 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
         slots: Vec::new(),
         growth: None,
         visibility: None,
+        following: None,
         start: None,
         nodes: Vec::new(),
         agents: Vec::new(),

@@ -7,6 +7,7 @@ pub mod fixture;
 mod agents;
 mod baseline;
 mod begun;
+mod beside;
 mod blame;
 mod environment;
 mod estimates;
@@ -43,8 +44,8 @@ pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_n
 
 use crate::driver::{OWN_SERVERS, ServerFacts};
 use crate::measure::{
-    Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot, Span,
-    Visibility, is_default,
+    Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot,
+    Span, Visibility, is_default,
 };
 use crate::op::{OpKind, plain};
 use crate::plan::{PlanRecord, Purpose, StagePlan, stage_title};
@@ -212,6 +213,9 @@ pub struct StageRecord {
     /// How long acknowledged writes took to be visible, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
+    /// What followers of the changes received, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub following: Option<Following>,
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,

@@ -2,8 +2,8 @@
 
 use super::begun::{LASTED, not_all_begun};
 use super::blame::{disturbed, of_verdict, outage_words, pause_words};
-use super::{RunRecord, ServerRecord, StageRecord, fleet};
-use crate::measure::{OperationSummary, VisibleBy};
+use super::{RunRecord, ServerRecord, StageRecord, beside, fleet};
+use crate::measure::OperationSummary;
 use crate::op::{Failure, Finding, OpKind};
 use crate::plan::Purpose;
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,10 @@ pub enum Code {
     NotVisible,
     /// Probes could not be written or looked for.
     ProbesFailed,
+    /// Not all followers could read the changes to the end.
+    ChangesUnread,
+    /// The times of changes may be too long.
+    FollowersLate,
     /// An agent was lost.
     AgentLost,
     /// An agent's clock is not known well enough.
@@ -155,7 +159,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     fleet::of_run(record, &mut warnings);
     for stage in &record.stages {
         fleet::of_stage(record, stage, &mut warnings);
-        of_probes(stage, &mut warnings);
+        beside::of_probes(stage, &mut warnings);
+        beside::of_followers(stage, &mut warnings);
         of_stage(stage, record.plan.target.accepted_words(), &mut warnings);
         of_server(stage, &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
@@ -175,40 +180,6 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         }
     }
     warnings
-}
-
-/// Adds the warnings about a stage's probes.
-fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
-    let Some(found) = &stage.visibility else { return };
-    let mut warn = |code, message| {
-        warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
-    };
-    let because = |reason: &Option<String>| {
-        reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"))
-    };
-    for by in &found.by {
-        let VisibleBy { way, node, probes, unseen, reason, .. } = by;
-        let node = node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
-        if *probes == 0 && found.written > 0 {
-            let message = format!("no probe was looked for by {way}{node}{}", because(reason));
-            warn(Code::ProbesFailed, message);
-        } else if *unseen > 0 {
-            let message = format!(
-                "{unseen} of {probes} acknowledged probes were never seen by {way}{node}; each was \
-                 looked for over ten seconds, or until one second after the end"
-            );
-            warn(Code::NotVisible, message);
-        }
-    }
-    if found.written == 0 {
-        let message = format!("no probe was acknowledged{}", because(&found.reason));
-        warn(Code::ProbesFailed, message);
-    }
-    if found.left > 0 {
-        let (left, why) = (found.left, because(&found.reason));
-        let message = format!("{left} probe documents could not be removed{why}");
-        warn(Code::NotRemoved, message);
-    }
 }
 
 /// The warning about springload's own servers; `None`: it is none of them.

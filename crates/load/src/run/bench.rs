@@ -1,7 +1,7 @@
 //! What the stages of a run share, and which connections and threads belong to this process.
 
 use crate::clock::Nanos;
-use crate::driver::Driver;
+use crate::driver::{Driver, FollowPlan};
 use crate::engine::{Lane, Stop};
 use crate::journal::Journal;
 use crate::plan::{Plan, ProbePlan, Purpose, StagePlan};
@@ -90,12 +90,21 @@ impl Bench<'_> {
         Some(at_once.max(fill.documents / 1_000))
     }
 
-    /// The probes beside the load of a stage, if it is what the run is about, or a fill if there is
-    /// nothing else.
+    /// The probes beside the load of a stage.
     pub(super) fn probes(&self, stage: &StagePlan) -> Option<ProbePlan> {
+        self.plan.probe.clone().filter(|_| self.has_company(stage))
+    }
+
+    /// Whether something goes on beside the load of a stage: it is what the run is about, or a fill
+    /// if there is nothing else.
+    fn has_company(&self, stage: &StagePlan) -> bool {
         let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main);
-        let about = if main { Purpose::Main } else { Purpose::Fill };
-        self.plan.probe.clone().filter(|_| stage.purpose() == about)
+        stage.purpose() == if main { Purpose::Main } else { Purpose::Fill }
+    }
+
+    /// The followers beside the load of a stage that writes.
+    pub(super) fn follows(&self, stage: &StagePlan) -> Option<FollowPlan> {
+        self.plan.follow.clone().filter(|_| self.has_company(stage))
     }
 
     /// Where the writes of a stage are noted.

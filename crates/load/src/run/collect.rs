@@ -5,8 +5,8 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
 use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, NodeLog, NodeSummary, Outage,
-    OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
+    Backlog, ConnectionTimes, FillLog, Following, Growth, Hiccups, Histogram, NodeLog, NodeSummary,
+    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
     ThreadLoss, Totals, Visibility,
 };
 use crate::op::{ByKind, Class};
@@ -60,6 +60,8 @@ pub(super) struct Frame<'a> {
     pub(super) growth: Option<(u64, Vec<SizePoint>)>,
     /// What probes have found, if there were any.
     pub(super) visibility: Option<Visibility>,
+    /// What followers have received, if there were any.
+    pub(super) following: Option<Following>,
 }
 
 impl<'a> Frame<'a> {
@@ -75,6 +77,7 @@ impl<'a> Frame<'a> {
             slots: Vec::new(),
             growth: None,
             visibility: None,
+            following: None,
         }
     }
 }
@@ -259,6 +262,7 @@ impl Collected {
                 .growth
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
             visibility: frame.visibility,
+            following: frame.following,
             agents: Vec::new(),
             nodes: self.nodes(frame.nodes, (start, measured_s)),
             start: stage.work.traits().gathering.map(|_| start_record(&self.lanes)),

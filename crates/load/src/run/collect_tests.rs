@@ -76,6 +76,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
         slots: Vec::new(),
         growth: None,
         visibility: None,
+        following: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::follow::Followers;
 use super::lanes::{Alone, Connections};
 use super::share::Share;
 use super::sizes::Sizes;
@@ -121,6 +122,9 @@ impl<'a> Crew<'a> {
     ) -> Result<StageRecord, RunError> {
         let stage = &bench.plan.stages[number];
         self.prepare(bench, number)?;
+        let followers = bench.follows(stage);
+        let followers =
+            followers.map(|plan| Followers::begin(bench.target.clone(), plan)).transpose()?;
         self.fleet.measure_clocks();
         let agents = self.fleet.members().len() as u64;
         let lead_ns = LEAD_NS + LEAD_EACH_NS * agents + LEAD_TRIPS * self.fleet.round_trip_ns();
@@ -133,7 +137,7 @@ impl<'a> Crew<'a> {
         let probes = bench.probes(stage);
         let probes = probes.map(|plan| Visible::probe(bench.target.clone(), plan, start));
         let probes = probes.transpose()?;
-        let measured = bench.collect(stage, &mut shares, observer)?;
+        let measured = bench.collect(stage, &mut shares, observer, followers.as_ref())?;
         let Shares { parts, .. } = shares;
         let mut collected = Collected::new(measured.totals, measured.series);
         let mut rows = Vec::new();
@@ -160,6 +164,7 @@ impl<'a> Crew<'a> {
             slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
             growth,
             visibility: probes.map(Visible::finish),
+            following: followers.map(Followers::finish),
             ..frame
         };
         let mut record = collected.record(frame);

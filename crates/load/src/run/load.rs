@@ -84,6 +84,7 @@ impl<W: Workload + Send + 'static> Load<W> {
                     fill_chunk: bench.window(stage).map(|window| window / 100),
                     pinned: bench.pinned,
                     raw,
+                    acks: bench.follows(stage).is_some(),
                     journal: bench.noted(stage),
                     stop: bench.stop.clone(),
                     start: start.clone(),

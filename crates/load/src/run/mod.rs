@@ -9,6 +9,7 @@ mod collect;
 mod crew;
 mod enlist;
 mod fields;
+mod follow;
 mod http;
 mod lanes;
 mod live;
@@ -158,6 +159,7 @@ pub fn run_with(
     let pinned = stand_in.is_some();
     let opening = Opening {
         operations: plan.operations.clone(),
+        filter: plan.filter(),
         scratch: fleet.is_some().then(scratch_name),
         stand_in,
         seed: plan.seed,

@@ -192,6 +192,7 @@ impl Serving<'_> {
                     let sum = waiting.entry(second).or_insert_with(|| Interval::new(second));
                     sum.merge(&interval);
                     sum.raw.append(&mut interval.raw);
+                    sum.acks.append(&mut interval.acks);
                     // Those of the other threads are about to come.
                     next = next.min(clock.now() + TOGETHER_NS);
                 }

@@ -3,6 +3,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::follow::Followers;
 use super::live::LiveStage;
 use super::load::Load;
 use super::sizes::Sizes;
@@ -92,6 +93,9 @@ impl Bench<'_> {
         fleet: Option<&mut Fleet>,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
         let start = Arc::new(Start::new(self.own_shards(stage)));
+        let followers = self.follows(stage);
+        let followers =
+            followers.map(|plan| Followers::begin(self.target.clone(), plan)).transpose()?;
         let (load, intervals) = Load::begin(self, stage, workloads, &start)?;
         let sizes = self.window(stage).map(|_| Sizes::ask(self.target.clone(), start.clone()));
         let sizes = sizes.transpose()?;
@@ -99,9 +103,10 @@ impl Bench<'_> {
         let probes = probes.map(|plan| Visible::probe(self.target.clone(), plan, start.clone()));
         let probes = probes.transpose()?;
         let mut threads = Threads { intervals, start, fleet };
-        let measured = self.collect(stage, &mut threads, observer)?;
+        let measured = self.collect(stage, &mut threads, observer, followers.as_ref())?;
         let ended = load.join()?;
         let visibility = probes.map(Visible::finish);
+        let following = followers.map(Followers::finish);
         let growth = self.window(stage);
         let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
         let frame = Frame {
@@ -110,6 +115,7 @@ impl Bench<'_> {
             slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
             growth,
             visibility,
+            following,
             ..Frame::of(stage, self.plan)
         };
         let mut collected = Collected::new(measured.totals, measured.series);
@@ -125,6 +131,7 @@ impl Bench<'_> {
         stage: &StagePlan,
         source: &mut dyn Source,
         observer: &mut dyn Observer,
+        followers: Option<&Followers>,
     ) -> Result<Measured, RunError> {
         let connections = self.plan.connections;
         let slots_ms = self.plan.ycsb.as_ref().and_then(MeasurementPlan::slots_ms);
@@ -141,7 +148,10 @@ impl Bench<'_> {
         let mut live = observer.watches().then(|| LiveStage::new(stage, connections));
         loop {
             match source.next(PROGRESS_EVERY) {
-                Ok(interval) => {
+                Ok(mut interval) => {
+                    if let Some(followers) = followers {
+                        followers.acknowledge(std::mem::take(&mut interval.acks));
+                    }
                     measured.totals.add(&interval);
                     seconds.add(&interval);
                     if let (Some(slots), Some(start)) = (&mut measured.slots, source.moment()) {

@@ -14,6 +14,7 @@ mod drawn;
 mod estimates;
 mod exposition;
 mod failures;
+mod followed;
 mod headline;
 mod hlog;
 mod html;

@@ -1,10 +1,11 @@
 //! How long acknowledged writes took to be visible, in a table.
 
 use super::burst::Rows;
+use super::followed;
 use super::headline::share_words;
 use super::number::{grouped, millis};
 use super::table::align;
-use crate::measure::VisibleBy;
+use crate::measure::{Latency, VisibleBy};
 use crate::record::StageRecord;
 use std::fmt::Write as _;
 
@@ -21,29 +22,40 @@ pub(super) fn rows(stage: &StageRecord) -> Option<Rows> {
 }
 
 fn row(by: &VisibleBy) -> Vec<String> {
-    let times = &by.time;
-    let time = |us: Option<f64>| match us {
-        _ if times.samples == 0 => "-".to_owned(),
-        None => "too few".to_owned(),
-        Some(us) => millis(us),
-    };
     let stale = match by.stale_share() {
         None => "-".to_owned(),
         Some(0.0) => "none".to_owned(),
         Some(share) => share_words(share),
     };
     let counts = [grouped(by.probes), stale, grouped(by.unseen)];
-    let times = [time(times.p50_us), time(times.p99_us), time(Some(times.max_us))];
-    let name = match &by.node {
-        Some(node) => format!("{} at {node}", by.way),
-        None => by.way.to_string(),
-    };
-    std::iter::once(name).chain(counts).chain(times).collect()
+    let name = named(by.way.name(), by.node.as_ref());
+    std::iter::once(name).chain(counts).chain(times(&by.time)).collect()
 }
 
-/// The table in text; nothing without probes.
+/// What was asked, and of which node.
+pub(super) fn named(what: &str, node: Option<&String>) -> String {
+    node.map_or_else(|| what.to_owned(), |node| format!("{what} at {node}"))
+}
+
+/// Median, 99th percentile and maximum.
+pub(super) fn times(times: &Latency) -> [String; 3] {
+    let time = |us: Option<f64>| match us {
+        _ if times.samples == 0 => "-".to_owned(),
+        None => "too few".to_owned(),
+        Some(us) => millis(us),
+    };
+    [time(times.p50_us), time(times.p99_us), time(Some(times.max_us))]
+}
+
+/// The tables of what went on beside the load, with their titles.
+pub(super) fn beside(stage: &StageRecord) -> impl Iterator<Item = (&'static str, Rows)> {
+    let all = [(TITLE, rows(stage)), (followed::TITLE, followed::rows(stage))];
+    all.into_iter().filter_map(|(title, rows)| Some((title, rows?)))
+}
+
+/// These tables in text; nothing if there are none.
 pub(super) fn section(stage: &StageRecord, out: &mut String) {
-    if let Some(rows) = rows(stage) {
-        let _ = write!(out, "\n{TITLE}\n{}", align(&rows));
+    for (title, rows) in beside(stage) {
+        let _ = write!(out, "\n{title}\n{}", align(&rows));
     }
 }

@@ -4,6 +4,12 @@ use super::number::{decimal, grouped, millis};
 use crate::plan::{StagePlan, stage_title};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
+/// With a capital at the beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
 /// The server that was measured.
 pub(super) fn place(server: &ServerRecord) -> String {
     if server.url.is_empty() {

@@ -3,6 +3,7 @@
 use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::record::Unit;
 use crate::report::trend::{change, mark, name};
+use crate::report::words::capital;
 use crate::trend::{Group, Series, Trend};
 
 /// All charts of a trend: those of a group are together.
@@ -81,11 +82,6 @@ fn note(group: &Group, series: &Series) -> String {
     let marks = group.marks.iter().map(|it| format!("{}.", capital(&mark(group, it))));
     let all: Vec<String> = changes.chain(marks).collect();
     if all.is_empty() { "Each point is a run.".to_owned() } else { all.join(" ") }
-}
-
-fn capital(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 #[cfg(test)]

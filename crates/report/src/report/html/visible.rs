@@ -1,27 +1,36 @@
-//! The part of the page about visibility probes.
+//! The parts of the page about what went on beside the load: probes and followers.
 
 use super::escape::Html;
 use super::parts::{grid, letter};
 use crate::record::RunRecord;
 use crate::report::visible;
+use crate::report::words::capital;
 
-/// A section for all stages with probes of all runs; empty if there are none.
+/// A section for each kind of table, with those of all stages of all runs; empty without any.
 pub(super) fn section(runs: &[RunRecord]) -> Html {
-    let mut inside = Html::default();
+    let mut sections: Vec<(&str, Html)> = Vec::new();
     for (run, record) in runs.iter().enumerate() {
         for stage in &record.stages {
-            let Some(rows) = visible::rows(stage) else { continue };
-            let mut head = letter(runs, run);
-            head.push(&Html::tag("strong", stage.title()));
-            inside.push(&Html::element("p", &head));
-            let rows = rows.into_iter().map(|row| ("", row));
-            inside.push(&Html::element("div class=\"scroll\"", &grid(rows)));
+            for (title, rows) in visible::beside(stage) {
+                let mut head = letter(runs, run);
+                head.push(&Html::tag("strong", stage.title()));
+                let at = sections.iter().position(|it| it.0 == title).unwrap_or_else(|| {
+                    sections.push((title, Html::default()));
+                    sections.len() - 1
+                });
+                let inside = &mut sections[at].1;
+                inside.push(&Html::element("p", &head));
+                let rows = rows.into_iter().map(|row| ("", row));
+                inside.push(&Html::element("div class=\"scroll\"", &grid(rows)));
+            }
         }
     }
-    if inside.as_str().is_empty() {
-        return inside;
+    let mut all = Html::default();
+    for (title, inside) in sections {
+        let id = title.split(' ').next().unwrap_or_default();
+        let mut section = Html::tag("h2", capital(title));
+        section.push(&inside);
+        all.push(&Html::element(&format!("section id=\"{id}\" class=\"card\""), &section));
     }
-    let mut section = Html::tag("h2", "Visible after an acknowledged write");
-    section.push(&inside);
-    Html::element("section id=\"visible\" class=\"card\"", &section)
+    all
 }

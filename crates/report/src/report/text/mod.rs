@@ -57,7 +57,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         sheet.gap();
         spark::lines(stage, &mut sheet);
         stage::start(record, stage, &mut sheet);
-        stage::visible(stage, &mut sheet);
+        stage::beside(stage, &mut sheet);
     }
     if look.verbose {
         details(record, &mut sheet);

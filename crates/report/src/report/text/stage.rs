@@ -238,15 +238,20 @@ fn row(name: &str, rate: String, failed: u64, times: &Latency, tone: Tone) -> Ve
     row
 }
 
-/// How long acknowledged writes took to be visible.
-pub(super) fn visible(stage: &StageRecord, sheet: &mut Sheet) {
-    let Some(rows) = visible::rows(stage).filter(|_| !sheet.look.verbose) else { return };
+/// What went on beside the load: probes and followers.
+pub(super) fn beside(stage: &StageRecord, sheet: &mut Sheet) {
     let tone = |row: usize| if row == 0 { Tone::Faint } else { Tone::Plain };
     let cells = |(number, row): (usize, Vec<String>)| -> Vec<Cell> {
         row.into_iter().map(|cell| (cell, tone(number))).collect()
     };
-    sheet.gap();
-    sheet.table(&rows.into_iter().enumerate().map(cells).collect::<Vec<_>>(), &[]);
+    if sheet.look.verbose {
+        // They have their own tables there.
+        return;
+    }
+    for (_, rows) in visible::beside(stage) {
+        sheet.gap();
+        sheet.table(&rows.into_iter().enumerate().map(cells).collect::<Vec<_>>(), &[]);
+    }
 }
 
 /// One row per node, if there are several.

@@ -1,0 +1,403 @@
+//! What followers of a database's changes received, and how long after the writes.
+//!
+//! A feed need not have every change of a document: of several in a row, it may have the last one
+//! only. So a change is missing if neither it nor a later one of its document came.
+
+use super::histogram::Histogram;
+use super::is_default;
+use super::latency::Latency;
+use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
+
+/// How long a change may come before its write is known to be acknowledged: acknowledgements are
+/// told once a second, those of agents a little later.
+const UNTOLD_NS: Nanos = 10 * SECOND_NS;
+/// The most acknowledged writes whose changes are waited for; about 100 MB.
+const MOST_AWAITED: usize = 2_000_000;
+
+/// What followers received in a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Following {
+    /// Writes that were acknowledged.
+    pub acknowledged: u64,
+    /// The documents that they wrote.
+    pub documents: u64,
+    /// The followers of each node.
+    pub by: Vec<FollowedBy>,
+    /// How late the thread of the followers itself was, every ten milliseconds: by so much, times
+    /// may be too long.
+    pub own_delay: Latency,
+}
+
+/// What the followers of one node, or all of them, received.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FollowedBy {
+    /// The node, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The number of followers.
+    pub followers: u64,
+    /// Changes that came, whoever made them.
+    pub changes: u64,
+    /// Changes that had come before, or were older than one of the same document that had.
+    pub repeated: u64,
+    /// Changes that came before their write was acknowledged. Their time counts as zero.
+    pub early: u64,
+    /// Changes that a feed had not delivered ten seconds after the end, but that were there when
+    /// the follower asked for all that was left.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub undelivered: u64,
+    /// For each follower, the documents of which the last acknowledged change did not come, nor a
+    /// later one; with a filter, only those that another follower received. `null`: not known,
+    /// because not all followers could read to the end, or one alone has a filter.
+    pub missing: Option<u64>,
+    /// How often a feed broke off, or could not be opened, and was continued after the last change
+    /// that came.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resumed: u64,
+    /// What went wrong first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The times from the acknowledgement of a write to the arrival of its change.
+    pub lag: Latency,
+}
+
+impl Following {
+    /// Documents of which a change is missing, over all followers.
+    pub fn missing(&self) -> u64 {
+        self.by.iter().filter_map(|by| by.missing).sum()
+    }
+}
+
+/// A write that was acknowledged, as those who follow changes need to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ack {
+    /// The document: the [`document_hash`] of its identifier.
+    pub document: u64,
+    /// Which of its changes it was: a number that grows.
+    pub number: u32,
+    /// When it was acknowledged.
+    pub done: Nanos,
+}
+
+/// A number for an identifier, the same in every process of one version of springload.
+pub fn document_hash(id: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(id);
+    hasher.finish()
+}
+
+/// A change as it came: the document and the number of its [`Ack`], and when it came; `None`: not
+/// from the feed, but when all that was left was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The document, as in [`Ack`].
+    pub document: u64,
+    /// Which of its changes it is.
+    pub number: u32,
+    /// When it came.
+    pub at: Option<Nanos>,
+}
+
+/// A change of a document, by the place of the document in the tables.
+type Place = (u32, u32);
+
+/// What one follower received.
+#[derive(Debug, Default)]
+struct Seen {
+    /// For each document, the highest number that came.
+    last: Vec<u32>,
+    /// Changes whose write may be acknowledged yet.
+    waiting: Vec<(Place, Nanos)>,
+    changes: u64,
+    repeated: u64,
+    early: u64,
+    undelivered: u64,
+    lag: Histogram,
+}
+
+impl Seen {
+    fn last(&self, document: u32) -> u32 {
+        self.last.get(document as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Compares what followers receive with what was acknowledged.
+#[derive(Debug)]
+pub struct Follows {
+    filtered: bool,
+    documents: HashMap<u64, u32>,
+    /// For each document, the highest number that was acknowledged.
+    due: Vec<u32>,
+    awaited: HashMap<Place, Nanos>,
+    /// The size at which those that nobody waits for any more are next dropped.
+    prune_at: usize,
+    acknowledged: u64,
+    followers: Vec<Seen>,
+}
+
+impl Follows {
+    /// So many followers; `filtered` if they receive only some of the changes.
+    pub fn new(followers: usize, filtered: bool) -> Self {
+        Self {
+            filtered,
+            documents: HashMap::new(),
+            due: Vec::new(),
+            awaited: HashMap::new(),
+            prune_at: 10_000,
+            acknowledged: 0,
+            followers: std::iter::repeat_with(Seen::default).take(followers).collect(),
+        }
+    }
+
+    fn place(&mut self, document: u64) -> u32 {
+        let next = self.documents.len() as u32;
+        *self.documents.entry(document).or_insert(next)
+    }
+
+    /// Notes writes that were acknowledged.
+    pub fn acknowledge(&mut self, acks: &[Ack]) {
+        for ack in acks {
+            let document = self.place(ack.document);
+            let at = document as usize;
+            if self.due.len() <= at {
+                self.due.resize(at + 1, 0);
+            }
+            self.due[at] = self.due[at].max(ack.number);
+            self.acknowledged += 1;
+            if self.awaited.len() < MOST_AWAITED {
+                self.awaited.insert((document, ack.number), ack.done);
+            }
+        }
+    }
+
+    /// Notes a change that a follower received.
+    pub fn receive(&mut self, follower: usize, change: Change) {
+        let document = self.place(change.document);
+        let seen = &mut self.followers[follower];
+        let at = document as usize;
+        if seen.last.len() <= at {
+            seen.last.resize(at + 1, 0);
+        }
+        seen.changes += 1;
+        if seen.last[at] >= change.number {
+            seen.repeated += 1;
+            return;
+        }
+        seen.last[at] = change.number;
+        match change.at {
+            Some(at) => seen.waiting.push(((document, change.number), at)),
+            None => seen.undelivered += 1,
+        }
+    }
+
+    /// Takes the times of changes whose write is known to be acknowledged.
+    pub fn compare(&mut self, now: Nanos) {
+        for seen in &mut self.followers {
+            let Seen { waiting, lag, early, .. } = seen;
+            waiting.retain(|(place, at)| match self.awaited.get(place) {
+                Some(done) => {
+                    *early += u64::from(at < done);
+                    lag.record(at.saturating_sub(*done));
+                    false
+                }
+                None => at + UNTOLD_NS > now,
+            });
+        }
+        if self.awaited.len() >= self.prune_at {
+            let Self { followers, awaited, .. } = self;
+            awaited.retain(|&(document, number), done| {
+                // A filter may keep it back for ever.
+                let young = *done + UNTOLD_NS > now;
+                young || !self.filtered && followers.iter().any(|seen| seen.last(document) < number)
+            });
+            self.prune_at = (2 * self.awaited.len()).max(10_000);
+        }
+    }
+
+    /// Whether everything that was acknowledged has come to every follower.
+    pub fn is_complete(&self) -> bool {
+        (0..self.followers.len()).all(|follower| self.missing(follower).next().is_none())
+    }
+
+    /// The documents of which a change has not come to a follower.
+    fn missing(&self, follower: usize) -> impl Iterator<Item = u32> {
+        let documents = (0u32..).zip(&self.due).filter(|(_, due)| **due > 0);
+        let missing = documents.filter(move |(document, due)| {
+            let came = |seen: &Seen| seen.last(*document) >= **due;
+            !came(&self.followers[follower]) && (!self.filtered || self.followers.iter().any(came))
+        });
+        missing.map(|(document, _)| document)
+    }
+
+    /// Writes that were acknowledged, and the documents that they wrote.
+    pub fn acknowledged(&self) -> (u64, u64) {
+        let documents = self.due.iter().filter(|due| **due > 0).count();
+        (self.acknowledged, documents as u64)
+    }
+
+    /// Adds what a follower received to the sum of its node; `to_the_end`: it has read all that was
+    /// left.
+    pub fn sum(&self, follower: usize, to_the_end: bool, sum: &mut FollowedSum) {
+        let seen = &self.followers[follower];
+        sum.by.followers += 1;
+        sum.by.changes += seen.changes;
+        sum.by.repeated += seen.repeated;
+        sum.by.early += seen.early;
+        sum.by.undelivered += seen.undelivered;
+        sum.lag.merge(&seen.lag);
+        if to_the_end && !(self.filtered && self.followers.len() == 1) {
+            sum.missing += self.missing(follower).count() as u64;
+        } else {
+            sum.unknown = true;
+        }
+    }
+}
+
+/// The sum of several followers.
+#[derive(Debug, Default)]
+pub struct FollowedSum {
+    by: FollowedBy,
+    lag: Histogram,
+    missing: u64,
+    unknown: bool,
+}
+
+impl FollowedSum {
+    /// Adds how often a feed was resumed, and why it first was.
+    pub fn resumed(&mut self, times: u64, reason: Option<&String>) {
+        self.by.resumed += times;
+        if self.by.reason.is_none() {
+            self.by.reason = reason.cloned();
+        }
+    }
+
+    /// The sum for this node.
+    pub fn finish(self, node: Option<String>) -> FollowedBy {
+        let known = !self.unknown || self.missing > 0;
+        let missing = known.then_some(self.missing);
+        FollowedBy { node, missing, lag: Latency::new(self.lag), ..self.by }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    const fn ack(document: u64, number: u32, done: Nanos) -> Ack {
+        Ack { document, number, done }
+    }
+
+    fn came(follows: &mut Follows, follower: usize, (document, number): (u64, u32), at: Nanos) {
+        follows.receive(follower, Change { document, number, at: Some(at) });
+    }
+
+    fn summed(follows: &Follows, follower: usize) -> FollowedBy {
+        let mut sum = FollowedSum::default();
+        follows.sum(follower, true, &mut sum);
+        sum.finish(None)
+    }
+
+    #[test]
+    fn times_are_from_the_acknowledgement_whichever_is_known_first() {
+        let mut follows = Follows::new(1, false);
+        came(&mut follows, 0, (1, 1), 30 * MS);
+        follows.compare(40 * MS);
+        follows.acknowledge(&[ack(1, 1, 10 * MS), ack(2, 1, 50 * MS)]);
+        came(&mut follows, 0, (2, 1), 49 * MS);
+        follows.compare(60 * MS);
+        let by = summed(&follows, 0);
+        assert_eq!((by.changes, by.early, by.missing), (2, 1, Some(0)));
+        assert_eq!((by.lag.samples, by.lag.min_us), (2, 0.0));
+        assert!((by.lag.max_us - 20_000.0).abs() < 100.0, "{}", by.lag.max_us);
+    }
+
+    #[test]
+    fn a_later_change_stands_for_those_before_it_and_what_never_came_is_missing() {
+        let mut follows = Follows::new(2, false);
+        follows.acknowledge(&[ack(1, 1, 1), ack(1, 2, 2), ack(2, 1, 3), ack(3, 1, 4)]);
+        assert_eq!(follows.acknowledged(), (4, 3));
+        for change in [(1, 2), (2, 1), (3, 1)] {
+            came(&mut follows, 0, change, 5);
+        }
+        // The other one lacks the last change of document 1, and has document 3 three times.
+        for change in [(1, 1), (2, 1), (3, 1), (3, 1), (3, 1)] {
+            came(&mut follows, 1, change, 5);
+        }
+        assert!(!follows.is_complete());
+        follows.compare(6);
+        let [first, second] = [0, 1].map(|follower| summed(&follows, follower));
+        assert_eq!((first.missing, first.repeated, first.lag.samples), (Some(0), 0, 3));
+        assert_eq!((second.missing, second.repeated), (Some(1), 2));
+        // It comes when all that is left is asked for.
+        follows.receive(1, Change { document: 1, number: 2, at: None });
+        assert!(follows.is_complete());
+        let second = summed(&follows, 1);
+        assert_eq!((second.missing, second.undelivered), (Some(0), 1));
+    }
+
+    #[test]
+    fn an_older_change_after_a_newer_one_is_a_repetition() {
+        let mut follows = Follows::new(1, false);
+        for change in [(1, 2), (1, 1), (1, 3)] {
+            came(&mut follows, 0, change, 5);
+        }
+        assert_eq!(summed(&follows, 0).repeated, 1);
+    }
+
+    #[test]
+    fn of_filtered_changes_only_those_are_missing_that_another_follower_received() {
+        let mut follows = Follows::new(2, true);
+        follows.acknowledge(&[ack(1, 1, 1), ack(2, 1, 1), ack(3, 2, 1)]);
+        came(&mut follows, 0, (1, 1), 5);
+        // It is not known whether the filter lets the last change of document 3 pass.
+        came(&mut follows, 0, (3, 1), 5);
+        assert_eq!([0, 1].map(|it| summed(&follows, it).missing), [Some(0), Some(1)]);
+        came(&mut follows, 1, (1, 1), 6);
+        assert!(follows.is_complete());
+        // One alone has nobody to compare with.
+        let alone = Follows::new(1, true);
+        assert_eq!(summed(&alone, 0).missing, None);
+    }
+
+    #[test]
+    fn what_could_not_be_read_to_the_end_is_not_judged_unless_something_is_missing() {
+        let mut follows = Follows::new(2, false);
+        follows.acknowledge(&[ack(1, 1, 1)]);
+        came(&mut follows, 0, (1, 1), 5);
+        let sum = |ends: [bool; 2]| {
+            let mut sum = FollowedSum::default();
+            follows.sum(0, ends[0], &mut sum);
+            follows.sum(1, ends[1], &mut sum);
+            sum.finish(Some("a".to_owned()))
+        };
+        assert_eq!(sum([true, false]).missing, None);
+        assert_eq!(sum([false, true]).missing, Some(1));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_forgotten() {
+        let mut follows = Follows::new(1, false);
+        let writes = |from: u64| (from..from + 10_000).map(|it| ack(it, 1, it));
+        follows.acknowledge(&writes(0).collect::<Vec<_>>());
+        for document in 0..9_000 {
+            came(&mut follows, 0, (document, 1), 1);
+        }
+        follows.compare(UNTOLD_NS - 1);
+        assert_eq!(follows.awaited.len(), 10_000, "agents may tell of them yet");
+        follows.prune_at = 0;
+        follows.compare(2 * UNTOLD_NS);
+        assert_eq!(follows.awaited.len(), 1_000, "those that have not come");
+        assert_eq!(summed(&follows, 0).lag.samples, 9_000);
+        // A change without an acknowledged write is not kept for ever.
+        came(&mut follows, 0, (77_777, 1), 2 * UNTOLD_NS);
+        follows.compare(4 * UNTOLD_NS);
+        assert!(follows.followers[0].waiting.is_empty());
+    }
+}

@@ -1,0 +1,190 @@
+//! The text of a feed of changes, and of a page of them.
+
+use super::revision::Revision;
+use crate::TargetError;
+use crate::clock::Nanos;
+use crate::measure::{Change, document_hash};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// The longest line of a feed, and the longest answer to a long poll, in bytes.
+pub(super) const MOST_TEXT: usize = 64_000_000;
+
+/// A change in an answer, or its end.
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow)]
+    seq: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    changes: Vec<Leaf<'a>>,
+    #[serde(borrow)]
+    last_seq: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Leaf<'a> {
+    #[serde(borrow)]
+    rev: Cow<'a, str>,
+}
+
+/// A page of changes.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    results: Vec<Row<'a>>,
+    #[serde(borrow)]
+    last_seq: &'a RawValue,
+}
+
+/// What a row says; `None`: it is not a change of a document.
+fn change(row: &Row<'_>, at: Option<Nanos>) -> Option<Change> {
+    let revisions = row.changes.iter().filter_map(|leaf| Revision::parse(leaf.rev.as_bytes()));
+    let number = revisions.map(|revision| revision.generation).max()?;
+    Some(Change { document: document_hash(row.id.as_deref()?.as_bytes()), number, at })
+}
+
+fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, TargetError> {
+    let unreadable = |error| TargetError(format!("the feed cannot be read: {error}"));
+    serde_json::from_slice(text).map_err(unreadable)
+}
+
+/// Reads a page of changes, which came at this time. Returns how many there are, and where the
+/// changes are after it, as JSON.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn read_page(
+    text: &[u8],
+    at: Option<Nanos>,
+    each: &mut impl FnMut(Change),
+) -> Result<(usize, String), TargetError> {
+    let page: Page<'_> = parsed(text)?;
+    page.results.iter().filter_map(|row| change(row, at)).for_each(each);
+    Ok((page.results.len(), page.last_seq.get().to_owned()))
+}
+
+/// Reads a feed of lines, piece by piece.
+#[derive(Debug, Default)]
+pub struct Lines {
+    text: Vec<u8>,
+    since: Option<String>,
+}
+
+impl Lines {
+    /// Adds a piece.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.text.extend_from_slice(piece);
+    }
+
+    /// Where the changes are after the last line that was read, as JSON, if that has changed.
+    pub const fn take_since(&mut self) -> Option<String> {
+        self.since.take()
+    }
+
+    /// Passes on the changes of all lines that are whole; they came at this time.
+    ///
+    /// # Errors
+    /// What is wrong with a line, or what the server says of an error. Nothing after it is read.
+    pub fn read(&mut self, at: Nanos, each: &mut impl FnMut(Change)) -> Result<(), TargetError> {
+        let whole = memchr::memrchr(b'\n', &self.text).map_or(0, |end| end + 1);
+        for line in self.text[..whole].split(|&byte| byte == b'\n') {
+            read_line(line, at, each, &mut self.since)?;
+        }
+        self.text.drain(..whole);
+        if self.text.len() > MOST_TEXT {
+            return Err(TargetError("a line of the feed does not end".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Reads a line of a feed, and where the changes are after it.
+fn read_line(
+    line: &[u8],
+    at: Nanos,
+    each: &mut impl FnMut(Change),
+    since: &mut Option<String>,
+) -> Result<(), TargetError> {
+    let line = line.trim_ascii();
+    let data = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii);
+    // In the format of browsers, other lines repeat what this one says.
+    let Some(text) = data.or(line.starts_with(b"{").then_some(line)) else { return Ok(()) };
+    if text.is_empty() {
+        return Ok(());
+    }
+    let row: Row<'_> = parsed(text)?;
+    if let Some(error) = &row.error {
+        let reason = row.reason.as_deref().unwrap_or("no reason given");
+        return Err(TargetError(format!("the feed ended with {error}: {reason}")));
+    }
+    if let Some(change) = change(&row, Some(at)) {
+        each(change);
+    }
+    // Between every so many changes it may be null.
+    if let Some(seq) = row.seq.or(row.last_seq).filter(|seq| seq.get() != "null") {
+        *since = Some(seq.get().to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents with the numbers of their changes, and where the changes are then.
+    type Said = (Vec<(u64, u32)>, Option<String>);
+
+    const REV: &str = "3-967a00dff5e02add41819138abb3284d";
+
+    /// What these lines of a feed say.
+    fn read(text: &str) -> Result<Said, String> {
+        let (mut changes, mut lines) = (Vec::new(), Lines::default());
+        lines.add(text.as_bytes());
+        let mut each = |it: Change| changes.push((it.document, it.number));
+        lines.read(5, &mut each).map_err(|error| error.to_string())?;
+        Ok((changes, lines.take_since()))
+    }
+
+    #[test]
+    fn lines_of_every_feed_are_read() {
+        let (a, b) = (document_hash(b"a"), document_hash("b\"ü".as_bytes()));
+        let continuous = format!(
+            "\n{{\"seq\":\"4-x\",\"id\":\"a\",\"changes\":[{{\"rev\":\"{REV}\"}}]}}\n\n\
+             {{\"seq\":null,\"id\":\"b\\\"ü\",\"changes\":[{{\"rev\":\"{REV}\"}}],\"deleted\":true,\
+             \"doc\":{{\"_id\":\"b\"}}}}\n"
+        );
+        assert_eq!(read(&continuous), Ok((vec![(a, 3), (b, 3)], Some("\"4-x\"".to_owned()))));
+        let end = "{\"last_seq\":\"9-y\",\"pending\":0}\n";
+        assert_eq!(read(end), Ok((vec![], Some("\"9-y\"".to_owned()))));
+        let events = format!(
+            "event: heartbeat\ndata: \n\ndata: {{\"seq\":7,\"id\":\"a\",\
+             \"changes\":[{{\"rev\":\"{REV}\"}}]}}\nid: 7\n\n"
+        );
+        assert_eq!(read(&events), Ok((vec![(a, 3)], Some("7".to_owned()))));
+        let error = "{\"error\":\"timeout\",\"reason\":\"The request could not be processed\"}\n";
+        assert!(read(error).unwrap_err().contains("ended with timeout: The request"));
+        assert!(read("{\"seq\":\n").unwrap_err().contains("cannot be read"));
+        assert!(read("data: x\n").unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_line_is_read_once_it_is_whole() {
+        let line = format!("{{\"seq\":1,\"id\":\"a\",\"changes\":[{{\"rev\":\"{REV}\"}}]}}\n");
+        let mut lines = Lines::default();
+        let mut count = 0;
+        for byte in line.repeat(3).as_bytes() {
+            lines.add(&[*byte]);
+            lines.read(5, &mut |_| count += 1).unwrap();
+        }
+        assert_eq!((count, lines.take_since().as_deref()), (3, Some("1")));
+        lines.add(&vec![b' '; MOST_TEXT + 1]);
+        assert!(lines.read(5, &mut |_| {}).unwrap_err().to_string().contains("does not end"));
+    }
+}

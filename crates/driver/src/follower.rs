@@ -1,0 +1,93 @@
+//! Followers: connections that receive the changes of a database beside the load.
+
+use super::TargetError;
+use crate::measure::Change;
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+
+/// How changes are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FeedKind {
+    /// One answer that goes on as long as there are changes.
+    #[default]
+    Continuous,
+    /// A request for the next changes, again and again.
+    Longpoll,
+    /// As `continuous`, in the format that browsers read.
+    Eventsource,
+}
+
+impl FeedKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Continuous, Self::Longpoll, Self::Eventsource];
+
+    /// As CouchDB names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Continuous => "continuous",
+            Self::Longpoll => "longpoll",
+            Self::Eventsource => "eventsource",
+        }
+    }
+}
+
+/// What followers ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FollowPlan {
+    /// The number of followers, each with a connection of its own.
+    pub followers: u32,
+    /// How they ask.
+    #[serde(default)]
+    pub feed: FeedKind,
+    /// Which changes they want: `design/filter`, after which `?` and parameters may come, or a
+    /// selector in JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+}
+
+/// One connection that follows the changes of a database.
+pub trait Follower: 'static {
+    /// The node that it asks, if there are several.
+    fn node(&self) -> Option<String>;
+
+    /// Finds out where the changes are now, from where it follows them.
+    ///
+    /// # Errors
+    /// Why they cannot be followed.
+    fn begin(&mut self) -> impl Future<Output = Result<(), TargetError>>;
+
+    /// Receives changes as they come, and passes each to `each`, until the feed ends.
+    ///
+    /// # Errors
+    /// How it broke off. The next call continues after the last change that came.
+    fn follow(&mut self, each: impl FnMut(Change))
+    -> impl Future<Output = Result<(), TargetError>>;
+
+    /// Asks for all changes that are left after the last one that came.
+    ///
+    /// # Errors
+    /// Why they could not be read.
+    fn rest(&mut self, each: impl FnMut(Change)) -> impl Future<Output = Result<(), TargetError>>;
+}
+
+/// For drivers without changes: there is no such follower.
+impl Follower for Infallible {
+    fn node(&self) -> Option<String> {
+        match *self {}
+    }
+
+    async fn begin(&mut self) -> Result<(), TargetError> {
+        match *self {}
+    }
+
+    async fn follow(&mut self, _: impl FnMut(Change)) -> Result<(), TargetError> {
+        match *self {}
+    }
+
+    async fn rest(&mut self, _: impl FnMut(Change)) -> Result<(), TargetError> {
+        match *self {}
+    }
+}

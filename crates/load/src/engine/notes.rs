@@ -1,0 +1,58 @@
+//! What is noted of writes: in the journal, and for those who follow changes.
+
+use super::drive::OpResult;
+use crate::clock::Nanos;
+use crate::journal::{Act, Fate, JournalEntry, Writer};
+use crate::measure::{Ack, Recorder, document_hash};
+use crate::op::{Class, Failure, Op, Token};
+
+/// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
+/// noted before: it may have been carried out.
+pub(super) fn note(
+    journal: &mut Writer,
+    op: &Op,
+    result: Option<OpResult>,
+    rows: &[Result<Token, Failure>],
+) {
+    let act = match op.kind.class() {
+        Class::Batch | Class::Create | Class::Update => Act::Write,
+        Class::Delete => Act::Delete,
+        _ => return,
+    };
+    for (place, key) in (op.key..op.key + u64::from(op.documents)).enumerate() {
+        // Where the request as a whole succeeded, each document of several has its own row.
+        let row = rows.get(place).map(|row| row.map(Some));
+        let of_document = result.map(|it| it.and_then(|it| row.unwrap_or(Ok(it.token))));
+        let (fate, token) = match of_document {
+            None => (Fate::Sent, None),
+            Some(Ok(token)) => (Fate::Acknowledged, token),
+            Some(Err(failure)) if failure.refuses() => (Fate::Refused, None),
+            Some(Err(_)) => continue,
+        };
+        let token = token.unwrap_or_default();
+        journal.add(&JournalEntry { key, act, fate, version: op.version, token });
+    }
+}
+
+/// Tells those who follow changes which writes were acknowledged.
+#[cold]
+pub(super) fn acknowledge(
+    op: &Op,
+    names: &[u8],
+    result: OpResult,
+    rows: &[Result<Token, Failure>],
+    recorder: &mut Recorder,
+    done: Nanos,
+) {
+    let Ok(reply) = result else { return };
+    if !op.kind.class().writes() {
+        return;
+    }
+    for (place, name) in names.split(|&byte| byte == 0).enumerate() {
+        let row = rows.get(place).map(|row| row.ok());
+        if let Some(token) = row.unwrap_or(reply.token) {
+            let document = document_hash(name);
+            recorder.acknowledge(Ack { document, number: token.number, done });
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Warnings about what went on beside the load: probes and followers.
+
+use super::StageRecord;
+use super::warning::{Code, DATA_WRONG, Warning};
+use crate::measure::VisibleBy;
+
+/// How late the thread of followers may be without a warning, in microseconds: its timer alone has
+/// a granularity of one millisecond.
+const LATE_US: f64 = 2_500.0;
+
+/// Adds the warnings about a stage's probes.
+pub(super) fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let Some(found) = &stage.visibility else { return };
+    let mut warn = |code, message| {
+        warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
+    };
+    let because = |reason: &Option<String>| {
+        reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"))
+    };
+    for by in &found.by {
+        let VisibleBy { way, node, probes, unseen, reason, .. } = by;
+        let node = node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
+        if *probes == 0 && found.written > 0 {
+            let message = format!("no probe was looked for by {way}{node}{}", because(reason));
+            warn(Code::ProbesFailed, message);
+        } else if *unseen > 0 {
+            let message = format!(
+                "{unseen} of {probes} acknowledged probes were never seen by {way}{node}; each was \
+                 looked for over ten seconds, or until one second after the end"
+            );
+            warn(Code::NotVisible, message);
+        }
+    }
+    if found.written == 0 {
+        let message = format!("no probe was acknowledged{}", because(&found.reason));
+        warn(Code::ProbesFailed, message);
+    }
+    if found.left > 0 {
+        let (left, why) = (found.left, because(&found.reason));
+        let message = format!("{left} probe documents could not be removed{why}");
+        warn(Code::NotRemoved, message);
+    }
+}
+
+/// Adds the warnings about a stage's followers.
+pub(super) fn of_followers(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let Some(found) = &stage.following else { return };
+    let mut warn = |code, message| {
+        warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
+    };
+    let missing = found.missing();
+    if missing > 0 {
+        let message = format!(
+            "{DATA_WRONG}{missing} times, the last acknowledged change of a document did not reach \
+             a follower, nor did a later one"
+        );
+        warn(Code::DataWrong, message);
+    }
+    for by in found.by.iter().filter(|by| by.missing.is_none()) {
+        let node = by.node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
+        let message = match &by.reason {
+            Some(reason) => format!("changes{node} were not read to the end: {reason}"),
+            None => "whether changes are missing is not known: a filter with one follower, where \
+                     nobody else can tell"
+                .to_owned(),
+        };
+        warn(Code::ChangesUnread, message);
+    }
+    let lag = found.by.iter().filter_map(|by| by.lag.p99_us).fold(0.0, f64::max);
+    if let Some(late) = found.own_delay.p99_us.filter(|&late| late > LATE_US && late > lag / 5.0) {
+        let message = format!(
+            "the thread of the followers was itself more than {:.1} ms late one time in a hundred: \
+             times of changes may be longer by that",
+            late / 1e3
+        );
+        warn(Code::FollowersLate, message);
+    }
+}
