@@ -51,6 +51,7 @@ mod saved;
 mod secure;
 mod seeds;
 mod selftest;
+mod sequences;
 mod served;
 #[path = "../servers/mod.rs"]
 mod servers;

@@ -52,7 +52,7 @@ pub use setting::Setting;
 use springload_core::{
     clock, generate, http1, measure, mistake, net, op, properties, schema, values,
 };
-pub use words::{Expect, Expectation, Found, OperationPlan, Word, Wrong, flag_of};
+pub use words::{Expect, Expectation, Found, OperationPlan, SavedFrom, Word, Wrong, flag_of};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, NodeLog, Probe, Wire};

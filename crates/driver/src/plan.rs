@@ -86,6 +86,7 @@ impl Card {
                 "cannot tell which documents of a lost request were stored",
                 "leave it out, or give another target",
             ),
+            Feature::Saving => (flag, "cannot save what is answered", "leave save out"),
             Feature::Changes => ("--follow", "has no changes to follow", "leave it out"),
             Feature::Designs => ("--ddocs", "has no design documents", "leave it out"),
             // It is done one document at a time instead.
@@ -473,8 +474,8 @@ mod tests {
                 let (can, told) = (card.can.contains(&feature), card.lack("TARGET", feature));
                 assert_eq!(told.is_none(), can || feature == Feature::Several, "{}", card.name);
                 let Some(told) = told.map(|it| it.to_string()) else { continue };
-                let flags = ["TARGET: ", "--conditional: ", "--wait-for-server: ", "--ddocs: "];
-                let named = flags.iter().any(|flag| told.starts_with(flag));
+                let flags = ["TARGET", "--conditional", "--wait-for-server", "--ddocs", "--follow"];
+                let named = flags.iter().any(|flag| told.starts_with(&format!("{flag}: ")));
                 assert!(named && told.contains(card.summary), "{told}");
             }
         }

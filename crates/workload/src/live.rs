@@ -54,7 +54,7 @@ impl Doubt {
     }
 
     /// What a failed operation may have done.
-    pub(super) const fn after(kind: OpKind, failure: Failure) -> Self {
+    pub(super) fn after(kind: OpKind, failure: Failure) -> Self {
         match kind.class() {
             _ if failure.refuses() => Self::None,
             Class::Delete => Self::Delete,

@@ -5,7 +5,7 @@ use super::budget::share;
 use super::pick::Pick;
 use super::{Budget, Check, Crud, LaneContext, Next, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Part, Pen, Reply, Saved};
 use crate::schema::Documents;
 use crate::values::{After, Draw, Problem, Skew, ValueSource};
 use std::collections::BTreeMap;
@@ -40,6 +40,10 @@ pub struct OwnOperation {
     makes: bool,
     /// Whether nobody may change the first document while a request is under way.
     holds: bool,
+    /// The operations that it is a sequence of; none if it is a single request.
+    steps: Vec<OpKind>,
+    /// The names under which it saves what is answered, in the order of the answer.
+    saves: Vec<String>,
 }
 
 impl OwnOperation {
@@ -71,7 +75,44 @@ impl OwnOperation {
         let makes = values.iter().any(|value| value.makes());
         let skews = skews.into_iter().map(Option::unwrap_or_default).collect();
         let rows = values.iter().filter_map(|value| value.rows()).min();
-        Ok(Self { kind, values, skews, rows, after, makes, holds: false })
+        let (steps, saves) = (Vec::new(), Vec::new());
+        Ok(Self { kind, values, skews, rows, after, makes, holds: false, steps, saves })
+    }
+
+    /// A sequence of others.
+    pub fn sequence(kind: OpKind, steps: Vec<OpKind>) -> Self {
+        Self {
+            kind,
+            values: Vec::new(),
+            skews: Vec::new(),
+            rows: None,
+            after: None,
+            makes: false,
+            holds: false,
+            steps,
+            saves: Vec::new(),
+        }
+    }
+
+    /// Sets the names under which it saves what is answered.
+    #[must_use]
+    pub fn saving(self, saves: Vec<String>) -> Self {
+        Self { saves, ..self }
+    }
+
+    /// The names under which it saves what is answered.
+    pub fn saves(&self) -> &[String] {
+        &self.saves
+    }
+
+    /// The operations that it is a sequence of; none if it is a single request.
+    pub fn steps(&self) -> &[OpKind] {
+        &self.steps
+    }
+
+    /// Whether it has something to ask for only a number of times, or after another operation.
+    pub const fn may_end(&self) -> bool {
+        self.rows.is_some() || self.after.is_some()
     }
 
     /// Sets whether nobody may change the first document while a request is under way.
@@ -239,6 +280,10 @@ pub(super) struct WithOwn {
     stored: Vec<(Key, u32)>,
     /// What the request that is under way makes: the place of its operation, and its number.
     making: Option<(usize, u64)>,
+    /// The sequence that is under way: its place, and the number of its next step.
+    under_way: Option<(usize, usize)>,
+    /// What its steps have saved.
+    saved: BTreeMap<String, Saved>,
     scratch: Vec<u8>,
 }
 
@@ -256,6 +301,8 @@ impl WithOwn {
             step: (cx.connections + cx.spare) as u64,
             stored: Vec::new(),
             making: None,
+            under_way: None,
+            saved: BTreeMap::new(),
             scratch: Vec::new(),
         }
     }
@@ -286,6 +333,40 @@ impl WithOwn {
         self.earlier(other)
     }
 
+    /// The next step of the sequence that is under way, or the operation at this place, which may
+    /// begin one; `None`: it needs something of which there is none.
+    fn at<P: Pen>(&mut self, place: usize, pen: &mut P) -> Option<Op> {
+        let Some(&first) = self.operations[place].steps.first() else {
+            return self.own(place, pen);
+        };
+        let (whole, (_, step)) =
+            (self.operations[place].kind, self.under_way.unwrap_or((place, 0)));
+        let steps = &self.operations[place].steps;
+        let (kind, last) = (steps.get(step).copied().unwrap_or(first), steps.len() - 1);
+        self.under_way = Some((place, step));
+        let place = self.operations.iter().position(|it| it.kind == kind)?;
+        let part = match step {
+            0 => Part::First,
+            _ if step < last => Part::Middle,
+            _ => Part::Last,
+        };
+        let op = self.own(place, pen);
+        if op.is_none() {
+            // Only the first step may have nothing to ask for.
+            self.under_way = None;
+        }
+        op.map(|op| Op { part, whole, ..op })
+    }
+
+    /// Goes on with the sequence that is under way, after a step with this result.
+    fn go_on(&mut self, op: &Op, failed: bool) {
+        let Some((place, step)) = self.under_way else { return };
+        self.under_way = (!op.ends_whole(failed)).then_some((place, step + 1));
+        if self.under_way.is_none() {
+            self.saved.clear();
+        }
+    }
+
     /// Writes the values of an operation; `None`: it needs something of which there is none.
     fn own<P: Pen>(&mut self, place: usize, pen: &mut P) -> Option<Op> {
         let (place, earlier) = self.earlier(place)?;
@@ -308,7 +389,10 @@ impl WithOwn {
                 picks[number].draw(stored, stream)
             };
             let holds = operation.holds && number == 0;
-            self.stored.push(self.crud.pick(holds, choose)?);
+            // A sequence that has begun goes on, with a document that is not there if need be.
+            let follows = self.under_way.is_some_and(|(_, step)| step > 0);
+            let any = follows.then_some((Key::MAX, 0));
+            self.stored.push(self.crud.pick(holds, choose).or(any)?);
         }
         for value in &operation.values {
             let mut draw = Draw {
@@ -318,6 +402,7 @@ impl WithOwn {
                 number: self.number,
                 turn,
                 earlier,
+                saved: &self.saved,
                 scratch: &mut self.scratch,
             };
             pen.value(|out| value.write(&mut draw, out));
@@ -331,8 +416,9 @@ impl WithOwn {
 
 impl Workload for WithOwn {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
-        let place = self.budget.next(self.crud.left());
-        match place.and_then(|place| self.own(place, pen)) {
+        let under_way = self.under_way.map(|(place, _)| place);
+        let place = under_way.or_else(|| self.budget.next(self.crud.left()));
+        match place.and_then(|place| self.at(place, pen)) {
             Some(op) => Next::Op(op),
             None => self.crud.next(pen),
         }
@@ -349,6 +435,12 @@ impl Workload for WithOwn {
         }
         if let (Some((place, number)), Ok(_)) = (self.making.take(), result) {
             self.budget.add(place, number, self.stream.draw());
+        }
+        if self.under_way.is_some() {
+            let operation = self.operations.iter().find(|it| it.kind == op.kind);
+            let names = operation.map(|it| it.saves.iter().cloned()).into_iter().flatten();
+            self.saved.extend(names.zip(answered.saved.iter().cloned()));
+            self.go_on(op, result.is_err());
         }
         Check::Unchecked
     }

@@ -22,8 +22,8 @@ pub struct Wire {
     /// unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_carried_out: u64,
-    /// Requests that were sent, including retries: an update may take two. `None` if the driver
-    /// does not count them, and in older records.
+    /// Requests that were sent, including retries: an update may take two. Of a sequence, the steps
+    /// that were done. `None` if the driver does not count them, and in older records.
     #[serde(rename = "http_requests", default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// How often an operation was retried because the document had changed between its read and its
@@ -38,6 +38,14 @@ pub struct Wire {
     /// the way to it, through the process that hosts its client. Not part of the service time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outside_ns: u64,
+}
+
+impl Wire {
+    /// How many more requests than operations there were, of so many operations that are made of
+    /// several: a read-modify-write has two, and a sequence counts them.
+    pub fn more_requests(&self, operations: u64) -> u64 {
+        self.requests.map_or(operations, |requests| requests.saturating_sub(operations))
+    }
 }
 
 impl AddAssign for Wire {

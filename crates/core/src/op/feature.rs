@@ -18,11 +18,13 @@ pub enum Feature {
     Designs,
     /// Changes that can be followed beside the load.
     Changes,
+    /// Values that are taken from the answers to operations of one's own.
+    Saving,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Ranges,
         Self::Overwriting,
         Self::Conditions,
@@ -30,5 +32,6 @@ impl Feature {
         Self::Several,
         Self::Designs,
         Self::Changes,
+        Self::Saving,
     ];
 }

@@ -177,8 +177,23 @@ impl OpKind {
 
     /// What it is to those who judge it.
     #[inline]
-    pub const fn class(self) -> Class {
-        if self.is_own() { Class::Request } else { Self::ROWS[self.index()].class }
+    pub fn class(self) -> Class {
+        match Self::ROWS.get(self.index()) {
+            Some(row) => row.class,
+            None => own::class(self.index() - Self::BUILT_IN.len()),
+        }
+    }
+
+    /// Notes what the plan says that defines it: whether it is a sequence of others.
+    ///
+    /// # Errors
+    /// If another plan that this process has met says otherwise.
+    pub fn define(self, is_sequence: bool) -> Result<(), String> {
+        let place = self.index().checked_sub(Self::BUILT_IN.len());
+        if place.is_none_or(|place| own::define(place, is_sequence)) {
+            return Ok(());
+        }
+        Err(format!("{self} is a sequence in one plan, and a single request in another"))
     }
 
     /// The section of YCSB's report that it belongs to.
@@ -193,12 +208,12 @@ impl OpKind {
 
     /// Whether an operation of this kind is one request to the server. The others are made of
     /// such requests or of what they brought, and must not be counted with them.
-    pub const fn is_request(self) -> bool {
+    pub fn is_request(self) -> bool {
         !matches!(self.class(), Class::Composite | Class::Check)
     }
 
     /// Whether the server is only asked, and nothing is changed by it.
-    pub const fn only_reads(self) -> bool {
+    pub fn only_reads(self) -> bool {
         matches!(self.class(), Class::Read | Class::Query)
     }
 
@@ -319,6 +334,25 @@ impl fmt::Display for OpKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_is_a_sequence_in_all_plans_or_in_none() {
+        let [one, other] = ["kind-of-steps", "kind-alone"].map(|it| OpKind::of_name(it).unwrap());
+        assert!(one.is_request(), "as long as nobody says otherwise");
+        assert_eq!(
+            [one.define(true), one.define(true), other.define(false)],
+            [Ok(()), Ok(()), Ok(())]
+        );
+        assert!(!one.is_request() && other.is_request());
+        assert_eq!((one.class(), other.class()), (Class::Composite, Class::Request));
+        let told = [one.define(false), other.define(true)].map(Result::unwrap_err);
+        assert_eq!(
+            told[0],
+            "kind-of-steps is a sequence in one plan, and a single request in another"
+        );
+        assert!(told[1].starts_with("kind-alone is a sequence in one plan"));
+        assert_eq!(OpKind::ReadModifyWrite.define(true), Ok(()), "it is known already");
+    }
 
     #[test]
     fn a_kind_is_stored_by_its_name() {

@@ -69,6 +69,8 @@ pub struct Op {
     pub conditional: bool,
     /// Its place in a larger operation.
     pub part: Part,
+    /// That larger operation.
+    pub whole: OpKind,
     /// For a bulk insert: nobody else writes these documents, so a document that turns out to exist
     /// was inserted by an earlier request whose answer was lost. The driver checks.
     pub settle: bool,
@@ -87,8 +89,15 @@ impl Op {
             token,
             conditional: false,
             part: Part::Whole,
+            whole: OpKind::ReadModifyWrite,
             settle: false,
         }
+    }
+
+    /// Whether the larger operation is over once this has ended: a sequence that the plan defines
+    /// goes no further than the first request that fails.
+    pub const fn ends_whole(&self, failed: bool) -> bool {
+        matches!(self.part, Part::Whole | Part::Last) || failed && self.whole.is_own()
     }
 }
 
@@ -98,10 +107,28 @@ pub enum Part {
     /// It is the whole operation.
     #[default]
     Whole,
-    /// It begins a read-modify-write; the next request of the connection ends it.
+    /// It begins one; the next request of the connection goes on with it.
     First,
-    /// It ends a read-modify-write, and is sent as soon as the first part is done.
+    /// It goes on with one, and is sent as soon as the part before it is done.
+    Middle,
+    /// It ends one, and is sent as soon as the part before it is done.
     Last,
+}
+
+impl Part {
+    /// Whether it is sent as soon as the part before it is done.
+    pub const fn follows(self) -> bool {
+        matches!(self, Self::Middle | Self::Last)
+    }
+}
+
+/// A value that was taken from an answer for the requests after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// The value.
+    pub bytes: Vec<u8>,
+    /// Whether it is text; otherwise it is JSON.
+    pub is_text: bool,
 }
 
 /// What an answer contained besides its [`Reply`].
@@ -114,6 +141,8 @@ pub struct Answered<'a> {
     pub document: Option<&'a [u8]>,
     /// For a read of several: where each is in `document`; empty if it does not exist.
     pub places: &'a [Range<usize>],
+    /// What was taken from it for the requests after it, in the order of the names.
+    pub saved: &'a [Saved],
 }
 
 impl<'a> Answered<'a> {

@@ -3,6 +3,7 @@
 
 use super::kind::{Class, Row};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The most names that a process remembers: more than any plan has, and few enough to keep.
@@ -14,6 +15,11 @@ const MOST_CHARACTERS: usize = 40;
 pub(super) const PATTERN: &str = "^[a-z][a-z0-9_-]{0,39}$";
 
 static ROWS: [OnceLock<Row>; MOST] = [const { OnceLock::new() }; MOST];
+/// What is known of each from its plan: nothing, that it is a request, or that it is a sequence.
+static DEFINED: [AtomicU8; MOST] = [const { AtomicU8::new(UNKNOWN) }; MOST];
+const UNKNOWN: u8 = 0;
+const REQUEST: u8 = 1;
+const SEQUENCE: u8 = 2;
 static PLACES: Mutex<BTreeMap<&'static str, u16>> = Mutex::new(BTreeMap::new());
 
 /// Why an operation cannot have a name.
@@ -56,6 +62,7 @@ pub(super) fn add(name: &str) -> Result<u16, NameError> {
     let Some(slot) = ROWS.get(place) else { return Err(NameError::TooMany(name.to_owned())) };
     let row = slot.get_or_init(|| Row {
         name: name.to_owned().leak(),
+        // See `class`.
         class: Class::Request,
         ycsb: name.to_ascii_uppercase().replace('_', "-").leak(),
         mix: None,
@@ -68,6 +75,22 @@ pub(super) fn add(name: &str) -> Result<u16, NameError> {
 pub(super) fn row(place: usize) -> &'static Row {
     static NONE: Row = Row { name: "?", class: Class::Request, ycsb: "?", mix: None };
     ROWS.get(place).and_then(OnceLock::get).unwrap_or(&NONE)
+}
+
+/// What the operation at a place is to those who judge it.
+pub(super) fn class(place: usize) -> Class {
+    let defined = DEFINED.get(place).map_or(UNKNOWN, |it| it.load(Ordering::Relaxed));
+    if defined == SEQUENCE { Class::Composite } else { Class::Request }
+}
+
+/// Notes what a plan says of the operation at a place. `false`: another plan that this process has
+/// met says otherwise.
+pub(super) fn define(place: usize, is_sequence: bool) -> bool {
+    let is = if is_sequence { SEQUENCE } else { REQUEST };
+    let Some(defined) = DEFINED.get(place) else { return false };
+    let (set, seen) = (Ordering::Relaxed, Ordering::Relaxed);
+    defined.compare_exchange(UNKNOWN, is, set, seen).is_ok_and(|_| true)
+        || defined.load(Ordering::Relaxed) == is
 }
 
 fn is_name(name: &str) -> bool {

@@ -7,7 +7,7 @@ use super::session::CouchSession;
 use super::words::{Counted, Spelled, lists};
 use crate::http1::{Answer, Request};
 use crate::op::{Failure, Op, Reply};
-use crate::words::{Expect, Found};
+use crate::words::{Expect, Found, SavedFrom};
 
 impl CouchSession {
     /// How an operation is spelled.
@@ -81,6 +81,15 @@ impl CouchSession {
             self.unmet = unmet(&spelled.expect, &found);
             return Err(Failure::Unexpected);
         }
+        let head = self.connection.head();
+        let save = |from: &SavedFrom| from.take(head, body).ok_or_else(|| missing(from, body));
+        match spelled.save.iter().map(save).collect() {
+            Ok(saved) => self.saved = saved,
+            Err(missing) => {
+                self.unmet = Some(missing);
+                return Err(Failure::Unexpected);
+            }
+        }
         let rows = u32::try_from(found.rows).unwrap_or(u32::MAX);
         let (warned, accepted) = (counted.warned, status == 202);
         Ok(Reply { rows, warned, outdated, accepted, ..Reply::default() })
@@ -90,14 +99,22 @@ impl CouchSession {
 /// What was expected of an answer and what came, with its beginning.
 #[cold]
 fn unmet(expect: &Expect, found: &Found<'_>) -> Option<String> {
-    let sample = &found.body[..found.body.len().min(120)];
+    expect.unmet(found).map(|words| with_sample(words, found.body))
+}
+
+/// What cannot be saved of an answer, with its beginning.
+#[cold]
+fn missing(from: &SavedFrom, body: &[u8]) -> String {
+    with_sample(format!("nothing to save at {from}"), body)
+}
+
+fn with_sample(words: String, body: &[u8]) -> String {
+    let sample = &body[..body.len().min(120)];
     // The last character may be cut.
     let text = match std::str::from_utf8(sample) {
         Ok(text) => text,
         Err(error) if error.error_len().is_some() => "",
         Err(error) => std::str::from_utf8(&sample[..error.valid_up_to()]).unwrap_or_default(),
     };
-    expect
-        .unmet(found)
-        .map(|words| if text.is_empty() { words } else { format!("{words}: {text}") })
+    if text.is_empty() { words } else { format!("{words}: {text}") }
 }

@@ -15,7 +15,7 @@ use crate::http1::reason;
 use crate::http1::{Answer, Connection, Request};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Class, Failure, Op, OpKind, Pen, Reason, Reply, Token};
+use crate::op::{Answered, Class, Failure, Op, OpKind, Pen, Reason, Reply, Saved, Token};
 use crate::{Outcome, Session};
 use std::ops::Range;
 use std::rc::Rc;
@@ -59,6 +59,8 @@ pub struct CouchSession {
     pub(super) listed: Vec<u8>,
     /// Why the first unexpected answer was not as expected.
     pub(super) unmet: Option<String>,
+    /// What was saved of the last answer to an operation that the plan defines.
+    pub(super) saved: Vec<Saved>,
 }
 
 /// How often an update or delete without a revision is tried while other clients write the
@@ -90,6 +92,7 @@ impl CouchSession {
             audit_views: target.audit_views.clone(),
             listed: Vec::new(),
             unmet: None,
+            saved: Vec::new(),
         }
     }
 
@@ -434,7 +437,7 @@ impl Session for CouchSession {
         // A document that was not modified is not sent again.
         let document = (self.told != Some(304)).then(|| self.connection.body());
         let document = if self.listed.is_empty() { document } else { Some(&self.listed[..]) };
-        Answered { rows: &self.rows, document, places: &self.places }
+        Answered { rows: &self.rows, document, places: &self.places, saved: &self.saved }
     }
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {

@@ -101,6 +101,6 @@ impl Session for HBaseSession {
 }
 
 /// Operations of the plan's own are scans.
-const fn changes(op: &Op) -> bool {
+fn changes(op: &Op) -> bool {
     !op.kind.only_reads() && !op.kind.is_own()
 }

@@ -3,17 +3,20 @@
 
 mod expect;
 mod own;
+mod saved;
 
 pub use expect::{Expect, Expectation, Found};
 pub use own::Own;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub use own::refused;
+pub use saved::SavedFrom;
 
 use crate::mistake::Invalid;
 use crate::op::{NameError, OpKind};
 use crate::values::MalformedHole;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A word of a driver: a kind of request that a plan can spell.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +68,11 @@ pub(super) fn drivers_words() -> String {
     format!("leave it out, or give the address of {}", each.collect::<Vec<_>>().join(" or "))
 }
 
+/// The word of a sequence, which every driver with words has.
+const STEPS: &str = "steps";
+/// The most operations of a sequence.
+const MOST_STEPS: usize = 100;
+
 /// What is wrong with a spelling, and the cure.
 pub type Wrong = (String, String);
 
@@ -86,6 +94,9 @@ pub struct OperationPlan {
     /// What is expected of its answers.
     #[serde(default, skip_serializing_if = "Expect::is_empty")]
     pub expect: Expect,
+    /// What is saved of its answers for the steps after it, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub save: BTreeMap<String, SavedFrom>,
 }
 
 /// The flag that a mistake in an operation is reported under.
@@ -125,11 +136,11 @@ impl OperationPlan {
             "" => Value::Null,
             text => text.into(),
         };
-        let (params, expect) = (Map::new(), Expect::default());
-        Ok(Self { name: kind, word: word.to_owned(), spelling, params, expect })
+        let (params, expect, save) = (Map::new(), Expect::default(), BTreeMap::new());
+        Ok(Self { name: kind, word: word.to_owned(), spelling, params, expect, save })
     }
 
-    /// Reads the table of a plan file: `params`, `expect`, and a word.
+    /// Reads the table of a plan file: `params`, `expect`, `save`, and a word.
     fn of_table(name: OpKind, mut table: Map<String, Value>) -> Result<Self, Invalid> {
         let flag = flag_of(name.name());
         let params = match table.remove("params") {
@@ -146,21 +157,61 @@ impl OperationPlan {
                 Invalid::new(&flag, format!("expect: {error}"), cure)
             })
         })?;
+        let save = table.remove("save").map_or(Ok(BTreeMap::new()), |save| {
+            serde_json::from_value(save).map_err(|error| {
+                let cure = "write it like save = { id = \"id\", etag = \"header ETag\" }";
+                Invalid::new(&flag, format!("save: {error}"), cure)
+            })
+        })?;
         let mut words = table.into_iter();
         match (words.next(), words.next()) {
-            (Some((word, spelling)), None) => Ok(Self { name, word, spelling, params, expect }),
+            (Some((word, spelling)), None) => {
+                Ok(Self { name, word, spelling, params, expect, save })
+            }
             (None, _) => {
                 let cure = "write it like view = \"app/by_date\"";
                 Err(Invalid::new(flag, "it has no word", cure))
             }
             (Some((one, _)), Some((other, _))) => {
                 let problem = format!(
-                    "{one:?} and {other:?}: there is one word, and besides it \
-                                       params and expect"
+                    "{one:?} and {other:?}: there is one word, and besides it params, expect and \
+                     save"
                 );
                 Err(Invalid::new(flag, problem, "leave one of them out"))
             }
         }
+    }
+
+    /// Whether it is a sequence of others.
+    pub fn is_sequence(&self) -> bool {
+        self.word == STEPS
+    }
+
+    /// The operations that it is a sequence of; `None`: it is no sequence.
+    ///
+    /// # Errors
+    /// If they are fewer than two or more than a hundred, or what is said besides means nothing.
+    pub fn steps(&self) -> Result<Option<Vec<OpKind>>, Invalid> {
+        if !self.is_sequence() {
+            return Ok(None);
+        }
+        let wrong = |problem: String| {
+            let cure = "write it like steps = [\"login\", \"order\", \"pay\"]";
+            Invalid::new(flag_of(self.name.name()), format!("{STEPS}: {problem}"), cure)
+        };
+        let names: Vec<&str> = match &self.spelling {
+            Value::String(text) => text.split_whitespace().collect(),
+            Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if !(2..=MOST_STEPS).contains(&names.len()) {
+            return Err(wrong(format!("a sequence has 2 to {MOST_STEPS} operations")));
+        }
+        if !self.params.is_empty() || !self.expect.is_empty() || !self.save.is_empty() {
+            return Err(wrong("params, expect and save belong to its operations".to_owned()));
+        }
+        let kind = |name| OpKind::of_name(name).map_err(|error| wrong(error.to_string()));
+        names.into_iter().map(kind).collect::<Result<_, _>>().map(Some)
     }
 
     /// Refuses expectations other than of the number of rows, and parameters, for a driver without

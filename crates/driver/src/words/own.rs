@@ -32,7 +32,7 @@ impl<S> Own<S> {
         spell: impl Fn(&OperationPlan) -> Result<S, Invalid>,
     ) -> Result<Self, TargetError> {
         let mut own = ByKind::new();
-        for operation in operations {
+        for operation in operations.iter().filter(|it| !it.is_sequence()) {
             let spelled = spell(operation).map_err(|mistake| TargetError(mistake.to_string()))?;
             *own.of(operation.name) = Some((spelled, operation.expect.clone()));
         }

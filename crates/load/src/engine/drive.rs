@@ -20,10 +20,17 @@ use tokio::sync::Notify;
 /// How an operation ended.
 pub(super) type OpResult = Result<Reply, Failure>;
 
-/// How one part of a read-modify-write ended.
+/// How one part of an operation of several requests ended.
 struct PartEnd {
     timing: Timing,
     result: OpResult,
+}
+
+/// An operation of several requests, of which so many have ended.
+struct Whole {
+    /// All of it so far.
+    so_far: PartEnd,
+    parts: u64,
 }
 
 /// What wakes the task that asks whether the server is there.
@@ -77,7 +84,7 @@ impl Shared {
     /// Counts an operation that begins. Returns how late it is because of the client.
     fn begin(&self, op: &Op, ticket: &Ticket) -> Nanos {
         self.issue(op.kind, op.documents);
-        if op.part == Part::Last { 0 } else { self.watch.begin(ticket) }
+        if op.part.follows() { 0 } else { self.watch.begin(ticket) }
     }
 
     /// Notes for how long the client held up a request that ended like this.
@@ -172,22 +179,42 @@ impl Shared {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
     }
 
-    /// Counts a read-modify-write when its first part has ended, and records it after its last.
+    /// Counts an operation of several requests when its first part has ended, and records it after
+    /// its last.
     #[inline]
-    fn modify(&self, part: Part, ended: PartEnd, first: &mut Option<PartEnd>) {
-        match part {
-            Part::Whole => {}
-            Part::First => {
-                self.issue(OpKind::ReadModifyWrite, 1);
-                *first = Some(ended);
-            }
-            Part::Last => {
-                if let Some(PartEnd { timing, result }) = first.take() {
-                    let result = result.and(ended.result);
-                    self.note(OpKind::ReadModifyWrite, result, &timing.until(&ended.timing));
-                }
-            }
+    fn compose(&self, op: &Op, ended: PartEnd, whole: &mut Option<Whole>) {
+        if op.part != Part::Whole {
+            self.compose_of_parts(op, ended, whole);
         }
+    }
+
+    fn compose_of_parts(&self, op: &Op, ended: PartEnd, whole: &mut Option<Whole>) {
+        if op.part == Part::First {
+            self.issue(op.whole, 1);
+        }
+        let is_over = op.ends_whole(ended.result.is_err());
+        let begun = whole.take().filter(|_| op.part.follows());
+        let Whole { so_far, parts } = match begun {
+            Some(Whole { so_far: PartEnd { timing, result }, parts }) => Whole {
+                so_far: PartEnd {
+                    timing: timing.until(&ended.timing),
+                    result: result.and(ended.result),
+                },
+                parts: parts + 1,
+            },
+            None => Whole { so_far: ended, parts: 1 },
+        };
+        if !is_over {
+            *whole = Some(Whole { so_far, parts });
+            return;
+        }
+        let mut sample = Sample::single(op.whole, &so_far.timing, so_far.result);
+        if op.whole.is_own() {
+            sample.wire.requests = Some(parts);
+            // Rows and warnings are those of its parts.
+            sample.result = so_far.result.map(|_| Reply::default());
+        }
+        self.recorder.borrow_mut().record(&sample);
     }
 
     /// No connection, or no answer: asks for a check of the server if nothing has come for too
@@ -324,7 +351,7 @@ async fn drive<S: Session>(
         // The time of a late worker's first connection is reported separately.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
         session.prepare(&op, pen);
-        let ticket = if op.part == Part::Last {
+        let ticket = if op.part.follows() {
             shared.tickets.proceed(reopening)
         } else if let Some(ticket) = shared.tickets.at_once(reopening) {
             ticket
@@ -356,11 +383,11 @@ async fn drive<S: Session>(
         let (part, failure, began) = (op.part, outcome.result.err(), ticket.began);
         shared.watch.ended(RequestEnd { part, failure, began, timing: &timing }, &mut own);
         shared.checked(check, timing.done, workload);
-        if op.part != Part::First {
+        if op.ends_whole(outcome.result.is_err()) {
             shared.tickets.done(connection, timing.done);
         }
         let ended = PartEnd { timing, result: outcome.result };
-        shared.modify(op.part, ended, &mut first_part);
+        shared.compose(&op, ended, &mut first_part);
         shared.heed(&outcome);
         pen.clear();
         // Generate the document before the wait, so that a due operation is sent at once.

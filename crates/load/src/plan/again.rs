@@ -46,7 +46,7 @@ impl PlanRecord {
         let defined = Defined { operations: &self.operations, data: &self.data, ids: &self.ids };
         super::operations::check(defined, &self.target, &self.stages, &self.schemas, &mut mistakes);
         for threshold in &self.thresholds {
-            let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));
+            let done = |kind| super::operations::is_done(kind, &self.stages, &self.operations);
             if threshold.kind.is_some_and(|kind| !done(kind)) {
                 let problem = format!("no stage does the operations of {threshold}");
                 mistakes.push(Invalid::new("thresholds", problem, "leave it out"));

@@ -41,7 +41,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let connections = spec.connections.value.clamp(1, MOST_CONNECTIONS) as usize;
     let indexes = target.as_ref().map_or(0, |target| target.indexes());
     let stages = stages(spec, indexes, target.as_ref().map(|it| it.audited()).unwrap_or_default());
-    let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
+    let (operations, data) = operations::read(spec, &mut mistakes);
+    let thresholds = thresholds(&spec.thresholds, &stages, &operations, &mut mistakes);
     let at_first = connections as u64;
     let most_connections = most_connections(&spec.load, at_first, &stages, &mut mistakes);
     if mistakes.is_empty() {
@@ -55,7 +56,6 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         super::follow::check(spec, &card, &mut mistakes);
         check_card(&card, spec.target_flag, (&stages, &spec.fill), &mut mistakes);
     }
-    let (operations, data) = operations::read(spec, &mut mistakes);
     if let Some(target) = &target {
         let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
         operations::check(defined, target, &stages, &schemas, &mut mistakes);

@@ -142,7 +142,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     mistakes.append(&mut reader.mistakes);
     check_list(spec, &http, &mut mistakes);
     let stages = stages(spec, http.requests.len() as u64);
-    let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
+    let thresholds = thresholds(&spec.thresholds, &stages, &[], &mut mistakes);
     let most_connections = match &spec.load {
         HttpLoad::Steady(load) => most_connections(load, users, &stages, &mut mistakes),
         HttpLoad::Thinking(_) => None,

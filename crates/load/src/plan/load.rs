@@ -1,10 +1,12 @@
 //! What all runs have in common: pacing, thresholds, limits.
 
+use super::operations::is_done;
 use super::planned::MOST_CONNECTIONS;
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
 use crate::clock::SECOND_NS;
+use crate::driver::OperationPlan;
 use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
 use crate::op::OpKind;
@@ -117,6 +119,7 @@ pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
 pub(super) fn thresholds(
     texts: &[String],
     stages: &[StagePlan],
+    operations: &[OperationPlan],
     mistakes: &mut Vec<Invalid>,
 ) -> Vec<Threshold> {
     let mut thresholds = Vec::new();
@@ -125,9 +128,10 @@ pub(super) fn thresholds(
             Err(error) => mistakes.push(Invalid::new("--fail-if", error.problem, error.cure)),
             Ok(threshold) => {
                 if let Some(kind) = threshold.kind
-                    && !stages.iter().any(|stage| stage.work.does(kind))
+                    && !is_done(kind, stages, operations)
                 {
-                    mistakes.push(not_done(&threshold, kind, stages));
+                    mistakes
+                        .push(not_done(&threshold, kind, |kind| is_done(kind, stages, operations)));
                 }
                 thresholds.push(threshold);
             }
@@ -137,13 +141,12 @@ pub(super) fn thresholds(
 }
 
 /// Refuses a threshold for operations that no stage does.
-fn not_done(threshold: &Threshold, kind: OpKind, stages: &[StagePlan]) -> Invalid {
+fn not_done(threshold: &Threshold, kind: OpKind, does: impl Fn(OpKind) -> bool) -> Invalid {
     let problem = format!("no stage does the operations of {threshold}");
     let mut cure = format!("add {kind} operations, or leave it out");
     if kind.is_own() {
         // It may be misspelt.
-        let done = |kind: &OpKind| stages.iter().any(|stage| stage.work.does(*kind));
-        let names = OpKind::known().into_iter().filter(done).map(OpKind::name);
+        let names = OpKind::known().into_iter().filter(|kind| does(*kind)).map(OpKind::name);
         cure = format!("give all, {}", names.collect::<Vec<_>>().join(", "));
     }
     Invalid::new("--fail-if", problem, cure)

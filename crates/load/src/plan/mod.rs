@@ -14,6 +14,7 @@ mod planned;
 mod probe;
 mod quantity;
 mod schemas;
+mod sequence;
 mod spec;
 mod stage;
 mod threshold;

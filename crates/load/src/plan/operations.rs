@@ -2,14 +2,17 @@
 
 use super::quantity::Metric;
 use super::schemas::SchemaPlan;
+use super::sequence;
 use super::spec::PlanSpec;
 use super::stage::StagePlan;
 use crate::driver::{OperationPlan, TargetPlan, flag_of};
 use crate::mistake::Invalid;
-use crate::op::OpKind;
+use crate::op::{Feature, OpKind};
 use crate::schema::Ids;
 use crate::values::{Data, DataPlan, Problem, ValueSource, problem, source};
 use crate::workload::OwnOperation;
+use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer};
 
 /// What a plan defines of its own.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +27,7 @@ pub(super) struct Defined<'a> {
 pub(super) fn read(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) -> (Vec<OperationPlan>, Data) {
     let (mut operations, mut data) = (Vec::<OperationPlan>::new(), Data::new());
     for text in &spec.operations {
-        match OperationPlan::parse(text) {
+        match OperationPlan::parse(text).and_then(define) {
             Ok(operation) => operations.push(operation),
             Err(mistake) => mistakes.push(mistake),
         }
@@ -38,6 +41,22 @@ pub(super) fn read(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) -> (Vec<Operati
         }
     }
     (operations, data)
+}
+
+/// Notes whether an operation is a sequence, without which its kind is not known.
+fn define(operation: OperationPlan) -> Result<OperationPlan, Invalid> {
+    let defined = operation.name.define(operation.is_sequence());
+    let flag = flag_of(operation.name.name());
+    defined.map_err(|problem| Invalid::new(flag, problem, "give one of them another name"))?;
+    Ok(operation)
+}
+
+/// Reads stored operations.
+pub(super) fn stored<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<OperationPlan>, D::Error> {
+    let operations = Vec::<OperationPlan>::deserialize(deserializer)?;
+    operations.into_iter().map(|it| define(it).map_err(D::Error::custom)).collect()
 }
 
 fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
@@ -60,6 +79,17 @@ fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
     Ok((name.to_owned(), list))
 }
 
+/// Whether a stage does an operation, by itself or as a step of a sequence.
+pub(super) fn is_done(kind: OpKind, stages: &[StagePlan], operations: &[OperationPlan]) -> bool {
+    let asked = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
+    let is_step = |it: &OperationPlan| {
+        it.is_sequence()
+            && asked(it.name)
+            && it.steps().is_ok_and(|steps| steps.is_some_and(|steps| steps.contains(&kind)))
+    };
+    asked(kind) || operations.iter().any(is_step)
+}
+
 /// Adds what is wrong with what a plan defines.
 pub(super) fn check(
     defined: Defined<'_>,
@@ -68,11 +98,13 @@ pub(super) fn check(
     schemas: &[SchemaPlan],
     mistakes: &mut Vec<Invalid>,
 ) {
-    let does = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
+    let asked = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
+    let does = |kind: OpKind| is_done(kind, stages, defined.operations);
     let made: Vec<_> = defined.operations.iter().map(|it| of(it, defined.data, target)).collect();
+    let all: Vec<_> = made.into_iter().flatten().collect();
+    let is_defined = |kind| defined.operations.iter().any(|it| it.name == kind);
     // Those of a plan file of which a command line chooses some need not all be done.
     let any = defined.operations.iter().any(|it| does(it.name));
-    let made: Vec<_> = made.into_iter().flatten().filter(|it| does(it.kind)).collect();
     let stored = stages.iter().any(|stage| stage.work.traits().fill.is_some());
     for (place, operation) in defined.operations.iter().enumerate() {
         let (kind, flag) = (operation.name, flag_of(operation.name.name()));
@@ -93,14 +125,15 @@ pub(super) fn check(
                 let wrong = operation
                     .values()
                     .find_map(|value| lacking(value, stored.then_some(defined.ids), schemas));
-                let wrong =
-                    wrong.or_else(|| does(kind).then(|| unmade(&operation, &made)).flatten());
+                let wrong = wrong
+                    .or_else(|| sequence::wrong(&operation, &all, is_defined, asked(kind)))
+                    .or_else(|| does(kind).then(|| unmade(&operation, &all, does)).flatten());
                 mistakes.extend(wrong.map(|(problem, cure)| Invalid::new(&flag, problem, cure)));
             }
         }
     }
     let is_missing = |kind: &OpKind| {
-        kind.is_own() && does(*kind) && !defined.operations.iter().any(|it| it.name == *kind)
+        kind.is_own() && asked(*kind) && !defined.operations.iter().any(|it| it.name == *kind)
     };
     for kind in OpKind::known().into_iter().filter(is_missing) {
         let kinds = crate::workload::Mix::KINDS.map(OpKind::name).into_iter();
@@ -132,10 +165,14 @@ fn lacking(
 }
 
 /// Why there is nothing of what an operation needs of another.
-fn unmade(operation: &OwnOperation, all: &[OwnOperation]) -> Option<Problem> {
+fn unmade(
+    operation: &OwnOperation,
+    all: &[OwnOperation],
+    does: impl Fn(OpKind) -> bool,
+) -> Option<Problem> {
     let kind = operation.after()?;
     let makes = |it: &OwnOperation| it.kind == kind && it.makes() && it.after().is_none();
-    (!all.iter().any(makes)).then(|| {
+    (!does(kind) || !all.iter().any(makes)).then(|| {
         let problem = format!("it takes what {kind} makes, but {kind} makes nothing in this mix");
         let cure = "name an operation of the mix that has {{new}}, but neither {{made …}} nor \
                     {{taken …}}";
@@ -154,10 +191,19 @@ fn of(
 ) -> Result<OwnOperation, Invalid> {
     let flag = flag_of(operation.name.name());
     let wrong = |(problem, cure)| Invalid::new(&flag, problem, cure);
+    if let Some(steps) = operation.steps()? {
+        return Ok(OwnOperation::sequence(operation.name, steps));
+    }
+    if let Some(lack) = target.card().lack(&flag, Feature::Saving)
+        && !operation.save.is_empty()
+    {
+        return Err(lack);
+    }
     let holes = target.spell(operation)?;
     let values = holes.iter().map(|hole| source(hole, data).map_err(wrong));
     let own = OwnOperation::new(operation.name, values.collect::<Result<_, _>>()?);
-    own.map(|own| own.holding(operation.expect.wants_document())).map_err(wrong)
+    let (holds, saves) = (operation.expect.wants_document(), operation.save.keys().cloned());
+    own.map(|own| own.holding(holds).saving(saves.collect())).map_err(wrong)
 }
 
 /// The operations as workloads see them, in the order of their names.

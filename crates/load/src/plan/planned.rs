@@ -95,6 +95,7 @@ pub struct PlanRecord {
     pub follow: Option<FollowPlan>,
     /// The operations that it defines, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "super::operations::stored")]
     pub operations: Vec<OperationPlan>,
     /// The lists that these take values of.
     #[serde(default, skip_serializing_if = "Data::is_empty")]

@@ -354,14 +354,17 @@ impl Collected {
     fn load(&self, stage: &StagePlan, (measured_s, connections): (f64, usize)) -> LoadRecord {
         let LoadCounts { offered, begun, dropped, unsent } = self.load;
         let kinds = self.totals.sum().iter();
-        // A read-modify-write is due once and makes two requests.
+        // An operation of several requests is due once.
         let served: i64 = kinds
             .map(|(kind, part)| {
-                let ended = (part.requests - part.drained).cast_signed();
-                match kind {
-                    kind if kind.class() == Class::Composite => -ended,
-                    kind if kind.is_request() => ended,
-                    _ => 0,
+                let ended = part.requests - part.drained;
+                match kind.class() {
+                    Class::Composite => {
+                        let more = part.wire.more_requests(part.requests);
+                        -(more * ended).checked_div(part.requests).unwrap_or(0).cast_signed()
+                    }
+                    Class::Check => 0,
+                    _ => ended.cast_signed(),
                 }
             })
             .sum();

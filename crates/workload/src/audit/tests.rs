@@ -233,7 +233,8 @@ fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
     let (text, right) = ([stored_as(3), stored_as(9)].concat(), stored_as(3).len());
     let places = [0..right, right..text.len(), 0..0, 0..0];
     let rows = [Ok(token(1)), Ok(token(1)), Err(Failure::ServerError), Err(Failure::NotFound)];
-    let answered = Answered { rows: &rows, document: Some(&text), places: &places };
+    let document = Some(&text[..]);
+    let answered = Answered { rows: &rows, document, places: &places, ..Answered::default() };
     assert_eq!(lane.observe(&op, Ok(Reply::default()), &answered), Check::Several);
     assert_eq!((lane.compared(), lane.finding()), (Some(Ok(())), None));
     for (key, class) in [("4", Failure::WrongBody), ("6", Failure::Lost)] {

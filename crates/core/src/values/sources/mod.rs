@@ -10,6 +10,7 @@ mod new;
 mod now;
 mod offset;
 mod partition;
+mod saved;
 mod seq;
 mod uuid;
 
@@ -18,8 +19,9 @@ pub use made::After;
 
 use super::{Data, Skew};
 use crate::generate::Stream;
-use crate::op::Key;
+use crate::op::{Key, Saved};
 use crate::schema::Documents;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// What a value is drawn from, for one request.
@@ -38,6 +40,8 @@ pub struct Draw<'a> {
     pub turn: u64,
     /// The number of the earlier request that made what this one needs.
     pub earlier: u64,
+    /// What earlier steps of the same sequence have saved, by name.
+    pub saved: &'a BTreeMap<String, Saved>,
     /// Room for anything.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -56,6 +60,11 @@ pub trait ValueSource: Debug + Send + Sync {
 
     /// The operation that has made it, if one has.
     fn after(&self) -> Option<After> {
+        None
+    }
+
+    /// The name under which an earlier step of the same sequence has saved it, if one has.
+    fn saved(&self) -> Option<&str> {
         None
     }
 
@@ -102,6 +111,7 @@ const CARDS: &[SourceCard] = &[
     doc::CARD,
     new::CARD,
     made::CARD,
+    saved::CARD,
     int::CARD,
     seq::CARD,
     uuid::CARD,
@@ -148,6 +158,7 @@ pub fn problem(value: &dyn ValueSource, documents: &Documents) -> Option<Problem
         number: 0,
         turn: 0,
         earlier: 0,
+        saved: &BTreeMap::new(),
         scratch: &mut Vec::new(),
     })
 }
@@ -181,6 +192,8 @@ mod tests {
         let data = Data::from([("list".to_owned(), list)]);
         let source = source(hole, &data).unwrap();
         let (mut stream, mut scratch, mut out) = (Stream::new(1, number), Vec::new(), Vec::new());
+        let token = Saved { bytes: b"a b".to_vec(), is_text: true };
+        let saved = BTreeMap::from([("token".to_owned(), token)]);
         let is_text = source.write(
             &mut Draw {
                 documents: &documents,
@@ -189,6 +202,7 @@ mod tests {
                 number,
                 turn: number,
                 earlier: 7,
+                saved: &saved,
                 scratch: &mut scratch,
             },
             &mut out,
@@ -212,6 +226,7 @@ mod tests {
         );
         let (text, bytes) = (drawn("text 1k", 1).0, drawn_bytes("bytes 20", 1).0);
         assert!(text.len() == 1_000 && text.is_ascii() && bytes.len() == 20, "{text}");
+        assert_eq!(drawn("saved token", 0), ("a b".to_owned(), true));
         assert_eq!(drawn("seq + 3", 5), ("8".to_owned(), false));
         assert_eq!(drawn("seq - 1h", 0), ("-3600000".to_owned(), false));
         assert_eq!(drawn("int 4 4 + 1 - 2", 0), ("3".to_owned(), false));

@@ -68,7 +68,15 @@ impl ValueSource for Offset {
         self.0.rows()
     }
 
+    fn saved(&self) -> Option<&str> {
+        self.0.saved()
+    }
+
     fn problem(&self, draw: &mut Draw<'_>) -> Option<Problem> {
+        if self.saved().is_some() {
+            // Nobody knows what the answer will be.
+            return None;
+        }
         if let Some(problem) = self.0.problem(draw) {
             return Some(problem);
         }

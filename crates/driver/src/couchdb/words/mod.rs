@@ -8,7 +8,7 @@ pub(super) use answer::{Counted, any as count_any, lists};
 use super::listing::ViewName;
 use crate::op::{ByKind, Failure};
 use crate::values::{Holes, Pieces};
-use crate::words::{Expect, OperationPlan, Word, Wrong, flag_of, malformed, word_of};
+use crate::words::{Expect, OperationPlan, SavedFrom, Word, Wrong, flag_of, malformed, word_of};
 use crate::{TargetError, mistake::Invalid};
 
 macro_rules! words {
@@ -70,6 +70,8 @@ pub(super) struct Spelled {
     pub(super) count: fn(&[u8]) -> Result<Counted, Failure>,
     /// What is expected of the answer.
     pub(super) expect: Expect,
+    /// What is saved of it, in the order of the names.
+    pub(super) save: Vec<SavedFrom>,
     /// The place of the hole for the document that must be among the rows, if one must.
     pub(super) document: Option<usize>,
     /// Whether it asks for what an index has, without waiting for the last writes.
@@ -103,6 +105,7 @@ impl Spelled {
             reads: true,
             count,
             expect: Expect::default(),
+            save: Vec::new(),
             document: None,
             as_it_is: false,
             view: None,
@@ -124,7 +127,8 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let spelled = spelled.map_err(|(problem, cure)| {
         Invalid::new(&flag, format!("{}: {problem}", word.word.name), cure)
     })?;
-    let mut spelled = Spelled { expect: operation.expect.clone(), ..spelled };
+    let (expect, save) = (operation.expect.clone(), operation.save.values().cloned().collect());
+    let mut spelled = Spelled { expect, save, ..spelled };
     if operation.expect.wants_document() {
         if !LISTING.contains(&word.word.name) {
             let problem =
@@ -142,7 +146,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
 /// If one is misspelt, which cannot happen in a checked plan.
 pub(super) fn prepared(operations: &[OperationPlan]) -> Result<Operations, TargetError> {
     let mut prepared = Operations::new();
-    for operation in operations {
+    for operation in operations.iter().filter(|it| !it.is_sequence()) {
         let spelled = spell(operation).map_err(|mistake| TargetError(mistake.to_string()))?;
         *prepared.of(operation.name) = Some(spelled);
     }

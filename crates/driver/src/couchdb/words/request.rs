@@ -1,7 +1,8 @@
 //! `request`: any request below the database.
 
 use super::{CouchWord, Spelled, answer, query};
-use crate::words::{OperationPlan, Word};
+use crate::values::{MalformedHole, parts};
+use crate::words::{OperationPlan, Word, malformed};
 
 const EXAMPLE: &str = "GET _changes?limit=5";
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
@@ -9,7 +10,8 @@ const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 pub(super) const WORD: CouchWord = CouchWord {
     word: Word {
         name: "request",
-        help: "A method, a path below the database, and a body in JSON if there is one",
+        help: "A method, a path below the database, or none for the database itself, and a body in \
+               JSON if there is one",
         example: EXAMPLE,
     },
     spell: |operation: &OperationPlan| {
@@ -19,12 +21,12 @@ pub(super) const WORD: CouchWord = CouchWord {
         if !METHODS.contains(&method) {
             return Err(wrong(format!("{method:?} is not one of {}", METHODS.join(", "))));
         }
-        let (path, body) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
-        if path.is_empty() || path.starts_with(['/', '?', '.']) {
+        let (path, body) = path_and_body(rest.trim()).map_err(|error| malformed(&error))?;
+        if path.is_empty() && body.is_empty() || path.starts_with(['/', '?', '.']) {
             return Err(wrong(format!("{path:?} is not a path below the database")));
         }
-        if path.contains(|c: char| c.is_control() || c.is_whitespace()) {
-            return Err(wrong(format!("{path:?} has a space: write %20")));
+        if path.contains(char::is_control) {
+            return Err(wrong(format!("{path:?} has a control character")));
         }
         let mut spelled = Spelled::reading(method, answer::any);
         spelled.reads = method == "GET";
@@ -45,3 +47,41 @@ pub(super) const WORD: CouchWord = CouchWord {
         Ok(spelled)
     },
 };
+
+/// The path, up to the first space that is not in a hole, and the body.
+fn path_and_body(text: &str) -> Result<(&str, &str), MalformedHole> {
+    if text.starts_with('{') && !text.starts_with("{{") {
+        return Ok(("", text));
+    }
+    let mut end = 0;
+    for (is_hole, part) in parts(text)? {
+        if let Some(space) = part.find(char::is_whitespace).filter(|_| !is_hole) {
+            let (path, body) = text.split_at(end + space);
+            return Ok((path, body.trim()));
+        }
+        end += part.len() + if is_hole { "{{}}".len() } else { 0 };
+    }
+    Ok((text, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_ends_with_the_first_space_outside_of_values() {
+        for (text, path, body) in [
+            ("_changes?limit=5", "_changes?limit=5", ""),
+            (
+                "{{saved id}}?rev={{saved rev}}  {\"a\":1}",
+                "{{saved id}}?rev={{saved rev}}",
+                "{\"a\":1}",
+            ),
+            ("{\"a\":\"{{text 50}}\"}", "", "{\"a\":\"{{text 50}}\"}"),
+            ("", "", ""),
+        ] {
+            assert_eq!(path_and_body(text), Ok((path, body)), "{text}");
+        }
+        assert!(path_and_body("{{saved id").is_err());
+    }
+}

@@ -70,17 +70,18 @@ pub const fn return_code(class: Failure) -> &'static str {
 
 /// Whether failures of this kind have their own section. In YCSB they do not for operations that
 /// are more, or less, than one call of the binding.
-pub(super) const fn tells_failures(kind: OpKind) -> bool {
+pub(super) fn tells_failures(kind: OpKind) -> bool {
     kind.is_request()
 }
 
 /// Completed operations of a workload: a read-modify-write is one, each document of a bulk request
 /// is one, a check of the data does not count.
 pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
-    let of = |wanted: fn(OpKind) -> bool| -> u64 {
-        operations.iter().filter(|it| wanted(it.kind)).map(|it| it.ok + it.failed()).sum()
-    };
-    of(OpKind::is_request).saturating_sub(of(|kind| kind.class() == Class::Composite))
+    let ended = |it: &OperationSummary| it.ok + it.failed();
+    let requests: u64 = operations.iter().filter(|it| it.kind.is_request()).map(ended).sum();
+    let composite = operations.iter().filter(|it| it.kind.class() == Class::Composite);
+    let more: u64 = composite.map(|it| it.wire.more_requests(ended(it))).sum();
+    requests.saturating_sub(more)
 }
 
 /// Those that succeeded. A read-modify-write whose parts both failed is subtracted twice, so the

@@ -1,0 +1,57 @@
+//! Where a value is in an answer that later requests take.
+
+use crate::http1::header_values;
+use crate::op::Saved;
+use crate::values::json_at;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A place in the JSON of an answer, such as `id` or `rows.0.id`, or `header NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct SavedFrom(String);
+
+impl SavedFrom {
+    /// What is there; `None`: nothing. `head` has the headers of the answer.
+    pub fn take(&self, head: &[u8], body: &[u8]) -> Option<Saved> {
+        if let Some(name) = self.0.strip_prefix("header ") {
+            let values = header_values(head, &name.trim().to_ascii_lowercase());
+            return Some(Saved { bytes: values.first()?.to_vec(), is_text: true });
+        }
+        let json = json_at(body, &self.0)?;
+        let text = serde_json::from_slice::<String>(json);
+        let is_text = text.is_ok();
+        let bytes = text.map_or_else(|_| json.to_vec(), String::into_bytes);
+        Some(Saved { bytes, is_text })
+    }
+}
+
+impl fmt::Display for SavedFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_comes_from_a_place_in_the_body_or_from_a_header() {
+        let head = b"HTTP/1.1 201 Created\r\nETag: \"1-a\"\r\n\r\n";
+        let body = br#"{"id":"a\"b","rows":[{"n":7}],"none":null}"#;
+        let saved = |place: &str| {
+            let saved = SavedFrom(place.to_owned()).take(head, body)?;
+            Some((String::from_utf8(saved.bytes).unwrap(), saved.is_text))
+        };
+        let some = |text: &str, is_text| Some((text.to_owned(), is_text));
+        assert_eq!(saved("id"), some("a\"b", true));
+        assert_eq!(saved("rows.0.n"), some("7", false));
+        assert_eq!(saved("rows.0"), some("{\"n\":7}", false));
+        assert_eq!(saved("none"), some("null", false));
+        assert_eq!(saved("header etag"), some("\"1-a\"", true));
+        assert_eq!(saved("header ETag"), some("\"1-a\"", true));
+        assert_eq!([saved("rows.1"), saved("other"), saved("header Server")], [None, None, None]);
+    }
+}
