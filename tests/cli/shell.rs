@@ -249,3 +249,75 @@ fn a_terminal_has_a_prompt_editing_and_a_history() {
     pty.press("\x04");
     assert_eq!(pty.finish().code(), Some(0), "{}", pty.shown());
 }
+
+/// What the server has is what the answers say, and nothing is sent that cannot be.
+#[test]
+fn operations_of_a_plan_are_done_one_at_a_time() {
+    let server = Server::stand_in(Options::default());
+    let url = server.url.replace("http://", "http://ann:sec%3Aret@");
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = folder.path().join("plan.toml");
+    let text = r#"
+        mix = { order = 1 }
+        [data.city]
+        one-of = ["Berlin"]
+        [operation.post]
+        request = "PUT {{uuid}} {\"city\":\"{{city}}\",\"n\":\"{{seq}}\"}"
+        save = { id = "id", rev = "rev" }
+        [operation.pay]
+        request = "PUT {{saved id}} {\"_rev\":\"{{saved rev}}\",\"paid\":true}"
+        [operation.order]
+        steps = ["post", "pay"]
+        [operation.recent]
+        all_docs = "limit=5&startkey=\"{{key}}\""
+        expect = { rows = 1 }
+    "#;
+    std::fs::write(&plan, text).expect("a file");
+    ureq::put(format!("{}/db", server.url)).send_empty().expect("a database");
+    let script = "do pay\ndo order\ndo pay\ndo post city=Rome seq=7\ndo recent\ndo recent key=0\n\
+                  do recent kee=0\ndo nothing\n";
+    let plan = plan.to_str().expect("UTF-8");
+    let (code, lines, errors) = shell(&[&format!("{url}/db"), "--plan", plan], script);
+    assert_eq!((code, &errors[..]), (2, ""), "{lines:?}");
+    let mut lines = lines.into_iter();
+    let mut next = |wanted: &str| {
+        let line = lines.next().expect("a line");
+        assert!(line.contains(wanted), "{line}, not {wanted}");
+        line
+    };
+    // Nothing was saved before.
+    next("Error: {{saved id}} is not known here: give it, as in do pay \"saved id=...\"");
+    let put = next("PUT /db/");
+    next("{\"city\":\"Berlin\",\"n\":");
+    next("201 · ");
+    next("{\"ok\":true");
+    let id = next("saved id, from id: ").replace("saved id, from id: ", "");
+    assert!(put.ends_with(&id), "{put}");
+    let rev = next("saved rev, from rev: 1-").replace("saved rev, from rev: ", "");
+    next(&format!("PUT /db/{id}"));
+    next(&format!("{{\"_rev\":\"{rev}\",\"paid\":true}}"));
+    next("201 · ");
+    next("\"rev\":\"2-");
+    // By hand, once more: another revision is there.
+    next(&format!("PUT /db/{id}"));
+    next(&rev);
+    next("409 · ");
+    next("{\"error\":\"conflict\"");
+    next("PUT /db/");
+    next("{\"city\":\"Rome\",\"n\":7}");
+    next("201 · ");
+    next("{\"ok\":true");
+    next("saved id");
+    next("saved rev");
+    next("Error: {{key}} is not known here");
+    next("GET /db/_all_docs?limit=5&startkey=%220%22");
+    let told = next("unexpected: 1 rows expected, 2 came");
+    assert!(told.starts_with("200 · "), "{told}");
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.iter().any(|line| line.contains("recent has no value \"kee\", but key")));
+    assert!(rest.last().is_some_and(|line| line.contains("there are post, pay, order, recent")));
+    assert_eq!(get(&server, &format!("/db/{id}"))["paid"], true);
+    assert_eq!(get(&server, "/db")["doc_count"], 2);
+    let (code, _, errors) = shell(&[&url, "--op", "x=vieuw a/b"], "");
+    assert!(code == 2 && errors.contains("\"vieuw\" is not a word of CouchDB"), "{errors}");
+}

@@ -104,6 +104,15 @@ impl Outcome {
     }
 }
 
+/// An operation as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentAs {
+    /// The request without its headers, which may have a password.
+    pub request: Vec<u8>,
+    /// The status of its answer, if there is one.
+    pub status: Option<u16>,
+}
+
 /// A configured database: everything needed to open sessions on it. Shared by all shards.
 pub trait Target: Clone + Send + 'static {
     /// Whether it has operations on documents.
@@ -250,6 +259,12 @@ pub trait Session {
     /// What the server said about the last operation, or one of its documents, that failed this
     /// way. Called rarely, so it may be slow.
     fn reason(&self, _failure: Failure) -> Option<Reason> {
+        None
+    }
+
+    /// The last operation that the plan defines, for those who show it; `None` if the driver does
+    /// not.
+    fn shown(&self, _pen: &Self::Pen) -> Option<SentAs> {
         None
     }
 

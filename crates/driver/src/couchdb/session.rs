@@ -16,7 +16,7 @@ use crate::http1::{Answer, Connection, Request};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Class, Failure, Op, OpKind, Pen, Reason, Reply, Saved, Token};
-use crate::{Outcome, Session};
+use crate::{Outcome, SentAs, Session};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -442,6 +442,15 @@ impl Session for CouchSession {
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {
         answer::documents(self.connection.body())
+    }
+
+    fn shown(&self, pen: &CouchPen) -> Option<SentAs> {
+        let bytes = pen.payload.bytes();
+        let line = bytes.split(|&byte| byte == b'\r').next()?;
+        let line = line.strip_suffix(b" HTTP/1.1").unwrap_or(line);
+        let body = &bytes[memchr::memmem::find(bytes, b"\r\n\r\n")? + 4..];
+        let request = [line, b"\n", body].concat().trim_ascii_end().to_vec();
+        Some(SentAs { request, status: self.connection.status() })
     }
 
     fn statuses(&self) -> &[u16] {

@@ -34,7 +34,7 @@ pub use baseline::{Baseline, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as};
 pub use noise::Noise;
-pub use operations::operations;
+pub use operations::{definitions, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
 pub use quantity::{Metric, Quantity, Span, Statistic, ThresholdError};

@@ -25,14 +25,23 @@ pub(super) struct Defined<'a> {
 
 /// Reads what is asked for.
 pub(super) fn read(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) -> (Vec<OperationPlan>, Data) {
-    let (mut operations, mut data) = (Vec::<OperationPlan>::new(), Data::new());
-    for text in &spec.operations {
+    definitions(&spec.operations, &spec.data, mistakes)
+}
+
+/// Reads operations and lists as they are written on a command line. Adds what is wrong with them.
+pub fn definitions(
+    operations: &[String],
+    lists: &[String],
+    mistakes: &mut Vec<Invalid>,
+) -> (Vec<OperationPlan>, Data) {
+    let (texts, mut operations, mut data) = (operations, Vec::<OperationPlan>::new(), Data::new());
+    for text in texts {
         match OperationPlan::parse(text).and_then(define) {
             Ok(operation) => operations.push(operation),
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    for text in &spec.data {
+    for text in lists {
         match list(text) {
             Ok((name, list)) => {
                 data.insert(name, list);

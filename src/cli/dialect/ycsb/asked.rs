@@ -127,6 +127,7 @@ impl YcsbAsked {
             table: self.properties.get("table").map(str::to_owned),
             tls: args.tls.clone(),
             options: bound.options,
+            ..shell::Shell::default()
         })
     }
 

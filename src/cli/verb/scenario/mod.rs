@@ -96,6 +96,24 @@ fn combined(
     Err(vec![Invalid::new(file.display().to_string(), problem, cure)])
 }
 
+/// The operations of a plan file, and the lists that they take values of, as words of the command
+/// line. `grammar` is that of `run`.
+///
+/// # Errors
+/// Every mistake in the file, with its line.
+pub(in crate::cli::verb) fn definitions(
+    grammar: &Command,
+    file: &Path,
+) -> Result<[Vec<String>; 2], Vec<Invalid>> {
+    let mut words: Vec<String> = Vec::new();
+    for setting in read::settings(grammar, file)? {
+        words.extend(setting.words.into_iter().filter_map(|word| word.into_string().ok()));
+    }
+    Ok(["--op=", "--data="].map(|flag| {
+        words.iter().filter_map(|word| word.strip_prefix(flag)).map(str::to_owned).collect()
+    }))
+}
+
 /// The plan file among the positional arguments.
 fn named(matches: &ArgMatches) -> Result<Option<PathBuf>, Vec<Invalid>> {
     let words = POSITIONS.iter().filter_map(|id| matches.get_one::<String>(id));

@@ -12,6 +12,7 @@ pub(super) enum ShellCommand {
     Update { key: String, values: Vec<(String, String)> },
     Delete { key: String },
     Table { name: Option<String> },
+    Do { operation: String, values: Vec<(String, String)> },
     Help,
     Quit,
 }
@@ -25,6 +26,7 @@ Commands:
   update key name1=value1 [name2=value2 ...] - Update a record
   delete key - Delete a record
   table [tablename] - Get or [set] the name of the table
+  do operation [name=value ...] - Do an operation of --plan or --op
   quit - Quit
 Quotes keep spaces together: insert user1 \"field0=two words\"
 ";
@@ -66,6 +68,14 @@ impl ShellCommand {
             ("table", []) => Self::Table { name: None },
             ("table", [name]) => Self::Table { name: Some(name.clone()) },
             ("table", _) => return Err(syntax("table [tablename]")),
+            ("do", [operation, pairs @ ..]) => {
+                let values: Option<Vec<_>> =
+                    pairs.iter().map(|pair| name_and_value(pair)).collect();
+                let values =
+                    values.ok_or_else(|| syntax("do operation [name1=value1 name2=value2 ...]"))?;
+                Self::Do { operation: operation.clone(), values }
+            }
+            ("do", []) => return Err(syntax("do operation [name1=value1 name2=value2 ...]")),
             ("help", _) => Self::Help,
             ("quit", _) => Self::Quit,
             (verb, _) => return Err(format!("unknown command \"{verb}\"")),
@@ -82,7 +92,7 @@ impl ShellCommand {
             Self::Insert { .. } => OpKind::Create,
             Self::Update { .. } => OpKind::Update,
             Self::Delete { .. } => OpKind::Delete,
-            Self::Table { .. } | Self::Help | Self::Quit => return None,
+            Self::Table { .. } | Self::Do { .. } | Self::Help | Self::Quit => return None,
         })
     }
 
@@ -105,7 +115,7 @@ impl ShellCommand {
             Self::Insert { key, values } => format!("INSERT {table} {key} [ {}]", pairs(values)),
             Self::Update { key, values } => format!("UPDATE {table} {key} [ {}]", pairs(values)),
             Self::Delete { key } => format!("DELETE {table} {key}"),
-            Self::Table { .. } | Self::Help | Self::Quit => String::new(),
+            Self::Table { .. } | Self::Do { .. } | Self::Help | Self::Quit => String::new(),
         }
     }
 }

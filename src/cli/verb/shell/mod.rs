@@ -1,6 +1,7 @@
 //! `springload shell`: reads and writes records by hand, with the commands of YCSB's shell.
 
 mod command;
+mod own;
 mod store;
 mod task;
 
@@ -18,6 +19,7 @@ use rustyline::error::ReadlineError;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
 use store::Store;
 use task::Answer;
 
@@ -34,6 +36,17 @@ pub(in crate::cli) struct Shell {
     /// The table (a database) to start with [default: TARGET's, or usertable]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) table: Option<String>,
+    /// A plan file, whose operations can be done
+    ///
+    /// A plan file, whose operations can be done with `do NAME`; it is not run.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) plan: Option<PathBuf>,
+    /// An operation of your own, as for run; may be repeated
+    #[arg(long, value_name = "NAME=WORD...")]
+    pub(in crate::cli) op: Vec<String>,
+    /// A list of values for your own operations: NAME=VALUE,VALUE; may be repeated
+    #[arg(long = "data", id = "data_list", value_name = "NAME=VALUES")]
+    pub(in crate::cli) data: Vec<String>,
     #[command(flatten)]
     pub(in crate::cli) tls: TlsArgs,
     #[command(flatten)]
@@ -50,7 +63,7 @@ impl Verb for Shell {
     const BRIEF: &'static str = "target table user insecure";
     const EXAMPLES: [Example; 3] = [
         ("The records of a CouchDB", "shell http://ann@localhost:5984/usertable"),
-        ("Another table", "shell localhost:5984 --table orders"),
+        ("Try the operations of a plan", "shell localhost:5984/shop --plan plan.toml"),
         ("See what would be sent, without a server", "shell basic"),
     ];
 
@@ -149,6 +162,18 @@ impl Prompt {
                 self.table = name;
             }
             let _ = writeln!(out, "Using table \"{}\"", self.table);
+            return;
+        }
+        if let ShellCommand::Do { operation, values } = &command {
+            let done = self.store.carry_out_own(&self.table, operation, values, out);
+            match done {
+                Ok(true) => {}
+                Ok(false) => self.note(Exit::Target),
+                Err(trouble) => {
+                    self.note(trouble.exit());
+                    let _ = writeln!(out, "Error: {trouble}");
+                }
+            }
             return;
         }
         match self.store.execute(&self.table, &command, out) {

@@ -2,9 +2,12 @@
 
 use super::Shell;
 use super::command::ShellCommand;
+use super::own::Defined;
 use super::task::{Answer, Task};
 use crate::cli::exit::Trouble;
 use crate::cli::flags::schema_source::TIMEOUT_NS;
+use crate::cli::verb::run::Run;
+use crate::cli::verb::scenario;
 use crate::driver::{
     Auth, Card, Driver, Existing, ONLY_TABLE, Opening, TargetAsked, TargetPlan, with_scheme,
 };
@@ -25,6 +28,8 @@ pub(super) struct Store {
     runtime: Runtime,
     /// The table in use.
     table: Option<Table>,
+    /// What a plan defines.
+    own: Defined,
 }
 
 struct Table {
@@ -58,11 +63,16 @@ impl Store {
             options: args.options.clone(),
             ..TargetAsked::at(address)
         };
+        let own = defined(args)?;
         let plan = TargetPlan::check(&asked)?;
+        for operation in own.operations.iter().filter(|it| !it.is_sequence()) {
+            plan.spell(operation)?;
+        }
         let (card, named) = (plan.card(), plan.named_database().map(str::to_owned));
         let table = args.table.clone().or(named).unwrap_or_else(|| ONLY_TABLE.to_owned());
         let shown = Arc::<Mutex<Vec<u8>>>::default();
         let opening = Opening {
+            operations: own.operations.clone(),
             timeout_ns: TIMEOUT_NS,
             max_answer: crate::plan::MAX_ANSWER,
             echo: Some(Arc::new({
@@ -76,7 +86,7 @@ impl Store {
             ..Opening::default()
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let mut store = Self { asked, card, opening, shown, runtime, table: None };
+        let mut store = Self { asked, card, opening, shown, runtime, table: None, own };
         store.turn_to(&table, false)?;
         Ok((store, table))
     }
@@ -104,10 +114,32 @@ impl Store {
         answer
     }
 
-    fn carry_out(&mut self, table: &str, command: &ShellCommand) -> Result<Answer, Trouble> {
+    /// Does an operation of the plan with these values. Returns whether it succeeded.
+    ///
+    /// # Errors
+    /// When there is no such operation, or a value is not known.
+    pub(super) fn carry_out_own(
+        &mut self,
+        table: &str,
+        operation: &str,
+        values: &[(String, String)],
+        out: &mut String,
+    ) -> Result<bool, Trouble> {
+        self.turn_if_needed(table)?;
+        let Some(Table { plan, driver, .. }) = &self.table else { return Ok(false) };
+        self.own.carry_out(operation, values, plan, driver, &self.runtime, out)
+    }
+
+    /// Opens a table that is not open.
+    fn turn_if_needed(&mut self, table: &str) -> Result<(), Trouble> {
         if self.table.as_ref().is_none_or(|it| it.name != table) {
             self.turn_to(table, false)?;
         }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, table: &str, command: &ShellCommand) -> Result<Answer, Trouble> {
+        self.turn_if_needed(table)?;
         let Some(Table { name, plan, driver }) = &self.table else { return Ok(Answer::default()) };
         let (runtime, address) = (&self.runtime, plan.address().unwrap_or_default());
         match command.kind().and_then(|kind| plan.card().refusal("TARGET", |it| it == kind)) {
@@ -128,4 +160,15 @@ impl Store {
         self.table = Some(Table { name: table.to_owned(), plan, driver });
         Ok(())
     }
+}
+
+/// What the plan and the command line define.
+fn defined(args: &Shell) -> Result<Defined, Trouble> {
+    let (mut operations, mut lists) = (Vec::new(), Vec::new());
+    if let Some(file) = &args.plan {
+        [operations, lists] = scenario::definitions(&Run::grammar(), file)?;
+    }
+    operations.extend(args.op.iter().cloned());
+    lists.extend(args.data.iter().cloned());
+    Ok(Defined::read(&operations, &lists)?)
 }

@@ -90,7 +90,10 @@ impl Task<'_> {
             ShellCommand::Insert { key, .. }
             | ShellCommand::Update { key, .. }
             | ShellCommand::Delete { key } => (key, &[], 0),
-            ShellCommand::Table { .. } | ShellCommand::Help | ShellCommand::Quit => return None,
+            ShellCommand::Table { .. }
+            | ShellCommand::Do { .. }
+            | ShellCommand::Help
+            | ShellCommand::Quit => return None,
         };
         pen.name().extend_from_slice(key.as_bytes());
         for field in fields {
