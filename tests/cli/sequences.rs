@@ -81,11 +81,13 @@ fn a_sequence_is_due_and_timed_as_one() {
     let words = [&words[..], &["--mix", "note=1", "--warmup", "0s", "--agents", "2"]].concat();
     let run = measure([&words[..], &STEPS].concat());
     assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
-    let load = &run.stage("crud")["load"];
-    let done = number(&run.operation("crud", "note")["ok"]);
-    assert_eq!([&load["offered"], &load["begun"]].map(number), [done; 2], "{load}");
-    let served = load["served_per_s"].as_f64().expect("a rate");
-    assert!((served * 2.0 - done as f64).abs() < 2.0, "{load}");
+    let (load, note) = (&run.stage("crud")["load"], run.operation("crud", "note"));
+    let done = number(&note["ok"]);
+    assert!(done > 10 && number(&load["begun"]) == done, "{load}");
+    // On a busy machine some end after the two seconds; of one on each connection, some steps do.
+    let served = load["served_per_s"].as_f64().expect("a rate") * 2.0;
+    let in_time = (done - note["drained"].as_u64().unwrap_or(0)) as f64;
+    assert!((served - in_time).abs() < 8.0, "{load}");
     let mean = |name: &str| {
         let service = &run.operation("crud", name)["service"];
         service["mean_us"].as_f64().expect("a time")

@@ -6,6 +6,7 @@ mod blog;
 mod exchanges;
 mod figures;
 mod limits;
+mod named;
 mod refusals;
 mod server;
 #[path = "../servers/mod.rs"]

@@ -236,7 +236,7 @@ fn the_blog() -> RunRecord {
     stage.operations = vec![reads];
     (stage.name, stage.elapsed_s) = ("urls".to_owned(), 393.84);
     stage.load.served_per_s = 76_700.0 / 393.84;
-    let work = UrlsPlan { operations: None, order: UrlOrder::Sequential }.into();
+    let work = UrlsPlan { operations: None, order: UrlOrder::Sequential, kinds: Vec::new() }.into();
     let pace = Pace::Thinking { most_ns: 1_000_000_000, seed: 1 };
     record.plan.stages = vec![StagePlan {
         name: "urls".to_owned(),

@@ -47,22 +47,27 @@ impl UrlOrder {
 }
 
 /// Requests of the list, as planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UrlsPlan {
     /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
+    /// The kinds of requests, if some have a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<OpKind>,
 }
 
 /// A request for a list of requests.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct UrlsDemand {
     /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
+    /// The kinds of requests, if some have a name.
+    pub kinds: Vec<OpKind>,
     /// The warm-up before they are measured, in nanoseconds.
     pub warmup_ns: u64,
 }
@@ -72,7 +77,8 @@ impl Demand for UrlsDemand {
 
     fn steps(&self) -> Vec<Step> {
         let step = |name: &str, purpose, operations, timing| {
-            let work = UrlsPlan { operations, order: self.order }.into();
+            let kinds = self.kinds.clone();
+            let work = UrlsPlan { operations, order: self.order, kinds }.into();
             Step { name: name.to_owned(), purpose, work, timing }
         };
         let warm_up = Due::AskedFor(self.warmup_ns);
@@ -105,7 +111,7 @@ impl StageWork for UrlsPlan {
     }
 
     fn does(&self, kind: OpKind) -> bool {
-        matches!(kind, OpKind::Request)
+        if self.kinds.is_empty() { kind == OpKind::Request } else { self.kinds.contains(&kind) }
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
@@ -167,6 +173,8 @@ impl Lanes for UrlsPlan {
 /// One entry of the list.
 #[derive(Debug)]
 pub struct UrlEntry {
+    /// Its row in reports.
+    pub kind: OpKind,
     /// Path and query.
     pub target: Pattern,
     /// The body.
@@ -287,7 +295,7 @@ impl Workload for Urls {
             UrlBody::Pattern(body) => pen.document(None, Text(body, &values)),
             UrlBody::Documents(documents) => pen.document(None, documents.document(seq, 0)),
         }
-        Next::Op(Op::single(OpKind::Request, index, None))
+        Next::Op(Op::single(entry.kind, index, None))
     }
 
     fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
@@ -302,6 +310,7 @@ mod tests {
 
     fn entries(count: usize) -> Arc<[UrlEntry]> {
         let entry = |i| UrlEntry {
+            kind: OpKind::Request,
             target: Pattern::parse(format!("/{i}/{{{{seq}}}}").as_bytes()).unwrap(),
             body: UrlBody::Pattern(Pattern::parse(b"{{uuid}} {{random.int}}").unwrap()),
         };

@@ -95,6 +95,9 @@ pub struct KindInterval {
     /// Answers of an index without the last write of the document that was asked for.
     #[serde(skip_serializing_if = "is_default")]
     pub outdated: u64,
+    /// Of those, how old the write was that the index did not have, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Box<Histogram>>,
     /// Documents returned by scans, and rows of queries.
     #[serde(skip_serializing_if = "is_default")]
     pub rows: u64,
@@ -144,6 +147,9 @@ impl KindInterval {
         self.wire += other.wire;
         (self.rows, self.warned) = (self.rows + other.rows, self.warned + other.warned);
         self.outdated += other.outdated;
+        if let Some(ages) = &other.behind {
+            self.behind.get_or_insert_default().merge(ages);
+        }
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
@@ -330,6 +336,7 @@ mod tests {
         KindInterval {
             warned: n + 30,
             outdated: n + 31,
+            behind: Some(Box::new(times(&[n * 7_000]))),
             requests: n + 1,
             ok: n + 2,
             drained: n + 3,
@@ -409,6 +416,7 @@ mod tests {
         let expected = KindInterval {
             warned: 1_160,
             outdated: 1_162,
+            behind: Some(Box::new(both(7_000))),
             requests: 1_102,
             ok: 1_104,
             drained: 1_106,

@@ -95,6 +95,12 @@ impl Recorder {
         self.interval.acks.push(ack);
     }
 
+    /// The answer that was just recorded did not have a write of this age.
+    #[cold]
+    pub fn behind(&mut self, kind: OpKind, age_ns: Nanos) {
+        self.interval.kind_mut(kind).behind.get_or_insert_default().record(age_ns);
+    }
+
     /// Keeps the reason of the first failure of a kind and class; `reason` is only called if there
     /// is none yet.
     #[cold]

@@ -70,6 +70,10 @@ pub struct OperationSummary {
     /// Answers of an index without the last write of the document that was asked for.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub outdated: u64,
+    /// How old the writes were that such an answer did not have, when it was asked for: by so much,
+    /// and maybe more, the index was behind. Of writes in this stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Latency>,
     /// Documents returned by scans, and rows of queries.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub rows: u64,
@@ -167,6 +171,7 @@ impl OperationSummary {
             lag: Latency::new(part.lag.clone()),
             warned: part.warned,
             outdated: part.outdated,
+            behind: part.behind.as_deref().map(|ages| Latency::new(ages.clone())),
             rows: part.rows,
             per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),
             failed_times: part.failed_times.clone(),

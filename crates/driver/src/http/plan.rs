@@ -75,6 +75,9 @@ impl HttpPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestPlan {
+    /// Its row in reports, if it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<OpKind>,
     /// `GET`, `POST` and so on.
     pub method: String,
     /// The server's address without path, user or password.

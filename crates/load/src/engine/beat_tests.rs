@@ -40,6 +40,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         doubt: crate::engine::drive::Suspicion::default(),
         fill: None,
         acks: false,
+        written: None,
         journal: None,
     })
 }

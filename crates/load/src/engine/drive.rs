@@ -1,6 +1,6 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
-use super::notes::{acknowledge, note};
+use super::notes::{acknowledge, compare_age, note};
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::{Connection, RequestEnd, Watch};
@@ -8,10 +8,11 @@ use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::Writer;
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
-use crate::op::{ByKind, Class, Failure, Finding, Op, OpKind, Part, Pen, Reply};
+use crate::op::{ByKind, Class, Failure, Finding, Key, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next, WorkloadFor};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub(super) struct Shared {
     pub(super) recorder: RefCell<Recorder>,
     /// Whether writes that are acknowledged are told to those who follow changes.
     pub(super) acks: bool,
+    /// When documents were last written, if answers of an index are held against them.
+    pub(super) written: Option<RefCell<HashMap<Key, Nanos>>>,
     /// Documents for which an operation was begun, per kind.
     pub(super) issued: ByKind<Cell<u64>>,
     pub(super) watch: Watch,
@@ -469,6 +472,9 @@ fn record(
     };
     let mut recorder = shared.recorder.borrow_mut();
     recorder.record(&sample);
+    if let Some(written) = &shared.written {
+        compare_age(op, outcome.result, timing, &mut written.borrow_mut(), &mut recorder);
+    }
     if shared.acks {
         acknowledge(op, names, outcome.result, rows, &mut recorder, timing.done);
     }

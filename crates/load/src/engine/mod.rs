@@ -20,7 +20,7 @@ mod watch;
 
 pub use drive::{Lane, LaneResult};
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
-pub use shard::{ShardPlan, ShardResult, run_shard};
+pub use shard::{Details, ShardPlan, ShardResult, run_shard};
 pub use start::Start;
 pub use stop::{Patience, Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};

@@ -1,10 +1,12 @@
-//! What is noted of writes: in the journal, and for those who follow changes.
+//! What is noted of writes: in the journal, for those who follow changes, and for answers of an
+//! index that may not have them.
 
 use super::drive::OpResult;
 use crate::clock::Nanos;
 use crate::journal::{Act, Fate, JournalEntry, Writer};
-use crate::measure::{Ack, Recorder, document_hash};
-use crate::op::{Class, Failure, Op, Token};
+use crate::measure::{Ack, Recorder, Timing, document_hash};
+use crate::op::{Class, Failure, Key, Op, Token};
+use std::collections::HashMap;
 
 /// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
 /// noted before: it may have been carried out.
@@ -54,5 +56,25 @@ pub(super) fn acknowledge(
             let document = document_hash(name);
             recorder.acknowledge(Ack { document, number: token.number, done });
         }
+    }
+}
+
+/// Notes when a document was written, or how old the write is that an answer does not have.
+#[cold]
+pub(super) fn compare_age(
+    op: &Op,
+    result: OpResult,
+    timing: &Timing,
+    written: &mut HashMap<Key, Nanos>,
+    recorder: &mut Recorder,
+) {
+    let Ok(reply) = result else { return };
+    if op.kind.class().writes() {
+        written.insert(op.key, timing.done);
+    } else if reply.outdated
+        && let Some(done) = written.get(&op.key)
+    {
+        let asked = timing.done - timing.service_ns;
+        recorder.behind(op.kind, asked.saturating_sub(*done));
     }
 }

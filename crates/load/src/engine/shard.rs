@@ -28,6 +28,17 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+/// What is kept of single requests, besides what counts them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Details {
+    /// Send them off with their times.
+    pub raw: bool,
+    /// Send off the writes that were acknowledged.
+    pub acks: bool,
+    /// When documents were last written, for answers of an index that may not have that.
+    pub ages: bool,
+}
+
 /// The task of a shard.
 #[derive(Clone, Debug)]
 pub struct ShardPlan {
@@ -59,10 +70,8 @@ pub struct ShardPlan {
     pub fill_chunk: Option<u64>,
     /// Keep the thread on one processor: the server is in this process, on others.
     pub pinned: bool,
-    /// Also send off single requests.
-    pub raw: bool,
-    /// Also send off the writes that were acknowledged.
-    pub acks: bool,
+    /// What is kept of single requests.
+    pub details: Details,
     /// Where writes are noted, and the number of the stage; `None`: nowhere.
     pub journal: Option<(Arc<Journal>, usize)>,
     /// The stop flag.
@@ -91,8 +100,7 @@ impl ShardPlan {
             gather_ns: SECOND_NS,
             fill_chunk: None,
             pinned: false,
-            raw: false,
-            acks: false,
+            details: Details::default(),
             journal: None,
             stop: Arc::default(),
             start: Arc::new(Start::new(shard.1)),
@@ -204,6 +212,34 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
 
 type SessionOf<T> = <<T as Target>::Shard as Shard>::Session;
 
+/// What the connections of a shard share: of so many lanes, and others that may be opened.
+fn shared(plan: &ShardPlan, start: Nanos, lanes: usize, spare: usize) -> Shared {
+    let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
+    let window_end = plan.window_ns.map_or(Nanos::MAX, |length| start + length);
+    let open = matches!(plan.pace, Pace::Open { .. });
+    let share = share(plan, lanes, spare);
+    Shared {
+        clock: plan.clock,
+        start,
+        tickets: Tickets::new(plan.clock, plan.stop.clone(), &plan.pace, share, (start, end)),
+        recorder: RefCell::new(Recorder::new(
+            start,
+            window_end,
+            plan.details.raw,
+            plan.sink.clone(),
+        )),
+        acks: plan.details.acks,
+        written: plan.details.ages.then(RefCell::default),
+        issued: ByKind::new(),
+        watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
+        stop: plan.stop.clone(),
+        patience: plan.patience.clone(),
+        doubt: Suspicion::default(),
+        fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
+        journal: plan.journal.as_ref().map(|(it, stage)| it.writer(*stage, plan.shard.0).into()),
+    }
+}
+
 async fn run_any<T: Target>(
     plan: &ShardPlan,
     target: &T,
@@ -217,24 +253,7 @@ async fn run_any<T: Target>(
     let (sessions, firsts) = open(plan, &opened, &mut lanes).await?;
     let start = place.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
-    let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
-    let window_end = plan.window_ns.map_or(Nanos::MAX, |length| start + length);
-    let open = matches!(plan.pace, Pace::Open { .. });
-    let share = share(plan, lanes.len(), spare.len());
-    let shared = Rc::new(Shared {
-        clock: plan.clock,
-        start,
-        tickets: Tickets::new(plan.clock, plan.stop.clone(), &plan.pace, share, (start, end)),
-        recorder: RefCell::new(Recorder::new(start, window_end, plan.raw, plan.sink.clone())),
-        acks: plan.acks,
-        issued: ByKind::new(),
-        watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
-        stop: plan.stop.clone(),
-        patience: plan.patience.clone(),
-        doubt: Suspicion::default(),
-        fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
-        journal: plan.journal.as_ref().map(|(it, stage)| it.writer(*stage, plan.shard.0).into()),
-    });
+    let shared = Rc::new(shared(plan, start, lanes.len(), spare.len()));
     let pacer = tokio::task::spawn_local(pace(shared.clone()));
     let ticker = tokio::task::spawn_local(beat(shared.clone(), Sleeper::new(plan.clock)?));
     let asker = tokio::task::spawn_local(erased(doubt(shared.clone(), target.clone())));

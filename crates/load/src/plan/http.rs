@@ -15,6 +15,7 @@ use crate::driver::{HttpPlan, RequestPlan, TargetPlan};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::net::TlsOptions;
+use crate::op::OpKind;
 use crate::schema::Ids;
 use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
 
@@ -141,7 +142,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     }
     mistakes.append(&mut reader.mistakes);
     check_list(spec, &http, &mut mistakes);
-    let stages = stages(spec, http.requests.len() as u64);
+    let stages = stages(spec, &http.requests);
     let thresholds = thresholds(&spec.thresholds, &stages, &[], &mut mistakes);
     let most_connections = match &spec.load {
         HttpLoad::Steady(load) => most_connections(load, users, &stages, &mut mistakes),
@@ -280,7 +281,7 @@ pub(super) fn check_header(header: &str) -> Option<Invalid> {
     })
 }
 
-fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
+fn stages(spec: &HttpSpec, requests: &[RequestPlan]) -> Vec<StagePlan> {
     let (pace, schedule_ns) = match &spec.load {
         HttpLoad::Steady(load) => pace(load, spec.seed),
         HttpLoad::Thinking(most_ns) => {
@@ -291,8 +292,14 @@ fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    let once = spec.once.then(|| length.saturating_mul(spec.users));
+    let once = spec.once.then(|| (requests.len() as u64).saturating_mul(spec.users));
     let (operations, order) = (once.or(spec.operations), spec.order);
-    let demand = UrlsDemand { operations, order, warmup_ns: spec.warmup_ns };
+    let mut kinds: Vec<_> = requests.iter().map(|it| it.name.unwrap_or(OpKind::Request)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds == [OpKind::Request] {
+        kinds.clear();
+    }
+    let demand = UrlsDemand { operations, order, kinds, warmup_ns: spec.warmup_ns };
     staged(demand.steps(), &pace, length_ns, |_| pace.clone())
 }

@@ -1,12 +1,15 @@
 //! Lists of requests in siege's syntax: one per line, and variables.
 //!
-//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`. Lines
-//! that siege would read differently from how they look are refused, with file and line.
+//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`, after a
+//! name and a colon if the request has a row of its own. Lines that siege would read differently
+//! from how they look are refused, with file and line.
 
+use super::quantity::Metric;
 use super::schemas::{SchemaPlan, SchemaSource};
 use crate::driver::{BodyPlan, RequestPlan, strike_secrets};
 use crate::files;
 use crate::mistake::Invalid;
+use crate::op::OpKind;
 use crate::schema::{Pattern, Values};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use std::collections::BTreeMap;
@@ -156,6 +159,7 @@ impl UrlReader {
 
     /// One request.
     fn entry(&mut self, line: &str) -> Result<RequestPlan, Wrong> {
+        let (name, line) = named(line)?;
         let (url, rest) = split_url(line)?;
         let (own_method, rest) = match rest {
             "" => (None, rest),
@@ -189,6 +193,7 @@ impl UrlReader {
             return Err(wrong("a content type with a control character", "leave it out"));
         }
         Ok(RequestPlan {
+            name,
             method: method.to_owned(),
             server: address.server,
             path: address.target,
@@ -244,6 +249,19 @@ impl UrlReader {
             .map_err(|(problem, cure)| wrong(format!("{file}: {problem}"), cure))?;
         Ok(BodyPlan { source: file.to_owned(), pattern, schema: None })
     }
+}
+
+/// The name before a request, `NAME: URL`, and the rest of the line.
+fn named(line: &str) -> Result<(Option<OpKind>, &str), Wrong> {
+    let named = line.split_once(": ").filter(|(name, _)| !name.contains(['/', ' ', '.']));
+    let Some((name, rest)) = named else { return Ok((None, line)) };
+    let cure = "write NAME: URL, such as login: http://localhost:8080/login";
+    let kind = OpKind::of_name(name).map_err(|error| wrong(error.to_string(), cure))?;
+    if !kind.is_own() || Metric::is_word(name) {
+        return Err(wrong(format!("{name} means something else already"), "give another name"));
+    }
+    kind.define(false).map_err(|problem| wrong(problem, "give it another name"))?;
+    Ok((Some(kind), rest.trim_start()))
 }
 
 /// Whether something in a line or its body would be filled in.

@@ -53,6 +53,29 @@ fn a_url_alone_is_a_get() {
 }
 
 #[test]
+fn a_request_may_have_a_name() {
+    for (line, name, path) in [
+        ("log-in: http://h/login POST a: b", Some("log-in"), "/login"),
+        ("home:  h.example/", Some("home"), "/"),
+        ("h.example:80/x POST a: b", None, "/x"),
+        ("localhost:5984/db POST {\"a\": 1}", None, "/db"),
+    ] {
+        let request = one(line);
+        assert_eq!((request.name.map(OpKind::name), &request.path[..]), (name, path), "{line}");
+    }
+    let again: RequestPlan =
+        serde_json::from_value(serde_json::to_value(one("home: h/")).unwrap()).unwrap();
+    assert_eq!(again.name.map(OpKind::name), Some("home"));
+    for (line, says) in [
+        ("Home: http://h/", "\"Home\" is not the name of an operation"),
+        ("read: http://h/", "read means something else already"),
+        ("all: http://h/", "all means something else already"),
+    ] {
+        assert!(mistakes(line)[0].contains(says), "{:?}", mistakes(line));
+    }
+}
+
+#[test]
 fn user_and_password_are_taken_out_of_the_address() {
     let request = one("http://me%40home:p%3Aw@h.example/x");
     assert_eq!(request.user, Some(("me@home".to_owned(), "p:w".to_owned())));

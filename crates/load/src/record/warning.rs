@@ -314,11 +314,22 @@ fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let (kind, count, ok) = (operation.kind, operation.outdated, operation.ok);
         let message = format!(
             "{count} of {ok} answers to {kind} were outdated: without the last write of the \
-             document that was asked for"
+             document that was asked for{}",
+            behind(operation)
         );
         let stage = Some(stage.name.clone());
         warnings.push(Warning { code: Code::Outdated, stage, message });
     }
+}
+
+/// How far an index was behind.
+fn behind(operation: &OperationSummary) -> String {
+    let Some(ages) = &operation.behind else { return String::new() };
+    let ms = |us: f64| format!("{:.0} ms", us / 1e3);
+    let half = ages.p50_us.map_or_else(String::new, |us| {
+        format!("half of these writes were more than {} old, ", ms(us))
+    });
+    format!("; {half}the oldest {}", ms(ages.max_us))
 }
 
 /// The share of the time between requests and their answers that was spent outside the binding;

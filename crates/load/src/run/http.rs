@@ -6,7 +6,7 @@ use crate::driver::{Opening, Session as _, Shard as _, Target, WithTarget};
 use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::op::Failure;
+use crate::op::{Failure, OpKind};
 use crate::plan::{HttpPlan, PlanRecord, RequestPlan, SchemaPlan};
 use crate::schema::Pattern;
 use crate::workload::{Next, UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
@@ -41,7 +41,8 @@ pub(super) fn entries(plan: &PlanRecord) -> Result<Arc<[UrlEntry]>, RunError> {
                 }
             }
         };
-        Ok(UrlEntry { target, body })
+        let kind = entry.name.unwrap_or(OpKind::Request);
+        Ok(UrlEntry { kind, target, body })
     };
     http(plan)?.requests.iter().map(entry).collect()
 }

@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::collect::window_ns;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Target, WithTarget};
-use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, run_shard};
+use crate::engine::{Details, Lane, Patience, ShardPlan, ShardResult, Start, run_shard};
 use crate::measure::{HiccupMeter, Hiccups, Interval, Pulse};
 use crate::plan::{MeasurementPlan, StagePlan};
 use crate::workload::Workload;
@@ -61,7 +61,11 @@ impl<W: Workload + Send + 'static> Load<W> {
         let (own, others) = bench.dealt(workloads, shards);
         let plan = bench.plan;
         let raw = |it: &MeasurementPlan| it.measurement.is_raw() || it.slots_ms().is_some();
-        let raw = plan.ycsb.as_ref().is_some_and(raw);
+        let details = Details {
+            raw: plan.ycsb.as_ref().is_some_and(raw),
+            acks: bench.follows(stage).is_some(),
+            ages: plan.operations.iter().any(|it| it.expect.wants_document()),
+        };
         let (sink, source) = channel();
         let pulse = Arc::new(Pulse::new(shards));
         let hiccups = HiccupMeter::start()?;
@@ -83,8 +87,7 @@ impl<W: Workload + Send + 'static> Load<W> {
                     gather_ns: gather_ns(stage),
                     fill_chunk: bench.window(stage).map(|window| window / 100),
                     pinned: bench.pinned,
-                    raw,
-                    acks: bench.follows(stage).is_some(),
+                    details,
                     journal: bench.noted(stage),
                     stop: bench.stop.clone(),
                     start: start.clone(),

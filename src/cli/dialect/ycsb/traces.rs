@@ -7,6 +7,7 @@ use crate::workload::ycsb::rest::RestConfig;
 /// The requests of a replay of traces: one for each trace, whose paths come from the workload.
 pub(super) fn traces(rest: &RestConfig) -> HttpPlan {
     let request = |method: &str| RequestPlan {
+        name: None,
         method: method.to_owned(),
         server: rest.server.clone(),
         path: "/".to_owned(),
