@@ -1,5 +1,7 @@
 //! `--follow`: changes that arrive, come twice, are left out, or break off on the way.
 
+use crate::proxy::Proxy;
+use crate::secure::Authority;
 use crate::servers::Server;
 use crate::springload::{Finished, Run, Running, measure, number, springload};
 use crate::victims::Victim;
@@ -209,6 +211,24 @@ fn what_cannot_be_followed_is_refused() {
     run(&words).refused(3, &["_changes?limit=1&since=now&filter=app/mine", "no filters but"]);
     let basic = Run::bare(&["run", "basic", "--ops", "10", "--follow", "1"]).finish();
     basic.refused(2, &["--follow: ", "has no changes to follow"]);
+}
+
+#[test]
+fn followers_use_tls_as_the_load_does() {
+    let server = Server::stand_in(Options::default());
+    let authority = Authority::vouching_for("127.0.0.1");
+    let proxy = Proxy::with_tls(&server.url, authority.server.clone());
+    let (file, url) = (authority.file(), format!("{}/secure", proxy.url));
+    let file = file.to_str().expect("UTF-8");
+    let words = ["run", &url, "--tls-ca", file, "--docs", "40", "--ops", "120", "-c", "2"];
+    let follow = ["--follow", "2", "--follow-feed", "longpoll", "--warmup", "0s"];
+    let run = measure([&words[..], &follow].concat()).passed();
+    let (found, by) = followed(&run);
+    assert_eq!(number(&by["missing"]), 0, "{found}");
+    assert!(number(&by["lag"]["samples"]) > 0 && by.get("resumed").is_none(), "{found}");
+    // Without its authority, the run has not begun.
+    let words = ["run", &url, "--docs", "40", "--ops", "120", "-c", "2", "--follow", "1"];
+    assert_eq!(springload(words).code, 3);
 }
 
 /// Only some of the changes pass a filter: whoever lacks one that another follower has is found.

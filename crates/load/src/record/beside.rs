@@ -56,6 +56,10 @@ pub(super) fn of_followers(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         );
         warn(Code::DataWrong, message);
     }
+    if found.by.is_empty() {
+        let message = "changes were not read: the thread of the followers ended";
+        warn(Code::ChangesUnread, message.to_owned());
+    }
     for by in found.by.iter().filter(|by| by.missing.is_none()) {
         let node = by.node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
         let message = match &by.reason {

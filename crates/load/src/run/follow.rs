@@ -24,6 +24,8 @@ const COMPARE_EVERY: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long changes are waited for after the end, as long as there are any.
 const PATIENCE_NS: Nanos = 10 * SECOND_NS;
+/// How long changes are waited for if it is not known which there are: a filter says so.
+const SETTLE_NS: Nanos = SECOND_NS;
 /// How long each follower may take to ask for all that is left.
 const LAST_READ: Duration = Duration::from_secs(60);
 /// How often each of them tries.
@@ -133,7 +135,8 @@ async fn carry_out<F: Follower>(
         .map(|lane| spawn_local(lane.follow(shared.clone(), stopped.clone())))
         .collect();
     let delays = spawn_local(delays(stopped));
-    until_complete(&shared, source, &over).await;
+    let least_ns = if plan.filter.is_some() { SETTLE_NS } else { 0 };
+    until_complete(&shared, source, &over, least_ns).await;
     let _ = stop.send(true);
     let mut lanes = Vec::new();
     for feed in feeds {
@@ -170,11 +173,12 @@ async fn in_turn<T: 'static, U: 'static, W: Future<Output = U> + 'static>(
 }
 
 /// Compares changes with writes until the stage is over and everything has come, or nothing more
-/// comes.
+/// comes; after the end, it waits at least this long.
 async fn until_complete(
     shared: &Shared,
     mut source: UnboundedReceiver<Vec<Ack>>,
     over: &AtomicBool,
+    least_ns: Nanos,
 ) {
     let clock = Clock::system();
     let mut ended_at = None;
@@ -193,7 +197,8 @@ async fn until_complete(
             continue;
         }
         let since = *ended_at.get_or_insert(now);
-        if follows.is_complete() || now > since + PATIENCE_NS {
+        let is_complete = now >= since + least_ns && follows.is_complete();
+        if is_complete || now > since + PATIENCE_NS {
             follows.compare(now);
             return;
         }
