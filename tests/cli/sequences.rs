@@ -98,6 +98,18 @@ fn a_sequence_is_due_and_timed_as_one() {
     assert!(text.contains("note") && text.contains("fetch"), "{text}");
 }
 
+/// What was prepared when the warm-up ended is not one of those that are counted.
+#[test]
+fn a_warm_up_leaves_no_sequence_behind() {
+    let server = Server::stand_in(Options::default());
+    let words = ["run", &server.url, "--docs", "40", "-c", "4", "-n", "60", "--warmup", "300ms"];
+    let run = measure([&words[..], &STEPS, &["--mix", "note=1"]].concat());
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    for name in ["note", "post", "fetch", "drop"] {
+        assert_eq!(counts(&run, name), (60, 0), "{name}");
+    }
+}
+
 /// Counts of the operations of a run that succeeded and failed.
 fn counts(run: &Finished, name: &str) -> (u64, u64) {
     let stage = run.stage("crud");

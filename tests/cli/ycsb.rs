@@ -389,11 +389,12 @@ fn basic_takes_its_time_and_counts_what_differs() {
     let silent = measure([&words[..], &more, &count, &quiet].concat()).passed();
     assert!(silent.stdout.starts_with(&told), "{}", silent.stdout);
     // Each whole number of milliseconds below 20 as likely: 9.5 in the mean.
-    let mean = |run: &crate::springload::Finished| {
-        run.operation("run", "read")["service"]["mean_us"].as_f64().expect("a mean")
-    };
-    // Four standard errors of 300 draws, and what a busy machine adds: 4 * 5.77 / 300^0.5 = 1.3.
-    assert!((8_100.0..19_000.0).contains(&mean(&silent)), "{}", mean(&silent));
+    let time =
+        |name: &str| silent.operation("run", "read")["service"][name].as_f64().expect("a time");
+    // Four standard errors of 300 draws: 4 * 5.77 / 300^0.5 = 1.3. A busy machine only adds to
+    // them, but not to each.
+    assert!(time("mean_us") > 8_100.0, "{}", time("mean_us"));
+    assert!(time("min_us") < 10_000.0, "{}", time("min_us"));
     let fixed = ["-p", "basicdb.randomizedelay=false"];
     let run = measure([&words[..], &more, &quiet, &fixed].concat()).passed();
     let least = run.operation("run", "read")["service"]["min_us"].as_f64().expect("a time");

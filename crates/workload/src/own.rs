@@ -313,6 +313,8 @@ impl WithOwn {
         // What was given once is not given again.
         let OwnBudget { begun, made, .. } = self.budget;
         self.budget = OwnBudget { begun, made, ..budget };
+        // Its first step may have been prepared, but was not sent.
+        self.under_way = None;
         self
     }
 
