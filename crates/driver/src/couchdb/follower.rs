@@ -161,7 +161,7 @@ pub(super) async fn find_filter(
     let body = selector.map(|selector| json!({ "selector": selector }).to_string());
     let method = if body.is_some() { "POST" } else { "GET" };
     let reply = admin.request(method, &path, body.as_deref().map(str::as_bytes)).await?;
-    if reply.0 == 404 {
+    if reply.0 == 404 && body.is_none() {
         return Err(TargetError(format!(
             "the database has no filter {filter}; bring it along with --ddocs, or give a database \
              that has it with --use-existing"

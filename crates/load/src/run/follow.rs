@@ -227,19 +227,21 @@ impl<F: Follower> Lane<F> {
     ) -> Self {
         let mut failures = 0;
         loop {
-            let number = self.number;
+            let (number, mut came) = (self.number, false);
             let follow = self.follower.follow(|change| {
                 shared.borrow_mut().receive(number, change);
-                failures = 0;
+                came = true;
             });
             let ended = tokio::select! {
                 ended = follow => ended,
                 _ = stopped.changed() => return self,
             };
+            // A server that ends each feed at once is not asked again without a pause.
+            let failed = ended.is_err() || !came;
+            failures = if came { 0 } else { failures } + u32::from(failed);
             if let Err(error) = ended {
                 self.resumed += 1;
                 self.reason.get_or_insert_with(|| error.to_string());
-                failures += 1;
             }
             tokio::select! {
                 () = tokio::time::sleep(rest_after(failures)) => {}
