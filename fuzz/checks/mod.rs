@@ -65,6 +65,7 @@ pub fn url_file(text: &str) {
         method: None,
         body: None,
         content_type: None,
+        data: vec!["user=ann,bob".to_owned()],
         literal: false,
         order: UrlOrder::Sequential,
         tls: TlsOptions::default(),

@@ -8,6 +8,7 @@ mod figures;
 mod limits;
 mod named;
 mod refusals;
+mod sequences;
 mod server;
 #[path = "../servers/mod.rs"]
 mod servers;

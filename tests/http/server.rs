@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
-use hyper::header::{LOCATION, SET_COOKIE};
+use hyper::header::{ETAG, LOCATION, SET_COOKIE};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -46,6 +46,7 @@ struct State {
     seen: Mutex<Vec<Seen>>,
     connections: AtomicUsize,
     cookies: AtomicUsize,
+    orders: AtomicUsize,
     /// Requests that are being answered, and the most that ever were.
     at_once: (AtomicUsize, AtomicUsize),
 }
@@ -130,6 +131,26 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
     }
 }
 
+/// A shop: who logs in gets a token, which an order needs; who pays for one needs its tag, too.
+fn shop(
+    path: &[&str],
+    body: &str,
+    header: &dyn Fn(&str) -> Option<String>,
+    state: &State,
+) -> (u16, String) {
+    let is_known = header("authorization").is_some_and(|it| it.starts_with("Bearer token of "));
+    match path {
+        ["login"] if body.contains("nobody") => (403, "no".to_owned()),
+        ["login"] => (200, format!("token of {}", body.trim_start_matches("user="))),
+        _ if !is_known => (401, "who?".to_owned()),
+        ["orders"] => (201, state.orders.fetch_add(1, Ordering::SeqCst).to_string()),
+        ["orders", id] if header("if-match") == Some(format!("\"tag-{id}\"")) => {
+            (200, "paid".to_owned())
+        }
+        _ => (409, "not this one".to_owned()),
+    }
+}
+
 async fn answer(
     request: Request<Incoming>,
     state: Arc<State>,
@@ -147,6 +168,7 @@ async fn answer(
 
     let parts: Vec<&str> = head.uri.path().split('/').skip(1).collect();
     let mut response = Response::builder();
+    let said = text(&body);
     let mut body = Bytes::from_static(b"hello");
     match parts[..] {
         ["status", code] => response = response.status(code.parse::<u16>().expect("a status")),
@@ -162,6 +184,16 @@ async fn answer(
                 response = response.header(SET_COOKIE, format!("user=u{number}; Path=/"));
                 response = response.header(SET_COOKIE, "elsewhere=1; Path=/other");
             }
+        }
+        ["shop", ref rest @ ..] => {
+            let (status, answer) = shop(rest, &said, &header, &state);
+            response = response.status(status);
+            if status == 201 {
+                response = response.header(ETAG, format!("\"tag-{answer}\""));
+            }
+            let number = answer.parse::<usize>().is_ok();
+            let answer = if number { answer } else { format!("\"{answer}\"") };
+            body = Bytes::from(format!("{{\"said\": [{{\"it\": {answer}}}]}}"));
         }
         ["private"] if !header("cookie").unwrap_or_default().contains("user=") => {
             response = response.status(401);

@@ -39,7 +39,7 @@ pub use couchdb::fetch_document;
 pub use database::{DatabasePlan, Scratch, scratch_name};
 pub use follower::{FeedKind, FollowPlan, Follower};
 pub use hbase::{NewTable, SplitsAsked};
-pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
+pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use plan::{
@@ -49,10 +49,10 @@ pub use plan::{
 pub use prober::{Prober, Stored};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
-use springload_core::{
-    clock, generate, http1, measure, mistake, net, op, properties, schema, values,
+use springload_core::{clock, generate, http1, measure, mistake, net, op, properties, values};
+pub use words::{
+    Expect, Expectation, Found, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,
 };
-pub use words::{Expect, Expectation, Found, OperationPlan, SavedFrom, Word, Wrong, flag_of};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, NodeLog, Probe, Wire};

@@ -40,7 +40,7 @@ pub use stage_work::{
     Fill, Gathering, LaneContext, Lanes, Restored, Runner, StageWork, Stock, Traits,
 };
 pub use title::stage_title;
-pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
+pub use urls::{UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
 
 use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};

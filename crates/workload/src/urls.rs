@@ -1,7 +1,7 @@
 //! Requests from a list: each user goes through it in order, or picks entries at random.
 //!
-//! The workload knows targets and bodies; the driver knows methods and hosts, by the number of the
-//! entry.
+//! The workload knows the values of each request; the driver knows everything else, by the number
+//! of the entry.
 
 use super::budget::share;
 use super::{
@@ -10,10 +10,11 @@ use super::{
 };
 use crate::generate::{Stream, below, mix};
 use crate::mistake::Invalid;
-use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Part, Pen, Reply, Saved};
 use crate::schema::{Documents, Ids};
-use crate::schema::{Pattern, Values};
+use crate::values::{Draw, ValueSource};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -151,14 +152,18 @@ impl Lanes for UrlsPlan {
     ) -> Result<R::Output, R::Error> {
         let mut users = stock.kept::<Urls>();
         if users.is_empty() {
-            let first = cx.connections;
+            let (first, list) = (cx.connections, Arc::new(UrlList::new(cx.entries.clone())));
             // The users of a thread number their requests together, however many there will be.
             let shards = cx.sharing.filter(|_| cx.spare > 0).unwrap_or(0);
-            let numbers: Vec<_> = (0..shards).map(|shard| Numbers::new((shard, shards))).collect();
+            let number = |group: (u64, u64)| Numbers::new(group, &list);
+            let numbers: Vec<_> =
+                (0..shards).map(|shard| number((shard as u64, shards as u64))).collect();
             let make = |k: usize| {
                 let user = (k as u64, first as u64);
-                let one = Urls::new(cx.entries.clone(), self.order, user, cx.seed, None);
-                Urls { numbers: numbers.get(k % shards.max(1)).cloned(), ..one }
+                let shared = numbers.get(k % shards.max(1)).cloned();
+                let numbers = shared.unwrap_or_else(|| number(user));
+                let documents = cx.documents.clone();
+                Urls::new(list.clone(), self.order, user, numbers, cx.seed, documents)
             };
             users = (0..first + cx.spare).map(make).collect();
         }
@@ -175,93 +180,185 @@ impl Lanes for UrlsPlan {
 pub struct UrlEntry {
     /// Its row in reports.
     pub kind: OpKind,
-    /// Path and query.
-    pub target: Pattern,
-    /// The body.
-    pub body: UrlBody,
+    /// The sequence of which it is a step.
+    pub sequence: Option<OpKind>,
+    /// Whether it goes on with the sequence of the entry before it.
+    pub follows: bool,
+    /// The sources of its values, in the order of its holes.
+    pub values: Vec<Box<dyn ValueSource>>,
+    /// A new document as the body of each request, drawn by its number.
+    pub documents: Option<Arc<Documents>>,
+    /// The names under which it saves what is answered, in the order of the answer.
+    pub saves: Vec<String>,
 }
 
-/// The body of an entry.
+/// The entries, and where each sequence or single request begins.
 #[derive(Debug)]
-pub enum UrlBody {
-    /// Text.
-    Pattern(Pattern),
-    /// A new document for each request, drawn by its number.
-    Documents(Arc<Documents>),
+struct UrlList {
+    entries: Arc<[UrlEntry]>,
+    starts: Vec<usize>,
+    /// For how often each has values, if there is a limit.
+    rows: Vec<Option<u64>>,
 }
 
-/// Numbers for the requests that the users of one thread make together.
+impl UrlList {
+    fn new(entries: Arc<[UrlEntry]>) -> Self {
+        let (mut starts, mut rows) = (Vec::new(), Vec::new());
+        for (place, entry) in entries.iter().enumerate() {
+            if !entry.follows || starts.is_empty() {
+                starts.push(place);
+                rows.push(None);
+            }
+            let limits = entry.values.iter().filter_map(|value| value.rows());
+            if let Some(last) = rows.last_mut() {
+                *last = last.iter().copied().chain(limits).min();
+            }
+        }
+        Self { entries, starts, rows }
+    }
+
+    /// The place of an entry in the sequence that it is a step of.
+    fn part(&self, place: usize) -> Part {
+        let follows = |place: usize| self.entries.get(place).is_some_and(|it| it.follows);
+        match (follows(place), follows(place + 1)) {
+            (false, false) => Part::Whole,
+            (false, true) => Part::First,
+            (true, true) => Part::Middle,
+            (true, false) => Part::Last,
+        }
+    }
+}
+
+/// The numbers of the requests that one user makes, or the users of one thread together.
 #[derive(Clone, Debug)]
-struct Numbers {
-    next: Arc<AtomicU64>,
-    step: u64,
+struct Numbers(Arc<Counters>);
+
+#[derive(Debug)]
+struct Counters {
+    /// The number of those that count, among as many.
+    group: (u64, u64),
+    requests: AtomicU64,
+    /// How often each sequence or single request was begun.
+    begun: Box<[AtomicU64]>,
 }
 
 impl Numbers {
-    fn new((shard, shards): (usize, usize)) -> Self {
-        Self { next: Arc::new(AtomicU64::new(1 + shard as u64)), step: shards as u64 }
+    fn new(group: (u64, u64), list: &UrlList) -> Self {
+        let begun = list.starts.iter().map(|_| AtomicU64::new(0)).collect();
+        Self(Arc::new(Counters { group, requests: AtomicU64::new(0), begun }))
     }
 
-    fn take(&self) -> u64 {
-        // Only one thread takes numbers from it.
-        let number = self.next.load(Ordering::Relaxed);
-        self.next.store(number + self.step, Ordering::Relaxed);
-        number
+    /// The next of these numbers: no other group takes it. Only one thread counts.
+    fn next(&self, counter: &AtomicU64) -> u64 {
+        let count = counter.load(Ordering::Relaxed);
+        counter.store(count + 1, Ordering::Relaxed);
+        let (group, groups) = self.0.group;
+        group + count * groups
+    }
+
+    /// The number of the next request, from 1.
+    fn request(&self) -> u64 {
+        1 + self.next(&self.0.requests)
+    }
+
+    /// How often what has this place was begun before, by anyone.
+    fn turn(&self, place: usize) -> u64 {
+        self.next(&self.0.begun[place])
     }
 }
 
 /// The requests of one user.
 #[derive(Debug)]
 pub struct Urls {
-    entries: Arc<[UrlEntry]>,
+    list: Arc<UrlList>,
     order: UrlOrder,
-    /// The user's number, and the number of users.
-    user: (u64, u64),
     seed: u64,
     start: u64,
+    /// Sequences and single requests begun so far.
+    begun: u64,
     /// Requests made so far.
     made: u64,
     left: Option<u64>,
-    /// The numbers of requests; `None` for its own numbers, which follow from the user's number.
-    numbers: Option<Numbers>,
+    numbers: Numbers,
+    /// The entry with which the sequence goes on that is under way.
+    under_way: Option<usize>,
+    /// How often this sequence or request was begun before, by anyone.
+    turn: u64,
+    /// What the steps of the sequence have saved.
+    saved: BTreeMap<String, Saved>,
+    documents: Arc<Documents>,
+    scratch: Vec<u8>,
 }
 
 impl Urls {
-    /// The requests of user `user.0` of `user.1`: `left` of them, or without limit. `entries` must
-    /// not be empty.
-    pub fn new(
-        entries: Arc<[UrlEntry]>,
+    /// The requests of user `user.0` of `user.1`, without limit. The list must not be empty.
+    fn new(
+        list: Arc<UrlList>,
         order: UrlOrder,
         user: (u64, u64),
+        numbers: Numbers,
         seed: u64,
-        left: Option<u64>,
+        documents: Arc<Documents>,
     ) -> Self {
         // Users that come later begin where others did.
-        let start = order.start(entries.len() as u64, user.0 % user.1.max(1), user.1);
+        let start = order.start(list.starts.len() as u64, user.0 % user.1.max(1), user.1);
         Self {
-            entries,
+            list,
             order,
-            user,
             seed: mix(seed, REQUESTS, user.0),
             start,
+            begun: 0,
             made: 0,
-            left,
-            numbers: None,
+            left: None,
+            numbers,
+            under_way: None,
+            turn: 0,
+            saved: BTreeMap::new(),
+            documents,
+            scratch: Vec::new(),
         }
     }
 
-    /// The same user with other requests left to make.
-    pub fn with_left(self, left: Option<u64>) -> Self {
-        Self { left, ..self }
+    /// The only user of a list.
+    pub fn alone(entries: Arc<[UrlEntry]>, seed: u64, documents: Arc<Documents>) -> Self {
+        let list = Arc::new(UrlList::new(entries));
+        let user = (0, 1);
+        let numbers = Numbers::new(user, &list);
+        Self::new(list, UrlOrder::Sequential, user, numbers, seed, documents)
     }
-}
 
-/// A body as written in the list.
-struct Text<'a>(&'a Pattern, &'a Values);
+    /// The same user with other requests left to make.
+    fn with_left(self, left: Option<u64>) -> Self {
+        // The first step of a sequence may have been prepared, but was not sent.
+        Self { left, under_way: None, ..self }
+    }
 
-impl Fields for Text<'_> {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        self.0.write(self.1, out);
+    /// The entry that is next: of the sequence under way, or one that begins; `None`: there is
+    /// nothing left to do.
+    fn choose(&mut self, stream: &mut Stream) -> Option<usize> {
+        if let Some(place) = self.under_way {
+            return Some(place);
+        }
+        if self.left == Some(0) {
+            return None;
+        }
+        let length = self.list.starts.len() as u64;
+        let first = match self.order {
+            UrlOrder::Random => below(stream.draw(), length),
+            UrlOrder::Sequential | UrlOrder::Once => self.start + self.begun,
+        };
+        // What has no values left is passed over.
+        for (place, passed) in (first..first + length).zip(0..) {
+            let place = (place % length) as usize;
+            self.turn = self.numbers.turn(place);
+            if self.list.rows[place].is_none_or(|rows| self.turn < rows) {
+                self.begun += 1 + passed;
+                self.left = self.left.map(|left| left - 1);
+                self.saved.clear();
+                return Some(self.list.starts[place]);
+            }
+        }
+        None
     }
 }
 
@@ -269,125 +366,49 @@ impl Workload for Urls {
     const LISTED: bool = true;
 
     fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
-        match &mut self.left {
-            Some(0) => return Next::End,
-            Some(left) => *left -= 1,
-            None => {}
-        }
         let mut stream = Stream::new(mix(self.seed, self.made, 0), 0);
-        let length = self.entries.len() as u64;
-        let index = match self.order {
-            UrlOrder::Random => below(stream.draw(), length),
-            UrlOrder::Sequential | UrlOrder::Once => (self.start + self.made) % length,
-        };
-        // Unique among users, and independent of the number of threads.
-        let own = 1 + self.user.0 + self.made * self.user.1;
-        let seq = self.numbers.as_ref().map_or(own, Numbers::take);
-        let mut random = [0; 16];
-        random[..8].copy_from_slice(&stream.draw().to_le_bytes());
-        random[8..].copy_from_slice(&stream.draw().to_le_bytes());
-        let values = Values { seq, random, int: (stream.draw() >> 33) as u32 };
+        let Some(place) = self.choose(&mut stream) else { return Next::End };
         self.made += 1;
-        let entry = &self.entries[index as usize];
-        pen.entry(index as usize);
-        entry.target.write(&values, pen.name());
-        match &entry.body {
-            UrlBody::Pattern(body) => pen.document(None, Text(body, &values)),
-            UrlBody::Documents(documents) => pen.document(None, documents.document(seq, 0)),
+        // Unique among users, and independent of the number of threads.
+        let number = self.numbers.request();
+        let entry = &self.list.entries[place];
+        pen.entry(place);
+        for value in &entry.values {
+            let mut draw = Draw {
+                documents: &self.documents,
+                stored: &[],
+                stream: &mut stream,
+                number,
+                turn: self.turn,
+                earlier: 0,
+                saved: &self.saved,
+                scratch: &mut self.scratch,
+            };
+            pen.value(|out| value.write(&mut draw, out));
         }
-        Next::Op(Op::single(entry.kind, index, None))
+        if let Some(documents) = &entry.documents {
+            pen.document(None, documents.document(number, 0));
+        }
+        let (part, single) = (self.list.part(place), Op::single(entry.kind, place as u64, None));
+        self.under_way = (part != Part::Whole).then_some(place);
+        Next::Op(Op { part, whole: entry.sequence.unwrap_or(single.whole), ..single })
     }
 
-    fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        if let Some(place) = self.under_way {
+            let saves = self.list.entries[place].saves.iter().cloned();
+            self.saved.extend(saves.zip(answered.saved.iter().cloned()));
+            self.under_way = (!op.ends_whole(result.is_err())).then_some(place + 1);
+        }
         Check::Unchecked
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::op::Draft;
-
-    fn entries(count: usize) -> Arc<[UrlEntry]> {
-        let entry = |i| UrlEntry {
-            kind: OpKind::Request,
-            target: Pattern::parse(format!("/{i}/{{{{seq}}}}").as_bytes()).unwrap(),
-            body: UrlBody::Pattern(Pattern::parse(b"{{uuid}} {{random.int}}").unwrap()),
-        };
-        (0..count).map(entry).collect()
-    }
-
-    fn all(mut urls: Urls) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
-        let mut made = Vec::new();
-        loop {
-            let mut draft = Draft::default();
-            let Next::Op(op) = urls.next(&mut draft) else { return made };
-            assert_eq!(op.key, draft.entry as u64);
-            made.push((op.key, draft.name, draft.body));
-        }
-    }
-
-    fn keys(order: UrlOrder, length: usize, user: (u64, u64), left: u64) -> Vec<u64> {
-        let urls = Urls::new(entries(length), order, user, 1, Some(left));
-        all(urls).into_iter().map(|(key, ..)| key).collect()
-    }
-
-    #[test]
-    fn users_begin_where_siege_lets_them_and_walk_on() {
-        assert_eq!(keys(UrlOrder::Sequential, 10, (1, 2), 7), [5, 6, 7, 8, 9, 0, 1]);
-        assert_eq!(keys(UrlOrder::Sequential, 10, (0, 2), 3), [0, 1, 2]);
-        assert_eq!([0, 1, 2].map(|k| UrlOrder::Sequential.start(10, k, 3)), [0, 3, 6]);
-        assert_eq!(keys(UrlOrder::Sequential, 2, (4, 5), 3), [0, 1, 0]);
-    }
-
-    #[test]
-    fn once_begins_with_the_first_for_every_user() {
-        for k in 0..3 {
-            assert_eq!(keys(UrlOrder::Once, 10, (k, 3), 10), (0..10).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn users_that_come_later_begin_where_others_did_and_number_their_requests_with_them() {
-        let numbers = [0, 1].map(|shard| Numbers::new((shard, 2)));
-        let user = |k: u64| {
-            let one = Urls::new(entries(10), UrlOrder::Sequential, (k, 4), 1, Some(3));
-            Urls { numbers: Some(numbers[k as usize % 2].clone()), ..one }
-        };
-        let requests: Vec<_> = [0, 1, 4, 7].into_iter().map(|k| all(user(k))).collect();
-        let first = |of: usize| requests[of][0].0;
-        assert_eq!([0, 1, 2, 3].map(first), [0, 2, 0, 6]);
-        let bodies: std::collections::HashSet<_> =
-            requests.iter().flatten().map(|(_, _, body)| body).collect();
-        assert_eq!(bodies.len(), 12, "each has values of its own");
-        let number =
-            |name: &[u8]| String::from_utf8_lossy(name).rsplit_once('/').unwrap().1.parse();
-        let mut seqs: Vec<u64> =
-            requests.iter().flatten().map(|(_, name, _)| number(name).unwrap()).collect();
-        seqs.sort_unstable();
-        assert_eq!(seqs, (1..=12).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn random_picks_are_even() {
-        let mut counts = [0u32; 4];
-        for key in keys(UrlOrder::Random, 4, (0, 1), 40_000) {
-            counts[key as usize] += 1;
-        }
-        // Four standard deviations of a binomial with p = 1/4: 4 * sqrt(7,500) = 346.
-        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 346), "{counts:?}");
-    }
-
-    #[test]
-    fn numbers_and_identifiers_never_repeat_and_come_again_with_the_seed() {
-        let run = |user| all(Urls::new(entries(1), UrlOrder::Sequential, user, 9, Some(500)));
-        let both: Vec<_> = [run((0, 2)), run((1, 2))].concat();
-        let distinct = |values: Vec<&Vec<u8>>| {
-            values.into_iter().collect::<std::collections::HashSet<_>>().len()
-        };
-        assert_eq!(distinct(both.iter().map(|(_, name, _)| name).collect()), 1000);
-        assert_eq!(distinct(both.iter().map(|(.., body)| body).collect()), 1000);
-        assert_eq!(run((0, 2)), run((0, 2)));
-        assert_ne!(run((0, 2)), run((1, 2)));
-    }
-}
+#[path = "urls_tests.rs"]
+mod tests;

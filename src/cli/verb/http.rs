@@ -60,6 +60,12 @@ pub(in crate::cli) struct Http {
     /// The content type of bodies that have none in the file
     #[arg(short = 'T', long, value_name = "TYPE")]
     content_type: Option<String>,
+    /// A list that {{NAME}} takes values of
+    ///
+    /// A list that {{NAME}} in a URL or body takes values of: NAME=VALUE,VALUE, or NAME={...} with
+    /// a CSV file and its column
+    #[arg(id = "lists", long = "data", value_name = "NAME=VALUES")]
+    lists: Vec<String>,
     /// Send {{...}} literally
     #[arg(long)]
     literal: bool,
@@ -154,6 +160,7 @@ impl Verb for Http {
             },
             content_type: self.content_type,
             literal: self.literal,
+            data: self.lists,
             order: if self.random { UrlOrder::Random } else { UrlOrder::Sequential },
             tls: self.client.tls.options(),
             method: self.request,

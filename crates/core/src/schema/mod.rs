@@ -12,7 +12,6 @@ mod documents;
 mod encoding;
 mod ids;
 mod json;
-mod pattern;
 mod shape;
 mod template;
 #[cfg(test)]
@@ -24,7 +23,6 @@ mod xml;
 pub use documents::{Document, Documents};
 pub use encoding::decode;
 pub use ids::{Ids, Naming};
-pub use pattern::{Pattern, UnknownPlace, Values};
 pub use shape::{Entries, MAX_DEPTH, Position, SchemaError, Shape};
 pub use template::Template;
 

@@ -9,10 +9,13 @@ mod data;
 mod pieces;
 mod skew;
 mod sources;
+mod written;
 
 pub use data::{Data, DataPlan, Order};
 pub use pieces::{Holes, MalformedHole, Pieces, Values, parts};
 pub use skew::Skew;
 pub use sources::{
-    After, Draw, MOST_DOCUMENTS, Problem, SourceCard, ValueSource, cards, json_at, problem, source,
+    After, Draw, MOST_DOCUMENTS, Problem, SourceCard, ValueSource, cards, is_value, json_at,
+    problem, source,
 };
+pub use written::Written;

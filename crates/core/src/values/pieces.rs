@@ -71,24 +71,26 @@ pub struct MalformedHole(String);
 
 /// How a value is written into its hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spelling {
+pub(super) enum Spelling {
     /// As it is.
     Plain,
     /// As a value of JSON.
     Json,
     /// Inside a string of JSON.
     InString,
+    /// Without control characters.
+    InLine,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub(super) enum Piece {
     Text(Vec<u8>),
     Hole { place: usize, spelling: Spelling, encoded: bool },
 }
 
 /// A text with holes, ready to be joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pieces(Vec<Piece>);
+pub struct Pieces(pub(super) Vec<Piece>);
 
 /// The parts of a text with holes: whether it is a hole, and what is in it.
 ///
@@ -117,11 +119,20 @@ impl Pieces {
 
     /// Appends a text without holes, as it is.
     pub fn literal(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// Appends bytes, as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
         if let Some(Piece::Text(last)) = self.0.last_mut() {
-            last.extend_from_slice(text.as_bytes());
-        } else if !text.is_empty() {
-            self.0.push(Piece::Text(text.as_bytes().to_vec()));
+            last.extend_from_slice(bytes);
+        } else if !bytes.is_empty() {
+            self.0.push(Piece::Text(bytes.to_vec()));
         }
+    }
+
+    pub(super) fn hole(&mut self, place: usize, spelling: Spelling, encoded: bool) {
+        self.0.push(Piece::Hole { place, spelling, encoded });
     }
 
     fn text(&mut self, text: &str, encoded: bool) {
@@ -145,8 +156,7 @@ impl Pieces {
     ) -> Result<(), MalformedHole> {
         for (is_hole, part) in parts(text)? {
             if is_hole {
-                let (place, spelling) = (holes.place(part), Spelling::Plain);
-                self.0.push(Piece::Hole { place, spelling, encoded: true });
+                self.hole(holes.place(part), Spelling::Plain, true);
             } else {
                 self.text(part, encoded);
             }
@@ -161,8 +171,7 @@ impl Pieces {
     pub fn raw(&mut self, text: &str, holes: &mut Holes) -> Result<(), MalformedHole> {
         for (is_hole, part) in parts(text)? {
             if is_hole {
-                let (place, spelling) = (holes.place(part), Spelling::Plain);
-                self.0.push(Piece::Hole { place, spelling, encoded: false });
+                self.hole(holes.place(part), Spelling::Plain, false);
             } else {
                 self.literal(part);
             }
@@ -218,8 +227,7 @@ impl Pieces {
     ) -> Result<(), MalformedHole> {
         let parts = parts(text)?;
         if let [(_, ""), (true, hole), (_, "")] = parts[..] {
-            let (place, spelling) = (holes.place(hole), Spelling::Json);
-            self.0.push(Piece::Hole { place, spelling, encoded });
+            self.hole(holes.place(hole), Spelling::Json, encoded);
         } else {
             self.in_string(&parts, encoded, holes);
         }
@@ -230,8 +238,7 @@ impl Pieces {
         self.text("\"", encoded);
         for (is_hole, part) in parts {
             if *is_hole {
-                let (place, spelling) = (holes.place(part), Spelling::InString);
-                self.0.push(Piece::Hole { place, spelling, encoded });
+                self.hole(holes.place(part), Spelling::InString, encoded);
             } else {
                 let quoted = Value::from(*part).to_string();
                 self.text(&quoted[1..quoted.len() - 1], encoded);
@@ -271,6 +278,7 @@ fn fill(value: &[u8], is_text: bool, spelling: Spelling, out: &mut Vec<u8>) {
             out.push(b'"');
         }
         Spelling::InString => escape(value, out),
+        Spelling::InLine => out.extend(value.iter().filter(|byte| !byte.is_ascii_control())),
         Spelling::Plain | Spelling::Json => out.extend_from_slice(value),
     }
 }

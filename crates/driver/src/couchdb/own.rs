@@ -7,7 +7,7 @@ use super::session::CouchSession;
 use super::words::{Counted, Spelled, lists};
 use crate::http1::{Answer, Request};
 use crate::op::{Failure, Op, Reply};
-use crate::words::{Expect, Found, SavedFrom};
+use crate::words::{Expect, Found, save, with_sample};
 
 impl CouchSession {
     /// How an operation is spelled.
@@ -82,8 +82,7 @@ impl CouchSession {
             return Err(Failure::Unexpected);
         }
         let head = self.connection.head();
-        let save = |from: &SavedFrom| from.take(head, body).ok_or_else(|| missing(from, body));
-        match spelled.save.iter().map(save).collect() {
+        match save(&spelled.save, head, body) {
             Ok(saved) => self.saved = saved,
             Err(missing) => {
                 self.unmet = Some(missing);
@@ -100,21 +99,4 @@ impl CouchSession {
 #[cold]
 fn unmet(expect: &Expect, found: &Found<'_>) -> Option<String> {
     expect.unmet(found).map(|words| with_sample(words, found.body))
-}
-
-/// What cannot be saved of an answer, with its beginning.
-#[cold]
-fn missing(from: &SavedFrom, body: &[u8]) -> String {
-    with_sample(format!("nothing to save at {from}"), body)
-}
-
-fn with_sample(words: String, body: &[u8]) -> String {
-    let sample = &body[..body.len().min(120)];
-    // The last character may be cut.
-    let text = match std::str::from_utf8(sample) {
-        Ok(text) => text,
-        Err(error) if error.error_len().is_some() => "",
-        Err(error) => std::str::from_utf8(&sample[..error.valid_up_to()]).unwrap_or_default(),
-    };
-    if text.is_empty() { words } else { format!("{words}: {text}") }
 }

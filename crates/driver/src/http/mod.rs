@@ -10,7 +10,9 @@ mod request;
 mod session;
 
 pub use pen::HttpPen;
-pub use plan::{BodyPlan, HttpPlan, HttpTarget, RequestPlan, mask, masked, strike_secret};
+pub use plan::{
+    BodyPlan, HttpPlan, HttpTarget, RequestPlan, RequestText, mask, masked, strike_secret,
+};
 pub use request::{Request, Retry, Server, Settings};
 pub use session::HttpSession;
 

@@ -5,19 +5,18 @@ use super::{Http, LogInText, Request, Retry, Server, Settings};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
-use crate::schema::{Pattern, Values};
 use crate::secrets::LeftOut;
+use crate::values::{Holes, Pieces, Values};
+use crate::words::SavedFrom;
 use crate::{
     Binding, Card, DriverPlan, Opening, Planned, ServerFacts, Setting, TargetAsked, TargetError,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
-
-/// The values of placeholders in login requests.
-const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
 
 /// Headers whose values are secrets.
 const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
@@ -53,7 +52,7 @@ impl HttpPlan {
     /// logins have passwords in them.
     pub fn bodies(&self) -> LeftOut {
         let body = |(place, request): (usize, &RequestPlan)| {
-            let text = String::from_utf8(request.body.as_ref()?.pattern.source()).ok()?;
+            let text = String::from_utf8(request.body.as_ref()?.text.clone()).ok()?;
             let text = Some(text).filter(|text| !text.is_empty())?;
             Some((format!("/requests/{place}/body/text"), text.into()))
         };
@@ -65,45 +64,76 @@ impl HttpPlan {
         let user = |(place, request): (usize, &RequestPlan)| {
             Some((format!("/requests/{place}/user"), json!(request.user.as_ref()?)))
         };
-        let headers = [("/headers".to_owned(), json!(self.headers))];
+        let own = |(place, request): (usize, &RequestPlan)| {
+            let headers = Some(&request.headers).filter(|headers| !headers.is_empty())?;
+            Some((format!("/requests/{place}/headers"), json!(headers)))
+        };
+        let all = [("/headers".to_owned(), json!(self.headers))];
         let users = self.requests.iter().enumerate().filter_map(user);
+        let headers = self.requests.iter().enumerate().filter_map(own).chain(all);
         self.bodies().into_iter().chain(users).chain(headers).collect()
     }
 }
 
 /// One entry of the list. Records have neither its password nor the text of its body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestPlan {
     /// Its row in reports, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<OpKind>,
+    /// The sequence of which it is a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<OpKind>,
+    /// Whether it goes on with the sequence of the request before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows: bool,
     /// `GET`, `POST` and so on.
     pub method: String,
     /// The server's address without path, user or password.
     pub server: String,
     /// Path and query as written.
     pub path: String,
+    /// Headers of this request alone, `Name: value`; stored without the values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
+    pub headers: Vec<String>,
     /// The type of the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// The body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyPlan>,
+    /// What is saved of its answers for the steps after it, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub save: BTreeMap<String, SavedFrom>,
     /// Whether placeholders are sent as written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub literal: bool,
-    /// Path and query as sent.
+    /// What is sent.
     #[serde(skip)]
-    pub target: Pattern,
+    pub text: RequestText,
     /// User and password, which [`HttpPlan::secrets`] has.
     #[cfg_attr(feature = "schema", schemars(skip))]
     #[serde(default, skip_serializing)]
     pub user: Option<(String, String)>,
 }
 
+/// What a request sends besides the parts that are always the same, with holes for values. What is
+/// empty, a workload may write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestText {
+    /// Path and query.
+    pub target: Pieces,
+    /// The lines of its own headers.
+    pub headers: Pieces,
+    /// The body.
+    pub body: Pieces,
+    /// What is written in the holes.
+    pub holes: Holes,
+}
+
 /// The body of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodyPlan {
     /// `inline`, or the file it came from.
@@ -113,13 +143,12 @@ pub struct BodyPlan {
     pub schema: Option<usize>,
     /// Its text, which [`HttpPlan::bodies`] has.
     #[cfg_attr(feature = "schema", schemars(skip))]
-    #[serde(rename = "text", default, skip_serializing, deserialize_with = "from_text")]
-    pub pattern: Pattern,
+    #[serde(default, skip_serializing, deserialize_with = "from_text")]
+    pub text: Vec<u8>,
 }
 
-/// The text as it is: the request says where its placeholders are.
-fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
-    String::deserialize(from).map(|text| Pattern::literal(text.as_bytes()))
+fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    String::deserialize(from).map(String::into_bytes)
 }
 
 /// Writes headers without their values.
@@ -204,20 +233,23 @@ impl HttpTarget {
         let tls = self.tls();
         let mut servers = Vec::new();
         let mut request = |entry: &RequestPlan| -> Result<Request, EndpointError> {
+            let name = |header: &String| header.split(':').next().unwrap_or(header).to_owned();
             Ok(Request {
                 method: entry.method.clone(),
                 server: place_of(entry, &mut servers, &tls, max_answer)?,
                 content_type: entry.content_type.clone(),
+                own: entry.headers.iter().map(name).collect(),
+                text: Arc::new(entry.text.clone()),
+                save: entry.save.values().cloned().collect(),
             })
         };
         let requests = list.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
         let mut log_in = Vec::new();
         for entry in &list.log_in {
-            let mut text = LogInText::default();
-            entry.target.write(&LOG_IN, &mut text.target);
-            if let Some(body) = &entry.body {
-                body.pattern.write(&LOG_IN, &mut text.body);
-            }
+            let values = Values::samples(entry.text.holes.0.len());
+            let (mut text, mut scratch) = (LogInText::default(), Vec::new());
+            entry.text.target.join(&values, &mut scratch, &mut text.target);
+            entry.text.body.join(&values, &mut scratch, &mut text.body);
             log_in.push((request(entry)?, text));
         }
         let pair = |header: &String| {

@@ -1,7 +1,9 @@
 //! How a request is encoded: all of its head except the target and the parts that vary.
 
+use super::RequestText;
 use crate::http1::{self, Watcher};
 use crate::net::Endpoint;
+use crate::words::SavedFrom;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,7 @@ impl fmt::Debug for Server {
 }
 
 /// One entry of the list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// `GET`, `POST` and so on.
     pub method: String,
@@ -38,6 +40,12 @@ pub struct Request {
     pub server: usize,
     /// The type of its body, if it is to be sent.
     pub content_type: Option<String>,
+    /// The names of headers that only it has. They replace those of every request.
+    pub own: Vec<String>,
+    /// What it sends, with holes for values.
+    pub text: Arc<RequestText>,
+    /// What is saved of its answers, in the order of the names.
+    pub save: Vec<SavedFrom>,
 }
 
 /// Which requests are resent if their kept-alive connection turns out to have been closed without
@@ -91,41 +99,43 @@ impl Settings {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// Appends a header, unless `headers` has one of that name.
-    fn write(&self, name: &str, value: &str, out: &mut Vec<u8>) {
-        if !self.has(name) {
-            write(name, value, out);
-        }
-    }
-
-    /// Appends all of a head after the target, except cookies and the body's length. A server that
-    /// is not `listed`, to which a redirect led, is not sent headers that may be meant for another
-    /// one.
+    /// Appends all of a head after the target, except its own headers, cookies and the body's
+    /// length. A server that is not `listed`, to which a redirect led, is not sent headers that may
+    /// be meant for another one.
     pub(super) fn write_head(
         &self,
         server: &Server,
-        content_type: Option<&str>,
+        request: &Request,
         listed: bool,
         out: &mut Vec<u8>,
     ) {
+        let is_own = |name: &str| request.own.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let write_once = |name: &str, value: &str, out: &mut Vec<u8>| {
+            if !self.has(name) && !is_own(name) {
+                write(name, value, out);
+            }
+        };
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        self.write("Host", server.endpoint.host(), out);
+        write_once("Host", server.endpoint.host(), out);
         if let Some((user, password)) = &server.user {
             let text = BASE64_STANDARD.encode(format!("{user}:{password}"));
-            self.write("Authorization", &format!("Basic {text}"), out);
+            write_once("Authorization", &format!("Basic {text}"), out);
         }
-        self.write("Accept", "*/*", out);
-        self.write("Accept-Encoding", "gzip, deflate", out);
-        self.write("User-Agent", concat!("springload/", env!("CARGO_PKG_VERSION")), out);
-        for (name, value) in &self.headers {
+        write_once("Accept", "*/*", out);
+        // What is looked at must not be compressed.
+        if request.save.iter().all(SavedFrom::is_header) {
+            write_once("Accept-Encoding", "gzip, deflate", out);
+        }
+        write_once("User-Agent", concat!("springload/", env!("CARGO_PKG_VERSION")), out);
+        for (name, value) in self.headers.iter().filter(|(name, _)| !is_own(name)) {
             if listed || HARMLESS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
                 write(name, value, out);
             }
         }
-        if let Some(content_type) = content_type {
-            self.write("Content-Type", content_type, out);
+        if let Some(content_type) = &request.content_type {
+            write_once("Content-Type", content_type, out);
         }
-        self.write("Connection", if self.keep_alive { "keep-alive" } else { "close" }, out);
+        write_once("Connection", if self.keep_alive { "keep-alive" } else { "close" }, out);
     }
 }
 
@@ -138,6 +148,15 @@ fn write(name: &str, value: &str, out: &mut Vec<u8>) {
 /// Whether repeating the request has the same effect as sending it once (RFC 9110, 9.2.2).
 fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
+/// One request to make: the first, or one after a redirect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop<'a> {
+    pub(super) prepared: &'a Spelled,
+    pub(super) target: &'a [u8],
+    /// The lines of its own headers.
+    pub(super) headers: &'a [u8],
 }
 
 /// An entry, ready to be sent.
@@ -154,8 +173,7 @@ pub(super) struct Spelled {
 impl Spelled {
     pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
         let mut head = Vec::new();
-        let content_type = request.content_type.as_deref();
-        settings.write_head(&servers[request.server], content_type, true, &mut head);
+        settings.write_head(&servers[request.server], &request, true, &mut head);
         Self::with_head(request, head, settings)
     }
 
@@ -176,19 +194,14 @@ impl Spelled {
         http1::Request { bytes, is_head, changes, resend }
     }
 
-    /// Appends the head up to its empty line.
-    pub(super) fn write_head(
-        &self,
-        target: &[u8],
-        cookies: &str,
-        body_bytes: usize,
-        out: &mut Vec<u8>,
-    ) {
-        let method = self.request.method.as_bytes();
+    /// Appends the head of a hop up to its empty line.
+    pub(super) fn write_head(hop: &Hop<'_>, cookies: &str, body_bytes: usize, out: &mut Vec<u8>) {
+        let method = hop.prepared.request.method.as_bytes();
         out.extend_from_slice(method);
         out.push(b' ');
-        out.extend_from_slice(target);
-        out.extend_from_slice(&self.head);
+        out.extend_from_slice(hop.target);
+        out.extend_from_slice(&hop.prepared.head);
+        out.extend_from_slice(hop.headers);
         if !cookies.is_empty() {
             write("Cookie", cookies, out);
         }

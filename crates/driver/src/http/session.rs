@@ -2,13 +2,14 @@
 
 use super::cookies::Cookies;
 use super::pen::HttpPen;
-use super::request::{Request, Spelled};
+use super::request::{Hop, Request, Spelled};
 use super::{Common, LogInText};
 use crate::clock::Nanos;
 use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_values, reason};
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Failure, Op, Reason, Reply};
+use crate::op::{Answered, Failure, Op, Reason, Reply, Saved};
+use crate::words::{SavedFrom, save};
 use crate::{Outcome, Session};
 use std::fmt;
 use std::rc::Rc;
@@ -36,6 +37,10 @@ pub struct HttpSession {
     inner: Payload,
     log_in: LogInStep,
     number: usize,
+    /// What was saved of the last answer.
+    saved: Vec<Saved>,
+    /// What was missing in it.
+    unmet: Option<String>,
 }
 
 /// The progress of logging in.
@@ -50,12 +55,6 @@ impl fmt::Debug for HttpSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpSession").field("number", &self.number).finish_non_exhaustive()
     }
-}
-
-/// One request to make: the first, or one after a redirect.
-struct Hop<'a> {
-    prepared: &'a Spelled,
-    target: &'a [u8],
 }
 
 impl HttpSession {
@@ -75,6 +74,8 @@ impl HttpSession {
             inner: Payload::default(),
             log_in: if wanted { LogInStep::Wanted } else { LogInStep::Done },
             number,
+            saved: Vec::new(),
+            unmet: None,
             shared,
         }
     }
@@ -105,11 +106,11 @@ impl HttpSession {
         probe: &mut Probe,
     ) -> Result<Answer, Failure> {
         let server = hop.prepared.request.server;
-        let cookies = self.cookies(server, hop.target);
+        let cookies = self.cookies(hop);
         let body_bytes = payload.body().len();
         let mut head = std::mem::take(&mut self.head);
         head.clear();
-        hop.prepared.write_head(hop.target, &cookies, body_bytes, &mut head);
+        Spelled::write_head(hop, &cookies, body_bytes, &mut head);
         payload.mark_body();
         payload.prepend(&head);
         self.head = head;
@@ -141,11 +142,13 @@ impl HttpSession {
     }
 
     /// The value of `Cookie`; empty if there are no cookies.
-    fn cookies(&self, server: usize, target: &[u8]) -> String {
-        let Some(jar) = self.jar.as_ref().filter(|jar| !jar.is_empty()) else {
+    fn cookies(&self, hop: &Hop<'_>) -> String {
+        let Request { server, ref own, .. } = hop.prepared.request;
+        let its_own = || own.iter().any(|name| name.eq_ignore_ascii_case("Cookie"));
+        let Some(jar) = self.jar.as_ref().filter(|jar| !jar.is_empty() && !its_own()) else {
             return String::new();
         };
-        let target = String::from_utf8_lossy(target);
+        let target = String::from_utf8_lossy(hop.target);
         let url = self.shared.server(server).url.join(&target);
         url.map_or_else(|_| String::new(), |url| jar.of(&url, self.shared.is_listed(server)))
     }
@@ -195,13 +198,17 @@ impl HttpSession {
             303 => request.method != "GET",
             _ => false,
         };
-        let method = if get { "GET".to_owned() } else { request.method.clone() };
-        let content_type = request.content_type.clone().filter(|_| !get);
         let mut head = Vec::new();
         let at = self.shared.server(server);
         let listed = self.shared.is_listed(server);
-        self.shared.settings.write_head(&at, content_type.as_deref(), listed, &mut head);
-        let request = Request { method, server, content_type };
+        let request = Request {
+            method: if get { "GET".to_owned() } else { request.method.clone() },
+            server,
+            content_type: request.content_type.clone().filter(|_| !get),
+            own: if listed { request.own.clone() } else { Vec::new() },
+            ..request.clone()
+        };
+        self.shared.settings.write_head(&at, &request, listed, &mut head);
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();
         let prepared = Spelled::with_head(request, head, &self.shared.settings);
@@ -248,7 +255,7 @@ impl HttpSession {
         let mut inner = std::mem::take(&mut self.inner);
         let mut with_body = true;
         for redirects in 0.. {
-            let hop = Hop { prepared: &prepared, target: &target };
+            let hop = Hop { prepared: &prepared, target: &target, headers: first.headers };
             let status = self.statuses.last().copied().unwrap_or_default();
             let next = match self.redirect(&hop, status).await {
                 Ok(Some(_)) if redirects == MOST_REDIRECTS => Err(Failure::Protocol),
@@ -281,7 +288,9 @@ impl HttpSession {
                 inner.body_mut().extend_from_slice(body);
                 sum.bytes.sent += body.len() as u64;
             }
-            let hop = Hop { prepared: &prepared, target: &target };
+            let listed = self.shared.is_listed(prepared.request.server);
+            let headers = if listed { first.headers } else { &[] };
+            let hop = Hop { prepared: &prepared, target: &target, headers };
             match self.exchange(&hop, &mut inner, probe).await {
                 Ok(answer) => {
                     sum.result = judge(answer.status);
@@ -298,6 +307,17 @@ impl HttpSession {
         sum
     }
 
+    /// Saves what the last answer has at these places; without it, the request has failed.
+    fn save(&mut self, places: &[SavedFrom], outcome: &mut Outcome) {
+        match save(places, self.answer_head(), self.answer_body()) {
+            Ok(saved) => self.saved = saved,
+            Err(missing) => {
+                self.unmet = Some(missing);
+                outcome.result = Err(Failure::Unexpected);
+            }
+        }
+    }
+
     /// Makes the login request of this user.
     async fn log_in(&mut self) -> LogInStep {
         let shared = self.shared.clone();
@@ -308,7 +328,7 @@ impl HttpSession {
         let clock = self.context.clock();
         let now = clock.now();
         let mut probe = Probe::new(clock, now, now);
-        let hop = Hop { prepared, target };
+        let hop = Hop { prepared, target, headers: &[] };
         let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
         match outcome.result {
             Ok(_) => LogInStep::Done,
@@ -378,6 +398,10 @@ impl Session for HttpSession {
         !one || self.connections.iter().flatten().any(Connection::is_open)
     }
 
+    fn prepare(&mut self, _: &Op, pen: &mut HttpPen) {
+        pen.join(&self.shared.requests[pen.entry].request.text);
+    }
+
     fn is_one_request(&self, _: &Op) -> bool {
         !self.shared.settings.follow
     }
@@ -390,9 +414,13 @@ impl Session for HttpSession {
             return Outcome { wire, ..Outcome::of(Err(failure)) };
         }
         let shared = self.shared.clone();
-        let HttpPen { target, payload, entry } = pen;
-        let hop = Hop { prepared: &shared.requests[*entry], target };
+        let HttpPen { target, headers, payload, entry, .. } = pen;
+        let prepared = &shared.requests[*entry];
+        let hop = Hop { prepared, target, headers };
         let mut outcome = self.carry_out(hop, payload, probe).await;
+        if outcome.result.is_ok() && !prepared.request.save.is_empty() {
+            self.save(&prepared.request.save, &mut outcome);
+        }
         if outcome.result == Err(Failure::Protocol) {
             // An answer that does not fit this request may belong to another one.
             self.connection(self.last).close();
@@ -403,11 +431,16 @@ impl Session for HttpSession {
     }
 
     fn answered(&self) -> Answered<'_> {
-        Answered { document: Some(self.answer_body()), ..Answered::default() }
+        let document = Some(self.answer_body());
+        Answered { document, saved: &self.saved, ..Answered::default() }
     }
 
-    fn reason(&self, _: Failure) -> Option<Reason> {
-        self.connections.get(self.last).and_then(Option::as_ref).and_then(reason::of)
+    fn reason(&self, failure: Failure) -> Option<Reason> {
+        let connection = self.connections.get(self.last).and_then(Option::as_ref)?;
+        if let (Failure::Unexpected, Some(words)) = (failure, &self.unmet) {
+            return Some(Reason::new(connection.status(), words));
+        }
+        reason::of(connection)
     }
 
     fn statuses(&self) -> &[u16] {

@@ -9,7 +9,7 @@ pub use expect::{Expect, Expectation, Found};
 pub use own::Own;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub use own::refused;
-pub use saved::SavedFrom;
+pub use saved::{SavedFrom, save, with_sample};
 
 use crate::mistake::Invalid;
 use crate::op::{NameError, OpKind};
@@ -71,7 +71,7 @@ pub(super) fn drivers_words() -> String {
 /// The word of a sequence, which every driver with words has.
 const STEPS: &str = "steps";
 /// The most operations of a sequence.
-const MOST_STEPS: usize = 100;
+pub const MOST_STEPS: usize = 100;
 
 /// What is wrong with a spelling, and the cure.
 pub type Wrong = (String, String);

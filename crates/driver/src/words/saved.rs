@@ -13,6 +13,11 @@ use std::fmt;
 pub struct SavedFrom(String);
 
 impl SavedFrom {
+    /// Whether it is a header, and not in the body.
+    pub fn is_header(&self) -> bool {
+        self.0.starts_with("header ")
+    }
+
     /// What is there; `None`: nothing. `head` has the headers of the answer.
     pub fn take(&self, head: &[u8], body: &[u8]) -> Option<Saved> {
         if let Some(name) = self.0.strip_prefix("header ") {
@@ -27,10 +32,38 @@ impl SavedFrom {
     }
 }
 
+impl From<&str> for SavedFrom {
+    fn from(place: &str) -> Self {
+        Self(place.to_owned())
+    }
+}
+
 impl fmt::Display for SavedFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// What is saved of an answer: the values at these places.
+///
+/// # Errors
+/// What is not there, and how the answer begins.
+pub fn save(places: &[SavedFrom], head: &[u8], body: &[u8]) -> Result<Vec<Saved>, String> {
+    let missing = |from| with_sample(format!("nothing to save at {from}"), body);
+    places.iter().map(|from| from.take(head, body).ok_or_else(|| missing(from))).collect()
+}
+
+/// What is said of an answer, with its beginning if that is text.
+#[cold]
+pub fn with_sample(words: String, body: &[u8]) -> String {
+    let sample = &body[..body.len().min(120)];
+    // The last character may be cut.
+    let text = match std::str::from_utf8(sample) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_some() => "",
+        Err(error) => std::str::from_utf8(&sample[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    if text.is_empty() { words } else { format!("{words}: {text}") }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl PlanRecord {
         }
         mistakes.extend(self.baseline_mistake());
         if let Some(list) = &mut self.http {
-            mistakes.extend(super::http::restore(list, self.schemas.len()).err());
+            mistakes.extend(super::http::restore(list, self.schemas.len(), &self.data).err());
         }
         if !mistakes.is_empty() {
             return Err(mistakes);

@@ -55,6 +55,7 @@ fn of_list() -> Plan {
         user: None,
         settings: HttpPlan::default(),
         content_type: None,
+        data: Vec::new(),
         literal: false,
         order: UrlOrder::Once,
         tls: crate::net::TlsOptions::default(),

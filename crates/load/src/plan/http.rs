@@ -5,6 +5,7 @@ use super::load::{
     pace, staged, thresholds,
 };
 use super::noise::Noise;
+use super::operations::definitions;
 use super::planned::{FillPlan, MOST_CONNECTIONS, Plan, PlanRecord};
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
@@ -17,6 +18,7 @@ use crate::mistake::{Flagged, Invalid};
 use crate::net::TlsOptions;
 use crate::op::OpKind;
 use crate::schema::Ids;
+use crate::values::{Data, Problem, ValueSource};
 use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
 
 /// When the requests of a list are due, as requested.
@@ -66,6 +68,8 @@ pub struct HttpSpec {
     pub body: Option<String>,
     /// The content type of bodies without one.
     pub content_type: Option<String>,
+    /// Lists that values come from, as written: `NAME=VALUE,VALUE`.
+    pub data: Vec<String>,
     /// Whether `{{seq}}` and other placeholders are sent as text.
     pub literal: bool,
     /// The order of requests.
@@ -123,7 +127,9 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     mistakes.extend(threads.out_of_range(1, 256));
     mistakes.extend(check_threads(spec.threads, connections));
     check_times(spec, &mut mistakes);
+    let (_, data) = definitions(&[], &spec.data, &mut mistakes);
     let mut reader = UrlReader {
+        data,
         content_type: spec.content_type.clone(),
         literal: spec.literal,
         default_method: METHODS.into_iter().find(|it| spec.method.as_deref() == Some(it)),
@@ -156,7 +162,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan::proved(PlanRecord {
         operations: Vec::new(),
-        data: crate::values::Data::new(),
+        data: reader.data,
         command: spec.command.clone(),
         label: None,
         target,
@@ -197,6 +203,15 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(list.headers.iter().filter_map(|header| check_header(header)));
 }
 
+/// The sources of the values of a request in a checked list, in the order of its holes.
+///
+/// # Errors
+/// If one is not there any more, such as a file.
+pub fn values_of(request: &RequestPlan, data: &Data) -> Result<Vec<Box<dyn ValueSource>>, Invalid> {
+    super::urls::values(request, data)
+        .map_err(|(problem, cure)| Invalid::new(&request.path, problem, cure))
+}
+
 /// The servers of `list`.
 pub(super) fn target(list: &HttpPlan, tls: &TlsOptions) -> TargetPlan {
     TargetPlan::Http(HttpTarget::new(list, tls))
@@ -211,7 +226,7 @@ pub(super) fn is_list(target: &TargetPlan) -> bool {
 ///
 /// # Errors
 /// What it lacks, or what is wrong with it.
-pub(super) fn restore(list: &mut HttpPlan, schemas: usize) -> Result<(), Invalid> {
+pub(super) fn restore(list: &mut HttpPlan, schemas: usize, data: &Data) -> Result<(), Invalid> {
     let again = "run the command that made it";
     if list.requests.is_empty() {
         return Err(Invalid::new("http.requests", "there are none", again));
@@ -228,8 +243,9 @@ pub(super) fn restore(list: &mut HttpPlan, schemas: usize) -> Result<(), Invalid
             return Err(mistake.within("http.headers", "header"));
         }
     }
-    for (place, request) in list.requests.iter_mut().enumerate() {
-        super::urls::restore(request, schemas).map_err(|(problem, cure)| {
+    for place in 0..list.requests.len() {
+        let (before, rest) = list.requests.split_at_mut(place);
+        super::urls::restore(&mut rest[0], before, schemas, data).map_err(|(problem, cure)| {
             Invalid::new(format!("http.requests.{place}"), problem, cure)
         })?;
     }
@@ -264,20 +280,26 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// A header must be one line with a name and a colon.
+/// What is wrong with a header of the command line.
 pub(super) fn check_header(header: &str) -> Option<Invalid> {
+    let wrong = wrong_header(header);
+    wrong.map(|(problem, cure)| Invalid::new("--header", problem, cure))
+}
+
+/// A header must be one line with a name and a colon.
+pub(super) fn wrong_header(header: &str) -> Option<Problem> {
     let cure = "give it as 'Name: value'";
     let name = header.split_once(':').map(|(name, _)| name.trim());
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let good = name.is_some_and(|name| !name.is_empty() && name.chars().all(token));
     if !good || header.chars().any(|c| c.is_control() && c != '\t') {
         // What is not a header may be a secret without its name.
-        return Some(Invalid::new("--header", "not a header", cure));
+        return Some(("not a header".to_owned(), cure.to_owned()));
     }
     let framing = ["content-length", "transfer-encoding"];
     name.filter(|name| framing.iter().any(|it| name.eq_ignore_ascii_case(it))).map(|name| {
         let problem = format!("{name} depends on the body and cannot be set");
-        Invalid::new("--header", problem, "leave it out")
+        (problem, "leave it out".to_owned())
     })
 }
 
@@ -292,9 +314,11 @@ fn stages(spec: &HttpSpec, requests: &[RequestPlan]) -> Vec<StagePlan> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    let once = spec.once.then(|| (requests.len() as u64).saturating_mul(spec.users));
+    let begun = requests.iter().filter(|request| !request.follows).count() as u64;
+    let once = spec.once.then(|| begun.saturating_mul(spec.users));
     let (operations, order) = (once.or(spec.operations), spec.order);
-    let mut kinds: Vec<_> = requests.iter().map(|it| it.name.unwrap_or(OpKind::Request)).collect();
+    let own = requests.iter().map(|it| it.name.unwrap_or(OpKind::Request));
+    let mut kinds: Vec<_> = own.chain(requests.iter().filter_map(|it| it.sequence)).collect();
     kinds.sort_unstable();
     kinds.dedup();
     if kinds == [OpKind::Request] {

@@ -32,7 +32,7 @@ pub use crate::net::{MAX_ANSWER, TlsOptions};
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 pub use baseline::{Baseline, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
-pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as};
+pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as, values_of};
 pub use noise::Noise;
 pub use operations::{definitions, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};

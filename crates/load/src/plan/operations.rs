@@ -141,8 +141,13 @@ pub(super) fn check(
             }
         }
     }
+    // The names in a list of requests are defined there.
+    let listed = super::http::is_list(target);
     let is_missing = |kind: &OpKind| {
-        kind.is_own() && asked(*kind) && !defined.operations.iter().any(|it| it.name == *kind)
+        !listed
+            && kind.is_own()
+            && asked(*kind)
+            && !defined.operations.iter().any(|it| it.name == *kind)
     };
     for kind in OpKind::known().into_iter().filter(is_missing) {
         let kinds = crate::workload::Mix::KINDS.map(OpKind::name).into_iter();

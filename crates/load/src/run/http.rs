@@ -2,14 +2,14 @@
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
-use crate::driver::{Opening, Session as _, Shard as _, Target, WithTarget};
+use crate::driver::{Opening, Session as _, Shard as _, Target, TargetError, WithTarget};
 use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Failure, OpKind};
-use crate::plan::{HttpPlan, PlanRecord, RequestPlan, SchemaPlan};
-use crate::schema::Pattern;
-use crate::workload::{Next, UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
+use crate::plan::{HttpPlan, PlanRecord, RequestPlan, SchemaPlan, values_of};
+use crate::schema::Documents;
+use crate::workload::{Next, UrlEntry, Urls, Workload as _};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -27,22 +27,21 @@ fn http(plan: &PlanRecord) -> Result<&HttpPlan, RunError> {
 /// The entries of a plan's list, for the workload.
 pub(super) fn entries(plan: &PlanRecord) -> Result<Arc<[UrlEntry]>, RunError> {
     let entry = |entry: &RequestPlan| -> Result<UrlEntry, RunError> {
-        let target = entry.target.clone();
-        let body = match &entry.body {
-            None => UrlBody::Pattern(Pattern::default()),
-            Some(body) => {
-                match body.schema.and_then(|place| Some((place, plan.schemas.get(place)?))) {
-                    None => UrlBody::Pattern(body.pattern.clone()),
-                    Some((place, schema)) => {
-                        let seed = crate::generate::mix(plan.seed, BODIES, place as u64);
-                        let documents = SchemaPlan::documents(seed, std::slice::from_ref(schema))?;
-                        UrlBody::Documents(Arc::new(documents))
-                    }
-                }
-            }
-        };
-        let kind = entry.name.unwrap_or(OpKind::Request);
-        Ok(UrlEntry { kind, target, body })
+        let place = entry.body.as_ref().and_then(|body| body.schema);
+        let schema = place.and_then(|place| Some((place, plan.schemas.get(place)?)));
+        let documents = schema.map(|(place, schema)| {
+            let seed = crate::generate::mix(plan.seed, BODIES, place as u64);
+            SchemaPlan::documents(seed, std::slice::from_ref(schema)).map(Arc::new)
+        });
+        let values = values_of(entry, &plan.data);
+        Ok(UrlEntry {
+            kind: entry.name.unwrap_or(OpKind::Request),
+            sequence: entry.sequence,
+            follows: entry.follows,
+            values: values.map_err(|mistake| TargetError(mistake.to_string()))?,
+            documents: documents.transpose()?,
+            saves: entry.save.keys().cloned().collect(),
+        })
     };
     http(plan)?.requests.iter().map(entry).collect()
 }
@@ -72,7 +71,8 @@ pub fn exchange_once(plan: &PlanRecord) -> Result<Shown, RunError> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (target, _) = runtime.block_on(plan.target.open(&opening))?;
-    let user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
+    let documents = Arc::new(Documents::new(plan.seed, Vec::new()));
+    let user = Urls::alone(entries(plan)?, plan.seed, documents);
     let clock = Clock::system();
     let began = clock.now();
     let timeout_ns = plan.timeout_ns;

@@ -187,6 +187,7 @@ fn spec(args: &Siege, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Ht
             ..HttpPlan::default()
         },
         content_type: args.content_type.clone(),
+        data: Vec::new(),
         literal: args.literal,
         order,
         tls: args.tls.options(),

@@ -149,6 +149,12 @@ pub fn source(hole: &str, data: &Data) -> Result<Box<dyn ValueSource>, Problem> 
     }
 }
 
+/// Whether this is how a value is written, correctly or not.
+pub fn is_value(hole: &str, data: &Data) -> bool {
+    let hole = offset::split(hole).map_or(hole, |(of, _)| of);
+    CARDS.iter().any(|card| (card.parse)(hole, data).is_some())
+}
+
 /// What is wrong with a source where documents look like these.
 pub fn problem(value: &dyn ValueSource, documents: &Documents) -> Option<Problem> {
     value.problem(&mut Draw {
