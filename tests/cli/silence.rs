@@ -90,6 +90,49 @@ fn databases_are_made_as_the_target_says() {
 }
 
 #[test]
+fn each_request_asks_for_as_many_copies_as_the_target_says() {
+    let server = stand_in();
+    let proxy = Proxy::to(&server.url);
+    let url = format!("{}/?q=2&r=1&w=3", proxy.url);
+    let mix = ["--mix", "create=1,read=1,update=1,delete=1"];
+    let words = ["run", &url, "-c=2", "--docs=200", "--ops=120", "--warmup=0s", "--audit"];
+    let run = measure([&words[..], &mix].concat()).passed();
+    assert_eq!(run.record["plan"]["target"]["quorum"], serde_json::json!({"r": 1, "w": 3}));
+    let (mut wrong, mut asked) = (Vec::new(), std::collections::BTreeMap::new());
+    for exchange in proxy.exchanges() {
+        let (path, query) = exchange.path.split_once('?').unwrap_or((&exchange.path, ""));
+        let database = path.trim_matches('/').split('/').count() < 2;
+        let expected = match (&exchange.method[..], path.rsplit('/').next().unwrap_or_default()) {
+            _ if database => continue,
+            ("POST", "_bulk_docs") | ("PUT" | "DELETE", _) => "w=3",
+            ("POST", "_bulk_get") | ("GET", "_all_docs") => continue,
+            ("GET", name) if !name.starts_with('_') => "r=1",
+            _ => continue,
+        };
+        let has: Vec<&str> =
+            query.split('&').filter(|it| it.starts_with("r=") || it.starts_with("w=")).collect();
+        if has != [expected] {
+            wrong.push(exchange.path.clone());
+        }
+        *asked.entry(format!("{} {expected}", exchange.method)).or_insert(0) += 1;
+    }
+    assert_eq!(wrong, <Vec<String>>::new());
+    let kinds: Vec<&str> = asked.keys().map(String::as_str).collect();
+    assert_eq!(kinds, ["DELETE w=3", "GET r=1", "POST w=3", "PUT w=3"]);
+    let page = run.report("html").stdout;
+    assert!(page.contains("r=1&amp;w=3"), "the page does not say it");
+    // Also in a database that is there already, which is made with nothing.
+    let made =
+        springload(["run", &format!("{}/there?w=2", server.url), "--keep", "--docs=10", "-q"]);
+    assert!(matches!(made.code, 0 | 4 | 5), "{}", made.stderr);
+    let there = format!("{}/there?r=2", server.url);
+    let again = measure(["run", &there, "--use-existing", "--docs=10", "--ops=10"]);
+    assert!(matches!(again.code, 0 | 4 | 5), "{}", again.stderr);
+    let wrong = format!("{}/there?r=0", server.url);
+    measure(["run", &wrong]).refused(2, &["TARGET: r=0, which is not a number above 0"]);
+}
+
+#[test]
 fn a_shell_takes_no_query() {
     let shell = ["shell", "http://127.0.0.1:9/db?q=8"];
     springload(shell).refused(2, &["TARGET: ", "a query", "; give http://"]);

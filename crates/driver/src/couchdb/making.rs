@@ -1,5 +1,6 @@
 //! Options for creating a database: what follows `?` in a target.
 
+use super::quorum::Quorum;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -28,7 +29,7 @@ impl Making {
     /// Reads the parameters of a target; the error says what is wrong with them.
     pub(super) fn read(url: &Url) -> Result<Self, String> {
         let mut making = Self::default();
-        for (name, value) in url.query_pairs() {
+        for (name, value) in url.query_pairs().filter(|(name, _)| !Quorum::is_own(name)) {
             let count = || {
                 let count = value.parse().ok().filter(|&count| count > 0);
                 count.ok_or_else(|| format!("{name}={value}, which is not a number above 0,"))
@@ -41,9 +42,7 @@ impl Making {
                     return Err("partitioned that is neither true nor false".to_owned());
                 }
                 _ => {
-                    return Err(format!(
-                        "{name}, which is not a parameter for creating a database,"
-                    ));
+                    return Err(format!("{name}, which is not one of its parameters,"));
                 }
             }
         }

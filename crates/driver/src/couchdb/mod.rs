@@ -20,6 +20,7 @@ mod own;
 mod pen;
 mod plan;
 mod prober;
+mod quorum;
 mod revision;
 mod seen;
 mod session;
@@ -37,6 +38,7 @@ use nodes::{Node, Nodes, Place};
 pub use pen::CouchPen;
 pub use plan::{CouchPlan, NodePlan};
 pub use prober::CouchProber;
+pub use quorum::Quorum;
 pub use revision::Revision;
 pub use session::CouchSession;
 
@@ -74,6 +76,8 @@ pub struct CouchDb {
     cached_updates: bool,
     /// The operations that the plan defines.
     own: Arc<words::Operations>,
+    /// How many copies answer for a document.
+    quorum: Quorum,
     /// The design documents that it brings along.
     designs: Arc<[design::Design]>,
     audit_views: Arc<[listing::ViewName]>,
@@ -98,6 +102,7 @@ impl CouchDb {
             path: format!("/{}/", encode_segment(name)).into_bytes().into(),
             cached_updates: false,
             own: Arc::default(),
+            quorum: Quorum::default(),
             designs: Arc::default(),
             audit_views: Arc::default(),
             timeout_ns: 0,
@@ -121,6 +126,7 @@ impl CouchDb {
     /// With the operations of a plan, its design documents and the views of its audit.
     fn with_operations(mut self, own: words::Operations, plan: &CouchPlan) -> Self {
         (self.own, self.designs) = (own.into(), plan.designs[..].into());
+        self.quorum = plan.quorum;
         self.audit_views = plan.audit_views[..].into();
         self
     }

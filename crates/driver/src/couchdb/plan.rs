@@ -4,6 +4,7 @@ use super::Credentials;
 use super::design::{self, Design};
 use super::listing::ViewName;
 use super::making::Making;
+use super::quorum::Quorum;
 use crate::address::{decoded, with_scheme};
 use crate::http::masked;
 use crate::mistake::Invalid;
@@ -44,6 +45,9 @@ pub struct CouchPlan {
     /// How it is created, if this run creates it.
     #[serde(default, skip_serializing_if = "Making::is_default")]
     pub making: Making,
+    /// How many copies answer for a document.
+    #[serde(default, skip_serializing_if = "Quorum::is_default")]
+    pub quorum: Quorum,
     /// Whether an update without a revision is based on the version that the connection saw last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
@@ -127,6 +131,7 @@ impl CouchPlan {
             headers: Vec::new(),
             database: DatabasePlan::Scratch { keep: asked.keep },
             making: Making::default(),
+            quorum: Quorum::default(),
             cached_updates: options.cached_updates,
             nodes: Vec::new(),
             pin: false,
@@ -274,6 +279,9 @@ impl Planned for CouchPlan {
         if !made_with.is_empty() {
             facts.push(("made with", made_with.trim_start_matches('?').to_owned()));
         }
+        if !self.quorum.is_default() {
+            facts.push(("quorum", self.quorum.told()));
+        }
         facts
     }
 }
@@ -320,7 +328,9 @@ impl CouchPlan {
             return Err(Invalid::new(asked.flag, "there is an @ after the host", cure));
         }
         let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
-        if url.query().is_some() && asked.existing == Existing::Yes {
+        let quorum = Quorum::read(&url).map_err(|problem| wrong(&problem))?;
+        let makes = url.query_pairs().any(|(name, _)| !Quorum::is_own(&name));
+        if makes && asked.existing == Existing::Yes {
             return Err(wrong(
                 "parameters for creating a database, although it must exist already,",
             ));
@@ -344,6 +354,7 @@ impl CouchPlan {
             headers: asked.headers.clone(),
             database,
             making,
+            quorum,
             cached_updates,
             nodes: Vec::new(),
             pin: asked.pin,
@@ -390,6 +401,9 @@ impl CouchPlan {
         }
         if !other.making.is_default() && other.making != self.making {
             return Err(format!("{server} has other parameters for creating the database"));
+        }
+        if !other.quorum.is_default() && other.quorum != self.quorum {
+            return Err(format!("{server} has other parameters for reading and writing"));
         }
         self.nodes.push(NodePlan { server, login: other.login });
         Ok(())

@@ -6,6 +6,7 @@ use super::head::{write_condition, write_scan, write_segment};
 use super::listing::ViewName;
 use super::nodes::Place;
 use super::pen::CouchPen;
+use super::quorum::Quorum;
 use super::revision::Revision;
 use super::seen::Seen;
 use super::words::Operations;
@@ -49,6 +50,8 @@ pub struct CouchSession {
     pub(super) rows: Vec<Result<Token, Failure>>,
     /// Where each is in the answer, if they were read.
     places: Vec<Range<usize>>,
+    /// How many copies answer for a document.
+    quorum: Quorum,
     /// The operations that the plan defines.
     pub(super) own: Arc<Operations>,
     /// The design documents that it brings along.
@@ -87,6 +90,7 @@ impl CouchSession {
             settled: None,
             rows: Vec::new(),
             places: Vec::new(),
+            quorum: target.quorum,
             own: target.own.clone(),
             designs: target.designs.clone(),
             audit_views: target.audit_views.clone(),
@@ -127,9 +131,14 @@ impl CouchSession {
             _ if is_range(op) => write_scan(name, op.limit, head),
             _ => write_segment(name, head),
         }
+        let mut first = true;
         if let (OpKind::Delete, Some(token)) = (op.kind, op.token) {
             head.extend_from_slice(b"?rev=");
             Revision::from(token).write(head);
+            first = false;
+        }
+        if !is_range(op) {
+            self.quorum.write(op.kind, first, head);
         }
         head.extend_from_slice(&self.common);
         if op.conditional {

@@ -1,0 +1,63 @@
+//! How many copies of a document answer for it: `r` and `w` at the end of a target.
+
+use crate::op::{Class, OpKind};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// How many copies have to agree; whatever is not set is up to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quorum {
+    /// For a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub r: Option<u32>,
+    /// For a write; fewer of them are the status 202.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub w: Option<u32>,
+}
+
+impl Quorum {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a parameter of a target is one of its own.
+    pub(super) fn is_own(name: &str) -> bool {
+        matches!(name, "r" | "w")
+    }
+
+    /// Reads the parameters of a target; the error says what is wrong with them.
+    pub(super) fn read(url: &Url) -> Result<Self, String> {
+        let mut quorum = Self::default();
+        for (name, value) in url.query_pairs().filter(|(name, _)| Self::is_own(name)) {
+            let count = value.parse().ok().filter(|&count| count > 0);
+            let wrong = || format!("{name}={value}, which is not a number above 0,");
+            let count = Some(count.ok_or_else(wrong)?);
+            if name == "r" { quorum.r = count } else { quorum.w = count }
+        }
+        Ok(quorum)
+    }
+
+    /// How it is told.
+    pub(super) fn told(&self) -> String {
+        let each = [("r", self.r), ("w", self.w)].into_iter();
+        let each = each.filter_map(|(name, count)| Some(format!("{name}={}", count?)));
+        each.collect::<Vec<_>>().join("&")
+    }
+
+    /// Appends the parameter for one or several documents; `first`: nothing is asked before it.
+    #[inline]
+    pub(super) fn write(self, kind: OpKind, first: bool, head: &mut Vec<u8>) {
+        let (name, count) = match kind.class() {
+            Class::Read => (b"r=", self.r),
+            _ => (b"w=", self.w),
+        };
+        if let Some(count) = count {
+            head.push(if first { b'?' } else { b'&' });
+            head.extend_from_slice(name);
+            head.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+        }
+    }
+}
