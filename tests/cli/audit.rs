@@ -48,6 +48,39 @@ fn wrong(run: &Finished, stage: &str) -> BTreeMap<String, u64> {
 }
 
 #[test]
+fn a_lie_about_a_document_in_the_answer_to_ones_own_operation_is_found_each_time() {
+    let own = [
+        "--op",
+        "one=get {{key}}",
+        "--op",
+        r#"some=bulk_get ["{{key zipfian}}"]"#,
+        "--mix",
+        "update=2,one=1,some=1",
+        "--verify",
+    ];
+    for (lie, class) in [
+        (Lie::WrongBody, "wrong_body"),
+        (Lie::OldRevision, "stale"),
+        (Lie::OtherDocument, "wrong_document"),
+    ] {
+        let server = lying(lie, 0.01);
+        let run = run(&server, &own);
+        let lies = told(&server, lie);
+        assert!(lies > 3, "{lies}");
+        assert_eq!(run.code, 6, "{}", run.stderr);
+        assert_eq!(wrong(&run, "crud"), BTreeMap::from([(class.to_owned(), lies)]));
+    }
+    // At a rate, connections share their documents.
+    for rate in [&[][..], &["-r", "4k"]] {
+        let honest = Server::stand_in(Options::default());
+        let run = run(&honest, &[&own[..], rate].concat());
+        assert!(matches!(run.code, 0 | 4 | 5), "{}", run.stderr);
+        let ok = |name: &str| number(&run.operation("crud", name)["ok"]);
+        assert_eq!((ok("verify"), wrong(&run, "crud")), (ok("one") + ok("some"), BTreeMap::new()));
+    }
+}
+
+#[test]
 fn a_lie_about_a_read_is_found_by_verify_each_time() {
     for (lie, class) in [
         (Lie::WrongBody, "wrong_body"),

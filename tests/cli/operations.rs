@@ -84,6 +84,34 @@ fn what_is_counted_is_what_was_sent_and_found() {
     assert_eq!((number(&never["ok"]), &never["failures"]["unexpected"]), (0, &never["requests"]));
 }
 
+#[test]
+fn documents_among_rows_are_compared_with_what_was_written() {
+    let Some(server) = Server::pouchdb() else { return };
+    let database = prepared(&server);
+    let words = ["run", &database, "--use-existing", "--docs", "50", "-c", "2", "-n", "120"];
+    let own = [
+        "--op",
+        r#"seen={"view":"app/by_id","params":{"key":"{{key}}","include_docs":true}}"#,
+        "--op",
+        r#"asked={"find":{"selector":{"_id":"{{key}}"}}}"#,
+        "--op",
+        "list=all_docs startkey={{key}}&include_docs=true&limit=3",
+        "--op",
+        // Not the whole document, and only its name.
+        r#"part={"find":{"selector":{"_id":"{{key}}"},"fields":["_id","_rev","name"]}}"#,
+        "--op",
+        "bare=all_docs key={{key}}",
+        "--mix",
+        "update=1,seen=1,asked=1,list=1,part=1,bare=1",
+        "--verify",
+    ];
+    let run = measure([&words[..], &own].concat());
+    assert!(matches!(run.code, 0 | 4 | 5), "{}", run.stderr);
+    let ok = |name: &str| number(&run.operation("crud", name)["ok"]);
+    assert_eq!(ok("verify"), ok("seen") + ok("asked") + ok("list"), "{}", run.stderr);
+    assert!(ok("seen").min(ok("list")).min(ok("part")) >= 20, "{}", run.stderr);
+}
+
 /// The rows that an answer has, as anybody would count them.
 fn rows(exchange: &Exchange) -> u64 {
     let answer: Value = serde_json::from_slice(&exchange.answer).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::live::{Live, LiveEntry};
 use super::verify::{self, Verifier};
 use super::{Check, FromSchemas, Next, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Class, Failure, Finding, Key, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Class, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
 use crate::schema::Documents;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -148,11 +148,34 @@ impl Crud {
         }
         let place = choose(known as u64) as usize;
         let LiveEntry { key, version, .. } = *live.at(place);
+        if holds {
+            self.place = place;
+        }
         if let Some((live, _)) = shelf.as_deref_mut().filter(|(live, _)| holds && live.known() > 0)
         {
             live.hand_over(place, &mut self.live);
+            self.place = 0;
         }
         Some((key, version))
+    }
+
+    /// Whether what is read is compared with what was written.
+    pub(super) const fn verifies(&self) -> bool {
+        self.verifier.is_some()
+    }
+
+    /// Compares a document that came in the answer to another operation, for which it was held.
+    pub(super) fn look(&mut self, key: Key, found: Result<(Token, &[u8]), Failure>) -> Check {
+        let (live, place) = (&self.live, self.place);
+        let held = place < live.readable() && live.at(place).key == key;
+        let Some(verifier) = self.verifier.as_mut().filter(|_| held) else {
+            return Check::Unchecked;
+        };
+        let result = found.map(|(token, _)| Reply { token: Some(token), ..Reply::default() });
+        let document = found.ok().map(|(_, document)| document);
+        let answered = Answered { document, ..Answered::default() };
+        let (entry, doubt) = (live.at(place), live.doubt(place));
+        verifier.look(entry, doubt, OpKind::Read, result, &answered).check
     }
 
     /// Continues with the same documents and another budget, after a warm-up.

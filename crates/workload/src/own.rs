@@ -379,8 +379,13 @@ impl WithOwn {
             return None;
         }
         self.stored.clear();
-        if operation.holds {
+        let looks = self.crud.verifies() && !operation.skews.is_empty();
+        let holds = operation.holds || looks;
+        if holds {
             self.crud.let_go();
+        }
+        if looks {
+            pen.look();
         }
         let (picks, stream) = (&mut self.picks[place], &mut self.stream);
         for (number, &skew) in operation.skews.iter().enumerate() {
@@ -390,7 +395,7 @@ impl WithOwn {
                 }
                 picks[number].draw(stored, stream)
             };
-            let holds = operation.holds && number == 0;
+            let holds = holds && number == 0;
             // A sequence that has begun goes on, with a document that is not there if need be.
             let follows = self.under_way.is_some_and(|(_, step)| step > 0);
             let any = follows.then_some((Key::MAX, 0));
@@ -444,7 +449,12 @@ impl Workload for WithOwn {
             self.saved.extend(names.zip(answered.saved.iter().cloned()));
             self.go_on(op, result.is_err());
         }
-        Check::Unchecked
+        let found = match (result, answered.each().next()) {
+            (Err(Failure::WrongDocument), _) => Err(Failure::WrongDocument),
+            (Ok(_), Some((Ok(token), Some(document)))) => Ok((token, document)),
+            _ => return Check::Unchecked,
+        };
+        self.crud.look(op.key, found)
     }
 
     fn finding(&mut self) -> Option<Finding> {

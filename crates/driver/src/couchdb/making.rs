@@ -2,6 +2,7 @@
 
 use super::quorum::Quorum;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 use url::Url;
 
 /// How a database is created; whatever is not set is up to the server.
@@ -10,12 +11,10 @@ use url::Url;
 pub struct Making {
     /// Shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub q: Option<u32>,
+    pub q: Option<NonZeroU32>,
     /// Copies of each document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub n: Option<u32>,
+    pub n: Option<NonZeroU32>,
     /// Whether identifiers begin with the name of a partition and a colon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partitioned: bool,
@@ -31,8 +30,7 @@ impl Making {
         let mut making = Self::default();
         for (name, value) in url.query_pairs().filter(|(name, _)| !Quorum::is_own(name)) {
             let count = || {
-                let count = value.parse().ok().filter(|&count| count > 0);
-                count.ok_or_else(|| format!("{name}={value}, which is not a number above 0,"))
+                value.parse().map_err(|_| format!("{name}={value}, which is not a number above 0,"))
             };
             match (&*name, &*value) {
                 ("q", _) => making.q = Some(count()?),

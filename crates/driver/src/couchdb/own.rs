@@ -4,7 +4,7 @@
 use super::answer;
 use super::pen::CouchPen;
 use super::session::CouchSession;
-use super::words::{Counted, Spelled, lists};
+use super::words::{Counted, Spelled, lists, whole};
 use crate::http1::{Answer, Request};
 use crate::op::{Failure, Op, Reply};
 use crate::words::{Expect, Found, save, with_sample};
@@ -81,6 +81,8 @@ impl CouchSession {
             self.unmet = unmet(&spelled.expect, &found);
             return Err(Failure::Unexpected);
         }
+        let looked = spelled.key.filter(|_| pen.looks && !spelled.partial && !is_error);
+        let whole = looked.map(|place| whole(body, pen.values.get(place).0)).transpose()?;
         let head = self.connection.head();
         match save(&spelled.save, head, body) {
             Ok(saved) => self.saved = saved,
@@ -88,6 +90,10 @@ impl CouchSession {
                 self.unmet = Some(missing);
                 return Err(Failure::Unexpected);
             }
+        }
+        if let Some((token, place)) = whole.flatten() {
+            self.rows.push(Ok(token));
+            self.places.push(place);
         }
         let rows = u32::try_from(found.rows).unwrap_or(u32::MAX);
         let (warned, accepted) = (counted.warned, status == 202);

@@ -18,6 +18,8 @@ pub struct CouchPen {
     members: Vec<u8>,
     /// The values of an operation that the plan defines.
     pub(super) values: Values,
+    /// Whether the documents that it answers with will be looked at.
+    pub(super) looks: bool,
     /// Room for the head of such an operation, and for its values.
     pub(super) head: Vec<u8>,
     pub(super) scratch: Vec<u8>,
@@ -48,6 +50,7 @@ impl Pen for CouchPen {
         self.last = 0;
         self.payload.clear();
         self.values.clear();
+        self.looks = false;
     }
 
     #[inline]
@@ -57,6 +60,11 @@ impl Pen for CouchPen {
             self.last = self.names.len();
         }
         &mut self.names
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        self.looks = true;
     }
 
     #[inline]

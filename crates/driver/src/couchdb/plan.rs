@@ -327,17 +327,7 @@ impl CouchPlan {
                 "write / as %2F and \\ as %5C in a password, and @ as %40 in a database's name";
             return Err(Invalid::new(asked.flag, "there is an @ after the host", cure));
         }
-        let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
-        let quorum = Quorum::read(&url).map_err(|problem| wrong(&problem))?;
-        let makes = url.query_pairs().any(|(name, _)| !Quorum::is_own(&name));
-        if makes && asked.existing == Existing::Yes {
-            return Err(wrong(
-                "parameters for creating a database, although it must exist already,",
-            ));
-        }
-        if let Some(problem) = making.mistake(&asked.id_prefix) {
-            return Err(wrong(problem));
-        }
+        let (making, quorum) = parameters(asked, &url).map_err(|problem| wrong(&problem))?;
         design::check(&designs, !no_build, making.partitioned)?;
         let database = database(asked, &url).map_err(wrong)?;
         let mut server = url.clone();
@@ -407,6 +397,21 @@ impl CouchPlan {
         }
         self.nodes.push(NodePlan { server, login: other.login });
         Ok(())
+    }
+}
+
+/// What follows `?` in an address.
+fn parameters(asked: &TargetAsked, url: &Url) -> Result<(Making, Quorum), String> {
+    let (making, quorum) = (Making::read(url)?, Quorum::read(url)?);
+    let makes = url.query_pairs().any(|(name, _)| !Quorum::is_own(&name));
+    if makes && asked.existing == Existing::Yes {
+        return Err(
+            "parameters for creating a database, although it must exist already,".to_owned()
+        );
+    }
+    match making.mistake(&asked.id_prefix) {
+        Some(problem) => Err(problem.to_owned()),
+        None => Ok((making, quorum)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::op::{Class, OpKind};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU16;
 use url::Url;
 
 /// How many copies have to agree; whatever is not set is up to the server.
@@ -10,15 +11,14 @@ use url::Url;
 pub struct Quorum {
     /// For a read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub r: Option<u32>,
+    pub r: Option<NonZeroU16>,
     /// For a write; fewer of them are the status 202.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub w: Option<u32>,
+    pub w: Option<NonZeroU16>,
 }
 
 impl Quorum {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -32,16 +32,15 @@ impl Quorum {
     pub(super) fn read(url: &Url) -> Result<Self, String> {
         let mut quorum = Self::default();
         for (name, value) in url.query_pairs().filter(|(name, _)| Self::is_own(name)) {
-            let count = value.parse().ok().filter(|&count| count > 0);
-            let wrong = || format!("{name}={value}, which is not a number above 0,");
-            let count = Some(count.ok_or_else(wrong)?);
+            let wrong = |_| format!("{name}={value}, which is not a number above 0,");
+            let count = Some(value.parse().map_err(wrong)?);
             if name == "r" { quorum.r = count } else { quorum.w = count }
         }
         Ok(quorum)
     }
 
     /// How it is told.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn told(self) -> String {
         let each = [("r", self.r), ("w", self.w)].into_iter();
         let each = each.filter_map(|(name, count)| Some(format!("{name}={}", count?)));
         each.collect::<Vec<_>>().join("&")
@@ -57,7 +56,7 @@ impl Quorum {
         if let Some(count) = count {
             head.push(if first { b'?' } else { b'&' });
             head.extend_from_slice(name);
-            head.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+            head.extend_from_slice(itoa::Buffer::new().format(count.get()).as_bytes());
         }
     }
 }

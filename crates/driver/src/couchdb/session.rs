@@ -49,7 +49,7 @@ pub struct CouchSession {
     /// The result of each document of the last request for several.
     pub(super) rows: Vec<Result<Token, Failure>>,
     /// Where each is in the answer, if they were read.
-    places: Vec<Range<usize>>,
+    pub(super) places: Vec<Range<usize>>,
     /// How many copies answer for a document.
     quorum: Quorum,
     /// The operations that the plan defines.

@@ -2,8 +2,10 @@
 
 mod answer;
 mod query;
+mod whole;
 
 pub(super) use answer::{Counted, any as count_any, lists};
+pub(super) use whole::whole;
 
 use super::listing::ViewName;
 use crate::op::{ByKind, Failure};
@@ -74,6 +76,10 @@ pub(super) struct Spelled {
     pub(super) save: Vec<SavedFrom>,
     /// The place of the hole for the document that must be among the rows, if one must.
     pub(super) document: Option<usize>,
+    /// Whether its documents may lack something, or be those of before.
+    pub(super) partial: bool,
+    /// The place of the hole for the document that is chosen first, if it has one.
+    pub(super) key: Option<usize>,
     /// Whether it asks for what an index has, without waiting for the last writes.
     pub(super) as_it_is: bool,
     /// The view that it asks, with its design document.
@@ -107,6 +113,8 @@ impl Spelled {
             expect: Expect::default(),
             save: Vec::new(),
             document: None,
+            partial: false,
+            key: None,
             as_it_is: false,
             view: None,
         }
@@ -128,7 +136,9 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
         Invalid::new(&flag, format!("{}: {problem}", word.word.name), cure)
     })?;
     let (expect, save) = (operation.expect.clone(), operation.save.values().cloned().collect());
-    let mut spelled = Spelled { expect, save, ..spelled };
+    let is_key = |hole: &String| ["key", "key#1"].contains(&hole.split(' ').next().unwrap_or(""));
+    let key = spelled.holes.0.iter().position(is_key);
+    let mut spelled = Spelled { expect, save, key, ..spelled };
     if operation.expect.wants_document() {
         if !LISTING.contains(&word.word.name) {
             let problem =

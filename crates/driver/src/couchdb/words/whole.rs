@@ -1,0 +1,129 @@
+//! Documents that come as a whole in the answer to an operation that the plan defines.
+
+use crate::couchdb::Revision;
+use crate::op::{Failure, Token};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow, default)]
+    rows: Vec<Row<'a>>,
+    #[serde(borrow, default)]
+    docs: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    results: Vec<Asked<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow, default)]
+    doc: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Asked<'a> {
+    #[serde(borrow, default)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    docs: Vec<Fetched<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Fetched<'a> {
+    #[serde(borrow, default)]
+    ok: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow, rename = "_id")]
+    id: Cow<'a, str>,
+    #[serde(borrow, rename = "_rev")]
+    rev: Cow<'a, str>,
+}
+
+/// A document: its version, and where it is in an answer.
+type Found = (Token, Range<usize>);
+
+/// The document of this name, if it is in an answer: the answer may be the document, or have rows
+/// of documents.
+///
+/// # Errors
+/// [`Failure::WrongDocument`] if another one is where it should be.
+pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<Found>, Failure> {
+    let Ok(text) = std::str::from_utf8(body) else { return Ok(None) };
+    if let Some(document) = document(body, text) {
+        return document.of(id).map(Some).ok_or(Failure::WrongDocument);
+    }
+    let Ok(Answer { rows, docs, results }) = serde_json::from_str(text) else { return Ok(None) };
+    let of = |text: &RawValue| document(body, text.get())?.of(id);
+    for Asked { id: asked, docs } in &results {
+        for document in docs.iter().filter_map(|it| it.ok) {
+            match of(document) {
+                Some(found) => return Ok(Some(found)),
+                None if asked.as_bytes() == id => return Err(Failure::WrongDocument),
+                None => {}
+            }
+        }
+    }
+    let mut documents = rows.into_iter().filter_map(|row| row.doc).chain(docs);
+    Ok(documents.find_map(of))
+}
+
+/// A document, and its name.
+struct Document<'a> {
+    id: Cow<'a, str>,
+    found: Found,
+}
+
+impl Document<'_> {
+    /// It, if this is its name.
+    fn of(self, id: &[u8]) -> Option<Found> {
+        (self.id.as_bytes() == id).then_some(self.found)
+    }
+}
+
+/// The document at this place of an answer, if it is one.
+fn document<'a>(body: &[u8], text: &'a str) -> Option<Document<'a>> {
+    let Named { id, rev } = serde_json::from_str(text).ok()?;
+    let token = Token::from(Revision::parse(rev.as_bytes())?);
+    let start = text.as_ptr().addr() - body.as_ptr().addr();
+    Some(Document { id, found: (token, start..start + text.len()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_found_wherever_couchdb_puts_it() {
+        let rev = format!("2-{}", "0a".repeat(16));
+        let one = |id: &str| format!(r#"{{"_id":"{id}","_rev":"{rev}","n":{{"_id":"x"}}}}"#);
+        let (a, b) = (one("a"), one("b"));
+        for answer in [
+            format!("{b}\n"),
+            format!(r#"{{"total_rows":9,"rows":[{{"id":"a","doc":{a}}},{{"doc":{b}}}]}}"#),
+            format!(r#"{{"rows":[{{"id":"a","doc":null}},{{"id":"b","value":1,"doc":{b}}}]}}"#),
+            format!(r#"{{"docs":[{a},{b}],"bookmark":"nil"}}"#),
+            format!(
+                r#"{{"results":[{{"id":"c","docs":[{{"error":{{"id":"c"}}}}]}},
+                {{"id":"b","docs":[{{"ok":{b}}}]}}]}}"#
+            ),
+        ] {
+            let (token, place) = whole(answer.as_bytes(), b"b").unwrap().expect(&answer);
+            assert_eq!((token.number, answer[place].trim_end()), (2, b.as_str()), "{answer}");
+        }
+        let changes = r#"{"results":[{"seq":"1","id":"b","changes":[]}]}"#;
+        let others = format!(r#"{{"docs":[{a}],"rows":[{{"id":"b","doc":{a}}}]}}"#);
+        for none in ["", "[]", "{\"rows\":1}", changes, r#"{"_id":"b"}"#, "\u{0}", &others] {
+            assert_eq!(whole(none.as_bytes(), b"b"), Ok(None), "{none}");
+        }
+        let fetched = format!(r#"{{"results":[{{"id":"b","docs":[{{"ok":{a}}}]}}]}}"#);
+        for other in [a, fetched] {
+            assert_eq!(whole(other.as_bytes(), b"b"), Err(Failure::WrongDocument), "{other}");
+        }
+    }
+}
