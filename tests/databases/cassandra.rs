@@ -5,7 +5,7 @@ use crate::own;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
 use crate::servers::database::Database;
 use crate::springload::{done, flowing, refused, shell, springload};
-use crate::trust::{CHANGED, REMOVED, keeps_its_word};
+use crate::trust::Subject;
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
@@ -89,13 +89,33 @@ fn the_workload_of_run_and_what_it_leaves() {
     assert!(told.contains("there is no keyspace missing"), "{told}");
 }
 
+const SUBJECT: Subject = Subject {
+    name: "cassandra",
+    server: cassandra,
+    address: |server| format!("cassandra://127.0.0.1:{}", server.port(0)),
+    made: |address, table| format!("{address}/{}", table.replace('.', "/")),
+    count: |server, table| server.count_table(table),
+    set: |server, table, id| {
+        server.cql(&format!("UPDATE {table} SET name = 'lie' WHERE y_id = '{id}'"));
+    },
+    changed: "wrong_body",
+    remove: |server, table, id| server.cql(&format!("DELETE FROM {table} WHERE y_id = '{id}'")),
+    clean: |server, table| server.cql(&format!("DROP TABLE {table}")),
+};
+
 #[test]
 fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
-    let Some(cassandra) = cassandra() else { return };
-    keeps_its_word(&format!("cassandra://127.0.0.1:{}", cassandra.port(0)), |table| {
-        cassandra.cql(&format!("UPDATE {table} SET name = 'lie' WHERE y_id = '{CHANGED}'"));
-        cassandra.cql(&format!("DELETE FROM {table} WHERE y_id = '{REMOVED}'"));
-    });
+    SUBJECT.keeps_its_word();
+}
+
+#[test]
+fn it_is_killed() {
+    SUBJECT.is_killed();
+}
+
+#[test]
+fn it_stands_still() {
+    SUBJECT.is_frozen();
 }
 
 #[test]
@@ -120,6 +140,9 @@ fn operations_of_ones_own() {
     own::refused(&address, "x=cql SELECT nope FROM {{table}}", "nope");
     own::refused(&address, "x=cql SELEC 1", "no viable alternative");
 }
+
+/// The document that is changed while a run goes on.
+const CHANGED: &str = "17";
 
 /// What is read while the run goes on is compared, too.
 #[test]

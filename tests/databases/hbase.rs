@@ -4,8 +4,7 @@ use crate::binary::{failures, measure, number};
 use crate::own;
 use crate::servers::database::Database;
 use crate::servers::hbase::{with_one_region_server, with_two_region_servers};
-use crate::springload::shell;
-use crate::trust::{CHANGED, REMOVED, keeps_its_word};
+use crate::trust::Subject;
 use crate::ycsb::{
     RECORDS, Ycsb, all_rows, done, refused, refused_where_there_is_none, until_it_reads,
 };
@@ -118,15 +117,37 @@ fn the_mix_of_run_fills_a_table_of_its_own_and_removes_it() {
     assert_eq!(hbase.hbase_client(&["tables", "any"]), before);
 }
 
+const SUBJECT: Subject = Subject {
+    name: "hbase",
+    server: with_one_region_server,
+    address: |server| format!("hbase://{}", server.hbase_address()),
+    made: |address, table| format!("{address}/{table}"),
+    count: |server, table| server.hbase_client(&["count", table]).trim().parse().expect("a number"),
+    set: |server, table, id| {
+        server.hbase_client(&["set", table, id, "name", "lie"]);
+    },
+    changed: "wrong_body",
+    remove: |server, table, id| {
+        server.hbase_client(&["remove", table, id]);
+    },
+    clean: |server, table| {
+        server.hbase_client(&["drop", table]);
+    },
+};
+
 #[test]
 fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
-    let Some(hbase) = with_two_region_servers() else { return };
-    let address = format!("hbase://{}", hbase.hbase_address());
-    let table = keeps_its_word(&address, |table| {
-        let words = format!("shell {address}/{table}");
-        shell(&hbase, &words, &format!("update {CHANGED} name=lie\ndelete {REMOVED}\n"));
-    });
-    hbase.hbase_client(&["drop", &table]);
+    SUBJECT.keeps_its_word();
+}
+
+#[test]
+fn it_is_killed() {
+    SUBJECT.is_killed();
+}
+
+#[test]
+fn it_stands_still() {
+    SUBJECT.is_frozen();
 }
 
 #[test]

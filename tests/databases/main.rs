@@ -6,6 +6,7 @@
 #[path = "../cli/springload.rs"]
 mod binary;
 mod cassandra;
+mod couchdb;
 mod guarded;
 mod guide;
 mod hbase;

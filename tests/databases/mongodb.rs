@@ -1,9 +1,10 @@
 //! `FerretDB` in place of MongoDB, with MongoDB's own client on the other side.
 
 use crate::own;
+use crate::servers::database::Database;
 use crate::servers::ferretdb::ferretdb;
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
-use crate::trust::{CHANGED, REMOVED, keeps_its_word};
+use crate::trust::Subject;
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 #[test]
@@ -49,14 +50,43 @@ fn the_workload_of_run_and_what_it_leaves() {
     assert!(told.contains("there is no collection none.usertable"), "{told}");
 }
 
+const SUBJECT: Subject = Subject {
+    name: "mongodb",
+    server: ferretdb,
+    address: |server| format!("mongodb://127.0.0.1:{}", server.port(0)),
+    made: |address, collection| format!("{address}/{}", collection.replace('.', "/")),
+    count: |server, collection| {
+        let count = client(server, "count", collection, &[]);
+        count.trim().parse().expect("a number")
+    },
+    set: |server, collection, id| {
+        client(server, "set", collection, &[id, "lie"]);
+    },
+    changed: "wrong_body",
+    remove: |server, collection, id| {
+        client(server, "remove", collection, &[id]);
+    },
+    clean: |_, _| {},
+};
+
+fn client(server: &Database, command: &str, made: &str, more: &[&str]) -> String {
+    let (database, collection) = made.split_once('.').expect("a database and a collection");
+    server.ferretdb_client(command, database, collection, more)
+}
+
 #[test]
 fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
-    let Some(ferretdb) = ferretdb() else { return };
-    let address = format!("mongodb://127.0.0.1:{}", ferretdb.port(0));
-    keeps_its_word(&address, |collection| {
-        let words = format!("shell {address}/{}", collection.replace('.', "/"));
-        shell(&ferretdb, &words, &format!("update {CHANGED} name=lie\ndelete {REMOVED}\n"));
-    });
+    SUBJECT.keeps_its_word();
+}
+
+#[test]
+fn it_is_killed() {
+    SUBJECT.is_killed();
+}
+
+#[test]
+fn it_stands_still() {
+    SUBJECT.is_frozen();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::resp::{PASSWORD, infinispan, redis, redis_that_loads, redis_with_password};
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
-use crate::trust::{CHANGED, REMOVED, keeps_its_word};
+use crate::trust::Subject;
 use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
 
 /// Reads every record with `redis-cli`, and checks its values.
@@ -94,17 +94,55 @@ fn workloads_on_redis() {
     ycsb(&redis, &binding, 5_000, "de");
 }
 
+const REDIS: Subject = Subject {
+    name: "redis",
+    server: redis,
+    address: |server| format!("redis://127.0.0.1:{}", server.port(0)),
+    made: |address, prefix| format!("{address}/0/{prefix}"),
+    count: documents,
+    set: |server, prefix, id| {
+        server.redis_cli(&["hset", &format!("{prefix}:{id}"), "name", "lie"]);
+    },
+    changed: "wrong_body",
+    remove: |server, prefix, id| {
+        server.redis_cli(&["del", &format!("{prefix}:{id}")]);
+    },
+    clean: |server, _| {
+        server.redis_cli(&["flushall"]);
+    },
+};
+
+const INFINISPAN: Subject = Subject {
+    name: "infinispan",
+    server: infinispan,
+    address: |server| format!("infinispan://127.0.0.1:{}", server.port(0)),
+    ..REDIS
+};
+
+/// How many keys of a run are documents.
+fn documents(server: &Database, prefix: &str) -> u64 {
+    let keys = server.redis_cli(&["keys", &format!("{prefix}:*")]);
+    let ids = keys.lines().filter_map(|key| key.rsplit_once(':'));
+    ids.filter(|(_, id)| id.parse::<u64>().is_ok()).count() as u64
+}
+
 #[test]
 fn they_keep_their_word_and_are_found_out_if_they_do_not() {
-    for (scheme, server) in [("redis", redis as fn() -> _), ("infinispan", infinispan)] {
-        let Some(server): Option<Lease> = server() else { continue };
-        let address = format!("{scheme}://127.0.0.1:{}", server.port(0));
-        keeps_its_word(&address, |prefix| {
-            server.redis_cli(&["hset", &format!("{prefix}:{CHANGED}"), "name", "lie"]);
-            server.redis_cli(&["del", &format!("{prefix}:{REMOVED}")]);
-        });
-        server.redis_cli(&["flushall"]);
-    }
+    REDIS.keeps_its_word();
+    INFINISPAN.keeps_its_word();
+}
+
+/// Neither keeps anything on disk here.
+#[test]
+fn they_are_killed() {
+    REDIS.is_killed();
+    INFINISPAN.is_killed();
+}
+
+#[test]
+fn they_stand_still() {
+    REDIS.is_frozen();
+    INFINISPAN.is_frozen();
 }
 
 /// How often the server was asked for a command, by its own account.

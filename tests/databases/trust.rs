@@ -1,43 +1,199 @@
-//! What every database that returns documents must come to: a healthy server is found healthy, by
-//! `--verify`, `--audit` and a later `springload audit`, and one that has changed and lost
-//! documents behind springload's back is not.
+//! What every driver must come to on a real server: a healthy one is found healthy, and of one that
+//! lies, is killed or stands still, an audit says no more and no less than the server's own client
+//! finds.
+//!
+//! Each property that was seen to hold prints a line `CONFORMS driver: property`, which
+//! `tests/run.sh` shows as a table.
 
-use crate::binary::{Finished, measure, number};
+use crate::binary::{Finished, Running, measure, number};
+use crate::servers::database::{Database, Lease};
+use crate::springload::shell;
 
-/// The documents of a run, none of which it deletes.
+/// The documents that a run begins with.
 const DOCUMENTS: u64 = 200;
-/// The document that is changed behind springload's back.
-pub(crate) const CHANGED: &str = "17";
-/// The document that is removed.
-pub(crate) const REMOVED: &str = "18";
 
-/// A run on the server at this address and the audits after it. `lie` is given the database of the
-/// run, in which it removes one document and gives another the name `lie`. Returns the database.
-#[track_caller]
-pub(crate) fn keeps_its_word(address: &str, lie: impl FnOnce(&str)) -> String {
-    let docs = DOCUMENTS.to_string();
-    let words = ["--ops", "400", "-c", "4", "--mix", "read=80,update=20"];
-    let words = [&["run", address, "--docs", &docs, "--keep", "--verify", "--audit"], &words[..]];
-    let run = measure(words.concat()).passed();
-    assert_eq!(number(&run.operation("crud", "verify")["ok"]), run.sum("read", "ok") - DOCUMENTS);
-    all_there(&run);
-    let output = run.output();
-    let folder = output.to_str().expect("UTF-8");
-    let audit = || measure(["audit", folder]);
-    all_there(&audit().passed());
-    lie(run.database());
-    let audit = audit();
-    assert_eq!(audit.code, 6, "{}{}", audit.stdout, audit.stderr);
-    let verify = audit.operation("audit", "verify");
-    let findings = verify["findings"].as_array().expect("findings").iter();
-    let mut found: Vec<_> = findings.map(|it| (it["id"].clone(), it["class"].clone())).collect();
-    found.sort_by_key(|(id, _)| id.to_string());
-    assert_eq!(found, [(CHANGED.into(), "wrong_body".into()), (REMOVED.into(), "lost".into())]);
-    assert_eq!(number(&verify["ok"]), DOCUMENTS - 2, "{verify}");
-    run.database().to_owned()
+/// A database, and how it is looked at and changed behind springload's back: with its own client.
+pub(crate) struct Subject {
+    /// Its name in the table.
+    pub(crate) name: &'static str,
+    pub(crate) server: fn() -> Option<Lease>,
+    /// Where it is.
+    pub(crate) address: fn(&Database) -> String,
+    /// The address of what a run has made there.
+    pub(crate) made: fn(address: &str, made: &str) -> String,
+    /// How many documents a run's database has.
+    pub(crate) count: fn(&Database, made: &str) -> u64,
+    /// Gives a document the name `lie`, and makes it if it is not there.
+    pub(crate) set: fn(&Database, made: &str, id: &str),
+    /// What an audit calls a document that got another name in this way.
+    pub(crate) changed: &'static str,
+    pub(crate) remove: fn(&Database, made: &str, id: &str),
+    /// Removes all that a run has made.
+    pub(crate) clean: fn(&Database, made: &str),
 }
 
-/// An audit has found all documents.
+impl Subject {
+    fn conforms(&self, property: &str) {
+        println!("CONFORMS {}: {property}", self.name);
+    }
+
+    /// `--verify`, `--audit` and a later `springload audit`, from another folder, find a healthy
+    /// server healthy, and every lie of one that is not.
+    #[track_caller]
+    pub(crate) fn keeps_its_word(&self) {
+        let Some(server) = (self.server)() else { return };
+        let address = (self.address)(&server);
+        let docs = DOCUMENTS.to_string();
+        let words = ["run", &address, "--docs", &docs, "--keep", "--verify", "--audit"];
+        let mix = ["--ops", "400", "-c", "4", "--mix", "read=75,update=20,delete=5"];
+        let run = measure([&words[..], &mix].concat()).passed();
+        let ok = |kind: &str| number(&run.operation("crud", kind)["ok"]);
+        assert_eq!(ok("verify"), ok("read"), "{}", self.name);
+        let deleted = run.sum("delete", "ok");
+        assert!(deleted > 0 && run.sum("update", "ok") > 0, "{}", run.stdout);
+        let made = run.database();
+        assert_eq!((self.count)(&server, made), DOCUMENTS - deleted, "{}", self.name);
+        all_there(&run);
+        self.conforms("healthy");
+        let output = run.output();
+        let audit = || measure(["audit", output.to_str().expect("UTF-8")]);
+        all_there(&audit().passed());
+        self.conforms("audited later");
+        let (there, gone) = self.ids(&server, &(self.made)(&address, made));
+        assert_eq!(gone.len() as u64, deleted, "{gone:?}");
+        (self.set)(&server, made, &there[0]);
+        (self.remove)(&server, made, &there[1]);
+        (self.set)(&server, made, &gone[0]);
+        let audit = audit();
+        assert_eq!(audit.code, 6, "{}{}", audit.stdout, audit.stderr);
+        let verify = audit.operation("audit", "verify");
+        let findings = verify["findings"].as_array().expect("findings").iter();
+        let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+        let mut found: Vec<_> = findings.map(|it| (text(&it["class"]), text(&it["id"]))).collect();
+        found.sort();
+        let mut expected = [
+            ("lost".to_owned(), there[1].clone()),
+            ("resurrected".to_owned(), gone[0].clone()),
+            (self.changed.to_owned(), there[0].clone()),
+        ];
+        expected.sort();
+        assert_eq!(found, expected, "{}", self.name);
+        assert_eq!(number(&verify["ok"]), DOCUMENTS - 3, "{verify}");
+        for lie in ["body changed", "row lost", "delete undone"] {
+            self.conforms(lie);
+        }
+        (self.clean)(&server, made);
+    }
+
+    /// The documents that are there, and those that are not, as springload's shell finds them.
+    fn ids(&self, server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
+        let ids: Vec<_> = (0..DOCUMENTS).map(|id| id.to_string()).collect();
+        let script: Vec<_> = ids.iter().map(|id| format!("read {id}\n")).collect();
+        let told = shell(server, &format!("shell {made}"), &script.concat());
+        let codes: Vec<_> = told.lines().filter(|line| line.starts_with("Return code: ")).collect();
+        assert_eq!(codes.len(), ids.len(), "{made}: {told}");
+        let each = ids.into_iter().zip(codes);
+        let (gone, there): (Vec<_>, Vec<_>) =
+            each.partition(|(_, code)| code.ends_with("NOT_FOUND"));
+        let names = |found: Vec<(String, &str)>| found.into_iter().map(|(id, _)| id).collect();
+        (names(there), names(gone))
+    }
+
+    /// Killed with `kill -9` under load and started again, it has as many documents as the audit
+    /// says: none that it calls lost, and all others.
+    #[track_caller]
+    pub(crate) fn is_killed(&self) {
+        let Some(mut server) = (self.server)() else { return };
+        let mut run = self.begin(&server);
+        server.kill();
+        while !run.ended() {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let run = run.finish();
+        server.start_again();
+        let present = (self.count)(&server, run.database());
+        let audit = self.audited(&run);
+        let verify = audit.operation("audit", "verify");
+        let lost = verify["failures"]["lost"].as_u64().unwrap_or(0);
+        let acknowledged = DOCUMENTS + run.sum("create", "ok");
+        let unsure = unsure(&run);
+        let least = acknowledged - lost;
+        assert!(
+            (least..=least + unsure).contains(&present),
+            "{}: {present} are there; {acknowledged} acknowledged, {lost} lost, {unsure} unsure",
+            self.name
+        );
+        assert!(acknowledged > DOCUMENTS, "nothing was written");
+        let wrong = verify["failures"].as_object().is_some_and(|classes| !classes.is_empty());
+        assert_eq!(audit.code == 6, wrong, "{}", audit.stderr);
+        self.conforms("killed");
+        (self.clean)(&server, run.database());
+    }
+
+    /// One that stands still for longer than the time-out loses nothing, and nobody says it did.
+    #[track_caller]
+    pub(crate) fn is_frozen(&self) {
+        let Some(server) = (self.server)() else { return };
+        let run = self.begin(&server);
+        server.freeze();
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
+        server.thaw();
+        let run = run.finish();
+        let waited = |kind| run.operation("crud", kind)["failures"]["timeout"].as_u64();
+        let waited: u64 = ["create", "read", "update"].iter().filter_map(|it| waited(it)).sum();
+        assert!(waited > 0, "{}: {}", self.name, run.stdout);
+        let audit = self.audited(&run);
+        assert!(matches!(audit.code, 0 | 5), "{}: {}", self.name, audit.stderr);
+        let present = (self.count)(&server, run.database());
+        let acknowledged = DOCUMENTS + run.sum("create", "ok");
+        let unsure = unsure(&run);
+        assert!((acknowledged..=acknowledged + unsure).contains(&present), "{present}");
+        self.conforms("frozen");
+        (self.clean)(&server, run.database());
+    }
+
+    /// A run that writes, at a moment when it has written something.
+    fn begin(&self, server: &Lease) -> Running {
+        let docs = DOCUMENTS.to_string();
+        let address = (self.address)(server);
+        let words = ["run", &address, "--docs", &docs, "-d", "5s", "-r", "200", "-c", "8"];
+        let more = ["--timeout", "500ms", "--give-up", "3s", "--warmup", "0s", "--keep", "--audit"];
+        let mix = ["--mix", "create=2,read=1,update=2"];
+        let run = Running::start([&words[..], &more, &mix].concat());
+        // The notes of the fill take less.
+        let journal = run.output().join("journal");
+        let written = || {
+            let files = std::fs::read_dir(&journal).into_iter().flatten().flatten();
+            let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
+            bytes > 100 * DOCUMENTS
+        };
+        assert!((0..3_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            written()
+        }));
+        run
+    }
+
+    /// What a later audit says.
+    #[track_caller]
+    fn audited(&self, run: &Finished) -> Finished {
+        let output = run.output();
+        let audit = measure(["audit", output.to_str().expect("UTF-8")]);
+        assert!(matches!(audit.code, 0 | 5 | 6), "{}: {}", self.name, audit.stderr);
+        audit
+    }
+}
+
+/// How many creates may have been carried out or not.
+fn unsure(run: &Finished) -> u64 {
+    let failures = run.operation("crud", "create")["failures"].clone();
+    ["unanswered", "timeout", "reset", "server_error"]
+        .iter()
+        .filter_map(|class| failures[class].as_u64())
+        .sum()
+}
+
+/// An audit has found everything as acknowledged.
 #[track_caller]
 fn all_there(run: &Finished) {
     let verify = run.operation("audit", "verify");

@@ -126,6 +126,12 @@ impl Database {
         self.cassandra_client(&["check", table])
     }
 
+    /// The number of rows in a table, by Cassandra's own client.
+    #[track_caller]
+    pub(crate) fn count_table(&self, table: &str) -> u64 {
+        self.cassandra_client(&["count", table]).trim().parse().expect("a number")
+    }
+
     #[track_caller]
     fn cassandra_client(&self, words: &[&str]) -> String {
         self.client(words, || {

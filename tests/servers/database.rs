@@ -112,6 +112,21 @@ impl Database {
         self.process.kill();
     }
 
+    /// Stops it as SIGSTOP does, until `thaw`.
+    pub(crate) fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_raw(self.process.pid().cast_signed()).expect("an id");
+        rustix::process::kill_process(id, signal).expect("it runs");
+    }
+
     /// Starts it again, after `kill`, on its data and its ports.
     pub(crate) fn start_again(&mut self) {
         self.process.start_again().expect("it starts");

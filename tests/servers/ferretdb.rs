@@ -32,9 +32,21 @@ impl Database {
     /// Reads a collection with MongoDB's own client, and checks its values.
     #[track_caller]
     pub(crate) fn check_collection(&self, database: &str, collection: &str) -> String {
-        let mut command = Command::new(program());
+        self.ferretdb_client("check", database, collection, &[])
+    }
+
+    /// Runs a command of `tests/servers/ferretdb/main.go` on a collection.
+    #[track_caller]
+    pub(crate) fn ferretdb_client(
+        &self,
+        command: &str,
+        database: &str,
+        collection: &str,
+        more: &[&str],
+    ) -> String {
         let url = format!("mongodb://{}", address(self.port(0)));
-        command.args(["check", &url, database, collection]);
-        output_of(command)
+        let mut client = Command::new(program());
+        client.args([command, &url, database, collection]).args(more);
+        output_of(client)
     }
 }

@@ -97,7 +97,7 @@ impl Server {
 }
 
 /// The program of an npm package beside this file.
-fn installed(name: &str) -> Option<PathBuf> {
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let script = here().join("node_modules").join(name).join("bin").join(name);
     if script.exists() {
         return Some(script);

@@ -14,7 +14,7 @@ import org.apache.cassandra.transport.messages.ResultMessage;
 
 /**
  * Cassandra's own client, for what a test does beside springload: {@code Client PORT}, and on
- * standard input {@code cql STATEMENT} or {@code check TABLE}. Rows are those of YCSB with dataintegrity=true.
+ * standard input {@code cql STATEMENT}, {@code count TABLE} or {@code check TABLE}. Rows are those of YCSB with dataintegrity=true.
  */
 public class Client {
     private static final int LENGTH = 100;
@@ -35,6 +35,7 @@ public class Client {
             switch (words[0]) {
                 case "cql" -> client.page(words[1], null);
                 case "check" -> client.check(words[1]);
+                case "count" -> client.count(words[1]);
                 default -> throw new IllegalArgumentException("no command " + words[0]);
             }
         });
@@ -67,6 +68,11 @@ public class Client {
             state = page.result.metadata.getPagingState();
         } while (state != null);
         System.out.println(rows + " rows, " + values + " values");
+    }
+
+    private void count(String table) {
+        ResultMessage.Rows page = (ResultMessage.Rows) page("SELECT COUNT(*) FROM " + table, null);
+        System.out.println(page.result.rows.get(0).get(0).getLong(0));
     }
 
     private Message.Response page(String cql, PagingState state) {

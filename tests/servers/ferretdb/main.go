@@ -2,6 +2,9 @@
 //
 //	ferretdb serve ADDRESS FOLDER
 //	ferretdb check URL DATABASE COLLECTION
+//	ferretdb count URL DATABASE COLLECTION
+//	ferretdb set URL DATABASE COLLECTION ID NAME
+//	ferretdb remove URL DATABASE COLLECTION ID
 package main
 
 import (
@@ -28,7 +31,13 @@ func main() {
 	case "serve":
 		err = serve(os.Args[2], os.Args[3])
 	case "check":
-		err = check(os.Args[2], os.Args[3], os.Args[4])
+		err = with(os.Args[2:], check)
+	case "count":
+		err = with(os.Args[2:], count)
+	case "set":
+		err = with(os.Args[2:], set)
+	case "remove":
+		err = with(os.Args[2:], remove)
 	default:
 		err = fmt.Errorf("no command %s", os.Args[1])
 	}
@@ -49,16 +58,41 @@ func serve(address, folder string) error {
 	return server.Run(context.Background())
 }
 
-// check reads everything with MongoDB's own client. The documents are YCSB's with
-// dataintegrity=true: a value that is not of its key and field is an error.
-func check(url, database, collection string) error {
+// with runs a command on a collection with MongoDB's own client; args are its URL, its database, its
+// name, and the rest.
+func with(args []string, run func(context.Context, *mongo.Collection, []string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	client, err := mongo.Connect(ctx, options.Client().ApplyURI(url))
+	client, err := mongo.Connect(ctx, options.Client().ApplyURI(args[0]))
 	if err != nil {
 		return err
 	}
-	cursor, err := client.Database(database).Collection(collection).Find(ctx, bson.D{})
+	return run(ctx, client.Database(args[1]).Collection(args[2]), args[3:])
+}
+
+func count(ctx context.Context, collection *mongo.Collection, _ []string) error {
+	count, err := collection.CountDocuments(ctx, bson.D{})
+	fmt.Println(count)
+	return err
+}
+
+// set gives a document this name, and makes it if it is not there.
+func set(ctx context.Context, collection *mongo.Collection, args []string) error {
+	change := bson.D{{Key: "$set", Value: bson.D{{Key: "name", Value: args[1]}}}}
+	filter := bson.D{{Key: "_id", Value: args[0]}}
+	_, err := collection.UpdateOne(ctx, filter, change, options.Update().SetUpsert(true))
+	return err
+}
+
+func remove(ctx context.Context, collection *mongo.Collection, args []string) error {
+	_, err := collection.DeleteOne(ctx, bson.D{{Key: "_id", Value: args[0]}})
+	return err
+}
+
+// check reads everything. The documents are YCSB's with dataintegrity=true: a value that is not of
+// its key and field is an error.
+func check(ctx context.Context, collection *mongo.Collection, _ []string) error {
+	cursor, err := collection.Find(ctx, bson.D{})
 	if err != nil {
 		return err
 	}

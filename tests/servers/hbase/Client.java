@@ -11,6 +11,7 @@ import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.Scan;
@@ -52,6 +53,9 @@ public class Client {
             case "drop" -> drop();
             case "load" -> load(args[0], Long.parseLong(args[1]), Long.parseLong(args[2]));
             case "check" -> check(args[0]);
+            case "count" -> count();
+            case "set" -> set(args[0], args[1], args[2]);
+            case "remove" -> remove(args[0]);
             case "split" -> split(args[0]);
             case "move" -> move();
             case "regions" -> regions();
@@ -114,6 +118,33 @@ public class Client {
             }
         }
         System.out.println(rows + " rows, " + values + " values");
+    }
+
+    /** count TABLE: its rows. */
+    private void count() throws Exception {
+        long rows = 0;
+        try (Table table = connection.getTable(name);
+                var results = table.getScanner(new Scan().setCaching(500))) {
+            for (Result result : results) {
+                rows++;
+            }
+        }
+        System.out.println(rows);
+    }
+
+    /** set TABLE KEY QUALIFIER VALUE: one column of a row, in the first family of the table. */
+    private void set(String key, String qualifier, String value) throws Exception {
+        byte[] family = admin.getDescriptor(name).getColumnFamilies()[0].getName();
+        try (Table table = connection.getTable(name)) {
+            table.put(new Put(bytes(key)).addColumn(family, bytes(qualifier), bytes(value)));
+        }
+    }
+
+    /** remove TABLE KEY: a row. */
+    private void remove(String key) throws Exception {
+        try (Table table = connection.getTable(name)) {
+            table.delete(new Delete(bytes(key)));
+        }
     }
 
     /** split TABLE KEY: returns when both halves are open. */

@@ -74,6 +74,18 @@ pub struct Op {
     /// For a bulk insert: nobody else writes these documents, so a document that turns out to exist
     /// was inserted by an earlier request whose answer was lost. The driver checks.
     pub settle: bool,
+    /// For a read: how many copies of the document must agree.
+    pub copies: Copies,
+}
+
+/// How many copies of a document must agree on what is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copies {
+    /// As many as the target asks for.
+    #[default]
+    Asked,
+    /// As many as the server itself likes: one that is not found counts as lost.
+    Usual,
 }
 
 impl Op {
@@ -91,6 +103,7 @@ impl Op {
             part: Part::Whole,
             whole: OpKind::ReadModifyWrite,
             settle: false,
+            copies: Copies::Asked,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::http1::reason;
 use crate::http1::{Answer, Connection, Request};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Class, Failure, Op, OpKind, Pen, Reason, Reply, Saved, Token};
+use crate::op::{Answered, Class, Copies, Failure, Op, OpKind, Pen, Reason, Reply, Saved, Token};
 use crate::{Outcome, SentAs, Session};
 use std::ops::Range;
 use std::rc::Rc;
@@ -137,7 +137,7 @@ impl CouchSession {
             Revision::from(token).write(head);
             first = false;
         }
-        if !is_range(op) {
+        if !is_range(op) && op.copies == Copies::Asked {
             self.quorum.write(op.kind, first, head);
         }
         head.extend_from_slice(&self.common);

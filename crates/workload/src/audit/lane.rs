@@ -3,7 +3,7 @@
 use super::index::{IndexRows, KeysOf};
 use super::ledger::Ledger;
 use super::owed::{Last, Owed};
-use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
+use crate::op::{Answered, Copies, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
 use crate::verify::words;
 use crate::{Check, Next, Original, Workload};
 use std::sync::Arc;
@@ -255,7 +255,7 @@ impl Audit {
             self.left = 0;
         }
         let key = *self.keys.last()?;
-        let read = Op::single(OpKind::Read, key, None);
+        let read = Op { copies: Copies::Usual, ..Op::single(OpKind::Read, key, None) };
         pen.look();
         if !self.several || self.left > 0 || self.keys.len() == 1 {
             self.original.write_id(key, pen.name());

@@ -1,0 +1,78 @@
+//! `pouchdb-server` in place of CouchDB, with its documents on disk, and another client of HTTP.
+
+use crate::servers::database::{Database, Lease, Recipe};
+use crate::servers::installed;
+use crate::trust::Subject;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+
+/// It keeps its documents in its folder.
+fn pouchdb() -> Option<Lease> {
+    let missing = installed("pouchdb-server").is_none().then_some("run make test-servers");
+    let command = |folder: &Path, ports: &[u16]| {
+        let script = installed("pouchdb-server").expect("it is not missing");
+        let mut command = Command::new("node");
+        command.arg(script).args(["--host", "127.0.0.1", "--port", &ports[0].to_string()]);
+        command.args(["--no-stdout-logs", "--dir"]).arg(folder);
+        command.arg("--config").arg(folder.join("config.json"));
+        command
+    };
+    let up =
+        |_: &_, ports: &[u16]| ureq::get(format!("http://127.0.0.1:{}", ports[0])).call().is_ok();
+    Recipe { name: "PouchDB", missing, ports: 1, command, up }.lease()
+}
+
+const SUBJECT: Subject = Subject {
+    name: "couch_db",
+    server: pouchdb,
+    address: |server| format!("http://127.0.0.1:{}", server.port(0)),
+    made: |address, database| format!("{address}/{database}"),
+    count: |server, database| get(&url(server, database))["doc_count"].as_u64().expect("a number"),
+    set: |server, database, id| {
+        let at = format!("{}/{id}", url(server, database));
+        let mut document = get(&at);
+        document["name"] = "lie".into();
+        put(&at, &document);
+    },
+    // Nobody can change what a revision has.
+    changed: "unknown_revision",
+    remove: |server, database, id| {
+        let at = format!("{}/{id}", url(server, database));
+        let revision = get(&at)["_rev"].as_str().expect("a revision").to_owned();
+        ureq::delete(format!("{at}?rev={revision}")).call().expect("an answer");
+    },
+    clean: |server, database| {
+        ureq::delete(url(server, database)).call().expect("an answer");
+    },
+};
+
+fn url(server: &Database, database: &str) -> String {
+    format!("http://127.0.0.1:{}/{database}", server.port(0))
+}
+
+/// A document, or an empty one.
+fn get(url: &str) -> Value {
+    let text = ureq::get(url).call().ok().and_then(|mut it| it.body_mut().read_to_string().ok());
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| json!({}))
+}
+
+fn put(url: &str, document: &Value) {
+    let sent = ureq::put(url).header("content-type", "application/json").send(document.to_string());
+    sent.expect("an answer");
+}
+
+#[test]
+fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
+    SUBJECT.keeps_its_word();
+}
+
+#[test]
+fn it_is_killed() {
+    SUBJECT.is_killed();
+}
+
+#[test]
+fn it_stands_still() {
+    SUBJECT.is_frozen();
+}
