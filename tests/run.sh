@@ -105,6 +105,12 @@ while read -r program name _; do
     done
 done <"$logs/programs"
 
+# What each driver was seen to keep on its real server.
+sed -n 's/.*CONFORMS //p' "$logs"/*.log | sort -u | awk -F': ' '
+    !($1 in all) { order[++count] = $1 }
+    { all[$1] = all[$1] (all[$1] ? ", " : "") $2 }
+    END { for (i = 1; i <= count; i++) printf "%-10s %s\n", order[i], all[order[i]] }'
+
 # `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, one line for each program.
 awk -v failed="$failed" -v flaky="$flaky" '
     /^test result: / { passed += $4; skipped += $8 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use springload::embedded::{Options, StandIn, bind};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, crypto};
@@ -32,6 +32,16 @@ impl Authority {
         })
     }
 
+    /// An authority that is itself a server at 127.0.0.1, as `openssl req -x509` makes it.
+    fn of_itself(change: impl Fn(&mut CertificateParams)) -> Self {
+        let mut parameters = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        change(&mut parameters);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = parameters.self_signed(&key).expect("a certificate");
+        Self::new(&certificate.pem(), &certificate, &key)
+    }
+
     fn with(name: &str, change: impl Fn(&mut CertificateParams)) -> Self {
         let mut parameters = CertificateParams::new(Vec::new()).expect("no names");
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -41,8 +51,13 @@ impl Authority {
         let mut parameters = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         change(&mut parameters);
         let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
+        Self::new(&issuer.pem(), &certificate, &key)
+    }
+
+    /// `authority` is what its file has.
+    fn new(authority: &str, certificate: &Certificate, key: &KeyPair) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).expect("a file");
+        std::fs::write(folder.path().join("ca.pem"), authority).expect("a file");
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let server =
             ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
@@ -125,9 +140,34 @@ fn a_certificate_that_is_not_trusted() {
     measure(["run", &url, "--docs", "5", "--ops", "0", "--timeout", "1s", "--tls-ca", file])
         .refused(3, &["cannot reach"]);
     let none = one.folder.path().join("none.pem");
-    run(&proxy, &none).refused(3, &["certificates", "none.pem"]);
+    run(&proxy, &none).refused(2, &["--tls-ca: cannot read certificates", "none.pem"]);
     // What is asked to find out that a server speaks plain HTTP.
     assert_eq!(server.as_stand_in().unwrap().counters().requests, 1);
+}
+
+#[test]
+fn the_certificate_of_an_authority_is_accepted_where_it_is_the_one_that_is_named() {
+    let server = Server::stand_in(Options::default());
+    let run = |authority: &Authority, file: &Path, host: &str| {
+        let proxy = Proxy::with_tls(&server.url, authority.server.clone());
+        let url = proxy.url.replace("127.0.0.1", host);
+        let file = file.to_str().expect("UTF-8");
+        measure(["run", &url, "--docs", "20", "--ops", "20", "-c", "2", "--tls-ca", file])
+    };
+    let (one, other) = (Authority::of_itself(|_| {}), Authority::of_itself(|_| {}));
+    run(&one, &one.file(), "127.0.0.1").passed();
+    // Another one, of the same name.
+    run(&one, &other.file(), "127.0.0.1").refused(3, &["certificate is that of an authority"]);
+    run(&one, &one.file(), "localhost").refused(3, &["its certificate is for 127.0.0.1"]);
+    let expired = Authority::of_itself(|parameters| {
+        parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        parameters.not_after = rcgen::date_time_ymd(2020, 1, 2);
+    });
+    run(&expired, &expired.file(), "127.0.0.1").refused(3, &["its certificate has expired"]);
+    let later = Authority::of_itself(|parameters| {
+        parameters.not_before = rcgen::date_time_ymd(2090, 1, 1);
+    });
+    run(&later, &later.file(), "127.0.0.1").refused(3, &["not valid yet"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::own;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
 use crate::servers::database::Database;
 use crate::springload::{done, flowing, refused, shell, springload};
-use crate::trust::Subject;
+use crate::trust::{Subject, conforms, has_no_tls};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
@@ -87,6 +87,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     assert!(told.contains("there is no table bench.usertable"), "{told}");
     let told = refused(springload(&cassandra, &format!("run {address}/missing --use-existing")));
     assert!(told.contains("there is no keyspace missing"), "{told}");
+    conforms("cassandra", "wrong object");
 }
 
 const SUBJECT: Subject = Subject {
@@ -181,9 +182,11 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
         let told = refused(springload(&cassandra, &words));
         assert!(told.contains(wanted) && !told.contains("wrong"), "{told}");
     }
+    conforms("cassandra", "wrong password");
 }
 
 #[test]
 fn other_peers_are_refused() {
-    refused_where_there_is_none(|port| format!("cassandra://127.0.0.1:{port}/ycsb"));
+    has_no_tls("cassandra", "cassandra://127.0.0.1:9");
+    refused_where_there_is_none("cassandra", |port| format!("cassandra://127.0.0.1:{port}/ycsb"));
 }

@@ -1,8 +1,10 @@
 //! `pouchdb-server` in place of CouchDB, with its documents on disk, and another client of HTTP.
 
+use crate::binary::{Run, measure};
 use crate::servers::database::{Database, Lease, Recipe};
 use crate::servers::installed;
-use crate::trust::Subject;
+use crate::trust::{Subject, conforms};
+use crate::ycsb::refused_where_there_is_none;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -75,4 +77,24 @@ fn it_is_killed() {
 #[test]
 fn it_stands_still() {
     SUBJECT.is_frozen();
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let Some(server) = pouchdb() else { return };
+    let address = (SUBJECT.address)(&server);
+    let missing = measure(["run", &format!("{address}/missing"), "--use-existing"]);
+    missing.refused(3, &["missing"]);
+    conforms("couch_db", "wrong object");
+    let login = address.replace("http://", "http://ann@");
+    let mut run = Run::of(&["run", &login]).envs([("SPRINGLOAD_PASSWORD", "guessed")]).finish();
+    assert!(!run.stderr.contains("guessed"), "{}", run.stderr);
+    run = run.refused(3, &["ann"]);
+    assert!(run.stages().next().is_none());
+    conforms("couch_db", "wrong password");
+}
+
+#[test]
+fn other_peers_are_refused() {
+    refused_where_there_is_none("couch_db", |port| format!("http://127.0.0.1:{port}/db"));
 }

@@ -4,7 +4,7 @@ use crate::binary::{failures, measure, number};
 use crate::own;
 use crate::servers::database::Database;
 use crate::servers::hbase::{with_one_region_server, with_two_region_servers};
-use crate::trust::Subject;
+use crate::trust::{Subject, conforms, has_no_tls};
 use crate::ycsb::{
     RECORDS, Ycsb, all_rows, done, refused, refused_where_there_is_none, until_it_reads,
 };
@@ -175,9 +175,15 @@ fn wrong_tables_and_families_are_refused() {
     let address = hbase.hbase_address();
     refused(&format!("hbase://{address}/absent?cf=cf"), &["absent"]);
     refused(&format!("hbase://{address}/usertable?cf=other"), &["other", "usertable"]);
+    conforms("hbase", "wrong object");
 }
 
 #[test]
 fn other_peers_are_refused() {
-    refused_where_there_is_none(|port| format!("hbase://127.0.0.1:{port}/usertable?cf=cf"));
+    has_no_tls("hbase", "hbase://127.0.0.1:9");
+    measure(["run", "hbase://ann:guessed@127.0.0.1:9"]).refused(2, &["a password, which this"]);
+    conforms("hbase", "passwords are refused");
+    refused_where_there_is_none("hbase", |port| {
+        format!("hbase://127.0.0.1:{port}/usertable?cf=cf")
+    });
 }

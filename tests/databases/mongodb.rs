@@ -2,9 +2,9 @@
 
 use crate::own;
 use crate::servers::database::Database;
-use crate::servers::ferretdb::ferretdb;
+use crate::servers::ferretdb::{ferretdb, ferretdb_with_tls};
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
-use crate::trust::Subject;
+use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 #[test]
@@ -48,6 +48,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     done(springload(&ferretdb, &format!("run {address}/bench {small} --use-existing")));
     let told = refused(springload(&ferretdb, &format!("run {address}/none --use-existing")));
     assert!(told.contains("there is no collection none.usertable"), "{told}");
+    conforms("mongodb", "wrong object");
 }
 
 const SUBJECT: Subject = Subject {
@@ -128,9 +129,17 @@ fn a_password_that_it_cannot_check_is_told() {
     let address = format!("mongodb://ann:guessed@127.0.0.1:{}/ycsb", ferretdb.port(0));
     let told = refused(springload(&ferretdb, &format!("run {address}")));
     assert!(told.contains("credentials") && !told.contains("guessed"), "{told}");
+    conforms("mongodb", "wrong password");
+}
+
+#[test]
+fn certificates_are_checked() {
+    let Some(ferretdb) = ferretdb_with_tls() else { return };
+    let plain = format!("mongodb://127.0.0.1:{}", ferretdb.port(0));
+    checks_certificates("mongodb", &ferretdb, &format!("{plain}/?tls=true"), &plain);
 }
 
 #[test]
 fn other_peers_are_refused() {
-    refused_where_there_is_none(|port| format!("mongodb://127.0.0.1:{port}/ycsb"));
+    refused_where_there_is_none("mongodb", |port| format!("mongodb://127.0.0.1:{port}/ycsb"));
 }

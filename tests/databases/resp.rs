@@ -9,9 +9,11 @@ use springload::workload::ycsb::{KeyNames, KeyOrder};
 use crate::binary::Running;
 use crate::own;
 use crate::servers::database::{Database, Lease};
-use crate::servers::resp::{PASSWORD, infinispan, redis, redis_that_loads, redis_with_password};
+use crate::servers::resp::{
+    PASSWORD, infinispan, redis, redis_that_loads, redis_with_password, redis_with_tls,
+};
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
-use crate::trust::Subject;
+use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
 
 /// Reads every record with `redis-cli`, and checks its values.
@@ -212,6 +214,7 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
         let told = refused(springload(&redis, &words));
         assert!(told.contains(wanted) && !told.contains("guessed"), "{told}");
     }
+    conforms("redis", "wrong password");
 }
 
 #[test]
@@ -268,8 +271,15 @@ fn a_server_that_is_not_ready_is_waited_for() {
 }
 
 #[test]
+fn certificates_are_checked() {
+    let Some(redis) = redis_with_tls() else { return };
+    let address = |scheme: &str| format!("{scheme}://127.0.0.1:{}", redis.port(0));
+    checks_certificates("redis", &redis, &address("rediss"), &address("redis"));
+}
+
+#[test]
 fn other_peers_are_refused() {
     for scheme in ["redis", "infinispan"] {
-        refused_where_there_is_none(|port| format!("{scheme}://127.0.0.1:{port}"));
+        refused_where_there_is_none(scheme, |port| format!("{scheme}://127.0.0.1:{port}"));
     }
 }

@@ -5,9 +5,19 @@
 //! Each property that was seen to hold prints a line `CONFORMS driver: property`, which
 //! `tests/run.sh` shows as a table.
 
+use std::io::Write as _;
+
 use crate::binary::{Finished, Running, measure, number};
 use crate::servers::database::{Database, Lease};
+use crate::servers::write_certificates;
 use crate::springload::shell;
+
+/// Notes that a driver has a property, on the standard error, which no test captures.
+pub(crate) fn conforms(driver: &str, property: &str) {
+    let line = format!("CONFORMS {driver}: {property}\n");
+    // Only the table would lack it.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
 
 /// The documents that a run begins with.
 const DOCUMENTS: u64 = 200;
@@ -34,7 +44,7 @@ pub(crate) struct Subject {
 
 impl Subject {
     fn conforms(&self, property: &str) {
-        println!("CONFORMS {}: {property}", self.name);
+        conforms(self.name, property);
     }
 
     /// `--verify`, `--audit` and a later `springload audit`, from another folder, find a healthy
@@ -59,7 +69,7 @@ impl Subject {
         let audit = || measure(["audit", output.to_str().expect("UTF-8")]);
         all_there(&audit().passed());
         self.conforms("audited later");
-        let (there, gone) = self.ids(&server, &(self.made)(&address, made));
+        let (there, gone) = ids(&server, &(self.made)(&address, made));
         assert_eq!(gone.len() as u64, deleted, "{gone:?}");
         (self.set)(&server, made, &there[0]);
         (self.remove)(&server, made, &there[1]);
@@ -83,20 +93,6 @@ impl Subject {
             self.conforms(lie);
         }
         (self.clean)(&server, made);
-    }
-
-    /// The documents that are there, and those that are not, as springload's shell finds them.
-    fn ids(&self, server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
-        let ids: Vec<_> = (0..DOCUMENTS).map(|id| id.to_string()).collect();
-        let script: Vec<_> = ids.iter().map(|id| format!("read {id}\n")).collect();
-        let told = shell(server, &format!("shell {made}"), &script.concat());
-        let codes: Vec<_> = told.lines().filter(|line| line.starts_with("Return code: ")).collect();
-        assert_eq!(codes.len(), ids.len(), "{made}: {told}");
-        let each = ids.into_iter().zip(codes);
-        let (gone, there): (Vec<_>, Vec<_>) =
-            each.partition(|(_, code)| code.ends_with("NOT_FOUND"));
-        let names = |found: Vec<(String, &str)>| found.into_iter().map(|(id, _)| id).collect();
-        (names(there), names(gone))
     }
 
     /// Killed with `kill -9` under load and started again, it has as many documents as the audit
@@ -182,6 +178,58 @@ impl Subject {
         assert!(matches!(audit.code, 0 | 5 | 6), "{}: {}", self.name, audit.stderr);
         audit
     }
+}
+
+/// TLS with a server whose certificate `ca.pem` in its folder vouches for: right, of nobody that is
+/// known, of somebody else, accepted as it is, and left out. `plain` is the address without TLS.
+#[track_caller]
+pub(crate) fn checks_certificates(driver: &str, server: &Database, tls: &str, plain: &str) {
+    let run = |address: &str, more: &[&str]| {
+        let words = ["run", address, "--docs", "20", "--ops", "40", "-c", "2", "--timeout", "5s"];
+        measure([&words[..], more].concat())
+    };
+    let file = server.folder().join("ca.pem");
+    let right = ["--tls-ca", file.to_str().expect("UTF-8")];
+    run(tls, &right).passed();
+    let others = tempfile::tempdir().expect("a folder");
+    write_certificates(others.path());
+    let other = others.path().join("ca.pem");
+    let wrong = ["--tls-ca", other.to_str().expect("UTF-8")];
+    for (address, flags) in [(tls, &wrong[..]), (tls, &[]), (plain, &[])] {
+        let refused = run(address, flags);
+        assert_eq!(refused.code, 3, "{driver}: {}", refused.stderr);
+        let raw = ["InvalidCertificate", "OtherError", "UnknownIssuer", "BadSignature"];
+        assert!(!raw.iter().any(|it| refused.stderr.contains(it)), "{}", refused.stderr);
+        assert_eq!(refused.stderr.trim_end().lines().count(), 1, "{}", refused.stderr);
+        let certificate = refused.stderr.contains("certificate is not trusted");
+        assert_eq!(certificate, address == tls, "{driver}: {}", refused.stderr);
+    }
+    let any = run(tls, &["-k"]).passed();
+    assert!(any.report("text").stdout.contains("certificate"), "{}", any.stdout);
+    let none = others.path().join("none.pem");
+    run(tls, &["--tls-ca", none.to_str().expect("UTF-8")]).refused(2, &["--tls-ca: ", "none.pem"]);
+    conforms(driver, "TLS");
+}
+
+/// No certificate is checked with this driver, and who asks for it is told.
+#[track_caller]
+pub(crate) fn has_no_tls(driver: &str, address: &str) {
+    let refused = measure(["run", address, "-k"]);
+    refused.refused(2, &["--insecure: ", "no certificate is checked", "leave it out"]);
+    conforms(driver, "TLS is refused");
+}
+
+/// The documents that are there, and those that are not, as springload's shell finds them.
+fn ids(server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
+    let ids: Vec<_> = (0..DOCUMENTS).map(|id| id.to_string()).collect();
+    let script: Vec<_> = ids.iter().map(|id| format!("read {id}\n")).collect();
+    let told = shell(server, &format!("shell {made}"), &script.concat());
+    let codes: Vec<_> = told.lines().filter(|line| line.starts_with("Return code: ")).collect();
+    assert_eq!(codes.len(), ids.len(), "{made}: {told}");
+    let each = ids.into_iter().zip(codes);
+    let (gone, there): (Vec<_>, Vec<_>) = each.partition(|(_, code)| code.ends_with("NOT_FOUND"));
+    let names = |found: Vec<(String, &str)>| found.into_iter().map(|(id, _)| id).collect();
+    (names(there), names(gone))
 }
 
 /// How many creates may have been carried out or not.

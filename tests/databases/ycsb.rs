@@ -5,6 +5,7 @@ use std::net::TcpListener;
 
 use crate::binary::{Finished, Running, failures, measure, number};
 use crate::servers::process::free_ports;
+use crate::trust::conforms;
 
 /// Records loaded, and operations of each run.
 pub(crate) const RECORDS: u64 = 5_000;
@@ -148,9 +149,10 @@ pub(crate) fn refused(url: &str, words: &[&str]) {
 
 /// No database is there, or something else: `url` makes an address of a port.
 #[track_caller]
-pub(crate) fn refused_where_there_is_none(url: impl Fn(u16) -> String) {
+pub(crate) fn refused_where_there_is_none(driver: &str, url: impl Fn(u16) -> String) {
     let port = free_ports(1).expect("a free port")[0];
     refused(&url(port), &[&format!("127.0.0.1:{port}"), "refused"]);
+    conforms(driver, "no server");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     // A web server, to which everything is a bad request. It ends with this program.
@@ -166,4 +168,5 @@ pub(crate) fn refused_where_there_is_none(url: impl Fn(u16) -> String) {
         }
     });
     refused(&url(port), &[&format!("127.0.0.1:{port}")]);
+    conforms(driver, "other protocol");
 }

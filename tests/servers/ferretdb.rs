@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::database::{Database, Lease, Recipe, output_of};
-use super::here;
 use super::process::Process;
+use super::{here, write_certificates};
 
 /// `FerretDB`, which asks for no password.
 pub(crate) fn ferretdb() -> Option<Lease> {
@@ -18,6 +18,19 @@ pub(crate) fn ferretdb() -> Option<Lease> {
     };
     let up = |_: &Process, ports: &[u16]| TcpStream::connect(address(ports[0])).is_ok();
     Recipe { name: "FerretDB", missing, ports: 1, command, up }.lease()
+}
+
+/// `FerretDB` with TLS, whose certificate `ca.pem` in its folder vouches for.
+pub(crate) fn ferretdb_with_tls() -> Option<Lease> {
+    let missing = (!program().exists()).then_some("install Go, and run make test-servers");
+    let command = |folder: &Path, ports: &[u16]| {
+        write_certificates(folder);
+        let mut command = Command::new(program());
+        command.env("GOMEMLIMIT", "512MiB").arg("serve-tls").arg(address(ports[0])).arg(folder);
+        command
+    };
+    let up = |_: &Process, ports: &[u16]| TcpStream::connect(address(ports[0])).is_ok();
+    Recipe { name: "FerretDB-with-TLS", missing, ports: 1, command, up }.lease()
 }
 
 fn program() -> PathBuf {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::database::{Database, Lease, Recipe, classpath, java, java_missing, output_of};
 use super::process::Process;
+use super::write_certificates;
 
 /// The password that Redis may ask for.
 pub(crate) const PASSWORD: &str = "sec:ret";
@@ -28,6 +29,22 @@ pub(crate) fn redis_with_password() -> Option<Lease> {
     };
     let missing = redis_missing();
     Recipe { name: "Redis-with-a-password", missing, ports: 1, command, up }.lease()
+}
+
+/// Redis with TLS, whose certificate `ca.pem` in its folder vouches for.
+pub(crate) fn redis_with_tls() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| {
+        write_certificates(folder);
+        let mut command = redis_command(folder, ports);
+        command.args(["--port", "0", "--tls-port", &ports[0].to_string()]);
+        command.args(["--tls-auth-clients", "no", "--tls-cert-file", "server.pem"]);
+        command.args(["--tls-key-file", "key.pem", "--tls-ca-cert-file", "ca.pem"]);
+        // The files are there.
+        command.current_dir(folder);
+        command
+    };
+    let up = |_: &Process, ports: &[u16]| TcpStream::connect(("127.0.0.1", ports[0])).is_ok();
+    Recipe { name: "Redis-with-TLS", missing: redis_missing(), ports: 1, command, up }.lease()
 }
 
 /// Redis which keeps what it acknowledges in a file, and takes long to load it.

@@ -157,10 +157,12 @@ impl TargetAsked {
     /// Refuses to check certificates where there are none.
     ///
     /// # Errors
-    /// That options of TLS have no effect, with this cure.
+    /// That options of TLS have no effect, with this cure, or that a file cannot be used.
     pub fn check_tls(&self, uses_tls: bool, cure: &str) -> Result<(), Invalid> {
         if uses_tls || self.tls.is_default() {
-            return Ok(());
+            let unusable = self.tls.unusable().filter(|_| uses_tls);
+            let wrong = |(problem, cure)| Invalid::new(self.tls.flag(), problem, cure);
+            return unusable.map(wrong).map_or(Ok(()), Err);
         }
         let problem = "the target does not use TLS, so no certificate is checked";
         Err(Invalid::new(self.tls.flag(), problem, format!("{cure}, or leave it out")))

@@ -1,6 +1,7 @@
 // Serves MongoDB's wire protocol from SQLite files, and reads back what a test has written:
 //
 //	ferretdb serve ADDRESS FOLDER
+//	ferretdb serve-tls ADDRESS FOLDER
 //	ferretdb check URL DATABASE COLLECTION
 //	ferretdb count URL DATABASE COLLECTION
 //	ferretdb set URL DATABASE COLLECTION ID NAME
@@ -29,7 +30,15 @@ func main() {
 	var err error
 	switch os.Args[1] {
 	case "serve":
-		err = serve(os.Args[2], os.Args[3])
+		err = serve(ferretdb.ListenerConfig{TCP: os.Args[2]}, os.Args[3])
+	case "serve-tls":
+		// With the certificates that are there.
+		folder := os.Args[3]
+		err = serve(ferretdb.ListenerConfig{
+			TLS:         os.Args[2],
+			TLSCertFile: folder + "/server.pem",
+			TLSKeyFile:  folder + "/key.pem",
+		}, folder)
 	case "check":
 		err = with(os.Args[2:], check)
 	case "count":
@@ -46,9 +55,9 @@ func main() {
 	}
 }
 
-func serve(address, folder string) error {
+func serve(listener ferretdb.ListenerConfig, folder string) error {
 	server, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: address},
+		Listener:  listener,
 		Handler:   "sqlite",
 		SQLiteURL: "file:" + folder + "/",
 	})

@@ -1,12 +1,14 @@
 //! The address to connect to: resolved once, before the first stage.
 
 use super::any_certificate::AnyCertificate;
+use super::given_certificates::GivenCertificates;
 use crate::files;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::rustls;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use url::{Host, Url};
@@ -75,6 +77,13 @@ impl TlsOptions {
     /// Whether certificates are checked as usual.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Why a file that is named cannot be used, and the cure.
+    pub fn unusable(&self) -> Option<(String, String)> {
+        let error = tls_config(self, "--tls-ca").err().filter(|_| !self.is_default())?.to_string();
+        let (problem, cure) = error.rsplit_once("; ")?;
+        Some((problem.to_owned(), cure.to_owned()))
     }
 
     /// The flag that asks for these options.
@@ -165,7 +174,7 @@ pub fn tls_config(
         let builder = builder.dangerous().with_custom_certificate_verifier(any);
         return finished(builder, options);
     }
-    let mut roots = rustls::RootCertStore::empty();
+    let (mut roots, mut given) = (rustls::RootCertStore::empty(), Vec::new());
     if let Some(file) = &options.authorities {
         let told = |error: String| {
             let (name, cure) = (file.display(), format!("give a PEM file with {flag}"));
@@ -175,7 +184,8 @@ pub fn tls_config(
         let certificates = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| told(error.to_string()))?;
-        roots.add_parsable_certificates(certificates);
+        roots.add_parsable_certificates(certificates.clone());
+        given = certificates;
     } else {
         let native = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(native.certs);
@@ -184,7 +194,14 @@ pub fn tls_config(
         let problem = format!("there are none; give a PEM file with {flag}");
         return Err(EndpointError::Certificates(problem));
     }
-    finished(builder.with_root_certificates(roots), options)
+    if given.is_empty() {
+        return finished(builder.with_root_certificates(roots), options);
+    }
+    let signed = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
+        .build()
+        .map_err(|error| EndpointError::Certificates(error.to_string()))?;
+    let given = Arc::new(GivenCertificates { given, signed });
+    finished(builder.dangerous().with_custom_certificate_verifier(given), options)
 }
 
 /// The configuration with the client's own certificate, if there is one.

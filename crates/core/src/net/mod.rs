@@ -7,6 +7,7 @@ mod any_certificate;
 mod buffers;
 mod context;
 mod endpoint;
+mod given_certificates;
 mod rest;
 mod stream;
 mod timestamps;

@@ -2,6 +2,7 @@
 
 use super::Stream;
 use super::endpoint::{Endpoint, TlsOptions, tls_config};
+use super::given_certificates::is_authority;
 use crate::op::Failure;
 use rustix::io::Errno;
 use std::io;
@@ -39,6 +40,11 @@ impl Trouble {
             Self { problem, cure, own: true } => format!("{problem}: {cure}"),
             Self { problem, .. } => problem.clone(),
         }
+    }
+
+    /// What is wrong and what to do, for a line.
+    pub fn told(&self) -> String {
+        format!("{}; {}", self.problem, self.cure)
     }
 
     /// What a connection error means.
@@ -113,6 +119,7 @@ fn of_tls(error: &TlsError) -> Trouble {
                 _ => String::new(),
             };
             let names = names.replace("DnsName(\"", "").replace("\")", "");
+            let names = names.replace("IpAddress(", "").replace(')', "");
             let whose = if names.is_empty() { "another name".to_owned() } else { names };
             let cure = format!("use the name of the certificate, {ACCEPT}");
             Trouble::new(format!("its certificate is for {whose}"), cure)
@@ -124,8 +131,8 @@ fn of_tls(error: &TlsError) -> Trouble {
             let cure = format!("set the clocks of both machines, {ACCEPT}");
             Trouble::new("its certificate is not valid yet", cure)
         }
-        Wrong::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            let cure = "give it one signed by an authority, and use --tls-ca FILE";
+        wrong if is_authority(wrong) => {
+            let cure = "give this certificate itself with --tls-ca FILE";
             let problem = "its certificate is that of an authority, not of a server";
             Trouble::new(problem, format!("{cure}, {ACCEPT}"))
         }

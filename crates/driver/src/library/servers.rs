@@ -1,6 +1,7 @@
 //! Before the first stage: whether there is a server, and why one that is there cannot be used.
 
 use super::{CallError, within};
+use crate::net::Trouble;
 use crate::op::{Failure, Reason};
 use crate::{LogIn, TargetError};
 use std::net::IpAddr;
@@ -15,7 +16,8 @@ use tokio::net::TcpStream;
 pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<(), TargetError> {
     let mut why = "no server is named".to_owned();
     for host in hosts {
-        let refused = |error: &std::io::Error| CallError::new(Failure::Connect, error.to_string());
+        let refused =
+            |error: &std::io::Error| CallError::new(Failure::Connect, Trouble::of(error).told());
         match within(timeout, TcpStream::connect(host), refused).await {
             Ok(_) => return Ok(()),
             Err(trouble) => why = trouble.reason,

@@ -5,6 +5,7 @@ use super::plan::{CARD, MongoPlan};
 use super::{Mongo, words};
 use crate::library::{CallError, Database as _, Library, is_here, reach, unusable};
 use crate::mistake::Invalid;
+use crate::net::{Endpoint, TlsOptions};
 use crate::op::Failure;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
@@ -12,6 +13,7 @@ use crate::{
 use ::mongodb::bson::{Bson, Document, doc};
 use ::mongodb::options::{ClientOptions, ServerAddress, Tls};
 use std::time::Duration;
+use url::Url;
 
 /// How long the library looks for a usable server, at most.
 const SELECTION: Duration = Duration::from_secs(10);
@@ -37,6 +39,7 @@ impl DriverPlan for MongoPlan {
         if !hosts.is_empty() {
             reach(&self.server, &hosts, timeout).await?;
         }
+        let encrypted = matches!(options.tls, Some(Tls::Enabled(_)));
         let same_machine = hosts.iter().all(|host| is_here(host));
         let collection = self.database.name_or_new(opening);
         let own = words::Own::new(&opening.operations, |it| words::spell(it, &collection))?;
@@ -51,7 +54,15 @@ impl DriverPlan for MongoPlan {
             timeout,
         };
         let failed = |trouble: CallError| unusable_servers(self, &trouble);
-        let told = mongo.command(doc! {"buildInfo": 1}).await.map_err(failed)?;
+        let told = match mongo.command(doc! {"buildInfo": 1}).await {
+            Ok(told) => told,
+            Err(trouble) => {
+                if encrypted && !self.options.contains("tlsCAFile") {
+                    self.trusts(&hosts, opening.timeout_ns).await?;
+                }
+                return Err(failed(trouble));
+            }
+        };
         let created = !opening.as_it_is && make(&mongo, self).await?;
         if let Err(refused) = words::try_out(&mongo).await {
             // Nothing is left behind of a run that does not begin.
@@ -68,6 +79,26 @@ impl DriverPlan for MongoPlan {
             created,
         };
         Ok((Library::new(mongo), facts))
+    }
+}
+
+impl MongoPlan {
+    /// Whether the certificates of these hosts are trusted, which the library does not say in words
+    /// for its users.
+    async fn trusts(&self, hosts: &[String], timeout_ns: u64) -> Result<(), TargetError> {
+        let (authorities, insecure) = (self.tls_ca.clone(), self.insecure);
+        let tls = TlsOptions { authorities, insecure, identity: None };
+        for host in hosts {
+            let Ok(url) = Url::parse(&format!("https://{host}")) else { continue };
+            let endpoint = Endpoint::resolve(&url, &tls)?;
+            // What else is wrong, the library finds as well.
+            let trouble = crate::net::reach(&endpoint, timeout_ns).await.err();
+            if let Some(trouble) = trouble.filter(|it| it.problem.contains("certificate")) {
+                let told = trouble.told();
+                return Err(TargetError(format!("cannot reach {}: {told}", self.server)));
+            }
+        }
+        Ok(())
     }
 }
 
