@@ -161,7 +161,7 @@ impl TargetAsked {
     pub fn check_tls(&self, uses_tls: bool, cure: &str) -> Result<(), Invalid> {
         if uses_tls || self.tls.is_default() {
             let unusable = self.tls.unusable().filter(|_| uses_tls);
-            let wrong = |(problem, cure)| Invalid::new(self.tls.flag(), problem, cure);
+            let wrong = |(flag, problem, cure)| Invalid::new(flag, problem, cure);
             return unusable.map(wrong).map_or(Ok(()), Err);
         }
         let problem = "the target does not use TLS, so no certificate is checked";

@@ -33,8 +33,8 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Requests",
-        "file request data content_type user_agent random internet literal no_follow no_parser \
-        no_cookies close retry no_retry get print",
+        "file request data lists content_type user_agent random internet literal no_follow \
+        no_parser no_cookies close retry no_retry get print",
     ),
     (
         "Results",

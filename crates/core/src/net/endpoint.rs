@@ -79,11 +79,13 @@ impl TlsOptions {
         *self == Self::default()
     }
 
-    /// Why a file that is named cannot be used, and the cure.
-    pub fn unusable(&self) -> Option<(String, String)> {
+    /// Why a file that is named cannot be used: the flag that names it, the problem and the cure.
+    pub fn unusable(&self) -> Option<(&'static str, String, String)> {
         let error = tls_config(self, "--tls-ca").err().filter(|_| !self.is_default())?.to_string();
         let (problem, cure) = error.rsplit_once("; ")?;
-        Some((problem.to_owned(), cure.to_owned()))
+        let flags = ["--tls-cert", "--tls-key", "--tls-ca"];
+        let flag = flags.into_iter().find(|flag| cure.contains(flag)).unwrap_or(self.flag());
+        Some((flag, problem.to_owned(), cure.to_owned()))
     }
 
     /// The flag that asks for these options.

@@ -203,7 +203,7 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(list.headers.iter().filter_map(|header| check_header(header)));
     let encrypted = list.requests.iter().any(|it| it.server.starts_with("https:"));
     let unusable = spec.tls.unusable().filter(|_| encrypted);
-    mistakes.extend(unusable.map(|(problem, cure)| Invalid::new(spec.tls.flag(), problem, cure)));
+    mistakes.extend(unusable.map(|(flag, problem, cure)| Invalid::new(flag, problem, cure)));
 }
 
 /// The sources of the values of a request in a checked list, in the order of its holes.

@@ -220,9 +220,11 @@ impl Audit {
             (Some((before, _)), _) if class == Failure::Lost => {
                 format!("acknowledged as {}", words(before))
             }
-            (_, Last::Written { version, token: known }) => {
-                format!("version {version}, {}", words(known))
+            // Not every database has revisions.
+            (_, Last::Written { version, token }) if token == Token::default() => {
+                format!("version {version}")
             }
+            (_, Last::Written { version, token }) => format!("version {version}, {}", words(token)),
             (_, Last::Deleted { .. }) => "deleted, as acknowledged".to_owned(),
             (_, Last::Unknown | Last::Nothing) => "absent, or as it was sent".to_owned(),
         };
