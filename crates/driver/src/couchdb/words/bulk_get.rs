@@ -28,6 +28,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         };
         let docs: Vec<Value> = ids.into_iter().map(|id| json!({ "id": id })).collect();
         let mut spelled = Spelled::reading("POST", answer::fetched);
+        spelled.partial = operation.params.contains_key("r");
         spelled.path.literal("_bulk_get");
         query::append(&mut spelled, operation.params.clone())?;
         query::body(&mut spelled, &json!({ "docs": docs }))?;

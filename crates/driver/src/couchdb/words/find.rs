@@ -21,7 +21,6 @@ pub(super) const WORD: CouchWord = CouchWord {
         }
         let mut spelled = Spelled::reading("POST", |body| answer::count(body, "docs"));
         query::partition(&mut spelled, members)?;
-        spelled.partial = members.contains_key("fields");
         spelled.path.literal("_find");
         query::body(&mut spelled, &asked)?;
         Ok(spelled)

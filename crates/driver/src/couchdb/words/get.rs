@@ -21,7 +21,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         spelled.at(if id.is_empty() { "{{key}}" } else { id })?;
         let mut params = query::parse(params)?;
         params.extend(operation.params.clone());
-        spelled.partial = params.contains_key("rev") || params.contains_key("open_revs");
+        spelled.partial = ["rev", "open_revs", "r"].iter().any(|it| params.contains_key(*it));
         query::append(&mut spelled, params)?;
         Ok(spelled)
     },

@@ -76,7 +76,7 @@ pub(super) struct Spelled {
     pub(super) save: Vec<SavedFrom>,
     /// The place of the hole for the document that must be among the rows, if one must.
     pub(super) document: Option<usize>,
-    /// Whether its documents may lack something, or be those of before.
+    /// Whether its documents may be those of before.
     pub(super) partial: bool,
     /// The place of the hole for the document that is chosen first, if it has one.
     pub(super) key: Option<usize>,

@@ -1,4 +1,7 @@
 //! Documents that come as a whole in the answer to an operation that the plan defines.
+//!
+//! Only those on which several copies agree, as `GET` and `_bulk_get` return them: those among the
+//! rows of an index or a query are of one copy, which may lag behind an acknowledged write.
 
 use crate::couchdb::Revision;
 use crate::op::{Failure, Token};
@@ -9,18 +12,8 @@ use std::ops::Range;
 
 #[derive(Deserialize)]
 struct Answer<'a> {
-    #[serde(borrow, default)]
-    rows: Vec<Row<'a>>,
-    #[serde(borrow, default)]
-    docs: Vec<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     results: Vec<Asked<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Row<'a> {
-    #[serde(borrow, default)]
-    doc: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -48,8 +41,8 @@ struct Named<'a> {
 /// A document: its version, and where it is in an answer.
 type Found = (Token, Range<usize>);
 
-/// The document of this name, if it is in an answer: the answer may be the document, or have rows
-/// of documents.
+/// The document of this name, if it is in an answer: the answer may be the document, or that to
+/// `_bulk_get`.
 ///
 /// # Errors
 /// [`Failure::WrongDocument`] if another one is where it should be.
@@ -58,7 +51,7 @@ pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<Found>,
     if let Some(document) = document(body, text) {
         return document.of(id).map(Some).ok_or(Failure::WrongDocument);
     }
-    let Ok(Answer { rows, docs, results }) = serde_json::from_str(text) else { return Ok(None) };
+    let Ok(Answer { results }) = serde_json::from_str(text) else { return Ok(None) };
     let of = |text: &RawValue| document(body, text.get())?.of(id);
     for Asked { id: asked, docs } in &results {
         for document in docs.iter().filter_map(|it| it.ok) {
@@ -69,8 +62,7 @@ pub(in crate::couchdb) fn whole(body: &[u8], id: &[u8]) -> Result<Option<Found>,
             }
         }
     }
-    let mut documents = rows.into_iter().filter_map(|row| row.doc).chain(docs);
-    Ok(documents.find_map(of))
+    Ok(None)
 }
 
 /// A document, and its name.
@@ -99,15 +91,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_found_wherever_couchdb_puts_it() {
+    fn a_document_on_which_copies_agree_is_found() {
         let rev = format!("2-{}", "0a".repeat(16));
         let one = |id: &str| format!(r#"{{"_id":"{id}","_rev":"{rev}","n":{{"_id":"x"}}}}"#);
         let (a, b) = (one("a"), one("b"));
         for answer in [
             format!("{b}\n"),
-            format!(r#"{{"total_rows":9,"rows":[{{"id":"a","doc":{a}}},{{"doc":{b}}}]}}"#),
-            format!(r#"{{"rows":[{{"id":"a","doc":null}},{{"id":"b","value":1,"doc":{b}}}]}}"#),
-            format!(r#"{{"docs":[{a},{b}],"bookmark":"nil"}}"#),
             format!(
                 r#"{{"results":[{{"id":"c","docs":[{{"error":{{"id":"c"}}}}]}},
                 {{"id":"b","docs":[{{"ok":{b}}}]}}]}}"#
