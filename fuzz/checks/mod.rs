@@ -3,6 +3,7 @@
 
 use springload::cli::read;
 use springload::driver::couchdb::feed::Lines;
+use springload::driver::redis::answer::{Scan, Value};
 use springload::fleet::{FRAME_MAX, Guard, Weight};
 use springload::plan::{
     self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource,
@@ -156,4 +157,24 @@ fn followed(bytes: &[u8], at_a_time: usize) -> (Vec<(u64, u32)>, Option<String>,
 pub fn changes_feed(bytes: &[u8]) {
     let all = followed(bytes, bytes.len().max(1));
     assert_eq!(followed(bytes, 1 + bytes.len() % 7), all);
+}
+
+/// How many values are in one, at any depth that somebody would look into.
+fn values(value: Value<'_>, depth: u32) -> u64 {
+    if depth == 0 { 1 } else { 1 + value.list().map(|it| values(it, depth - 1)).sum::<u64>() }
+}
+
+/// Answers of Redis's protocol end where they end, wherever they were split, and can be read.
+pub fn redis_answer(bytes: &[u8]) {
+    const MOST: usize = 1 << 20;
+    let all = Scan::default().step(bytes, MOST);
+    let mut scan = Scan::default();
+    let pieces = (0..=bytes.len()).map(|end| scan.step(&bytes[..end], MOST));
+    let ended = pieces.take(1_000).find(|it| *it != Ok(None)).unwrap_or(Ok(None));
+    if bytes.len() < 1_000 {
+        assert_eq!(ended, all);
+    }
+    if let Ok(Some(length)) = all {
+        values(Value::of(&bytes[..length]), 3);
+    }
 }

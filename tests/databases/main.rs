@@ -13,6 +13,7 @@ mod hbase;
 mod mongodb;
 mod own;
 mod resp;
+mod resp_cluster;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;

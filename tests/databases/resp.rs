@@ -6,7 +6,7 @@ use std::time::Duration;
 use springload::workload::ycsb::values::integrity_text;
 use springload::workload::ycsb::{KeyNames, KeyOrder};
 
-use crate::binary::Running;
+use crate::binary::{Running, measure};
 use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::resp::{
@@ -233,6 +233,85 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     assert!(output.status.code() == Some(5) && away, "{told}");
     assert!(told.contains("connection refused"), "{told}");
     assert!(!told.contains("no longer answers"), "{told}");
+}
+
+/// Each way to keep records and to speak finds a healthy server healthy, and one that lies out.
+#[test]
+fn strings_pipelines_and_resp3() {
+    let Some(redis) = redis() else { return };
+    redis.redis_cli(&["flushall"]);
+    let plain = format!("redis://127.0.0.1:{}", redis.port(0));
+    for (parameters, kind) in [
+        ("shape=string", "string"),
+        ("pipeline=8", "hash"),
+        ("shape=string&pipeline=40&resp=3", "string"),
+        ("resp=3", "hash"),
+    ] {
+        let address = format!("{plain}?{parameters}");
+        let words = ["run", &address, "--docs", "400", "--ops", "4000", "-c", "40", "--keep"];
+        let more = ["--verify", "--audit", "--mix", "create=1,read=4,update=3,delete=1"];
+        let run = measure([&words[..], &more].concat()).passed();
+        assert!(run.operation("crud", "verify")["failures"] == serde_json::json!({}));
+        let expected = 400 + run.sum("create", "ok") - run.sum("delete", "ok");
+        assert_eq!(documents(&redis, run.database()), expected, "{parameters}");
+        let key = format!("{}:399", run.database());
+        redis.redis_cli(&["set", &key, r#"{"name":"lie"}"#]);
+        let output = run.output();
+        let audit = measure(["audit", output.to_str().expect("UTF-8")]);
+        if kind == "string" {
+            assert_eq!(audit.code, 6, "{parameters}: {}", audit.stderr);
+        } else {
+            // It is no hash any more, and cannot be read as one.
+            assert_eq!(audit.code, 5, "{parameters}: {}", audit.stderr);
+            assert!(audit.stderr.contains("(1 rejected)"), "{parameters}: {}", audit.stderr);
+        }
+        redis.redis_cli(&["flushall"]);
+    }
+    conforms("redis", "strings, pipelines, RESP 3");
+}
+
+/// Twenty connections of the run are five to the server, which says how many it has accepted.
+#[test]
+fn connections_share_one_to_the_server_as_the_pipeline_says() {
+    let Some(redis) = redis() else { return };
+    let accepted = || {
+        let stats = redis.redis_cli(&["info", "stats"]);
+        let line = stats.lines().find_map(|it| it.strip_prefix("total_connections_received:"));
+        line.expect("a number").trim().parse::<u64>().expect("a number")
+    };
+    let run = |pipeline: u32| {
+        let address = format!("redis://127.0.0.1:{}?pipeline={pipeline}", redis.port(0));
+        let words = ["run", &address, "--workload", "bulk-insert", "--docs", "2000"];
+        let before = accepted();
+        measure([&words[..], &["--batch", "10", "-c", "20", "--threads", "1"]].concat()).passed();
+        accepted() - before
+    };
+    assert_eq!(run(1) - run(4), 15);
+}
+
+/// A user whose rights end at the keys of the run.
+#[test]
+fn users_have_the_rights_that_the_server_gives_them() {
+    let Some(redis) = redis() else { return };
+    let rules = ["on", ">p w", "~springload_*", "+@all", "-@dangerous", "+info"];
+    redis.redis_cli(&[&["acl", "setuser", "ann"], &rules[..]].concat());
+    let small = "--docs 50 --ops 200 -c 2";
+    let address = |scheme: &str, password: &str| {
+        format!("{scheme}://ann:{password}@127.0.0.1:{}", redis.port(0))
+    };
+    done(springload(&redis, &format!("run {}?resp=3 {small}", address("redis", "p%20w"))));
+    done(springload(&redis, &format!("run {} {small}", address("redis", "p%20w"))));
+    let told = refused(springload(&redis, &format!("run {} {small}", address("redis", "no"))));
+    assert!(told.contains("refuses the credentials (WRONGPASS"), "{told}");
+    let theirs = format!("run {} {small} --use-existing", address("redis", "p%20w"));
+    let report = springload(&redis, &theirs).output().expect("it runs");
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(report.contains("NOPERM"), "{report}");
+    redis.redis_cli(&["acl", "deluser", "ann"]);
+    // A Redis is one, whatever it is addressed as.
+    let other = format!("run infinispan://127.0.0.1:{} {small}", redis.port(0));
+    let report = done(springload(&redis, &other));
+    assert!(report.contains("redis ") && !report.contains("infinispan 7"), "{report}");
 }
 
 /// A server that is loading its data, or may not write, is waited for: no document is lost.

@@ -245,7 +245,7 @@ fn ids(server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
 }
 
 /// How many creates may have been carried out or not.
-fn unsure(run: &Finished) -> u64 {
+pub(crate) fn unsure(run: &Finished) -> u64 {
     let failures = run.operation("crud", "create")["failures"].clone();
     ["unanswered", "timeout", "reset", "server_error"]
         .iter()

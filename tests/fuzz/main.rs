@@ -142,3 +142,8 @@ fn command_lines() {
 fn feeds_of_changes() {
     pass("changes_feed", checks::changes_feed);
 }
+
+#[test]
+fn answers_of_redis() {
+    pass("redis_answer", checks::redis_answer);
+}

@@ -15,6 +15,7 @@ pub(crate) mod process;
 pub(crate) mod python;
 pub(crate) mod rabbitmq;
 pub(crate) mod resp;
+pub(crate) mod resp_cluster;
 pub(crate) mod sshd;
 pub(crate) mod ycsb;
 

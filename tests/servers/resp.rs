@@ -75,7 +75,7 @@ pub(crate) fn infinispan() -> Option<Lease> {
     Recipe { name: "Infinispan", missing, ports: 1, command, up }.lease()
 }
 
-fn redis_missing() -> Option<&'static str> {
+pub(super) fn redis_missing() -> Option<&'static str> {
     let cure = "install redis-server, or redis-tools of Debian";
     let client = program("redis-cli");
     (client.is_none() || redis_program().is_none()).then_some(cure)
@@ -87,7 +87,7 @@ fn redis_program() -> Option<PathBuf> {
     program("redis-server").or_else(|| program("redis-check-rdb"))
 }
 
-fn redis_command(folder: &Path, ports: &[u16]) -> Command {
+pub(super) fn redis_command(folder: &Path, ports: &[u16]) -> Command {
     let program = redis_program().expect("it is not missing");
     // It is the server when it is called by this name.
     let named = folder.join("redis-server");

@@ -3,13 +3,11 @@
 use super::{Card, TargetAsked};
 use crate::mistake::Invalid;
 use percent_encoding::percent_decode_str;
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::borrow::Cow;
 
 /// All but the unreserved characters of RFC 3986, 2.3; and the dot, which separates the names of
 /// databases and collections.
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
 
 /// Text of an address, without percent-encoding.
@@ -18,7 +16,6 @@ pub(super) fn decoded(text: &str) -> String {
 }
 
 /// Text as a part of an address.
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }

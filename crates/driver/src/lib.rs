@@ -4,10 +4,11 @@
 
 mod address;
 mod binding;
+mod call;
 mod database;
 mod follower;
 mod json;
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+mod kept;
 pub mod library;
 mod link;
 mod list;
@@ -24,8 +25,8 @@ list::drivers! {
     http: Http(HttpTarget) = "http",
     line: Line(LinePlan) = "line",
     hbase: HBase(HBasePlan) = "hbase",
-    redis: Redis(RedisPlan) = "redis" if "redis",
-    infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
+    redis: Redis(RedisPlan) = "redis",
+    infinispan: Infinispan(InfinispanPlan) = "infinispan",
     mongodb: MongoDb(MongoPlan) = "mongodb" if "mongodb",
     cassandra: Cassandra(CassandraPlan) = "cassandra" if "cassandra",
     ycsb_java: YcsbJava(YcsbJavaPlan) = "ycsb_java" if "ycsb-java",

@@ -53,7 +53,6 @@ impl LogIn {
     }
 
     /// What reports say about it.
-    #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
     pub(super) fn fact(&self) -> (&'static str, String) {
         let how = match (&self.user, &self.password) {
             (None, None) => "none",
@@ -64,7 +63,6 @@ impl LogIn {
     }
 
     /// The message for a server that refuses this user and password.
-    #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
     pub(super) fn locked_out(&self, server: &str, reason: &str) -> String {
         let refused = format!("{server} refuses the credentials ({reason})");
         match (&self.user, &self.password) {

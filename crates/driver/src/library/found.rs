@@ -1,6 +1,7 @@
 //! The contents of an answer, kept until the next operation.
 
 use super::CallError;
+use crate::call::Reasons;
 use crate::op::{Failure, Token};
 use std::cell::OnceCell;
 
@@ -21,7 +22,7 @@ pub struct Found {
     /// The bytes of documents received.
     pub received: u64,
     spelled: OnceCell<Vec<Vec<u8>>>,
-    reasons: Vec<CallError>,
+    pub(super) reasons: Reasons,
 }
 
 impl Found {
@@ -42,20 +43,7 @@ impl Found {
     /// Notes that a document of a bulk insert failed.
     pub fn failed(&mut self, trouble: CallError) {
         self.rows.push(Err(trouble.failure));
-        self.keep(trouble);
-    }
-
-    /// Keeps the reason of a failure, if it is the first of its class.
-    pub(super) fn keep(&mut self, trouble: CallError) {
-        if !trouble.reason.is_empty() && self.reason(trouble.failure).is_none() {
-            self.reasons.push(trouble);
-        }
-    }
-
-    /// The reason of a failure.
-    pub(super) fn reason(&self, failure: Failure) -> Option<&str> {
-        let of_class = |it: &&CallError| it.failure == failure;
-        self.reasons.iter().find(of_class).map(|it| it.reason.as_str())
+        self.reasons.keep(trouble);
     }
 
     /// The documents of a scan, in JSON.

@@ -11,20 +11,20 @@ mod servers;
 mod session;
 
 pub use super::Local;
+pub use super::call::{CallError, unusable, within};
 pub use found::{Found, Scanned};
 pub use pen::{Form, LibraryPen};
-pub use servers::{is_here, reach, unusable};
+pub use servers::{is_here, reach};
 pub use session::LibrarySession;
 
 use super::{Outcome, Shard, Size, Target, TargetError};
 use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::op::{Failure, Op, Reply};
+use crate::op::{Op, Reply};
 use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A database accessed through a client library.
 pub trait Database: fmt::Debug + Send + Sync {
@@ -78,50 +78,6 @@ pub struct Call<'a> {
     pub found: &'a mut Found,
     /// The marks.
     pub probe: &'a mut Probe,
-}
-
-/// Why an operation failed, in the words of the server or the library.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallError {
-    /// The class.
-    pub failure: Failure,
-    /// The words; empty if there are none.
-    pub reason: String,
-}
-
-impl CallError {
-    /// A failure and its reason.
-    pub fn new(failure: Failure, reason: impl Into<String>) -> Self {
-        Self { failure, reason: reason.into() }
-    }
-}
-
-impl CallError {
-    /// An answer that is not as expected.
-    pub fn unexpected(words: String) -> Self {
-        Self::new(Failure::Unexpected, words)
-    }
-}
-
-impl From<Failure> for CallError {
-    fn from(failure: Failure) -> Self {
-        Self::new(failure, "")
-    }
-}
-
-/// The result of `work`, unless it takes too long; `meaning` is that of an error.
-///
-/// # Errors
-/// Why it failed, or that it took too long.
-pub async fn within<T, E>(
-    timeout: Duration,
-    work: impl Future<Output = Result<T, E>>,
-    meaning: impl FnOnce(&E) -> CallError,
-) -> Result<T, CallError> {
-    match tokio::time::timeout(timeout, work).await {
-        Ok(ended) => ended.map_err(|error| meaning(&error)),
-        Err(_) => Err(CallError::new(Failure::Timeout, "no answer in time")),
-    }
 }
 
 /// The database of any driver with a client library, ready for load.

@@ -1,5 +1,6 @@
 //! Keeps the names and documents of a request until its client encodes them.
 
+use crate::kept::{Names, Wanted};
 use crate::op::{Fields, Pen, Token};
 use crate::values::Values;
 use std::ops::Range;
@@ -18,17 +19,13 @@ pub enum Form {
 #[derive(Debug, Default)]
 pub struct LibraryPen {
     form: Form,
-    names: Vec<u8>,
-    /// Where each name begins.
-    starts: Vec<usize>,
+    names: Names,
     text: Vec<u8>,
     /// The fields of all documents.
     fields: Vec<(Range<usize>, Range<usize>)>,
     /// Where the text and the fields of each document begin.
     documents: Vec<(usize, usize)>,
-    wanted: Vec<String>,
-    /// How many of `wanted` belong to this request.
-    wants: usize,
+    wanted: Wanted,
     partial: bool,
     looks: bool,
     values: Values,
@@ -42,8 +39,7 @@ impl LibraryPen {
 
     /// The names, in the order in which they were written.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let end = |place: usize| self.starts.get(place + 1).copied().unwrap_or(self.names.len());
-        self.starts.iter().enumerate().map(move |(place, &start)| &self.names[start..end(place)])
+        self.names.iter()
     }
 
     /// The values of an operation that the plan defines.
@@ -53,7 +49,7 @@ impl LibraryPen {
 
     /// The first name.
     pub fn first_name(&self) -> &[u8] {
-        self.names().next().unwrap_or_default()
+        self.names.first()
     }
 
     /// The fields of document number `place`: their names, and their values as text. Empty if
@@ -79,7 +75,7 @@ impl LibraryPen {
 
     /// The fields that a read is to return; all if empty.
     pub fn wanted(&self) -> &[String] {
-        &self.wanted[..self.wants]
+        self.wanted.all()
     }
 
     /// Whether an update has only some of the fields, rather than the whole document.
@@ -116,18 +112,16 @@ impl LibraryPen {
 impl Pen for LibraryPen {
     fn clear(&mut self) {
         self.names.clear();
-        self.starts.clear();
         self.text.clear();
         self.fields.clear();
         self.documents.clear();
-        self.wants = 0;
+        self.wanted.clear();
         (self.partial, self.looks) = (false, false);
         self.values.clear();
     }
 
     fn name(&mut self) -> &mut Vec<u8> {
-        self.starts.push(self.names.len());
-        &mut self.names
+        self.names.begin()
     }
 
     fn document(&mut self, _: Option<Token>, fields: impl Fields) {
@@ -148,13 +142,6 @@ impl Pen for LibraryPen {
     }
 
     fn want(&mut self, field: &str) {
-        match self.wanted.get_mut(self.wants) {
-            Some(place) => {
-                place.clear();
-                place.push_str(field);
-            }
-            None => self.wanted.push(field.to_owned()),
-        }
-        self.wants += 1;
+        self.wanted.push(field);
     }
 }

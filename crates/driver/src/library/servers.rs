@@ -1,9 +1,9 @@
-//! Before the first stage: whether there is a server, and why one that is there cannot be used.
+//! Before the first stage: whether there is a server.
 
 use super::{CallError, within};
+use crate::TargetError;
 use crate::net::Trouble;
-use crate::op::{Failure, Reason};
-use crate::{LogIn, TargetError};
+use crate::op::Failure;
 use std::net::IpAddr;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -30,21 +30,4 @@ pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<
 pub fn is_here(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |it| it.0).trim_matches(['[', ']']);
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Why a server that was reached cannot be used, and what to do about it. `stranger` says what to
-/// do about one that does not speak the protocol, for this reason.
-pub fn unusable(
-    server: &str,
-    login: &LogIn,
-    trouble: &CallError,
-    stranger: impl FnOnce(&str) -> String,
-) -> TargetError {
-    let reason = Reason::new(None, &trouble.reason).reason;
-    TargetError(match trouble.failure {
-        Failure::Authentication => login.locked_out(server, &reason),
-        Failure::NotReady => format!("{server} is not ready: {reason}"),
-        failure if !failure.answered() => stranger(&reason),
-        _ => format!("{server} cannot be used: {reason}"),
-    })
 }

@@ -121,7 +121,7 @@ impl Session for LibrarySession {
         self.found.clear();
         let result = self.call(op, pen, probe).await.map_err(|trouble| {
             let failure = trouble.failure;
-            self.found.keep(trouble);
+            self.found.reasons.keep(trouble);
             failure
         });
         self.unready = if result == Err(Failure::NotReady) { self.unready + 1 } else { 0 };
@@ -148,6 +148,6 @@ impl Session for LibrarySession {
     }
 
     fn reason(&self, failure: Failure) -> Option<Reason> {
-        self.found.reason(failure).map(|text| Reason::new(None, text))
+        self.found.reasons.of(failure).map(|text| Reason::new(None, text))
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Session as _;
 use crate::clock::Clock;
-use crate::op::{Fields, OpKind, Pen as _, Token};
+use crate::op::{Failure, Fields, OpKind, Pen as _, Token};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 

@@ -24,10 +24,8 @@ pub(super) const BINDING: Binding = Binding {
 };
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {
-    if read.flag("redis.cluster", false) {
-        let cure = "give a server that is not part of a cluster";
-        read.wrong("redis.cluster", "redirections are not followed", cure);
-    }
+    // Whether a server is a node of a cluster is found out.
+    read.flag("redis.cluster", false);
     let port = read.within("redis.port", 6379, 1..=65_535);
     let host = read.text("redis.host", "127.0.0.1");
     let (user, own) = (read.text("redis.cusername", ""), read.text("redis.cpassword", ""));
@@ -69,11 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_refused() {
-        let mut properties = Properties::default();
-        properties.set("redis.cluster", "true");
-        let mut reader = PropertyReader::new(&properties);
-        let bound = read(&mut reader);
-        assert!(reader.end(bound).is_err());
+    fn a_cluster_is_found_out() {
+        assert_eq!(bound(&[("redis.cluster", "true")]).address.unwrap(), "redis://127.0.0.1:6379");
     }
 }

@@ -1,9 +1,13 @@
 //! The target as planned: a server, and which of its keys are used.
 
 use super::binding::BINDING;
-use super::{Keys, words};
+use super::cluster::Nodes;
+use super::open::{Greeting, RedisTarget};
+use super::seat::LogInto;
+use super::shape::{Layout, Shape};
+use super::{INDEX, Keys, words};
 use crate::address::{decoded, encoded};
-use crate::library::{CallError, Library, unusable};
+use crate::call::{CallError, unusable, within};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
 use crate::op::{Failure, Feature, Kinds, OpKind};
@@ -13,10 +17,10 @@ use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Existing, LogIn, Opening, Planned, ServerFacts,
     Setting, TargetAsked, TargetError,
 };
-use ::redis::RedisConnectionInfo;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -45,12 +49,13 @@ impl Flavor for Redis {
         name: "redis",
         schemes: &["redis", "rediss"],
         summary: "Redis and what speaks its protocol",
-        address: "redis[s]://[user:password@]host[:port][/number[/prefix]][?index=false]",
+        address: "redis[s]://[user:password@]host[:port][/number[/prefix]][?index=false&\
+                  shape=string&pipeline=N&resp=3]",
         operations: OpKind::ON_DOCUMENTS,
         documents: true,
         databases: false,
         server: true,
-        phases: false,
+        phases: true,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
         can: &[Feature::Overwriting, Feature::Settling],
         words: words::CARDS,
@@ -88,6 +93,16 @@ pub struct RespPlan<F> {
     pub database: DatabasePlan,
     /// Whether keys are also members of a sorted set, which scans need.
     pub index: bool,
+    /// What a record is.
+    #[serde(default, skip_serializing_if = "Shape::is_default")]
+    pub shape: Shape,
+    /// How many of the run's connections share one to the server, on which none waits for the
+    /// answers of the others.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub pipeline: NonZeroU32,
+    /// Whether RESP 3 is spoken instead of RESP 2.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resp3: bool,
     #[serde(skip)]
     flavor: PhantomData<F>,
 }
@@ -97,11 +112,64 @@ const fn is_first(number: &u32) -> bool {
     *number == 0
 }
 
+const fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+const fn is_one(count: &NonZeroU32) -> bool {
+    count.get() == 1
+}
+
+/// The most connections of a run that share one.
+const MOST_SHARED: u32 = 10_000;
+
 /// Settings other than the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
     index: Option<bool>,
+    shape: Shape,
+    pipeline: Option<NonZeroU32>,
+    resp3: bool,
+}
+
+impl Options {
+    /// Whether there is an index if nobody says so: strings are for comparisons with tools that
+    /// keep none.
+    const fn index_of(indexed: bool, shape: Shape) -> bool {
+        indexed && matches!(shape, Shape::Hash)
+    }
+
+    /// Takes a parameter of the address. Returns what is wrong with it.
+    fn take(&mut self, name: &str, value: &str, indexed: bool) -> Result<(), String> {
+        match name {
+            "index" if indexed => {
+                let index = value.parse().map_err(|_| "index that is neither true nor false")?;
+                self.index = Some(index);
+            }
+            "shape" => {
+                self.shape = Shape::named(value).ok_or("shape that is neither hash nor string")?;
+            }
+            "pipeline" => {
+                let count = value
+                    .parse()
+                    .ok()
+                    .filter(|count: &NonZeroU32| (1..=MOST_SHARED).contains(&count.get()));
+                let wrong = || format!("pipeline that is not a number from 1 to {MOST_SHARED}");
+                self.pipeline = Some(count.ok_or_else(wrong)?);
+            }
+            "resp" => {
+                self.resp3 = match value {
+                    "2" => false,
+                    "3" => true,
+                    _ => return Err("resp that is neither 2 nor 3".to_owned()),
+                }
+            }
+            _ => return Err(format!("unknown parameter {name}")),
+        }
+        Ok(())
+    }
 }
 
 impl<F: Flavor> Planned for RespPlan<F> {
@@ -119,11 +187,12 @@ impl<F: Flavor> Planned for RespPlan<F> {
 
     fn place_of(&self, database: &str) -> Option<String> {
         let Self { number, prefix, .. } = self;
-        Some(match (&self.database, prefix) {
+        let place = match (&self.database, prefix) {
             (DatabasePlan::Scratch { .. }, _) => format!("/{number}/{database}"),
             (_, Some(prefix)) => format!("/{number}/{}", encoded(prefix)),
             (_, None) => format!("/{number}"),
-        })
+        };
+        Some(place + &self.parameters())
     }
 
     fn operations(&self) -> Option<Kinds> {
@@ -138,12 +207,22 @@ impl<F: Flavor> Planned for RespPlan<F> {
         let index = if self.index { "a sorted set, _indices" } else { "none" };
         let mut facts = vec![self.login.fact()];
         facts.extend(F::INDEXED.then(|| ("index of keys", index.to_owned())));
+        if self.shape == Shape::String {
+            facts.push(("records", "strings, in JSON".to_owned()));
+        }
+        if self.pipeline.get() > 1 {
+            let shared = format!("up to {} connections share one to the server", self.pipeline);
+            facts.push(("pipeline", shared));
+        }
+        if self.resp3 {
+            facts.push(("protocol", "RESP 3".to_owned()));
+        }
         facts
     }
 }
 
 impl<F: Flavor> DriverPlan for RespPlan<F> {
-    type Target = Library;
+    type Target = RedisTarget;
 
     const CARD: Card = F::CARD;
 
@@ -171,17 +250,11 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
         }
         let number = if path.is_empty() { Ok(0) } else { path.parse() };
         let number = number.map_err(|_| wrong("a path that is not a database number"))?;
-        let Options { mut index } = asked.options(&F::CARD)?;
-        let known = |name: &str| F::INDEXED && name == "index";
+        let mut options: Options = asked.options(&F::CARD)?;
         for (name, value) in url.query_pairs() {
-            match value.parse() {
-                _ if !known(&name) => {
-                    return Err(wrong(&format!("unknown parameter {name}")));
-                }
-                Ok(value) => index = Some(value),
-                Err(_) => return Err(wrong(&format!("{name} that is neither true nor false"))),
-            }
+            options.take(&name, &value, F::INDEXED).map_err(|problem| wrong(&problem))?;
         }
+        let index = options.index.unwrap_or(Options::index_of(F::INDEXED, options.shape));
         let name = number.to_string();
         Ok(Self {
             server: format!("{}://{host}:{}", url.scheme(), url.port().unwrap_or(F::PORT)),
@@ -194,14 +267,18 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
                 Existing::Yes => DatabasePlan::Existing { name },
                 Existing::Maybe => DatabasePlan::Kept { name },
             },
-            index: index.unwrap_or(F::INDEXED),
+            index,
+            shape: options.shape,
+            pipeline: options.pipeline.unwrap_or(one()),
+            resp3: options.resp3,
             flavor: PhantomData,
         })
     }
 
-    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
-        let keys = self.keys(opening)?;
-        let greeted = keys.within(keys.greet(F::CARD.name)).await;
+    async fn open(&self, opening: &Opening) -> Result<(RedisTarget, ServerFacts), TargetError> {
+        let mut keys = self.keys(opening)?;
+        let timeout = keys.timeout;
+        let greeted = within(timeout, keys.greet(F::CARD.name), CallError::clone).await;
         let Greeting { name, version } = greeted.map_err(|trouble| self.unusable(&trouble))?;
         keys.try_out().await?;
         let facts = ServerFacts {
@@ -210,40 +287,59 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
             version,
             same_machine: keys.endpoint.is_loopback(),
             database: match &self.database {
-                DatabasePlan::Scratch { .. } => keys.prefix.trim_end_matches(':').to_owned(),
+                DatabasePlan::Scratch { .. } => keys.layout.prefix.trim_end_matches(':').to_owned(),
                 _ => self.prefix.clone().unwrap_or_else(|| self.number.to_string()),
             },
             created: matches!(self.database, DatabasePlan::Scratch { .. }) && !opening.as_it_is,
         };
-        Ok((Library::new(keys), facts))
+        Ok((RedisTarget::new(keys), facts))
     }
 }
 
 impl<F: Flavor> RespPlan<F> {
+    /// The parameters of the address that are not as they are without one.
+    fn parameters(&self) -> String {
+        let usual = Options::index_of(F::INDEXED, self.shape);
+        let parts = [
+            (self.index != usual).then(|| format!("index={}", self.index)),
+            (self.shape == Shape::String).then(|| "shape=string".to_owned()),
+            (self.pipeline.get() > 1).then(|| format!("pipeline={}", self.pipeline)),
+            self.resp3.then(|| "resp=3".to_owned()),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
+    }
+
     pub(super) fn keys(&self, opening: &Opening) -> Result<Keys, TargetError> {
         let (scheme, place) = self.server.split_once("://").unwrap_or_default();
         let web = if scheme == F::CARD.schemes[0] { "http" } else { "https" };
         let url = Url::parse(&format!("{web}://{place}"));
         let url = url.map_err(|error| TargetError(format!("{}: {error}", self.server)))?;
-        let mut info = RedisConnectionInfo::default().set_skip_set_lib_name();
-        info = info.set_db(i64::from(self.number));
-        if let Some(user) = &self.login.user {
-            info = info.set_username(user);
-        }
-        if let Some(password) = &self.login.password {
-            info = info.set_password(password.reveal());
-        }
         let own = || self.database.name_or_new(opening);
         let scratch = matches!(self.database, DatabasePlan::Scratch { .. }).then(own);
         let prefix = scratch.or_else(|| self.prefix.clone()).map(|it| it + ":").unwrap_or_default();
+        let log_into = LogInto {
+            user: self.login.user.clone(),
+            password: self.login.password.clone(),
+            number: self.number,
+            resp3: self.resp3,
+        };
+        let max_answer = opening.max_answer;
+        let endpoint = Endpoint::resolve(&url, &self.tls)?.with_max_answer(max_answer);
+        let tls = (web == "https").then(|| self.tls.clone());
         Ok(Keys {
-            endpoint: Arc::new(Endpoint::resolve(&url, &self.tls)?),
-            info,
+            endpoint: Arc::new(endpoint),
+            nodes: Nodes { log_into, tls, max_answer },
+            map: None,
+            pipeline: self.pipeline.get() as usize,
             removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),
-            indexed: self.index,
             timeout: Duration::from_nanos(opening.timeout_ns),
             own: words::Own::new(&opening.operations, |it| words::spell(it, &prefix))?,
-            prefix,
+            layout: Layout {
+                shape: self.shape,
+                index: self.index.then(|| format!("{prefix}{INDEX}")),
+                prefix,
+            },
         })
     }
 
@@ -257,36 +353,5 @@ impl<F: Flavor> RespPlan<F> {
             ),
             _ => format!("cannot reach {server}: {reason}"),
         })
-    }
-}
-
-/// A server's information about itself.
-struct Greeting {
-    name: String,
-    version: String,
-}
-
-impl Keys {
-    async fn greet(&self, own: &str) -> Result<Greeting, CallError> {
-        let mut connection = self.connect(0).await?;
-        let pong = connection.ask(&["PING"]).await?;
-        let told: Result<String, _> = ::redis::from_redis_value(pong);
-        if told.as_deref().ok() != Some("PONG") {
-            return Err(CallError::new(Failure::Protocol, "no PONG to PING"));
-        }
-        // Not every server of this protocol supports it.
-        let info = connection.ask(&["INFO"]).await.unwrap_or_default();
-        let info: String = ::redis::from_redis_value(info).unwrap_or_default();
-        let line = |name: &str| {
-            let mut lines = info.lines().filter_map(|line| line.split_once(':'));
-            lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim().to_owned())
-        };
-        if line("redis_mode").as_deref() == Some("cluster") {
-            let reason = "it is a node of a cluster, and redirections are not followed";
-            return Err(CallError::new(Failure::Rejected, reason));
-        }
-        let valkey = line("valkey_version").map(|version| ("valkey", version));
-        let (name, version) = valkey.unwrap_or((own, line("redis_version").unwrap_or_default()));
-        Ok(Greeting { name: name.to_owned(), version })
     }
 }

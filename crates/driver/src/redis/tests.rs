@@ -1,10 +1,10 @@
 //! The driver against a small server of its own, and against peers that misbehave.
 
-use super::RedisPlan;
 use super::hash::java_hash;
 use super::plan::{Flavor, Redis};
+use super::stand_in::server;
+use super::{RedisPlan, RedisSession, RedisTarget};
 use crate::clock::Clock;
-use crate::library::{Library, LibrarySession};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
@@ -12,13 +12,11 @@ use crate::{
     DatabasePlan, DriverPlan as _, Existing, Opening, Outcome, Planned as _, ServerFacts,
     Session as _, Shard as _, Target as _, TargetAsked,
 };
-use std::collections::BTreeMap;
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
 
-struct Text(&'static str);
+pub(super) struct Text(&'static str);
 
 impl Fields for Text {
     fn write(self, _: &[u8], out: &mut Vec<u8>) {
@@ -26,115 +24,8 @@ impl Fields for Text {
     }
 }
 
-fn asked(address: &str) -> TargetAsked {
+pub(super) fn asked(address: &str) -> TargetAsked {
     TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) }
-}
-
-/// What the server keeps: hashes, and one sorted set.
-#[derive(Default)]
-struct Kept {
-    hashes: BTreeMap<String, BTreeMap<String, String>>,
-    index: BTreeMap<String, BTreeMap<String, i64>>,
-    mode: &'static str,
-}
-
-impl Kept {
-    /// The answer to one command; `None` if the connection is closed.
-    fn answer(&mut self, words: &[String]) -> Option<String> {
-        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
-        let list = |items: Vec<String>| format!("*{}\r\n{}", items.len(), items.concat());
-        let word = |place: usize| words.get(place).map_or("", String::as_str);
-        Some(match word(0) {
-            "PING" => "+PONG\r\n".to_owned(),
-            "INFO" => bulk(&format!("redis_version:9.9\r\nredis_mode:{}\r\n", self.mode)),
-            "HSET" if word(1).contains("full") => "-OOM used memory > 'maxmemory'\r\n".to_owned(),
-            "HSET" => {
-                let hash = self.hashes.entry(word(1).to_owned()).or_default();
-                let pairs = words[2..].chunks(2);
-                let new = pairs.filter(|it| hash.insert(it[0].clone(), it[1].clone()).is_none());
-                format!(":{}\r\n", new.count())
-            }
-            "HGETALL" => {
-                let hash = self.hashes.get(word(1)).cloned().unwrap_or_default();
-                list(hash.iter().flat_map(|(name, value)| [bulk(name), bulk(value)]).collect())
-            }
-            "HMGET" => {
-                let hash = self.hashes.get(word(1)).cloned().unwrap_or_default();
-                let value = |name| hash.get(name).map_or("$-1\r\n".to_owned(), |it| bulk(it));
-                list(words[2..].iter().map(value).collect())
-            }
-            "DEL" => {
-                let gone = words[1..].iter().filter(|key| {
-                    self.hashes.remove(*key).is_some() || self.index.remove(*key).is_some()
-                });
-                format!(":{}\r\n", gone.count())
-            }
-            "ZADD" => {
-                let index = self.index.entry(word(1).to_owned()).or_default();
-                for pair in words[2..].chunks(2) {
-                    index.insert(pair[1].clone(), pair[0].parse().ok()?);
-                }
-                format!(":{}\r\n", index.len())
-            }
-            "ZREM" => {
-                format!(":{}\r\n", u8::from(self.index.get_mut(word(1))?.remove(word(2)).is_some()))
-            }
-            "ZCARD" => format!(":{}\r\n", self.index.get(word(1)).map_or(0, BTreeMap::len)),
-            "ZRANGEBYSCORE" => {
-                let index = self.index.get(word(1)).cloned().unwrap_or_default();
-                let from: i64 = word(2).parse().ok()?;
-                let mut keys: Vec<_> = index.into_iter().filter(|it| it.1 >= from).collect();
-                keys.sort_by_key(|it| it.1);
-                let most = word(6).parse().ok()?;
-                list(keys.iter().take(most).map(|it| bulk(&it.0)).collect())
-            }
-            "SCAN" => {
-                let prefix = word(3).trim_end_matches('*');
-                let keys = self.hashes.keys().chain(self.index.keys());
-                let keys = keys.filter(|key| key.starts_with(prefix)).map(|it| bulk(it));
-                list(vec![bulk("0"), list(keys.collect())])
-            }
-            other => format!("-ERR unknown command '{other}'\r\n"),
-        })
-    }
-}
-
-/// The words of the next command.
-fn command(from: &mut impl std::io::BufRead) -> Option<Vec<String>> {
-    let mut line = String::new();
-    let mut number = |from: &mut dyn std::io::BufRead| -> Option<usize> {
-        line.clear();
-        from.read_line(&mut line).ok()?;
-        line.trim_end().get(1..)?.parse().ok()
-    };
-    (0..number(from)?)
-        .map(|_| {
-            let mut word = vec![0; number(from)? + 2];
-            from.read_exact(&mut word).ok()?;
-            word.truncate(word.len() - 2);
-            String::from_utf8(word).ok()
-        })
-        .collect()
-}
-
-/// A server that stores what it is given.
-fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<Kept>>::default());
-    let all = kept.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let kept = all.clone();
-            std::thread::spawn(move || {
-                let mut stream = BufReader::new(stream);
-                while let Some(words) = command(&mut stream) {
-                    let Some(answer) = kept.lock().unwrap().answer(&words) else { return };
-                    let _ = stream.get_mut().write_all(answer.as_bytes());
-                }
-            });
-        }
-    });
-    (address, kept)
 }
 
 /// A peer that answers this to anything, and closes the connection if the answer ends with `!`.
@@ -154,28 +45,34 @@ fn liar(answer: &'static str) -> SocketAddr {
     address
 }
 
-fn opening() -> Opening {
-    Opening { timeout_ns: 1_000_000_000, ..Opening::default() }
+pub(super) fn opening() -> Opening {
+    Opening { timeout_ns: 1_000_000_000, max_answer: 10_000, ..Opening::default() }
 }
 
-async fn opened(address: SocketAddr, asked: TargetAsked) -> (Library, ServerFacts) {
+pub(super) async fn opened(address: SocketAddr, asked: TargetAsked) -> (RedisTarget, ServerFacts) {
     let address = asked.address.as_ref().map(|text| text.replace("HOST", &address.to_string()));
     RedisPlan::check(&TargetAsked { address, ..asked }).unwrap().open(&opening()).await.unwrap()
 }
 
-async fn session(target: &Library, timeout_ms: u64) -> (LibrarySession, Rc<ShardContext>) {
+pub(super) async fn session(
+    target: &RedisTarget,
+    timeout_ms: u64,
+) -> (RedisSession, Rc<ShardContext>) {
     let context = ShardContext::new(Clock::system(), timeout_ms * 1_000_000);
     (target.shard(context.clone()).await.unwrap().session(), context)
 }
 
 /// A session with a peer that was not checked first.
-async fn unseen(address: SocketAddr, timeout_ms: u64) -> (LibrarySession, Rc<ShardContext>) {
+pub(super) async fn unseen(
+    address: SocketAddr,
+    timeout_ms: u64,
+) -> (RedisSession, Rc<ShardContext>) {
     let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
-    session(&Library::new(plan.keys(&opening()).unwrap()), timeout_ms).await
+    session(&RedisTarget::new(plan.keys(&opening()).unwrap()), timeout_ms).await
 }
 
-async fn carry_out(
-    session: &mut LibrarySession,
+pub(super) async fn carry_out(
+    session: &mut RedisSession,
     op: Op,
     documents: &[(&str, &'static str)],
     wanted: &[&str],
@@ -200,11 +97,11 @@ async fn carry_out(
     session.execute(&op, &mut pen, &mut probe).await
 }
 
-fn op(kind: OpKind) -> Op {
+pub(super) fn op(kind: OpKind) -> Op {
     Op::single(kind, 0, None)
 }
 
-fn document(session: &LibrarySession) -> String {
+pub(super) fn document(session: &RedisSession) -> String {
     String::from_utf8(session.answered().document.unwrap_or_default().to_vec()).unwrap()
 }
 
@@ -344,15 +241,6 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
     }
 }
 
-#[tokio::test]
-async fn a_node_of_a_cluster_is_refused() {
-    let (address, kept) = server();
-    kept.lock().unwrap().mode = "cluster";
-    let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
-    let message = plan.open(&opening()).await.unwrap_err().to_string();
-    assert!(message.contains("a node of a cluster"), "{message}");
-}
-
 #[test]
 fn what_a_run_has_kept_is_found_again() {
     let of = |existing, address: &str| {
@@ -364,6 +252,12 @@ fn what_a_run_has_kept_is_found_again() {
     assert_eq!((again.number, again.prefix.as_deref()), (3, Some("springload_1_2_3")));
     assert_eq!(again.place_of("springload_1_2_3"), scratch.place_of("springload_1_2_3"));
     assert_eq!(of(Existing::Yes, "redis://h/3").unwrap().place_of("3").unwrap(), "/3");
+    for parameters in
+        ["?index=false", "?shape=string&pipeline=4&resp=3", "?index=true&shape=string"]
+    {
+        let plan = of(Existing::No, &format!("redis://h{parameters}")).unwrap();
+        assert_eq!(plan.place_of("x").unwrap(), format!("/0/x{parameters}"));
+    }
     let told = of(Existing::No, "redis://h/3/x").unwrap_err();
     assert!(told.contains("a prefix of keys, but no --use-existing"), "{told}");
 }
@@ -384,6 +278,10 @@ fn addresses_name_a_server_a_number_and_an_index() {
         "redis://u:pw@h:7/db",
         "redis://u:pw@h:7?x=1",
         "redis://u:pw@h?index=maybe",
+        "redis://u:pw@h?shape=list",
+        "redis://u:pw@h?pipeline=0",
+        "redis://u:pw@h?pipeline=10001",
+        "redis://u:pw@h?resp=4",
         "redis://u:pw@h#f",
     ] {
         let message = plan(wrong).unwrap_err().to_string();
@@ -409,4 +307,41 @@ fn a_plan_is_stored_without_its_password() {
     let again: RedisPlan = serde_json::from_str(&stored).unwrap();
     plan.login.password = None;
     assert_eq!(again, plan);
+}
+
+#[tokio::test]
+async fn strings_are_documents_as_they_are() {
+    let (address, kept) = server();
+    let (target, _) = opened(address, asked("redis://HOST?shape=string&resp=3")).await;
+    let (mut session, _context) = session(&target, 5_000).await;
+    let s = &mut session;
+    carry_out(s, op(OpKind::Create), &[("k", r#"{"a":1,"b":1}"#)], &[]).await;
+    assert_eq!(kept.lock().unwrap().strings["k"], r#"{"a":1,"b":1}"#);
+    assert!(kept.lock().unwrap().seen.contains(&"HELLO 3".to_owned()));
+    // Fields that are not changed stay.
+    let changed = carry_out(s, op(OpKind::Update), &[("k", r#"{"b":2}"#)], &[]).await;
+    assert_eq!((changed.result.err(), changed.wire.requests), (None, Some(2)));
+    let read = carry_out(s, op(OpKind::Read), &[("k", "")], &[]).await;
+    assert_eq!((document(s).as_str(), read.bytes.received), (r#"{"a":1,"b":2}"#, 13));
+    let missing = carry_out(s, op(OpKind::Read), &[("none", "")], &[]).await;
+    assert_eq!(missing.result.err(), Some(Failure::NotFound));
+    assert!(kept.lock().unwrap().index.is_empty(), "strings have no index");
+}
+
+#[tokio::test]
+async fn sessions_share_connections_as_the_pipeline_says() {
+    let (address, _) = server();
+    let (target, _) = opened(address, asked("redis://HOST?pipeline=3")).await;
+    let context = ShardContext::new(Clock::system(), 1_000_000_000);
+    let shard = target.shard(context).await.unwrap();
+    let mut sessions: Vec<_> = (0..7).map(|number| shard.session_of(number)).collect();
+    for session in &mut sessions {
+        session.ready().await;
+    }
+    let group = |session: &RedisSession| Rc::as_ptr(&session.worker.exchange.group);
+    let groups: Vec<_> = sessions.iter().map(group).collect();
+    assert!(groups[..3].iter().all(|it| *it == groups[0]) && groups[3] != groups[0]);
+    assert!(groups[3..6].iter().all(|it| *it == groups[3]) && groups[6] != groups[3]);
+    // One that is made anew does not take another place.
+    assert_eq!(group(&shard.session_of(4)), groups[4]);
 }

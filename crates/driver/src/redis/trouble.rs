@@ -1,26 +1,9 @@
-//! What the library's errors mean.
+//! What a server's refusals mean.
 
-use crate::library::CallError;
+use super::answer::Value;
+use crate::call::CallError;
 use crate::op::Failure;
-use ::redis::{ErrorKind, RedisError};
 use std::io;
-
-/// The failure that an error of the library amounts to, in the words of the server.
-pub(super) fn of(error: &RedisError) -> CallError {
-    let failure = match error.kind() {
-        ErrorKind::AuthenticationFailed => Failure::Authentication,
-        ErrorKind::Io if error.is_timeout() => Failure::Timeout,
-        ErrorKind::Io => Failure::Reset,
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::Client => Failure::Protocol,
-        _ => of_code(error.code().unwrap_or_default(), error.detail().unwrap_or_default()),
-    };
-    let reason = match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        (None, Some(detail)) if failure == Failure::Authentication => detail.to_owned(),
-        _ => error.to_string(),
-    };
-    CallError::new(failure, reason)
-}
 
 /// The failure of a connection that could not be made.
 pub(super) fn of_connect(error: &io::Error) -> CallError {
@@ -28,28 +11,57 @@ pub(super) fn of_connect(error: &io::Error) -> CallError {
     CallError { failure, reason }
 }
 
+/// What an answer says, unless it is a refusal.
+pub(super) fn checked(answer: &[u8]) -> Result<Value<'_>, CallError> {
+    match Value::of(answer) {
+        Value::Error(words) => Err(of_refusal(words)),
+        value => Ok(value),
+    }
+}
+
+/// A refusal, in the words of the server.
+pub(super) fn of_refusal(words: &[u8]) -> CallError {
+    let words = String::from_utf8_lossy(words);
+    let code = words.split(' ').next().unwrap_or_default();
+    CallError::new(of_code(code, &words), words)
+}
+
 /// The meaning of a refusal by the server, by its first word.
-fn of_code(code: &str, detail: &str) -> Failure {
+fn of_code(code: &str, words: &str) -> Failure {
     match code {
         "NOAUTH" | "WRONGPASS" => Failure::Authentication,
         "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Failure::NotReady,
         "BUSY" | "MISCONF" | "NOREPLICAS" | "OOM" | "TRYAGAIN" => Failure::ServerError,
-        "ERR" if detail.contains("max number of clients") => Failure::TooManyRequests,
-        "ERR" if detail.contains("invalid password") => Failure::Authentication,
+        "ERR" if words.contains("max number of clients") => Failure::TooManyRequests,
+        "ERR" if words.contains("invalid password") => Failure::Authentication,
         _ => Failure::Rejected,
+    }
+}
+
+/// Where a node of a cluster sends a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Redirect {
+    /// The node, `host:port`; without a host it is on the one that says so.
+    pub(super) to: String,
+    /// Whether only this command goes there, because its slot is on the way.
+    pub(super) asks: bool,
+}
+
+impl Redirect {
+    /// The redirection in an answer, if it is one.
+    pub(super) fn of(answer: &[u8]) -> Option<Self> {
+        let asks = answer.starts_with(b"-ASK ");
+        if !asks && !answer.starts_with(b"-MOVED ") {
+            return None;
+        }
+        let line = std::str::from_utf8(answer).ok()?.trim_end();
+        Some(Self { to: line.split(' ').nth(2)?.to_owned(), asks })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::redis::{Value, parse_redis_value};
-
-    /// The failure that the server's refusal amounts to.
-    fn refused(line: &str) -> CallError {
-        let answer: Value = parse_redis_value(format!("{line}\r\n").as_bytes()).unwrap();
-        of(&answer.extract_error().unwrap_err())
-    }
 
     #[test]
     fn refusals_are_told_by_the_word_they_begin_with() {
@@ -68,13 +80,20 @@ mod tests {
             ("-CLUSTERDOWN The cluster is down", Failure::NotReady),
             ("-MASTERDOWN Link with MASTER is down", Failure::NotReady),
         ] {
-            assert_eq!(refused(line), CallError::new(failure, &line[1..]), "{line}");
+            let told = checked(format!("{line}\r\n").as_bytes()).map(|_| ());
+            assert_eq!(told, Err(CallError::new(failure, &line[1..])), "{line}");
         }
     }
 
     #[test]
-    fn what_is_no_redis_violates_the_protocol() {
-        let error = parse_redis_value(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err();
-        assert_eq!(of(&error).failure, Failure::Protocol);
+    fn redirections_name_a_node() {
+        let of = |line: &str| Redirect::of(line.as_bytes()).map(|it| (it.to, it.asks));
+        let there = |to: &str, asks| Some((to.to_owned(), asks));
+        assert_eq!(of("-MOVED 3999 127.0.0.1:6381\r\n"), there("127.0.0.1:6381", false));
+        assert_eq!(of("-ASK 3999 ::1:6381\r\n"), there("::1:6381", true));
+        assert_eq!(of("-MOVED 3999 :6381\r\n"), there(":6381", false));
+        for other in ["-MOVED\r\n", "-ERR MOVED 1 a:1\r\n", "+MOVED 1 a:1\r\n", ""] {
+            assert_eq!(of(other), None, "{other}");
+        }
     }
 }

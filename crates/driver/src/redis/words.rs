@@ -1,12 +1,15 @@
 //! Redis's own word for the operations of a plan: any command.
 
-use super::{Keys, trouble};
-use crate::library::{CallError, LibraryPen};
+use super::Keys;
+use super::answer::Value;
+use super::commands::{Commands, write_begin};
+use super::seat::ask;
+use super::trouble::{Redirect, checked};
+use crate::call::CallError;
 use crate::mistake::Invalid;
 use crate::values::{Holes, Pieces, Values};
 use crate::words::{OperationPlan, Word, Wrong, flag_of, malformed, refused, word_of};
 use crate::{TargetError, words};
-use ::redis::{Cmd, Value, cmd};
 
 const EXAMPLE: &str = "ZRANGE {{prefix}}board 0 9";
 
@@ -26,28 +29,31 @@ const KEYS: [&str; 4] = ["{{key", "{{new", "{{made ", "{{taken "];
 /// A command, cut into pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
-    name: String,
+    /// Its name, as it is sent.
+    begin: Vec<u8>,
     arguments: Vec<Pieces>,
+    /// Which of them is the key that the command is sent by in a cluster; a node that does not have
+    /// it says so.
+    key: usize,
     /// The values that it needs.
     pub(super) holes: Holes,
 }
 
 impl Command {
-    /// The command with these values.
-    pub(super) fn join(&self, values: &Values) -> Cmd {
-        let mut command = cmd(&self.name);
-        let (mut argument, mut scratch) = (Vec::new(), Vec::new());
-        for pieces in &self.arguments {
+    /// Adds the command with these values to others.
+    pub(super) fn write(&self, values: &Values, commands: &mut Commands) {
+        let [mut argument, mut scratch] = std::mem::take(&mut commands.scratch);
+        let mut command = commands.begun(&self.begin);
+        for (place, pieces) in self.arguments.iter().enumerate() {
             argument.clear();
             pieces.join(values, &mut scratch, &mut argument);
-            command.arg(&argument[..]);
+            if place == self.key {
+                command.key("", &argument);
+            } else {
+                command.word(&argument);
+            }
         }
-        command
-    }
-
-    /// The same for the operation in a pen.
-    pub(super) fn of(&self, pen: &LibraryPen) -> Cmd {
-        self.join(pen.values())
+        commands.scratch = [argument, scratch];
     }
 }
 
@@ -86,8 +92,12 @@ fn command(operation: &OperationPlan, prefix: &str) -> Result<Command, Wrong> {
         }
         Ok(pieces)
     };
-    let arguments = words.iter().map(argument).collect::<Result<_, Wrong>>()?;
-    Ok(Command { name: name.to_ascii_uppercase(), arguments, holes })
+    let arguments = words.iter().map(argument).collect::<Result<Vec<_>, Wrong>>()?;
+    let is_key = |word: &String| KEYS.iter().chain([&PREFIX]).any(|it| word.contains(it));
+    let key = words.iter().position(is_key).unwrap_or(0);
+    let mut begin = Vec::new();
+    write_begin(&name.to_ascii_uppercase(), 1 + arguments.len(), &mut begin);
+    Ok(Command { begin, arguments, key, holes })
 }
 
 fn word(value: &serde_json::Value) -> String {
@@ -120,11 +130,11 @@ fn split(text: &str) -> Result<Vec<String>, Wrong> {
 }
 
 /// How many rows an answer has: elements of a list, or one of anything but nothing.
-pub(super) fn rows(answer: &Value) -> u64 {
+pub(super) const fn rows(answer: Value<'_>) -> u64 {
     match answer {
-        Value::Nil => 0,
-        Value::Array(values) | Value::Set(values) => values.len() as u64,
-        Value::Map(pairs) => pairs.len() as u64,
+        Value::Null => 0,
+        Value::List(values) if values.pairs => values.count / 2,
+        Value::List(values) => values.count,
         _ => 1,
     }
 }
@@ -134,8 +144,8 @@ impl Keys {
     /// a transaction that is given up.
     pub(super) async fn try_out(&self) -> Result<(), TargetError> {
         for (kind, command) in self.own.iter() {
-            let command = command.join(&Values::samples(command.holes.0.len()));
-            match self.within(self.queue(command)).await {
+            let values = Values::samples(command.holes.0.len());
+            match self.within(self.queue(command, &values)).await {
                 Ok(Some(words)) => return Err(refused(kind, &words)),
                 Ok(None) => {}
                 Err(trouble) => return Err(refused(kind, &trouble.reason)),
@@ -145,16 +155,21 @@ impl Keys {
     }
 
     /// Queues a command, and returns the words of the server if it refuses to.
-    async fn queue(&self, command: Cmd) -> Result<Option<String>, CallError> {
-        let mut connection = self.connect(0).await?;
-        if connection.ask(&["MULTI"]).await.is_err() {
+    async fn queue(&self, command: &Command, values: &Values) -> Result<Option<String>, CallError> {
+        let pipe = self.connect().await?;
+        let mut commands = Commands::default();
+        commands.add(&["MULTI"]);
+        if checked(ask(&pipe, &commands).await?.get(0)?).is_err() {
             // It has no transactions; the load will show.
             return Ok(None);
         }
-        let mut one = ::redis::Pipeline::new();
-        one.add_command(command);
-        let answer = connection.send(&one).await?.pop().unwrap_or_default();
-        Ok(answer.extract_error().err().map(|error| trouble::of(&error).reason))
+        commands.clear();
+        command.write(values, &mut commands);
+        let answers = ask(&pipe, &commands).await?;
+        let answer = answers.get(0)?;
+        // A node that knows another one for the key knows the command.
+        let refusal = checked(answer).err().filter(|_| Redirect::of(answer).is_none());
+        Ok(refusal.map(|trouble| trouble.reason))
     }
 }
 
@@ -169,8 +184,9 @@ mod tests {
     fn sent(text: &str) -> Result<String, String> {
         let plan = OperationPlan::parse(&format!("redis-spelled={text}")).unwrap();
         let command = spell(&plan, "run:").map_err(|mistake| mistake.to_string())?;
-        let packed = command.join(&Values::samples(command.holes.0.len())).get_packed_command();
-        let text = String::from_utf8(packed).unwrap();
+        let mut commands = Commands::default();
+        command.write(&Values::samples(command.holes.0.len()), &mut commands);
+        let text = String::from_utf8(commands.bytes().to_vec()).unwrap();
         let words = text.split("\r\n").filter(|it| !it.is_empty() && !it.starts_with(['*', '$']));
         Ok(format!("{} [{}]", words.collect::<Vec<_>>().join("|"), command.holes.0.join(",")))
     }
@@ -222,9 +238,15 @@ mod tests {
 
     #[test]
     fn rows_are_elements_or_one_value() {
-        let (one, none) = (Value::Int(0), Value::Nil);
-        assert_eq!((rows(&one), rows(&none)), (1, 0));
-        assert_eq!(rows(&Value::Array(vec![one.clone(), none.clone()])), 2);
-        assert_eq!(rows(&Value::Map(vec![(one, none)])), 1);
+        for (answer, count) in [
+            (":0\r\n", 1),
+            ("$-1\r\n", 0),
+            ("_\r\n", 0),
+            ("*2\r\n:0\r\n_\r\n", 2),
+            ("~1\r\n+a\r\n", 1),
+            ("%1\r\n+a\r\n_\r\n", 1),
+        ] {
+            assert_eq!(rows(Value::of(answer.as_bytes())), count, "{answer}");
+        }
     }
 }

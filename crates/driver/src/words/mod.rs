@@ -7,7 +7,6 @@ mod saved;
 
 pub use expect::{Expect, Expectation, Found};
 pub use own::Own;
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub use own::refused;
 pub use saved::{SavedFrom, save, with_sample};
 

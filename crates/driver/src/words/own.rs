@@ -45,7 +45,6 @@ impl<S> Own<S> {
     }
 
     /// All of them.
-    #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
     pub fn iter(&self) -> impl Iterator<Item = (OpKind, &S)> {
         let there = self.0.iter(Option::is_some);
         there.filter_map(|(kind, it)| it.as_ref().map(|(spelled, _)| (kind, spelled)))
@@ -64,7 +63,6 @@ impl<S> Own<S> {
 }
 
 /// The mistake if the server refuses an operation before the load.
-#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub fn refused(kind: OpKind, words: &str) -> TargetError {
     let flag = super::flag_of(kind.name());
     TargetError(format!("{flag}: the server refuses it: {words}"))

@@ -1,0 +1,137 @@
+//! Commands that go to the nodes of a cluster, and on to others.
+
+use super::RedisPlan;
+use super::stand_in::{Kept, server};
+use super::tests::{asked, carry_out, document, op, opened, opening, session};
+use crate::op::{Failure, Op, OpKind};
+use crate::{DriverPlan as _, Existing, Session as _, Target as _, TargetAsked};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+/// Two nodes; the map says that the first has all slots.
+fn cluster() -> [(SocketAddr, Arc<Mutex<Kept>>); 2] {
+    let nodes = [server(), server()];
+    for (_, kept) in &nodes {
+        let kept = &mut *kept.lock().unwrap();
+        (kept.mode, kept.owner) = ("cluster", nodes[0].0.to_string());
+    }
+    nodes
+}
+
+fn count(kept: &Mutex<Kept>, start: &str) -> usize {
+    kept.lock().unwrap().seen.iter().filter(|it| it.starts_with(start)).count()
+}
+
+#[tokio::test]
+async fn commands_are_sent_on_to_where_their_keys_have_moved() {
+    let tasks = tokio::task::LocalSet::new();
+    tasks
+        .run_until(async {
+            let [(first, a), (second, b)] = cluster();
+            a.lock().unwrap().elsewhere.push(("moved", "MOVED", second.to_string()));
+            a.lock().unwrap().elsewhere.push(("asked", "ASK", second.to_string()));
+            b.lock().unwrap().elsewhere.push(("asked", "MOVED", first.to_string()));
+            let (target, facts) = opened(first, asked("redis://HOST")).await;
+            assert_eq!(facts.name, "redis");
+            let (mut session, _context) = session(&target, 5_000).await;
+            let s = &mut session;
+            // The index stays on the first node.
+            for key in ["here", "moved", "asked"] {
+                let made = carry_out(s, op(OpKind::Create), &[(key, r#"{"a":"1"}"#)], &[]).await;
+                assert_eq!(made.result.err(), None, "{key}");
+                assert_eq!(made.wire.relocated, u64::from(key != "here"), "{key}");
+                let read = carry_out(s, op(OpKind::Read), &[(key, "")], &[]).await;
+                assert_eq!((read.result.err(), document(s)), (None, r#"{"a":"1"}"#.to_owned()));
+                // Where a slot has moved is known from then on; of one on its way it is not.
+                assert_eq!(read.wire.relocated, u64::from(key == "asked"), "{key}");
+            }
+            assert_eq!((count(&b, "ASKING"), count(&a, "HGETALL moved")), (2, 0));
+            let keys = |kept: &Mutex<Kept>| kept.lock().unwrap().hashes.keys().cloned().collect();
+            let (on_a, on_b): (Vec<_>, Vec<_>) = (keys(&a), keys(&b));
+            assert_eq!(
+                (on_a, on_b),
+                (vec!["here".to_owned()], vec!["asked".into(), "moved".into()])
+            );
+            assert_eq!(a.lock().unwrap().index["_indices"].len(), 3);
+            // A batch is divided, and put together again.
+            let bulk = Op { documents: 3, ..op(OpKind::BulkInsert) };
+            let documents =
+                [("x", r#"{"a":"1"}"#), ("full", r#"{"a":"2"}"#), ("moved", r#"{"a":"3"}"#)];
+            assert_eq!(carry_out(s, bulk, &documents, &[]).await.result.err(), None);
+            let rows: Vec<_> = s.answered().rows.iter().map(|row| row.err()).collect();
+            assert_eq!(rows, [None, Some(Failure::ServerError), None]);
+            let scan = Op { limit: 9, ..op(OpKind::Scan) };
+            let all = carry_out(s, scan, &[("here", "")], &[]).await;
+            assert!(all.result.unwrap().rows >= 3, "{all:?}");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_command_that_is_sent_in_circles_fails() {
+    let tasks = tokio::task::LocalSet::new();
+    tasks
+        .run_until(async {
+            let [(first, a), (second, b)] = cluster();
+            a.lock().unwrap().elsewhere.push(("k", "MOVED", second.to_string()));
+            b.lock().unwrap().elsewhere.push(("k", "MOVED", first.to_string()));
+            let (target, _) = opened(first, asked("redis://HOST")).await;
+            let (mut session, _context) = session(&target, 5_000).await;
+            let read = carry_out(&mut session, op(OpKind::Read), &[("k", "")], &[]).await;
+            assert_eq!(read.result.err(), Some(Failure::ServerError));
+            let told = session.reason(Failure::ServerError).unwrap().reason;
+            assert!(told.contains("from one node to another"), "{told}");
+        })
+        .await;
+}
+
+/// The record is stored, its place in the index is not: nobody may say that nothing was done.
+#[tokio::test]
+async fn a_write_that_only_some_nodes_took_is_not_called_undone() {
+    let tasks = tokio::task::LocalSet::new();
+    tasks
+        .run_until(async {
+            let [(first, a), _] = cluster();
+            a.lock().unwrap().elsewhere.push(("_indices", "MOVED", "127.0.0.1:1".to_owned()));
+            let (target, _) = opened(first, asked("redis://HOST")).await;
+            let (mut session, _context) = session(&target, 5_000).await;
+            let made =
+                carry_out(&mut session, op(OpKind::Create), &[("k", r#"{"a":"1"}"#)], &[]).await;
+            assert_eq!(made.result.err(), Some(Failure::Unanswered));
+            assert!(a.lock().unwrap().hashes.contains_key("k"));
+            // If all of it goes nowhere, nothing was done.
+            a.lock().unwrap().elsewhere.push(("lost", "MOVED", "127.0.0.1:1".to_owned()));
+            let made =
+                carry_out(&mut session, op(OpKind::Update), &[("lost", r#"{"a":"1"}"#)], &[]).await;
+            assert_eq!(made.result.err(), Some(Failure::Connect));
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn clusters_that_cannot_be_used_are_told_before_a_run() {
+    let (address, kept) = server();
+    kept.lock().unwrap().mode = "cluster";
+    for (path, wanted) in [("", "is not ready: no node"), ("/3", "no databases but number 0")] {
+        let plan = RedisPlan::check(&asked(&format!("redis://{address}{path}"))).unwrap();
+        let message = plan.open(&opening()).await.unwrap_err().to_string();
+        assert!(message.contains(wanted), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn keys_of_all_nodes_are_removed() {
+    let nodes = cluster();
+    let [(first, a), (second, b)] = &nodes;
+    let scratch = TargetAsked { existing: Existing::No, ..asked("redis://HOST") };
+    let (target, facts) = opened(*first, scratch).await;
+    for kept in [a, b] {
+        let kept = &mut *kept.lock().unwrap();
+        kept.hashes.insert(format!("{}:k", facts.database), [].into());
+        kept.hashes.insert("theirs".to_owned(), [].into());
+    }
+    assert_eq!(target.tear_down().await, Ok(true));
+    assert_eq!(a.lock().unwrap().hashes.len(), 1);
+    // Only masters have keys, and the map has no other.
+    assert_eq!(b.lock().unwrap().hashes.len(), 2, "{second}");
+}

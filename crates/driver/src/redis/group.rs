@@ -1,0 +1,162 @@
+//! What some sessions of a shard share: a connection to the server, or to each node of a cluster.
+
+use super::Keys;
+use super::cluster::Map;
+use super::pipe::Pipe;
+use super::seat::Seat;
+use crate::call::CallError;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::net::ShardContext;
+use crate::op::Failure;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How often a shard asks who has which slots, at most.
+const REFRESH_NS: Nanos = SECOND_NS / 5;
+
+/// What all sessions of a shard share.
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub(super) keys: Keys,
+    pub(super) context: Rc<ShardContext>,
+    /// Who has which slots; `None` without a cluster.
+    map: RefCell<Option<Map>>,
+    /// When that was last asked, and whether it is being asked.
+    refreshed: Cell<Nanos>,
+    refreshing: Cell<bool>,
+}
+
+impl Hub {
+    pub(super) fn new(keys: Keys, context: Rc<ShardContext>) -> Self {
+        let map = RefCell::new(keys.map.clone());
+        let (refreshed, refreshing) = (Cell::default(), Cell::default());
+        Self { keys, context, map, refreshed, refreshing }
+    }
+
+    /// The node that has a slot.
+    pub(super) fn node(&self, slot: u16) -> Option<Arc<str>> {
+        self.map.borrow().as_ref().and_then(|map| map.node(slot).cloned())
+    }
+
+    /// Notes where a slot has moved.
+    pub(super) fn moved(&self, slot: u16, node: &str) {
+        if let Some(map) = &mut *self.map.borrow_mut() {
+            map.moved(slot, node);
+        }
+    }
+
+    /// Finds out who has which slots now, beside the load.
+    pub(super) fn refresh(self: &Rc<Self>) {
+        let now = self.context.clock().now();
+        let Some(map) = self.map.borrow().clone() else { return };
+        if self.refreshing.get() || now < self.refreshed.get() + REFRESH_NS {
+            return;
+        }
+        self.refreshing.set(true);
+        let hub = self.clone();
+        tokio::task::spawn_local(async move {
+            for node in map.nodes() {
+                let asked = hub.keys.within(hub.keys.nodes.map(node, &hub.context)).await;
+                if let Ok(map) = asked {
+                    *hub.map.borrow_mut() = Some(map);
+                    break;
+                }
+            }
+            hub.refreshed.set(hub.context.clock().now());
+            hub.refreshing.set(false);
+        });
+    }
+}
+
+/// The connections that some sessions share.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) hub: Rc<Hub>,
+    /// The server, or the node of the cluster that was named.
+    first: Rc<Seat>,
+    /// All nodes of a cluster.
+    nodes: RefCell<HashMap<Arc<str>, Rc<Seat>>>,
+}
+
+impl Group {
+    pub(super) fn new(hub: Rc<Hub>) -> Self {
+        let first = Rc::new(Seat::new(hub.keys.endpoint.clone()));
+        Self { hub, first, nodes: RefCell::default() }
+    }
+
+    pub(super) fn is_clustered(&self) -> bool {
+        self.hub.keys.map.is_some()
+    }
+
+    /// The server, without a cluster.
+    pub(super) const fn server(&self) -> &Rc<Seat> {
+        &self.first
+    }
+
+    /// The node of a cluster with this address.
+    pub(super) fn node(&self, node: &Arc<str>) -> Result<Rc<Seat>, CallError> {
+        if let Some(seat) = self.nodes.borrow().get(node) {
+            return Ok(seat.clone());
+        }
+        let endpoint = self.hub.keys.nodes.endpoint(node);
+        let endpoint =
+            endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+        let seat = Rc::new(Seat::new(endpoint));
+        self.nodes.borrow_mut().insert(node.clone(), seat.clone());
+        Ok(seat)
+    }
+
+    /// Whether there is nothing to connect before an operation. Nodes of a cluster that are lost
+    /// are connected again when an operation needs them, so that the others are not held up.
+    pub(super) fn is_open(&self) -> bool {
+        if self.is_clustered() {
+            !self.nodes.borrow().is_empty()
+        } else {
+            self.first.pipe().is_some()
+        }
+    }
+
+    /// Connects to the server, or to all nodes. Returns when that began.
+    pub(super) async fn open(&self) -> Nanos {
+        let began = self.hub.context.clock().now();
+        if !self.is_clustered() {
+            return self.connect(&self.first).await;
+        }
+        let nodes = self.hub.map.borrow().as_ref().map(|map| map.nodes().to_vec());
+        for node in nodes.unwrap_or_default() {
+            if let Ok(seat) = self.node(&node) {
+                self.connect(&seat).await;
+            }
+        }
+        began
+    }
+
+    async fn connect(&self, seat: &Seat) -> Nanos {
+        let keys = &self.hub.keys;
+        seat.open(&keys.nodes.log_into, keys.pipeline > 1, &self.hub.context).await
+    }
+
+    /// The connection to a node, made if there is none.
+    pub(super) async fn pipe(&self, seat: &Seat) -> Result<Rc<Pipe>, CallError> {
+        if let Some(pipe) = seat.pipe() {
+            return Ok(pipe);
+        }
+        // The server was tried before the operation.
+        if self.is_clustered() || !seat.has_failed() {
+            self.connect(seat).await;
+        }
+        seat.pipe().ok_or_else(|| {
+            self.hub.refresh();
+            seat.refusal()
+        })
+    }
+
+    /// How often servers said something that was not asked for, since the last call.
+    pub(super) fn take_unsolicited(&self) -> u64 {
+        let nodes = self.nodes.borrow();
+        let nodes: u64 = nodes.values().map(|seat| seat.take_unsolicited()).sum();
+        nodes + self.first.take_unsolicited()
+    }
+}

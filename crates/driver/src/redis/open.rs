@@ -1,0 +1,257 @@
+//! The server before, between and after the stages of a run.
+
+use super::Keys;
+use super::answer::Value;
+use super::cluster::Map;
+use super::commands::Commands;
+use super::group::{Group, Hub};
+use super::pipe::Pipe;
+use super::seat::ask;
+use super::session::RedisSession;
+use super::trouble::checked;
+use crate::call::CallError;
+use crate::net::ShardContext;
+use crate::op::Failure;
+use crate::{Shard, Size, Target, TargetError};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Redis, ready for load.
+#[derive(Clone, Debug)]
+pub struct RedisTarget(Arc<Keys>);
+
+impl RedisTarget {
+    pub(super) fn new(keys: Keys) -> Self {
+        Self(Arc::new(keys))
+    }
+}
+
+impl Target for RedisTarget {
+    type Shard = RedisShard;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<RedisShard> {
+        let hub = Rc::new(Hub::new((*self.0).clone(), context));
+        Ok(RedisShard { hub, groups: RefCell::default() })
+    }
+
+    async fn size(&self) -> Option<Size> {
+        let count = self.0.within(self.0.count()).await.ok()?;
+        Some(Size { documents: Some(count), ..Size::default() })
+    }
+
+    async fn tear_down(&self) -> Result<bool, TargetError> {
+        if self.0.removed {
+            self.0.remove().await.map_err(|trouble| {
+                let prefix = &self.0.layout.prefix;
+                TargetError(format!("keys that begin with {prefix:?}: {}", trouble.reason))
+            })?;
+        }
+        Ok(self.0.removed)
+    }
+}
+
+/// Redis as seen by one shard.
+#[derive(Debug)]
+pub struct RedisShard {
+    hub: Rc<Hub>,
+    /// The sessions, by their number in the run, and the connections that some share.
+    groups: RefCell<Seats>,
+}
+
+/// Which connections each session uses.
+#[derive(Debug, Default)]
+struct Seats {
+    of_session: HashMap<usize, Rc<Group>>,
+    /// The connections that were made last, and how many sessions use them.
+    last: Option<(Rc<Group>, usize)>,
+}
+
+impl Shard for RedisShard {
+    type Session = RedisSession;
+
+    fn session(&self) -> RedisSession {
+        RedisSession::new(Rc::new(Group::new(self.hub.clone())))
+    }
+
+    /// As many sessions as the pipeline is long share their connections.
+    fn session_of(&self, connection: usize) -> RedisSession {
+        if self.hub.keys.pipeline < 2 {
+            return self.session();
+        }
+        let seats = &mut *self.groups.borrow_mut();
+        let group = seats.of_session.entry(connection).or_insert_with(|| {
+            let free = seats.last.take_if(|(_, sessions)| *sessions < self.hub.keys.pipeline);
+            let (group, sessions) =
+                free.unwrap_or_else(|| (Rc::new(Group::new(self.hub.clone())), 0));
+            seats.last = Some((group.clone(), sessions + 1));
+            group
+        });
+        RedisSession::new(group.clone())
+    }
+}
+
+/// The server's words about itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Greeting {
+    pub(super) name: String,
+    pub(super) version: String,
+}
+
+/// Servers that say in `INFO` that they are not Redis: the name of the line, and theirs.
+const OTHERS: [(&str, &str); 3] = [
+    ("valkey_version", "valkey"),
+    ("dragonfly_version", "dragonfly"),
+    ("garnet_version", "garnet"),
+];
+
+impl Greeting {
+    /// What the answers to `INFO` and `HELLO` say; `own` is the name of a server that tells neither
+    /// its name nor the version of Redis that it is.
+    fn of(info: &str, hello: Value<'_>, own: &str) -> Self {
+        let (mut words, mut server) = (hello.list(), None);
+        while let (Some(name), Some(value)) = (words.next(), words.next()) {
+            if name.text() == Some(b"server") {
+                // "Infinispan RESP", as one of them says.
+                let told = String::from_utf8_lossy(value.text().unwrap_or_default()).to_lowercase();
+                server = told.split_whitespace().next().map(str::to_owned);
+            }
+        }
+        let version = value(info, "redis_version").map(str::to_owned);
+        let other = OTHERS.iter().find_map(|(line, name)| Some((*name, value(info, line)?)));
+        if let Some((name, version)) = other {
+            return Self { name: name.to_owned(), version: version.to_owned() };
+        }
+        let name = if version.is_some() { "redis" } else { own };
+        Self {
+            name: server.unwrap_or_else(|| name.to_owned()),
+            version: version.unwrap_or_default(),
+        }
+    }
+}
+
+/// The value of a line of `INFO`.
+fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = info.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
+}
+
+/// The answer to a command that is not part of the load.
+async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, CallError> {
+    let mut commands = Commands::default();
+    commands.add(words);
+    let answer = ask(pipe, &commands).await?.get(0)?.to_vec();
+    checked(&answer)?;
+    Ok(answer)
+}
+
+impl Keys {
+    /// Finds out what server it is, and which nodes its cluster has.
+    pub(super) async fn greet(&mut self, own: &str) -> Result<Greeting, CallError> {
+        let pipe = self.connect().await?;
+        if Value::of(&asked(&pipe, &["PING"]).await?).text() != Some(b"PONG") {
+            return Err(CallError::new(Failure::Protocol, "no PONG to PING"));
+        }
+        // Not every server of this protocol supports it.
+        let info = asked(&pipe, &["INFO"]).await.unwrap_or_default();
+        let info = String::from_utf8_lossy(Value::of(&info).text().unwrap_or_default());
+        if value(&info, "redis_mode") == Some("cluster") {
+            self.map = Some(self.cluster(&pipe).await?);
+        }
+        let version = if self.log_into().resp3 { "3" } else { "2" };
+        let hello = asked(&pipe, &["HELLO", version]).await.unwrap_or_default();
+        Ok(Greeting::of(&info, Value::of(&hello), own))
+    }
+
+    async fn cluster(&self, pipe: &Rc<Pipe>) -> Result<Map, CallError> {
+        if self.log_into().number > 0 {
+            let reason = "a cluster has no databases but number 0";
+            return Err(CallError::new(Failure::Rejected, reason));
+        }
+        let slots = asked(pipe, &["CLUSTER", "SLOTS"]).await?;
+        let map = Map::of(Value::of(&slots), self.endpoint.host());
+        map.ok_or_else(|| CallError::new(Failure::NotReady, "no node of the cluster has any slots"))
+    }
+
+    /// A connection to the server, or to each node of the cluster.
+    async fn connect_to_all(&self) -> Result<Vec<Rc<Pipe>>, CallError> {
+        let Some(map) = &self.map else { return Ok(vec![self.within(self.connect()).await?]) };
+        let mut pipes = Vec::new();
+        for node in map.nodes() {
+            let endpoint = self.nodes.endpoint(node);
+            let endpoint =
+                endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+            pipes.push(self.within(self.connect_to(&endpoint)).await?);
+        }
+        Ok(pipes)
+    }
+
+    async fn count(&self) -> Result<u64, CallError> {
+        let words = self.layout.index.as_ref().map_or(vec!["DBSIZE"], |it| vec!["ZCARD", it]);
+        let mut count = 0;
+        for pipe in self.connect_to_all().await? {
+            match asked(&pipe, &words).await {
+                Ok(answer) => {
+                    let Value::Number(number) = Value::of(&answer) else {
+                        return Err(CallError::new(Failure::Protocol, "no number of keys"));
+                    };
+                    count += u64::try_from(number).unwrap_or_default();
+                }
+                // The index is on one node of a cluster, to which all others refer.
+                Err(_) if self.map.is_some() && self.layout.index.is_some() => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Removes all keys with the prefix, a thousand at a time.
+    async fn remove(&self) -> Result<(), CallError> {
+        let pattern = format!("{}*", self.layout.prefix);
+        for pipe in self.connect_to_all().await? {
+            let mut cursor = "0".to_owned();
+            loop {
+                let words = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", "1000"];
+                let found = self.within(asked(&pipe, &words)).await?;
+                let mut found = Value::of(&found).list();
+                let next = found.next().and_then(|value| value.text()).unwrap_or(b"0");
+                let mut commands = Commands::default();
+                for key in found.next().unwrap_or(Value::Null).list().filter_map(|it| it.text()) {
+                    commands.begin("DEL", 2).word(key);
+                }
+                if commands.len() > 0 {
+                    for answer in self.within(ask(&pipe, &commands)).await?.iter() {
+                        checked(answer)?;
+                    }
+                }
+                if next == b"0" {
+                    break;
+                }
+                cursor = String::from_utf8_lossy(next).into_owned();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_as_what_they_say_they_are() {
+        let of = |info: &str, hello: &str| {
+            let Greeting { name, version } = Greeting::of(info, Value::of(hello.as_bytes()), "own");
+            format!("{name} {version}")
+        };
+        let resp3 = "%2\r\n$2\r\nid\r\n:1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
+        assert_eq!(of("# Server\r\nredis_version:7.0.15\r\n", resp3), "redis 7.0.15");
+        let resp2 = "*2\r\n$6\r\nserver\r\n$15\r\nInfinispan RESP\r\n";
+        assert_eq!(of("redis_version:15.2\r\n", resp2), "infinispan 15.2");
+        assert_eq!(of("redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n", resp3), "valkey 8.0.1");
+        assert_eq!(of("redis_version:5.0\r\n", ""), "redis 5.0");
+        assert_eq!(of("x", ""), "own ");
+    }
+}

@@ -1,0 +1,232 @@
+//! What one session does for an operation: sends its commands, and makes sense of the answers.
+
+use super::answer::Value;
+use super::commands::Commands;
+use super::exchange::Exchange;
+use super::group::Group;
+use super::pen::RedisPen;
+use super::shape::Layout;
+use super::trouble::checked;
+use super::words;
+use crate::call::{CallError, Reasons};
+use crate::measure::Probe;
+use crate::op::{Failure, Op, OpKind, Reply, Token};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// The work of one session.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) exchange: Exchange,
+    commands: Commands,
+    pub(super) rows: Vec<Result<Token, Failure>>,
+    /// The document that was read, in JSON; empty if there is none, or nobody looks at it.
+    pub(super) document: Vec<u8>,
+    /// The fields that the last scan has asked for, and its records once they are asked for.
+    scanned: Option<Vec<String>>,
+    scanned_json: OnceCell<Vec<Vec<u8>>>,
+    pub(super) received: u64,
+    pub(super) reasons: Reasons,
+}
+
+impl Worker {
+    pub(super) fn new(group: Rc<Group>) -> Self {
+        Self {
+            commands: Commands::new(group.is_clustered()),
+            exchange: Exchange::new(group),
+            rows: Vec::new(),
+            document: Vec::new(),
+            scanned: None,
+            scanned_json: OnceCell::new(),
+            received: 0,
+            reasons: Reasons::default(),
+        }
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.exchange.group.hub.keys.layout
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.document.clear();
+        self.scanned = None;
+        self.scanned_json.take();
+        self.received = 0;
+        self.reasons.clear();
+        self.exchange.clear();
+    }
+
+    /// Spells the first commands of the operation in `pen`.
+    pub(super) fn spell(&mut self, op: &Op, pen: &RedisPen) {
+        self.commands.clear();
+        let keys = &self.exchange.group.hub.keys;
+        if !op.kind.is_own() {
+            return keys.layout.spell(op, pen, &mut self.commands);
+        }
+        if let Some(command) = keys.own.get(op.kind) {
+            command.write(&pen.values, &mut self.commands);
+        }
+    }
+
+    /// Carries out the operation, whose first commands are spelled.
+    pub(super) async fn work(
+        &mut self,
+        op: &Op,
+        pen: &RedisPen,
+        probe: &mut Probe,
+    ) -> Result<Reply, CallError> {
+        if op.kind == OpKind::Read && op.limit > 0 {
+            let reason = "keys are hashed, so there are no ranges of them to read";
+            return Err(CallError::new(Failure::Rejected, reason));
+        }
+        self.exchange.send(&self.commands, probe).await?;
+        match op.kind {
+            OpKind::Scan => Box::pin(self.fetch_listed(pen, probe)).await,
+            OpKind::Update if self.layout().reads_first(pen) => {
+                Box::pin(self.store_merged(pen, probe)).await
+            }
+            OpKind::BulkInsert => self.stored(op),
+            OpKind::Read => self.read(pen),
+            kind => {
+                let mut first = None;
+                for command in 0..self.exchange.answers.len() {
+                    let value = checked(self.exchange.answers.get(command)?)?;
+                    first.get_or_insert(value);
+                }
+                let first = first.unwrap_or(Value::Null);
+                if kind.is_own() {
+                    let own = &self.exchange.group.hub.keys.own;
+                    return own.reply(kind, words::rows(first)).map_err(CallError::unexpected);
+                }
+                if kind == OpKind::Delete && first == Value::Number(0) {
+                    return Err(Failure::NotFound.into());
+                }
+                Ok(Reply::default())
+            }
+        }
+    }
+
+    fn read(&mut self, pen: &RedisPen) -> Result<Reply, CallError> {
+        let layout = &self.exchange.group.hub.keys.layout;
+        let (value, wanted) = (checked(self.exchange.answers.get(0)?)?, pen.wanted.all());
+        self.received = layout.weight(value, wanted).ok_or(Failure::NotFound)?;
+        if pen.looks {
+            layout.document(value, wanted, &mut self.document);
+        }
+        Ok(Reply::default())
+    }
+
+    /// The second step of a scan: the records of the keys that were found. Keys of the index
+    /// without a record are not counted.
+    async fn fetch_listed(
+        &mut self,
+        pen: &RedisPen,
+        probe: &mut Probe,
+    ) -> Result<Reply, CallError> {
+        let layout = &self.exchange.group.hub.keys.layout;
+        self.commands.clear();
+        for name in checked(self.exchange.answers.get(0)?)?.list().filter_map(|it| it.text()) {
+            layout.fetch(name, pen.wanted.all(), &mut self.commands);
+        }
+        self.scanned = Some(pen.wanted.all().to_vec());
+        let mut rows = 0;
+        if self.commands.len() > 0 {
+            self.exchange.send(&self.commands, probe).await?;
+        } else {
+            self.exchange.answers.clear();
+        }
+        let layout = &self.exchange.group.hub.keys.layout;
+        for command in 0..self.exchange.answers.len() {
+            let value = checked(self.exchange.answers.get(command)?)?;
+            if let Some(weight) = layout.weight(value, pen.wanted.all()) {
+                self.received += weight;
+                rows += 1;
+            }
+        }
+        Ok(Reply { rows, ..Reply::default() })
+    }
+
+    /// The records of the last scan in JSON, if the last operation was one.
+    pub(super) fn scanned(&self) -> Option<&[Vec<u8>]> {
+        let wanted = self.scanned.as_deref()?;
+        Some(self.scanned_json.get_or_init(|| self.listed(wanted)))
+    }
+
+    fn listed(&self, wanted: &[String]) -> Vec<Vec<u8>> {
+        let (layout, answers) = (self.layout(), &self.exchange.answers);
+        let values = (0..answers.len()).filter_map(|it| Some(Value::of(answers.get(it).ok()?)));
+        let there = values.filter(|value| layout.weight(*value, wanted).is_some());
+        let document = |value| {
+            let mut out = Vec::new();
+            layout.document(value, wanted, &mut out);
+            out
+        };
+        there.map(document).collect()
+    }
+
+    /// The second step of an update of some fields of a text.
+    async fn store_merged(
+        &mut self,
+        pen: &RedisPen,
+        probe: &mut Probe,
+    ) -> Result<Reply, CallError> {
+        let read = checked(self.exchange.answers.get(0)?)?.text().unwrap_or(b"{}");
+        self.commands.clear();
+        self.exchange.group.hub.keys.layout.merge(read, pen, &mut self.commands);
+        self.exchange.send(&self.commands, probe).await?;
+        checked(self.exchange.answers.get(0)?)?;
+        Ok(Reply::default())
+    }
+
+    /// The outcome of each document of `op`; the remaining answers are about the index.
+    fn stored(&mut self, op: &Op) -> Result<Reply, CallError> {
+        let (documents, answers) = (op.documents as usize, &self.exchange.answers);
+        let refusal = |place| answers.get(place).and_then(|it| checked(it).map(|_| ())).err();
+        let refusals: Vec<_> = (0..answers.len()).map(refusal).collect();
+        let is_unready = |it: &&CallError| it.failure == Failure::NotReady;
+        let mut unready = refusals.iter().flatten().filter(is_unready);
+        if let Some(trouble) = unready.next().cloned() {
+            if unready.count() + 1 == refusals.len() {
+                return Err(trouble);
+            }
+            // Some are stored: those that are sent again are settled then.
+            if op.settle {
+                return Err(CallError { failure: Failure::Unanswered, ..trouble });
+            }
+        }
+        for (place, refusal) in refusals.into_iter().enumerate() {
+            match refusal {
+                Some(trouble) if place >= documents => return Err(trouble),
+                Some(trouble) => {
+                    self.rows.push(Err(unknown(trouble.failure)));
+                    self.reasons.keep(trouble);
+                }
+                None if place < documents => self.rows.push(Ok(Token::default())),
+                None => {}
+            }
+        }
+        Ok(Reply::default())
+    }
+
+    /// The failure of an operation, given how its exchange failed.
+    pub(super) fn failed(&mut self, op: &Op, trouble: CallError) -> Failure {
+        let part_is_done = self.exchange.answers.partly_lost().is_some();
+        let failure = match trouble.failure {
+            Failure::Timeout if !self.exchange.is_sent => Failure::Connect,
+            failure if op.kind.only_reads() => failure,
+            failure if part_is_done && failure.unconnected() => Failure::Unanswered,
+            failure => unknown(failure),
+        };
+        self.reasons.keep(CallError { failure, ..trouble });
+        failure
+    }
+}
+
+/// The failure of a write: it is unknown whether it was carried out.
+const fn unknown(failure: Failure) -> Failure {
+    match failure {
+        Failure::Timeout | Failure::Reset => Failure::Unanswered,
+        other => other,
+    }
+}
