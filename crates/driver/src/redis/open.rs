@@ -10,6 +10,7 @@ use super::seat::ask;
 use super::session::RedisSession;
 use super::trouble::checked;
 use crate::call::CallError;
+use crate::clock::Clock;
 use crate::net::ShardContext;
 use crate::op::Failure;
 use crate::{Shard, Size, Target, TargetError};
@@ -177,8 +178,16 @@ impl Keys {
 
     /// A connection to the server, or to each node of the cluster.
     async fn connect_to_all(&self) -> Result<Vec<Rc<Pipe>>, CallError> {
-        let Some(map) = &self.map else { return Ok(vec![self.within(self.connect()).await?]) };
-        let mut pipes = Vec::new();
+        let Some(known) = &self.map else { return Ok(vec![self.within(self.connect()).await?]) };
+        let (mut map, mut pipes) = (known.clone(), Vec::new());
+        let context = ShardContext::new(Clock::system(), self.timeout.as_nanos() as u64);
+        // Others may have taken over since it was asked.
+        for node in known.nodes() {
+            if let Ok(now) = self.within(self.nodes.map(node, &context)).await {
+                map = now;
+                break;
+            }
+        }
         for node in map.nodes() {
             let endpoint = self.nodes.endpoint(node);
             let endpoint =

@@ -9,7 +9,7 @@ use super::{INDEX, Keys, words};
 use crate::address::{decoded, encoded};
 use crate::call::{CallError, unusable, within};
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, TlsOptions};
+use crate::net::{Endpoint, TlsOptions, mixed_up, reach};
 use crate::op::{Failure, Feature, Kinds, OpKind};
 use crate::secrets::LeftOut;
 use crate::words::OperationPlan;
@@ -279,7 +279,10 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
         let mut keys = self.keys(opening)?;
         let timeout = keys.timeout;
         let greeted = within(timeout, keys.greet(F::CARD.name), CallError::clone).await;
-        let Greeting { name, version } = greeted.map_err(|trouble| self.unusable(&trouble))?;
+        let Greeting { name, version } = match greeted {
+            Ok(greeting) => greeting,
+            Err(trouble) => return Err(self.unusable(&trouble, &keys).await),
+        };
         keys.try_out().await?;
         let facts = ServerFacts {
             url: self.server.clone(),
@@ -344,14 +347,27 @@ impl<F: Flavor> RespPlan<F> {
     }
 
     /// Why the server cannot be used, and what to do about it.
-    fn unusable(&self, trouble: &CallError) -> TargetError {
+    async fn unusable(&self, trouble: &CallError, keys: &Keys) -> TargetError {
         let (server, scheme) = (&self.server, F::CARD.schemes[0]);
+        let timeout_ns = keys.timeout.as_nanos() as u64;
+        let known = match trouble.failure {
+            failure if failure.unconnected() && failure != Failure::NotReady => {
+                reach(&keys.endpoint, timeout_ns).await.err()
+            }
+            Failure::Protocol | Failure::Reset => mixed_up(&keys.endpoint).await,
+            _ => None,
+        };
+        if let Some(known) = known {
+            let cure = known.cure.replace("https://", &format!("{scheme}s://"));
+            let cure = cure.replace("http://", &format!("{scheme}://"));
+            return TargetError(format!("cannot reach {server}: {}; {cure}", known.problem));
+        }
         unusable(server, &self.login, trouble, |reason| match trouble.failure {
             Failure::Protocol | Failure::Reset => format!(
                 "the server at {server} does not speak Redis's protocol ({reason}); give a server \
                  that does, and {scheme}s:// if it uses TLS"
             ),
-            _ => format!("cannot reach {server}: {reason}"),
+            _ => format!("cannot reach {server}: {reason}; give a longer --timeout, or check it"),
         })
     }
 }

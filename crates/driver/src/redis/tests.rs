@@ -227,7 +227,7 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
     // No server has this port; one that was just freed may be taken by another test.
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     for (address, wanted) in [
-        (closed, "cannot reach redis://HOST: "),
+        (closed, "cannot reach redis://HOST: connection refused: nothing listens there; start a"),
         (liar(""), "cannot reach redis://HOST: no answer in time"),
         (liar("HTTP/1.1 400 Bad Request\r\n!"), "the server at redis://HOST does not speak"),
         (liar("!"), "the server at redis://HOST does not speak Redis's protocol"),
