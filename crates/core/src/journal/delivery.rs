@@ -1,9 +1,11 @@
 //! The notes of an agent on their way into the journal of the run, stage by stage.
 
+use super::seal::{Sum, Sums};
 use super::{AWAITED, ENDING, Journal, MAGIC, files};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The most bytes that are handed over at once.
@@ -42,6 +44,7 @@ impl Journal {
                 read += piece.len() as u64;
             }
             fs::remove_file(&path)?;
+            self.sums.forget(&path);
         }
         let finished = self.finished.swap(0, Ordering::Relaxed);
         if read == finished {
@@ -56,7 +59,8 @@ impl Journal {
     /// If that cannot be noted.
     pub fn expect(&self, stage: usize, agent: usize) -> io::Result<Delivery> {
         let path = self.path(stage, agent, AWAITED);
-        Ok(Delivery { file: File::create_new(&path)?, path, arrived: Ok(0) })
+        let (file, hasher) = (File::create_new(&path)?, crc32fast::Hasher::new());
+        Ok(Delivery { file, path, arrived: Ok(0), hasher, sums: self.sums.clone() })
     }
 }
 
@@ -67,12 +71,15 @@ pub struct Delivery {
     path: PathBuf,
     /// How many bytes have arrived, or what is wrong with them.
     arrived: io::Result<u64>,
+    hasher: crc32fast::Hasher,
+    sums: Arc<Sums>,
 }
 
 impl Delivery {
     /// Adds a piece, before which there are so many bytes.
     pub fn add(&mut self, before: u64, piece: &[u8]) {
         let Ok(arrived) = self.arrived else { return };
+        self.hasher.update(piece);
         self.arrived = match self.file.write_all(piece) {
             _ if arrived != before => Err(io::Error::other("a part of its notes is missing")),
             Ok(()) => Ok(arrived + piece.len() as u64),
@@ -89,6 +96,9 @@ impl Delivery {
         if arrived != bytes {
             return Err(io::Error::other(format!("{arrived} of {bytes} bytes of its notes came")));
         }
-        fs::rename(&self.path, self.path.with_extension(ENDING))
+        let there = self.path.with_extension(ENDING);
+        fs::rename(&self.path, &there)?;
+        self.sums.keep(&there, Sum { bytes, crc: self.hasher.finalize() });
+        Ok(())
     }
 }

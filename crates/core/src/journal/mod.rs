@@ -1,16 +1,19 @@
 //! Which writes were acknowledged, on disk: one file per thread and stage.
 //!
 //! Records what became of a write, not what follows from it; that is up to the audit. Entries have
-//! a fixed size, so a file that was cut off is good up to its last whole entry.
+//! a fixed size. Notes that are missing could explain anything: of a journal that is not whole,
+//! nothing is read.
 //!
 //! An agent hands its notes over after each stage. Until all have arrived, they are in a file of
 //! another name, by which a reader knows that they are missing.
 
 mod delivery;
+mod seal;
 
 pub use delivery::Delivery;
 
 use crate::op::{Key, Token};
+use seal::{Sum, Sums};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
@@ -105,6 +108,10 @@ pub struct Journal {
     broken: Arc<Mutex<Option<io::Error>>>,
     /// The bytes of all files that were finished since notes were last handed over.
     finished: Arc<AtomicU64>,
+    /// What was written to each file that is finished.
+    sums: Arc<Sums>,
+    /// Whether it is written by this process.
+    own: bool,
 }
 
 impl Journal {
@@ -114,8 +121,9 @@ impl Journal {
     /// If the folder cannot be created, or already contains a journal.
     pub fn create(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let journal = Self::open(folder);
+        let journal = Self { own: true, ..Self::open(folder) };
         if !journal.exists() {
+            journal.begin()?;
             return Ok(journal);
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "a journal already exists"))
@@ -123,7 +131,8 @@ impl Journal {
 
     /// The journal in `folder`, for reading.
     pub fn open(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), broken: Arc::default(), finished: Arc::default() }
+        let (broken, finished, sums) = Default::default();
+        Self { folder: folder.to_owned(), broken, finished, sums, own: false }
     }
 
     /// Whether any file of it exists.
@@ -143,13 +152,16 @@ impl Journal {
     pub fn writer(&self, stage: usize, shard: usize) -> Writer {
         let path = self.path(stage, shard, ENDING);
         let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).open(path);
+        let file = options.write(true).create_new(true).open(&path);
         let mut writer = Writer {
             file: None,
             room: MAGIC.to_vec(),
             broken: self.broken.clone(),
             written: 0,
             finished: self.finished.clone(),
+            path,
+            hasher: crc32fast::Hasher::new(),
+            sums: self.sums.clone(),
         };
         match file {
             Ok(file) => writer.file = Some(file),
@@ -185,6 +197,12 @@ impl Journal {
             let s = if all.len() == 1 { "" } else { "s" };
             self.break_off(&format!("notes of agent{s} {} have not arrived", all.join(", ")));
         }
+        if self.broken().is_none()
+            && let Some(why) = self.gap()?
+        {
+            self.break_off(&why);
+            return Ok(());
+        }
         if self.broken().is_some() && (shared || missing.is_empty()) {
             return Ok(());
         }
@@ -217,6 +235,12 @@ impl Journal {
     pub fn remove(&self) -> io::Result<()> {
         for path in self.all()? {
             fs::remove_file(path)?;
+        }
+        for seal in seal::SEALS {
+            match fs::remove_file(self.folder.join(seal)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         // Fails if there is something else in it.
         let _ = fs::remove_dir(&self.folder);
@@ -262,6 +286,9 @@ pub struct Writer {
     written: u64,
     /// ... which are added to these in the end.
     finished: Arc<AtomicU64>,
+    path: PathBuf,
+    hasher: crc32fast::Hasher,
+    sums: Arc<Sums>,
 }
 
 impl Writer {
@@ -279,6 +306,7 @@ impl Writer {
             self.give_up(error);
         }
         self.written += self.room.len() as u64;
+        self.hasher.update(&self.room);
         self.room.clear();
     }
 
@@ -298,165 +326,10 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.flush();
         self.finished.fetch_add(self.written, Ordering::Relaxed);
+        let crc = std::mem::take(&mut self.hasher).finalize();
+        self.sums.keep(&self.path, Sum { bytes: self.written, crc });
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn entry(key: Key) -> JournalEntry {
-        let token = Token { number: 7, rest: [9; 16] };
-        JournalEntry { key, act: Act::Write, fate: Fate::Acknowledged, version: 3, token }
-    }
-
-    fn read(journal: &Journal) -> io::Result<Vec<Key>> {
-        let mut keys = Vec::new();
-        journal.read(false, |entry| keys.push(entry.key)).map(|()| keys)
-    }
-
-    proptest! {
-        #[test]
-        fn an_entry_is_read_as_it_was_written(
-            key: u64, number: u32, rest: [u8; 16], version in 0..=JournalEntry::MOST_VERSION,
-            delete: bool, fate in 0..3usize,
-        ) {
-            let act = if delete { Act::Delete } else { Act::Write };
-            let (fate, token) = (Fate::ALL[fate], Token { number, rest });
-            let entry = JournalEntry { key, act, fate, version, token };
-            prop_assert_eq!(JournalEntry::parse(&entry.bytes()), Some(entry));
-        }
-    }
-
-    #[test]
-    fn stages_come_one_after_the_other_and_what_is_cut_off_is_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("journal");
-        let journal = Journal::create(&place).unwrap();
-        for (stage, shard, key) in [(1, 0, 30), (0, 1, 20), (0, 0, 10)] {
-            let mut writer = journal.writer(stage, shard);
-            writer.add(&entry(key));
-            writer.add(&entry(key + 1));
-        }
-        assert_eq!(read(&journal).unwrap(), [10, 11, 20, 21, 30, 31]);
-        let first = place.join("0000-0000.journal");
-        let file = OpenOptions::new().write(true).open(&first).unwrap();
-        file.set_len(fs::metadata(&first).unwrap().len() - 1).unwrap();
-        assert_eq!(read(&journal).unwrap(), [10, 20, 21, 30, 31]);
-        // Killed before its first bytes were written.
-        file.set_len(3).unwrap();
-        assert_eq!(read(&journal).unwrap(), [20, 21, 30, 31]);
-        assert!(Journal::create(&place).is_err(), "another run's is not added to");
-        assert!(journal.exists() && !Journal::open(folder.path()).exists());
-        fs::write(&first, [7; 80]).unwrap();
-        assert!(read(&journal).unwrap_err().to_string().contains("is not a journal"));
-        fs::write(place.join("else"), "x").unwrap();
-        journal.remove().unwrap();
-        assert!(place.join("else").exists() && !first.exists());
-    }
-
-    #[test]
-    fn what_is_flushed_is_there_while_more_is_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::create(folder.path()).unwrap();
-        let mut writer = journal.writer(0, 0);
-        writer.add(&entry(1));
-        writer.flush();
-        assert_eq!(read(&journal).unwrap(), [1]);
-        assert_eq!(journal.broken(), None);
-    }
-
-    /// Pieces of notes, each with the number of bytes before it.
-    type Pieces = Vec<(u64, Vec<u8>)>;
-    /// What happens to them.
-    type Harm = fn(&mut Pieces);
-
-    /// Sends the notes of a stage from one journal to another as those of agent `agent`. On the
-    /// way, this happens to them. Returns why they are not all there.
-    fn deliver(from: &Journal, to: &Journal, agent: usize, harm: Harm) -> Result<(), String> {
-        let mut delivery = to.expect(0, agent).unwrap();
-        let mut pieces = Vec::new();
-        let sent = from.hand_over(0, |before, piece| pieces.push((before, piece.to_vec())));
-        harm(&mut pieces);
-        for (before, piece) in pieces {
-            delivery.add(before, &piece);
-        }
-        sent.and_then(|bytes| delivery.complete(bytes)).map_err(|error| error.to_string())
-    }
-
-    /// The journal of an agent that has noted writes of so many documents, on two threads.
-    fn noted(folder: &Path, keys: std::ops::Range<Key>) -> Journal {
-        let journal = Journal::create(folder).unwrap();
-        for shard in 0..2 {
-            let mut writer = journal.writer(0, shard);
-            keys.clone()
-                .filter(|key| key % 2 == shard as u64)
-                .for_each(|it| writer.add(&entry(it)));
-        }
-        journal
-    }
-
-    #[test]
-    fn notes_of_an_agent_are_read_once_all_have_arrived() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let run = Journal::create(&at("run")).unwrap();
-        // A stage of two pieces and a bit, then one without a write.
-        let journal = noted(&at("a"), 0..20_000);
-        assert_eq!(deliver(&journal, &run, 0, |it| assert_eq!(it.len(), 4)), Ok(()));
-        drop(journal.writer(1, 0));
-        assert_eq!(journal.hand_over(1, |_, _| ()).unwrap(), 8);
-        assert!(!journal.exists(), "they are kept once");
-        let mut keys = read(&run).unwrap();
-        keys.sort_unstable();
-        assert_eq!(keys, (0..20_000).collect::<Vec<_>>());
-        // Of agents 1 to 3, whose notes are not complete, nothing is read, and it is said why.
-        let harms: [(usize, Harm); 3] =
-            [(1, |it| drop(it.remove(0))), (2, |it| drop(it.pop())), (3, |it| it.swap(0, 1))];
-        for (agent, harm) in harms {
-            let journal = noted(&at(&format!("b{agent}")), 20_000..40_000);
-            let why = deliver(&journal, &run, agent, harm).unwrap_err();
-            assert!(why.contains("is missing") || why.contains("bytes of its notes came"), "{why}");
-        }
-        assert_eq!(run.broken(), None);
-        assert_eq!(read(&run).unwrap().len(), 20_000);
-        let told = Some("notes of agents 1, 2, 3 have not arrived".to_owned());
-        assert_eq!(run.broken(), told);
-        // Nor of what any of them may have written to, nor what they noted in another stage.
-        run.read(true, |entry| panic!("{entry:?}")).unwrap();
-        run.expect(1, 0).unwrap();
-        assert_eq!(read(&run).unwrap().len(), 0);
-    }
-
-    #[test]
-    fn notes_that_are_gone_are_not_handed_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = noted(&folder.path().join("a"), 0..10);
-        fs::remove_file(folder.path().join("a/0000-0001.journal")).unwrap();
-        let why = journal.hand_over(0, |_, _| ()).unwrap_err().to_string();
-        assert_eq!(why, "168 of 336 bytes of its notes are left");
-        let journal = noted(&folder.path().join("b"), 0..10);
-        journal.break_off("full");
-        assert_eq!(journal.hand_over(0, |_, _| ()).unwrap_err().to_string(), "full");
-        assert!(read(&journal).unwrap().is_empty(), "nobody knows what is missing");
-    }
-
-    #[test]
-    fn a_full_disk_is_told_and_ends_the_writing() {
-        let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/full", folder.path().join("0000-0000.journal")).unwrap();
-        let journal = Journal::open(folder.path());
-        // The file exists already and is not overwritten.
-        journal.writer(0, 0).add(&entry(1));
-        assert!(journal.broken().is_some());
-        let journal = Journal::open(folder.path());
-        let file = OpenOptions::new().write(true).open("/dev/full").ok();
-        let mut writer = Journal::open(Path::new("nowhere")).writer(0, 0);
-        (writer.file, writer.broken) = (file, Arc::clone(&journal.broken));
-        writer.add(&entry(1));
-        assert_eq!(journal.broken(), None);
-        writer.flush();
-        assert!(journal.broken().unwrap().contains("No space left"));
-    }
-}
+mod tests;

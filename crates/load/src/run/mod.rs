@@ -204,6 +204,11 @@ pub fn run_with(
         let ended = ended((result.err(), stop.reason()), at_s, advice);
         record.extra_documents = others(&bench, &record).filter(|_| ended.is_none());
         let removed = block_on(stop, target.tear_down());
+        if let Some(journal) = &bench.journal
+            && let Err(error) = journal.close()
+        {
+            journal.break_off(&error.to_string());
+        }
         record.journal_broken = bench.journal.as_ref().and_then(|journal| journal.broken());
         record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);

@@ -32,6 +32,8 @@ pub struct Progress {
     pub planned: Option<u64>,
     /// The planned length of the stage, if there is one.
     pub length_s: Option<f64>,
+    /// Whether the stage is an audit.
+    pub audits: bool,
 }
 
 /// The progress of one kind of operation.
@@ -61,17 +63,29 @@ impl Progress {
         self.kinds.clear();
         let last = series.latest();
         let mut all = Histogram::default();
+        // An audit is about documents: some are rightly not there, and some are asked for twice.
+        let audits = self.audits;
+        let succeeds =
+            |kind: OpKind| if audits { kind == OpKind::Verify } else { kind.is_request() };
         for (kind, part) in totals.sum().iter() {
-            self.requests += part.requests;
-            self.ok += part.ok;
-            self.failed += part.failed();
-            for (sum, count) in self.failures.iter_mut().zip(part.failures) {
-                *sum += count;
+            if kind.is_request() {
+                self.requests += part.requests;
+            }
+            if succeeds(kind) {
+                self.ok += part.ok;
+            }
+            if succeeds(kind) || kind == OpKind::Verify {
+                self.failed += part.failed();
+                for (sum, count) in self.failures.iter_mut().zip(part.failures) {
+                    *sum += count;
+                }
             }
             let last = last.and_then(|row| row.kinds.get(&kind));
             let response = last.map(|kind| kind.response.get()).unwrap_or_default();
             let requests = last.map_or(0, |kind| kind.requests);
-            all.merge(&response);
+            if kind.is_request() {
+                all.merge(&response);
+            }
             self.kinds.push(KindProgress {
                 kind,
                 ok: part.ok,
@@ -83,7 +97,9 @@ impl Progress {
             });
         }
         self.second = last.map(|row| row.second);
-        self.rate_per_s = last.map_or(0, |row| row.kinds.values().map(|kind| kind.ok).sum());
+        let ended = last.into_iter().flat_map(|row| &row.kinds);
+        self.rate_per_s =
+            ended.filter(|(kind, _)| succeeds(**kind)).map(|(_, ended)| ended.ok).sum();
         (self.timed_per_s, self.p50_ns, self.p99_ns) =
             (all.len(), all.percentile(50.0), all.percentile(99.0));
     }
@@ -131,5 +147,26 @@ mod tests {
         assert_eq!((read.kind, read.ok, read.requests_per_s), (OpKind::Read, 10, 0));
         assert_eq!((update.ok, update.failed, update.requests_per_s), (7, 2, 9));
         assert!(near(update.p50_ns, 2) && near(update.p99_ns, 8), "{update:?}");
+    }
+
+    /// Of three documents two are as they should be, one of which is rightly not there; it took
+    /// four reads to find that out, and a comparison is no request.
+    #[test]
+    fn an_audit_counts_documents_and_a_load_counts_requests() {
+        let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
+        for interval in [
+            second(0, OpKind::Read, &[1_000_000; 4], 2),
+            second(0, OpKind::Verify, &[9_000_000; 3], 1),
+        ] {
+            totals.add(&interval);
+            series.add(&interval);
+        }
+        for (audits, ok, failed) in [(true, 2, 1), (false, 2, 3)] {
+            let mut progress = Progress { audits, ..Progress::default() };
+            progress.describe(&totals, &series);
+            let Progress { requests, timed_per_s, rate_per_s, .. } = progress;
+            assert_eq!((progress.ok, progress.failed, rate_per_s), (ok, failed, ok));
+            assert_eq!((requests, timed_per_s), (4, 4), "times are those of requests");
+        }
     }
 }

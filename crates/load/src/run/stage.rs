@@ -141,6 +141,7 @@ impl Bench<'_> {
         let mut progress = Progress {
             planned: stage.work.documents(connections),
             length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
+            audits: stage.work.traits().audits,
             ..Progress::default()
         };
         let mut told = true;

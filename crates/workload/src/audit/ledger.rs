@@ -84,6 +84,64 @@ mod tests {
     use crate::journal::{Act, Fate};
     use crate::op::Token;
 
+    /// What is owed for each document, and why notes are missing if they are.
+    fn owed_by(journal: &Journal) -> (Vec<Option<Owed>>, Option<String>) {
+        let ledger = owed(journal, false).unwrap_or_default();
+        ((0..KEYS).map(|key| ledger.at(key)).collect(), journal.broken())
+    }
+
+    const KEYS: Key = 12;
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+        /// Wherever a closed journal is cut, and whatever else befalls a file of it: nobody is
+        /// accused by what is left of it.
+        #[test]
+        fn a_journal_that_is_cut_anywhere_accuses_nobody(
+            notes in proptest::collection::vec((0..2_usize, 0..KEYS, 0..3_usize, 0..3_u32), 1..60),
+            file in 0..3_usize,
+            at in 0.0..1.0_f64,
+            harm in 0..4,
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let journal = Journal::create(folder.path()).unwrap();
+            for stage in 0..2 {
+                let mut writers = [journal.writer(stage, 0), journal.writer(stage, 1)];
+                for &(_, key, fate, version) in notes.iter().filter(|note| note.0 == stage) {
+                    let fate = [Fate::Sent, Fate::Acknowledged, Fate::Refused][fate];
+                    let act = if version == 0 { Act::Delete } else { Act::Write };
+                    let token = Token::default();
+                    let note = JournalEntry { key, act, fate, version, token };
+                    writers[(key % 2) as usize].add(&note);
+                }
+            }
+            journal.close().unwrap();
+            let (whole, broken) = owed_by(&Journal::open(folder.path()));
+            proptest::prop_assert_eq!(broken, None);
+            proptest::prop_assert!(whole.iter().any(Option::is_some));
+            let names = ["0000-0000.journal", "0001-0001.journal", "closed"];
+            let path = folder.path().join(names[file]);
+            let mut bytes = std::fs::read(&path).unwrap();
+            let place = (at * bytes.len() as f64) as usize;
+            match harm {
+                0 | 1 => bytes.truncate(place),
+                2 => bytes[place] ^= 1,
+                // What a file system may leave of a file whose data did not reach the disk.
+                _ => bytes[place..].fill(0),
+            }
+            let same = bytes == std::fs::read(&path).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            let (left, broken) = owed_by(&Journal::open(folder.path()));
+            if same {
+                proptest::prop_assert_eq!(left, whole);
+            } else {
+                proptest::prop_assert!(left.iter().all(Option::is_none), "{:?}", left);
+                proptest::prop_assert!(broken.is_some());
+            }
+        }
+    }
+
     #[test]
     fn what_is_kept_of_a_document_is_small() {
         assert_eq!(size_of::<Last>(), 28);

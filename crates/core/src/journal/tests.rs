@@ -1,0 +1,197 @@
+//! What is noted is read again, and what is missing is told.
+
+use super::*;
+use proptest::prelude::*;
+
+fn entry(key: Key) -> JournalEntry {
+    let token = Token { number: 7, rest: [9; 16] };
+    JournalEntry { key, act: Act::Write, fate: Fate::Acknowledged, version: 3, token }
+}
+
+fn read(journal: &Journal) -> io::Result<Vec<Key>> {
+    let mut keys = Vec::new();
+    journal.read(false, |entry| keys.push(entry.key)).map(|()| keys)
+}
+
+proptest! {
+    #[test]
+    fn an_entry_is_read_as_it_was_written(
+        key: u64, number: u32, rest: [u8; 16], version in 0..=JournalEntry::MOST_VERSION,
+        delete: bool, fate in 0..3usize,
+    ) {
+        let act = if delete { Act::Delete } else { Act::Write };
+        let (fate, token) = (Fate::ALL[fate], Token { number, rest });
+        let entry = JournalEntry { key, act, fate, version, token };
+        prop_assert_eq!(JournalEntry::parse(&entry.bytes()), Some(entry));
+    }
+}
+
+#[test]
+fn stages_come_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("journal");
+    let journal = Journal::create(&place).unwrap();
+    for (stage, shard, key) in [(1, 0, 30), (0, 1, 20), (0, 0, 10)] {
+        let mut writer = journal.writer(stage, shard);
+        writer.add(&entry(key));
+        writer.add(&entry(key + 1));
+    }
+    assert_eq!(read(&journal).unwrap(), [10, 11, 20, 21, 30, 31]);
+    assert!(Journal::create(&place).is_err(), "another run's is not added to");
+    assert!(journal.exists() && !Journal::open(folder.path()).exists());
+    journal.close().unwrap();
+    assert_eq!(read(&Journal::open(&place)).unwrap(), [10, 11, 20, 21, 30, 31]);
+    fs::write(place.join("else"), "x").unwrap();
+    journal.remove().unwrap();
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "only what is not of the journal");
+}
+
+/// One that is read after a kill, and what harm is seen then.
+#[test]
+fn what_may_be_missing_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = noted(folder.path(), 0..4);
+    let first = folder.path().join("0000-0000.journal");
+    let told = |journal: &Journal| {
+        let count = read(journal).map(|keys| keys.len()).map_err(|error| error.to_string());
+        (count, journal.broken().unwrap_or_default())
+    };
+    // Killed: all of it is with the system, for as long as that is up.
+    assert_eq!(told(&Journal::open(folder.path())), (Ok(4), String::new()));
+    let began = folder.path().join("began");
+    let same = fs::read(&began).unwrap();
+    for other in [Some("another uptime"), Some(""), None] {
+        match other {
+            Some(text) => fs::write(&began, text).unwrap(),
+            None => fs::remove_file(&began).unwrap(),
+        }
+        let (count, why) = told(&Journal::open(folder.path()));
+        assert!(count == Ok(0) && why.contains("started again since"), "{other:?}: {why}");
+    }
+    fs::write(&began, same).unwrap();
+    let whole = fs::read(&first).unwrap();
+    fs::write(&first, &whole[..whole.len() - 1]).unwrap();
+    let (count, why) = told(&Journal::open(folder.path()));
+    assert!(count == Ok(0) && why.contains("in the middle of a note"), "{why}");
+    // Created, and nothing written yet.
+    fs::write(&first, "").unwrap();
+    assert_eq!(told(&Journal::open(folder.path())), (Ok(2), String::new()));
+    fs::write(&first, [7; 8 + ENTRY_BYTES]).unwrap();
+    let (count, _) = told(&Journal::open(folder.path()));
+    assert!(count.unwrap_err().contains("is not a journal of this version"));
+    // Closed: what is not as it was is seen whenever that was.
+    fs::write(&first, &whole).unwrap();
+    journal.close().unwrap();
+    fs::remove_file(&began).unwrap();
+    assert_eq!(told(&Journal::open(folder.path())), (Ok(4), String::new()));
+    fs::write(folder.path().join("0009-0000.journal"), "").unwrap();
+    let (count, why) = told(&Journal::open(folder.path()));
+    assert!(count == Ok(0) && why.contains("0009-0000.journal was added"), "{why}");
+    // One that has lost notes is not closed as if it had not.
+    let open = noted(&folder.path().join("open"), 0..4);
+    open.break_off("disk full");
+    open.close().unwrap();
+    assert!(!folder.path().join("open/closed").exists());
+}
+
+#[test]
+fn what_is_flushed_is_there_while_more_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::create(folder.path()).unwrap();
+    let mut writer = journal.writer(0, 0);
+    writer.add(&entry(1));
+    writer.flush();
+    assert_eq!(read(&journal).unwrap(), [1]);
+    assert_eq!(journal.broken(), None);
+}
+
+/// Pieces of notes, each with the number of bytes before it.
+type Pieces = Vec<(u64, Vec<u8>)>;
+/// What happens to them.
+type Harm = fn(&mut Pieces);
+
+/// Sends the notes of a stage from one journal to another as those of agent `agent`. On the
+/// way, this happens to them. Returns why they are not all there.
+fn deliver(from: &Journal, to: &Journal, agent: usize, harm: Harm) -> Result<(), String> {
+    let mut delivery = to.expect(0, agent).unwrap();
+    let mut pieces = Vec::new();
+    let sent = from.hand_over(0, |before, piece| pieces.push((before, piece.to_vec())));
+    harm(&mut pieces);
+    for (before, piece) in pieces {
+        delivery.add(before, &piece);
+    }
+    sent.and_then(|bytes| delivery.complete(bytes)).map_err(|error| error.to_string())
+}
+
+/// The journal of an agent that has noted writes of so many documents, on two threads.
+fn noted(folder: &Path, keys: std::ops::Range<Key>) -> Journal {
+    let journal = Journal::create(folder).unwrap();
+    for shard in 0..2 {
+        let mut writer = journal.writer(0, shard);
+        keys.clone().filter(|key| key % 2 == shard as u64).for_each(|it| writer.add(&entry(it)));
+    }
+    journal
+}
+
+#[test]
+fn notes_of_an_agent_are_read_once_all_have_arrived() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = Journal::create(&at("run")).unwrap();
+    // A stage of two pieces and a bit, then one without a write.
+    let journal = noted(&at("a"), 0..20_000);
+    assert_eq!(deliver(&journal, &run, 0, |it| assert_eq!(it.len(), 4)), Ok(()));
+    drop(journal.writer(1, 0));
+    assert_eq!(journal.hand_over(1, |_, _| ()).unwrap(), 8);
+    assert!(!journal.exists(), "they are kept once");
+    let mut keys = read(&run).unwrap();
+    keys.sort_unstable();
+    assert_eq!(keys, (0..20_000).collect::<Vec<_>>());
+    // Of agents 1 to 3, whose notes are not complete, nothing is read, and it is said why.
+    let harms: [(usize, Harm); 3] =
+        [(1, |it| drop(it.remove(0))), (2, |it| drop(it.pop())), (3, |it| it.swap(0, 1))];
+    for (agent, harm) in harms {
+        let journal = noted(&at(&format!("b{agent}")), 20_000..40_000);
+        let why = deliver(&journal, &run, agent, harm).unwrap_err();
+        assert!(why.contains("is missing") || why.contains("bytes of its notes came"), "{why}");
+    }
+    assert_eq!(run.broken(), None);
+    assert_eq!(read(&run).unwrap().len(), 20_000);
+    let told = Some("notes of agents 1, 2, 3 have not arrived".to_owned());
+    assert_eq!(run.broken(), told);
+    // Nor of what any of them may have written to, nor what they noted in another stage.
+    run.read(true, |entry| panic!("{entry:?}")).unwrap();
+    run.expect(1, 0).unwrap();
+    assert_eq!(read(&run).unwrap().len(), 0);
+}
+
+#[test]
+fn notes_that_are_gone_are_not_handed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = noted(&folder.path().join("a"), 0..10);
+    fs::remove_file(folder.path().join("a/0000-0001.journal")).unwrap();
+    let why = journal.hand_over(0, |_, _| ()).unwrap_err().to_string();
+    assert_eq!(why, "168 of 336 bytes of its notes are left");
+    let journal = noted(&folder.path().join("b"), 0..10);
+    journal.break_off("full");
+    assert_eq!(journal.hand_over(0, |_, _| ()).unwrap_err().to_string(), "full");
+    assert!(read(&journal).unwrap().is_empty(), "nobody knows what is missing");
+}
+
+#[test]
+fn a_full_disk_is_told_and_ends_the_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("0000-0000.journal")).unwrap();
+    let journal = Journal::open(folder.path());
+    // The file exists already and is not overwritten.
+    journal.writer(0, 0).add(&entry(1));
+    assert!(journal.broken().is_some());
+    let journal = Journal::open(folder.path());
+    let file = OpenOptions::new().write(true).open("/dev/full").ok();
+    let mut writer = Journal::open(Path::new("nowhere")).writer(0, 0);
+    (writer.file, writer.broken) = (file, Arc::clone(&journal.broken));
+    writer.add(&entry(1));
+    assert_eq!(journal.broken(), None);
+    writer.flush();
+    assert!(journal.broken().unwrap().contains("No space left"));
+}
