@@ -35,6 +35,7 @@ impl Ledger {
         let mut paths: Vec<_> = std::fs::read_dir(run.join("journal"))
             .expect("a journal")
             .map(|file| file.expect("a file").path())
+            .filter(|path| path.extension().is_some_and(|it| it == "journal"))
             .collect();
         paths.sort();
         let mut all = BTreeMap::new();

@@ -48,7 +48,7 @@ fn audited(record: &Value) -> (u64, Vec<String>) {
 #[track_caller]
 fn incomplete(ended: &Ended, why: &str) {
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
-    let told = "audit incomplete: some writes could not be noted: ";
+    let told = "audit incomplete: notes of writes are missing: ";
     assert!(ended.stderr.contains(told) && ended.stderr.contains(why), "{}", ended.stderr);
     assert_eq!(audited(&ended.record).1, Vec::<String>::new());
     assert_eq!(ended.record["extra_documents"], Value::Null);

@@ -72,13 +72,13 @@ impl Journal {
         fs::write(self.folder.join(BEGAN), uptime().unwrap_or_default())
     }
 
-    /// Closes it, unless notes are missing. Whoever reads it later can tell whether all of it is
-    /// there.
+    /// Closes it, unless notes are missing, or it is that of another run. Whoever reads it later
+    /// can tell whether all of it is there.
     ///
     /// # Errors
     /// If that cannot be written.
     pub fn close(&self) -> io::Result<()> {
-        if self.broken().is_some() {
+        if !self.own || self.broken().is_some() {
             return Ok(());
         }
         let sums = self.sums.all();

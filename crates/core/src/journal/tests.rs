@@ -79,6 +79,9 @@ fn what_may_be_missing_is_told() {
     fs::write(&first, [7; 8 + ENTRY_BYTES]).unwrap();
     let (count, _) = told(&Journal::open(folder.path()));
     assert!(count.unwrap_err().contains("is not a journal of this version"));
+    // Who only reads it does not close it.
+    Journal::open(folder.path()).close().unwrap();
+    assert!(!folder.path().join("closed").exists());
     // Closed: what is not as it was is seen whenever that was.
     fs::write(&first, &whole).unwrap();
     journal.close().unwrap();

@@ -148,7 +148,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
     if let Some(why) = &record.journal_broken {
-        let message = format!("audit incomplete: some writes could not be noted: {why}");
+        let message = format!("audit incomplete: notes of writes are missing: {why}");
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
     if let Some(extra @ 1..) = record.extra_documents {

@@ -341,7 +341,7 @@ mod tests {
         record.journal_broken = Some("disk full".to_owned());
         record.refresh_warnings();
         let Judged { outcome, reason, .. } = judge(&record, &[slo]);
-        let why = "audit incomplete: some writes could not be noted: disk full";
+        let why = "audit incomplete: notes of writes are missing: disk full";
         assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, why));
         // Too slow is too slow, whatever the data.
         let (mut slow, slo) = run(50_000, Verdict::Sustained, None);
