@@ -11,6 +11,7 @@ use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// At 32 bytes each in memory, no client could hold more.
 pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
@@ -112,10 +113,11 @@ impl Lanes for BulkInsertPlan {
         stock: &mut Stock,
         runner: R,
     ) -> Result<R::Output, R::Error> {
+        let answered = Arc::<AtomicU64>::default();
         let make = |k| {
             let keys = self.keys(k, cx.connections);
             let fill = BulkInsert::new(cx.documents.clone(), keys, self.batch);
-            if cx.persists { fill.persisting() } else { fill }
+            if cx.persists { fill.persisting(answered.clone()) } else { fill }
         };
         let (output, lanes) = runner.run((0..cx.connections).map(make).collect())?;
         stock.filled(self.documents, lanes.into_iter().map(BulkInsert::into_live).collect());
@@ -129,20 +131,56 @@ pub struct BulkInsert {
     documents: Arc<Documents>,
     keys: Range<Key>,
     batch: u32,
-    persists: bool,
+    persistence: Option<Persistence>,
     live: Live,
+}
+
+/// How often a batch was sent in vain.
+#[derive(Debug)]
+struct Persistence {
+    /// Batches of all connections that were answered.
+    answered: Arc<AtomicU64>,
+    /// How many there were when this connection's batch was last left without an answer.
+    before: u64,
+    /// How often it was, while others were answered.
+    vain: u32,
+}
+
+/// How often a batch may be left without an answer while others are answered: then it is not the
+/// server's absence that keeps it from being stored.
+const MOST_VAIN: u32 = 10;
+
+impl Persistence {
+    /// The batch was left without an answer; `sent`: although there was a connection. Returns
+    /// whether it is sent again.
+    fn goes_on(&mut self, sent: bool) -> bool {
+        let now = self.answered.load(Ordering::Relaxed);
+        self.vain += u32::from(sent && now > self.before);
+        self.before = now;
+        if self.vain < MOST_VAIN {
+            return true;
+        }
+        self.vain = 0;
+        false
+    }
+
+    fn answered(&mut self) {
+        self.vain = 0;
+        self.before = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
+    }
 }
 
 impl BulkInsert {
     /// Inserts the documents `keys`, `batch` (at least 1) in a request.
     pub fn new(documents: Arc<Documents>, keys: Range<Key>, batch: u32) -> Self {
         let live = Live::with_capacity((keys.end - keys.start).min(MOST_AHEAD) as usize);
-        Self { documents, keys, batch, persists: false, live }
+        Self { documents, keys, batch, persistence: None, live }
     }
 
-    /// Resends a batch until it is answered or the stage ends.
-    pub fn persisting(mut self) -> Self {
-        self.persists = true;
+    /// Resends a batch until it is answered, the stage ends, or only this batch remains without an
+    /// answer; `answered` counts those of all connections that are answered.
+    pub fn persisting(mut self, answered: Arc<AtomicU64>) -> Self {
+        self.persistence = Some(Persistence { answered, before: 0, vain: 0 });
         self
     }
 
@@ -166,7 +204,7 @@ impl Workload for BulkInsert {
         }
         let documents = count as u32;
         let op = Op::single(OpKind::BulkInsert, first, None);
-        Next::Op(Op { documents, settle: self.persists, ..op })
+        Next::Op(Op { documents, settle: self.persistence.is_some(), ..op })
     }
 
     fn observe(
@@ -178,10 +216,14 @@ impl Workload for BulkInsert {
         if let Err(failure) = result {
             let lost = matches!(failure, Failure::Timeout | Failure::Reset | Failure::Unanswered);
             let unanswered = lost || failure.unconnected();
-            if self.persists && unanswered {
+            let persistence = self.persistence.as_mut().filter(|_| unanswered);
+            if persistence.is_some_and(|it| it.goes_on(lost)) {
                 self.keys.start = op.key;
             }
             return Check::Unchecked;
+        }
+        if let Some(persistence) = &mut self.persistence {
+            persistence.answered();
         }
         for (key, row) in (op.key..).zip(answered.rows) {
             if let Ok(token) = row {
@@ -195,7 +237,52 @@ impl Workload for BulkInsert {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Draft;
+    use crate::schema::{DEFAULT, Template};
     use proptest::prelude::*;
+
+    /// Sends the next batch, which ends like this; returns its first document.
+    fn send(fill: &mut BulkInsert, failure: Option<Failure>) -> Key {
+        let Next::Op(op) = fill.next(&mut Draft::default()) else { panic!("there are more") };
+        let result = failure.map_or(Ok(Reply::default()), Err);
+        fill.observe(&op, result, &Answered::default());
+        op.key
+    }
+
+    #[test]
+    fn a_batch_that_alone_gets_no_answer_is_left_after_a_few_tries() {
+        let answered = Arc::<AtomicU64>::default();
+        let fill = |keys| {
+            let template = Template::parse(DEFAULT).unwrap();
+            let documents = Arc::new(Documents::new(1, vec![(template, 1)]));
+            BulkInsert::new(documents, keys, 1).persisting(answered.clone())
+        };
+        let (mut poisoned, mut fine) = (fill(0..9), fill(100..1_000));
+        // The server is away for all: it is waited for.
+        for _ in 0..200 {
+            assert_eq!(send(&mut poisoned, Some(Failure::Timeout)), 0);
+        }
+        // It is back, but not yet on this connection.
+        for failure in [Failure::Connect, Failure::NotReady].repeat(50) {
+            send(&mut fine, None);
+            assert_eq!(send(&mut poisoned, Some(failure)), 0);
+        }
+        for failure in [Failure::Unanswered, Failure::Reset].repeat(MOST_VAIN as usize / 2) {
+            send(&mut fine, None);
+            assert_eq!(send(&mut poisoned, Some(failure)), 0);
+        }
+        // The next one has as many tries.
+        for _ in 1..MOST_VAIN {
+            send(&mut fine, None);
+            assert_eq!(send(&mut poisoned, Some(Failure::Unanswered)), 1);
+        }
+        send(&mut poisoned, None);
+        for _ in 0..MOST_VAIN {
+            send(&mut fine, None);
+            assert_eq!(send(&mut poisoned, Some(Failure::Unanswered)), 2);
+        }
+        assert_eq!(send(&mut poisoned, None), 3);
+    }
 
     proptest! {
         #[test]
