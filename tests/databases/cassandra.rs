@@ -92,6 +92,7 @@ fn the_workload_of_run_and_what_it_leaves() {
 
 const SUBJECT: Subject = Subject {
     name: "cassandra",
+    many: "rows",
     server: cassandra,
     address: |server| format!("cassandra://127.0.0.1:{}", server.port(0)),
     made: |address, table| format!("{address}/{}", table.replace('.', "/")),

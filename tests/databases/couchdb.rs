@@ -27,6 +27,7 @@ fn pouchdb() -> Option<Lease> {
 
 const SUBJECT: Subject = Subject {
     name: "couch_db",
+    many: "documents",
     server: pouchdb,
     address: |server| format!("http://127.0.0.1:{}", server.port(0)),
     made: |address, database| format!("{address}/{database}"),

@@ -119,6 +119,7 @@ fn the_mix_of_run_fills_a_table_of_its_own_and_removes_it() {
 
 const SUBJECT: Subject = Subject {
     name: "hbase",
+    many: "rows",
     server: with_one_region_server,
     address: |server| format!("hbase://{}", server.hbase_address()),
     made: |address, table| format!("{address}/{table}"),

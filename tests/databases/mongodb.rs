@@ -53,6 +53,7 @@ fn the_workload_of_run_and_what_it_leaves() {
 
 const SUBJECT: Subject = Subject {
     name: "mongodb",
+    many: "documents",
     server: ferretdb,
     address: |server| format!("mongodb://127.0.0.1:{}", server.port(0)),
     made: |address, collection| format!("{address}/{}", collection.replace('.', "/")),

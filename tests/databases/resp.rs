@@ -98,6 +98,7 @@ fn workloads_on_redis() {
 
 const REDIS: Subject = Subject {
     name: "redis",
+    many: "keys",
     server: redis,
     address: |server| format!("redis://127.0.0.1:{}", server.port(0)),
     made: |address, prefix| format!("{address}/0/{prefix}"),
@@ -194,7 +195,9 @@ fn only_what_a_run_has_written_is_removed() {
     let address = format!("redis://127.0.0.1:{}", redis.port(0));
     let small = "--docs 500 --ops 2000 -c 8";
     let report = done(springload(&redis, &format!("run {address} {small} -v")));
-    assert!(flowing(&report).contains("(created and removed by this run)"), "{report}");
+    let told = flowing(&report);
+    assert!(told.contains("prefix springload_"), "{report}");
+    assert!(told.contains("(created and removed by this run)"), "{report}");
     assert_eq!(redis.redis_cli(&["keys", "*"]), "theirs");
     done(springload(&redis, &format!("run {address} {small} --use-existing")));
     assert_eq!(redis.redis_cli(&["hget", "theirs", "field0"]), "value");

@@ -26,6 +26,8 @@ const DOCUMENTS: u64 = 200;
 pub(crate) struct Subject {
     /// Its name in the table.
     pub(crate) name: &'static str,
+    /// What it calls documents.
+    pub(crate) many: &'static str,
     pub(crate) server: fn() -> Option<Lease>,
     /// Where it is.
     pub(crate) address: fn(&Database) -> String,
@@ -64,6 +66,7 @@ impl Subject {
         let made = run.database();
         assert_eq!((self.count)(&server, made), DOCUMENTS - deleted, "{}", self.name);
         all_there(&run);
+        assert!(run.stdout.contains(&format!("{docs} {} in ", self.many)), "{}", run.stdout);
         self.conforms("healthy");
         let output = run.output();
         let audit = || measure(["audit", output.to_str().expect("UTF-8")]);

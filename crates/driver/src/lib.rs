@@ -13,6 +13,7 @@ pub mod library;
 mod link;
 mod list;
 mod login;
+mod nouns;
 mod plan;
 mod prober;
 mod secrets;
@@ -43,6 +44,7 @@ pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
+pub use nouns::Nouns;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, Local, ONLY_TABLE, OWN_SERVERS, Opening, Planned,
     ServerFacts, Size, TargetAsked, TargetError,

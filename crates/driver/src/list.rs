@@ -249,7 +249,9 @@ macro_rules! drivers {
                         Self::$name(_) => <$module::$plan as DriverPlan>::CARD,
                     )*
                 };
-                Card { operations: self.operations().unwrap_or(card.operations), ..card }
+                let place = self.place_noun().unwrap_or(card.nouns.place);
+                let nouns = crate::Nouns { place, ..card.nouns };
+                Card { operations: self.operations().unwrap_or(card.operations), nouns, ..card }
             }
 
             /// Finds the server, authenticates, finds or creates the database.

@@ -9,7 +9,7 @@ use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
 use crate::op::{Feature, Kinds, OpKind, Way, plain};
 use crate::words::{OperationPlan, Word};
-use crate::{Scratch, Setting};
+use crate::{Nouns, Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,6 +43,8 @@ pub struct Card {
     pub phases: bool,
     /// Which settings of a target it heeds; all others are refused.
     pub heeds: &'static [Setting],
+    /// What it calls what it keeps.
+    pub nouns: Nouns,
     /// What its operations can do beyond their kinds; all else is refused.
     pub can: &'static [Feature],
     /// The words with which a plan can spell operations of its own.
@@ -269,6 +271,11 @@ pub trait Planned: Debug {
     /// What follows the servers in an address with which a run's database, named as in
     /// [`ServerFacts`], is found again; `None` if it is found by that name.
     fn place_of(&self, _database: &str) -> Option<String> {
+        None
+    }
+
+    /// What the part of the database is called that a run uses, if not as its driver calls it.
+    fn place_noun(&self) -> Option<&'static str> {
         None
     }
 

@@ -256,6 +256,7 @@ fn complain(record: &RunRecord) {
     let left = record.server.left.as_ref();
     let told = |why: &&String| result.reason.as_ref().is_some_and(|it| it.contains(*why));
     if let Some(why) = left.filter(|why| !told(why)) {
-        eprintln!("error: database {} could not be removed: {why}", record.server.database);
+        let (place, name) = (record.nouns().place, &record.server.database);
+        eprintln!("error: {place} {name} could not be removed: {why}");
     }
 }

@@ -208,9 +208,10 @@ fn share(progress: &Progress) -> f64 {
 
 fn describe(progress: &Progress) -> String {
     format!(
-        "{:.0} s · {} docs/s · p99 {:.2} ms · {} ok · {} failed",
+        "{:.0} s · {} {}/s · p99 {:.2} ms · {} ok · {} failed",
         progress.elapsed_s,
         progress.rate_per_s,
+        progress.unit,
         progress.p99_ns as f64 / 1e6,
         progress.ok,
         progress.failed,

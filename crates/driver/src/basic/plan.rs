@@ -57,6 +57,7 @@ impl DriverPlan for BasicPlan {
         databases: false,
         server: false,
         phases: false,
+        nouns: crate::Nouns::DOCUMENTS,
         heeds: &[],
         can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
         words: &[],

@@ -167,6 +167,7 @@ pub(super) const CARD: Card = Card {
     databases: true,
     server: true,
     phases: false,
+    nouns: crate::Nouns::ROWS,
     heeds: &[],
     can: &[Feature::Overwriting, Feature::Settling],
     words: super::words::CARDS,

@@ -153,6 +153,7 @@ pub(super) const CARD: Card = Card {
     databases: true,
     server: true,
     phases: true,
+    nouns: crate::Nouns::DOCUMENTS,
     heeds: &Setting::ALL,
     can: &Feature::ALL,
     words: super::words::CARDS,

@@ -125,6 +125,7 @@ pub(super) const CARD: Card = Card {
     databases: true,
     server: true,
     phases: true,
+    nouns: crate::Nouns::ROWS,
     heeds: &[],
     can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
     words: words::CARDS,

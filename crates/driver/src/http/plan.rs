@@ -323,6 +323,7 @@ impl DriverPlan for HttpTarget {
         databases: false,
         server: true,
         phases: true,
+        nouns: crate::Nouns::REQUESTS,
         heeds: &Setting::ALL,
         can: &[],
         words: &[],

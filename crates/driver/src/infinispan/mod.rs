@@ -26,6 +26,7 @@ impl Flavor for Infinispan {
         databases: false,
         server: true,
         phases: true,
+        nouns: crate::Nouns::KEYS,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
         can: &[Feature::Overwriting, Feature::Settling],
         words: crate::redis::WORDS,

@@ -46,6 +46,7 @@ impl DriverPlan for LinePlan {
         databases: false,
         server: true,
         phases: true,
+        nouns: crate::Nouns { one: "record", many: "records", short: "records", place: "server" },
         heeds: &[],
         can: &[],
         words: words::CARDS,

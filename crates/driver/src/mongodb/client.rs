@@ -97,6 +97,7 @@ impl MongoClient {
     async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
         let collection = self.collection.as_ref().ok_or(Failure::Connect)?;
+        let batch = Batch { count: pen.names().len(), ordered: self.pool.target.ordered };
         probe.mark_send();
         let request =
             std::mem::replace(&mut self.request, Request::Wrong(Failure::Rejected.into()));
@@ -120,9 +121,9 @@ impl MongoClient {
             }
             Request::Insert(document) => collection.insert_one(document).await.map(|_| 1),
             Request::InsertAll(documents) => {
-                let answer = collection.insert_many(documents).ordered(false).await;
+                let answer = collection.insert_many(documents).ordered(batch.ordered).await;
                 probe.mark_received();
-                return inserted(answer.err(), pen.names().len(), found);
+                return inserted(answer.err(), batch, found);
             }
             Request::Replace(filter, document, upsert) => {
                 let replaced = collection.replace_one(filter, document).upsert(upsert).await;
@@ -132,7 +133,7 @@ impl MongoClient {
                 let answer = self.pool.replace_all(documents).await;
                 probe.mark_received();
                 let answer = answer.map_err(|error| trouble::of(&error))?;
-                return replaced(&answer, pen.names().len(), found);
+                return replaced(&answer, batch, found);
             }
             Request::Set(filter, fields, upsert) => {
                 let set = collection.update_one(filter, doc! {"$set": fields}).upsert(upsert).await;
@@ -249,10 +250,18 @@ fn fetched(
     Ok(Reply { rows, ..Reply::default() })
 }
 
-/// The outcome of each of `count` documents that were inserted together.
-fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Reply, CallError> {
+/// Documents that are inserted together.
+#[derive(Clone, Copy)]
+struct Batch {
+    count: usize,
+    /// Whether the server stops at the first that it refuses.
+    ordered: bool,
+}
+
+/// The outcome of each document of a batch.
+fn inserted(error: Option<Error>, batch: Batch, found: &mut Found) -> Result<Reply, CallError> {
     let Some(error) = error else {
-        (0..count).for_each(|_| found.stored());
+        (0..batch.count).for_each(|_| found.stored());
         return Ok(Reply::default());
     };
     let ErrorKind::InsertMany(many) = *error.kind else { return Err(trouble::of(&error)) };
@@ -261,21 +270,29 @@ fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Rep
     }
     let refused = many.write_errors.unwrap_or_default();
     let refused = refused.into_iter().map(|it| (it.index, it.code, it.message));
-    Ok(rows(refused.collect(), count, found))
+    Ok(rows(refused.collect(), batch, found))
 }
 
-/// The outcome of each of `count` documents, some of which were refused: their places, with the
-/// code and the message.
-fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> Reply {
-    let mut refusals: Vec<Option<CallError>> = vec![None; count];
+/// The outcome of each document of a batch, some of which were refused: their places, with the code
+/// and the message.
+fn rows(refused: Vec<(usize, i32, String)>, batch: Batch, found: &mut Found) -> Reply {
+    let mut refusals: Vec<Option<CallError>> = vec![None; batch.count];
     for (place, code, words) in refused {
         if let Some(refusal) = refusals.get_mut(place) {
             *refusal = Some(CallError::new(trouble::of_code(code), words));
         }
     }
+    let mut ended = false;
     for refusal in refusals {
         match refusal {
-            Some(trouble) => found.failed(trouble),
+            Some(trouble) => {
+                ended = batch.ordered;
+                found.failed(trouble);
+            }
+            None if ended => {
+                let words = "not tried, as the batch is ordered and one before it was refused";
+                found.failed(CallError::new(Failure::Rejected, words));
+            }
             None => found.stored(),
         }
     }
@@ -283,7 +300,7 @@ fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> 
 }
 
 /// The same for the answer to the command that replaces several.
-fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply, CallError> {
+fn replaced(answer: &Document, batch: Batch, found: &mut Found) -> Result<Reply, CallError> {
     if let Ok(concern) = answer.get_document("writeConcernError") {
         let words = concern.get_str("errmsg").unwrap_or_default();
         return Err(CallError::new(Failure::ServerError, words));
@@ -293,7 +310,7 @@ fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply,
         let place = usize::try_from(it.get_i32("index").ok()?).ok()?;
         Some((place, it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()))
     });
-    Ok(rows(refused.collect(), count, found))
+    Ok(rows(refused.collect(), batch, found))
 }
 
 #[cfg(test)]
@@ -318,21 +335,18 @@ mod tests {
     fn refused_documents_are_told_by_their_places() {
         let stored = Ok(Token::default());
         let mut found = Found::default();
-        rows(
-            vec![(1, 11_000, "E11000 duplicate key".to_owned()), (9, 1, String::new())],
-            3,
-            &mut found,
-        );
+        let refused = vec![(1, 11_000, "E11000 duplicate key".to_owned()), (9, 1, String::new())];
+        rows(refused, Batch { count: 3, ordered: false }, &mut found);
         assert_eq!(found.rows, [stored, Err(Failure::Conflict), stored]);
-        let mut found = Found::default();
+        let (mut found, batch) = (Found::default(), Batch { count: 2, ordered: false });
         let answer = doc! {
             "ok": 1, "n": 1,
             "writeErrors": [{"index": 0, "code": 10_334, "errmsg": "too large"}],
         };
-        assert_eq!(replaced(&answer, 2, &mut found), Ok(Reply::default()));
+        assert_eq!(replaced(&answer, batch, &mut found), Ok(Reply::default()));
         assert_eq!(found.rows, [Err(Failure::TooLarge), stored]);
         let concern = doc! {"writeConcernError": {"code": 64, "errmsg": "waiting timed out"}};
-        let told = replaced(&concern, 2, &mut Found::default()).unwrap_err();
+        let told = replaced(&concern, batch, &mut Found::default()).unwrap_err();
         assert_eq!(told, CallError::new(Failure::ServerError, "waiting timed out"));
     }
 }

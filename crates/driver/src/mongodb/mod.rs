@@ -36,6 +36,8 @@ pub struct Mongo {
     binary: bool,
     /// Whether creates replace existing documents.
     upsert: bool,
+    /// Whether a bulk insert ends with the first document that is refused.
+    ordered: bool,
     /// Whether the collection is dropped at the end.
     removed: bool,
     timeout: Duration,
@@ -152,7 +154,7 @@ impl Pool {
         let mut command = doc! {
             "update": &self.target.collection,
             "updates": updates.collect::<Vec<_>>(),
-            "ordered": false,
+            "ordered": self.target.ordered,
         };
         if let Some(concern) = &self.target.options.write_concern {
             command.insert("writeConcern", ::mongodb::bson::serialize_to_bson(concern)?);

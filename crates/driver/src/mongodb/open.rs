@@ -50,6 +50,7 @@ impl DriverPlan for MongoPlan {
             collection,
             binary: self.binary,
             upsert: self.upsert,
+            ordered: self.ordered,
             removed: self.database.is_removed() && !opening.as_it_is,
             timeout,
         };

@@ -43,6 +43,9 @@ pub struct MongoPlan {
     /// Whether creates replace existing documents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
+    /// Whether a bulk insert ends with the first document that is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ordered: bool,
 }
 
 /// Settings other than the address.
@@ -51,6 +54,7 @@ pub struct MongoPlan {
 struct Options {
     binary: bool,
     upsert: bool,
+    ordered: bool,
 }
 
 impl Planned for MongoPlan {
@@ -87,6 +91,9 @@ impl Planned for MongoPlan {
         if self.upsert {
             facts.push(("creates", "replace what is there".to_owned()));
         }
+        if self.ordered {
+            facts.push(("bulk inserts", "ordered: they end with the first refusal".to_owned()));
+        }
         if !self.options.is_empty() {
             facts.push(("options", self.options.clone()));
         }
@@ -105,6 +112,7 @@ pub(super) const CARD: Card = Card {
     databases: true,
     server: true,
     phases: false,
+    nouns: crate::Nouns { place: "collection", ..crate::Nouns::DOCUMENTS },
     heeds: &[Setting::Certificates],
     can: &[Feature::Ranges, Feature::Overwriting],
     words: super::words::CARDS,
@@ -143,6 +151,7 @@ impl MongoPlan {
             database,
             binary: own.binary,
             upsert: own.upsert,
+            ordered: own.ordered,
         };
         let string = ConnectionString::parse(plan.connection_string());
         let string = string.map_err(|error| wrong(&error.kind.to_string()))?;
@@ -183,6 +192,7 @@ impl Options {
             match name.to_ascii_lowercase().as_str() {
                 "binary" => self.binary = flag()?,
                 "upsert" => self.upsert = flag()?,
+                "ordered" => self.ordered = flag()?,
                 // Each of these would be stored with the plan.
                 "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
                     return Err(format!("{name}, which this driver does not support,"));
@@ -218,7 +228,9 @@ mod tests {
             ("mongodb://h", "springload")
         );
         assert_eq!(scratch.database, DatabasePlan::Scratch { keep: false });
-        let named = plan("mongodb://h1:1,h2:2/bench?w=majority&binary=true&upsert=true").unwrap();
+        let named =
+            plan("mongodb://h1:1,h2:2/bench?w=majority&binary=true&upsert=true&ordered=true")
+                .unwrap();
         assert_eq!(
             (named.server.as_str(), named.parent.as_str()),
             ("mongodb://h1:1,h2:2", "bench")
@@ -227,7 +239,7 @@ mod tests {
             (named.named_database(), named.options.as_str()),
             (Some("usertable"), "w=majority")
         );
-        assert!(named.binary && named.upsert);
+        assert!(named.binary && named.upsert && named.ordered);
         let full = plan("mongodb://ann:p%40w@[::1]:7/bench/things").unwrap();
         assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
         assert_eq!(full.named_database(), Some("things"));

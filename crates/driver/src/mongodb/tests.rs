@@ -56,7 +56,10 @@ impl Kept {
                     if self.documents.is_empty() { vec![] } else { vec![doc! {"name": "x"}] };
                 doc! {"ok": 1, "cursor": {"id": 0_i64, "ns": "db.$cmd", "firstBatch": there}}
             }
-            "insert" => self.insert(documents("documents")),
+            "insert" => {
+                let ordered = command.get_bool("ordered").unwrap_or(true);
+                self.insert(documents("documents"), ordered)
+            }
             "update" => self.update(&documents("updates")),
             "delete" => {
                 let deletes = documents("deletes");
@@ -82,9 +85,12 @@ impl Kept {
         }
     }
 
-    fn insert(&mut self, documents: Vec<Document>) -> Document {
+    fn insert(&mut self, documents: Vec<Document>, ordered: bool) -> Document {
         let mut errors = Vec::new();
         for (place, document) in (0..).zip(documents) {
+            if ordered && !errors.is_empty() {
+                break;
+            }
             let id = document.get_str("_id").unwrap().to_owned();
             match self.documents.entry(id) {
                 Entry::Vacant(free) => drop(free.insert(document)),
@@ -328,6 +334,15 @@ async fn batches_have_outcomes_and_ranges_an_order() {
     assert_eq!(s.scanned().unwrap(), [&br#"{"_id":"b"}"#[..], br#"{"_id":"c","x":3}"#]);
     let range = Op { limit: 9, ..op(OpKind::Read) };
     assert_eq!(carry_out(s, range, &[("a", ""), ("b", "")], &[]).await.result.unwrap().rows, 2);
+    // In order, what comes after a refusal is not tried.
+    let target = opened(address, "?ordered=true").await;
+    let (mut all, _context) = sessions(&target, 1, 5_000).await;
+    let s = &mut all[0];
+    let next = [("d", r#"{"x":1}"#), ("b", r#"{"x":2}"#), ("e", r#"{"x":3}"#)];
+    carry_out(s, bulk, &next, &[]).await;
+    let outcomes = [stored, Err(Failure::Conflict), Err(Failure::Rejected)];
+    assert_eq!(s.answered().rows, outcomes);
+    assert!(!kept.lock().unwrap().documents.contains_key("e"));
     // With upserts, existing documents are replaced.
     let target = opened(address, "?upsert=true&binary=true").await;
     let (mut all, _context) = sessions(&target, 1, 5_000).await;

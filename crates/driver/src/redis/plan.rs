@@ -56,6 +56,7 @@ impl Flavor for Redis {
         databases: false,
         server: true,
         phases: true,
+        nouns: crate::Nouns::KEYS,
         heeds: &[Setting::Certificates, Setting::ClientCertificate],
         can: &[Feature::Overwriting, Feature::Settling],
         words: words::CARDS,
@@ -193,6 +194,12 @@ impl<F: Flavor> Planned for RespPlan<F> {
             (_, None) => format!("/{number}"),
         };
         Some(place + &self.parameters())
+    }
+
+    /// Redis numbers its databases; a run of its own has the keys with one beginning.
+    fn place_noun(&self) -> Option<&'static str> {
+        let prefixed = self.database.name().is_none() || self.prefix.is_some();
+        prefixed.then_some("prefix")
     }
 
     fn operations(&self) -> Option<Kinds> {

@@ -24,8 +24,8 @@ mod words;
 mod ycsb_measurement;
 
 pub use crate::driver::{
-    Auth, BodyPlan, Existing, FeedKind, FollowPlan, HttpPlan, RequestPlan, Retry, TargetPlan, mask,
-    strike_secret,
+    Auth, BodyPlan, Existing, FeedKind, FollowPlan, HttpPlan, Nouns, RequestPlan, Retry,
+    TargetPlan, mask, strike_secret,
 };
 pub use crate::mistake::{Flagged, Invalid};
 pub use crate::net::{MAX_ANSWER, TlsOptions};

@@ -42,7 +42,7 @@ pub use warning::{Code, Warning, unanswered};
 
 pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
 
-use crate::driver::{OWN_SERVERS, ServerFacts};
+use crate::driver::{Nouns, OWN_SERVERS, ServerFacts};
 use crate::measure::{
     Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot,
     Span, Visibility, is_default,
@@ -148,10 +148,10 @@ impl ServerRecord {
     }
 
     /// What could not be done at the end of the run, in words.
-    pub fn left_words(&self) -> Option<String> {
+    pub fn left_words(&self, nouns: Nouns) -> Option<String> {
         let (why, database) = (self.left.as_ref()?, &self.database);
         Some(if self.created {
-            format!("database {database} could not be removed: {why}")
+            format!("{} {database} could not be removed: {why}", nouns.place)
         } else {
             why.clone()
         })
@@ -400,6 +400,11 @@ impl StageRecord {
 }
 
 impl RunRecord {
+    /// What the database calls what the run is about.
+    pub fn nouns(&self) -> Nouns {
+        self.plan.target.card().nouns
+    }
+
     /// The plan of a stage of this run. Older records keep it only in the plan of the run.
     pub fn plan_of<'a>(&'a self, stage: &'a StageRecord) -> Option<&'a StagePlan> {
         let same = |plan: &&StagePlan| plan.name == stage.name;

@@ -189,7 +189,7 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
 
 /// The target could not be closed properly: a warning, unless nothing else is wrong.
 fn left(record: &RunRecord) -> Option<Found<'_>> {
-    record.server.left_words().map(|words| (Cause::Left, RunResult::failed(3, words)))
+    record.server.left_words(record.nouns()).map(|words| (Cause::Left, RunResult::failed(3, words)))
 }
 
 /// The number of records that a load phase left out, and the planned number; `None`: none.

@@ -3,6 +3,7 @@
 use super::begun::{LASTED, not_all_begun};
 use super::blame::{disturbed, of_verdict, outage_words, pause_words};
 use super::{RunRecord, ServerRecord, StageRecord, beside, fleet};
+use crate::driver::Nouns;
 use crate::measure::OperationSummary;
 use crate::op::{Failure, Finding, OpKind};
 use crate::plan::Purpose;
@@ -144,7 +145,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         "Basic authentication: the server checks the password in every request",
     );
     super::baseline::warnings(record, &mut warnings);
-    if let Some(message) = record.server.left_words() {
+    let nouns = record.nouns();
+    if let Some(message) = record.server.left_words(nouns) {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
     if let Some(why) = &record.journal_broken {
@@ -152,7 +154,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
     if let Some(extra @ 1..) = record.extra_documents {
-        let documents = if extra == 1 { "document" } else { "documents" };
+        let documents = if extra == 1 { nouns.one } else { nouns.many };
         let message = format!("{DATA_WRONG}{extra} {documents} that this run did not write");
         warnings.push(Warning { code: Code::DataWrong, stage: None, message });
     }
@@ -161,7 +163,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         fleet::of_stage(record, stage, &mut warnings);
         beside::of_probes(stage, &mut warnings);
         beside::of_followers(stage, &mut warnings);
-        of_stage(stage, record.plan.target.accepted_words(), &mut warnings);
+        of_stage(stage, nouns, record.plan.target.accepted_words(), &mut warnings);
         of_server(stage, &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
             let stage = Some(stage.name.clone());
@@ -176,7 +178,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
             && !record.partial
             && record.lost_by(stage).is_empty()
         {
-            ran_dry(stage, length_ns as f64 / 1e9, &mut warnings);
+            ran_dry(stage, length_ns as f64 / 1e9, nouns, &mut warnings);
         }
     }
     warnings
@@ -195,7 +197,12 @@ fn own_server(server: &ServerRecord) -> Option<String> {
 pub(super) const DATA_WRONG: &str = "data wrong: ";
 
 /// What was not as it was written, or could not be looked at.
-fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl FnMut(Code, String)) {
+fn verified(
+    stage: &StageRecord,
+    operation: &OperationSummary,
+    nouns: Nouns,
+    add: &mut impl FnMut(Code, String),
+) {
     let count = |wrong: bool| -> (u64, Vec<String>) {
         let classes = operation.failures.iter().filter(|(class, _)| class.is_wrong_data() == wrong);
         let words = classes.clone().map(|(class, count)| format!("{count} {}", class.words()));
@@ -204,9 +211,9 @@ fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl Fn
     let (issued, audit) = (operation.issued, stage.purpose() == Purpose::Audit);
     let (wrong, classes) = count(true);
     if wrong > 0 {
-        let looked = if audit { "documents looked for" } else { "documents read" };
+        let looked = if audit { "looked for" } else { "read" };
         let classes = classes.join(", ");
-        add(Code::DataWrong, format!("{DATA_WRONG}{classes}, of {issued} {looked}"));
+        add(Code::DataWrong, format!("{DATA_WRONG}{classes}, of {issued} {} {looked}", nouns.many));
         if let Some(Finding { class, id, expected, found }) = operation.findings.first() {
             let first = class.words();
             let message = format!("the first, {first}: {id} should be {expected}, but was {found}");
@@ -217,14 +224,15 @@ fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl Fn
     if unread > 0 {
         let classes = classes.join(", ");
         let message = format!(
-            "audit incomplete: {unread} of {issued} documents could not be read ({classes}); \
-             audit again with springload audit"
+            "audit incomplete: {unread} of {issued} {} could not be read ({classes}); audit again \
+             with springload audit",
+            nouns.many
         );
         add(Code::AuditIncomplete, message);
     }
 }
 
-fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
+fn of_stage(stage: &StageRecord, nouns: Nouns, accepted: &str, warnings: &mut Vec<Warning>) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
@@ -242,7 +250,7 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
         add(Code::ClientPaused, words);
     }
     for operation in stage.operations.iter().filter(|it| it.kind == OpKind::Verify) {
-        verified(stage, operation, &mut add);
+        verified(stage, operation, nouns, &mut add);
     }
     if stage.purpose() == Purpose::Audit {
         // It also asks for what is not there, and asks again for what had no answer.
@@ -364,11 +372,12 @@ pub fn unanswered(operation: &OperationSummary) -> Option<String> {
 }
 
 /// Warns of a stage that ran out of documents before `length_s`.
-fn ran_dry(stage: &StageRecord, length_s: f64, warnings: &mut Vec<Warning>) {
+fn ran_dry(stage: &StageRecord, length_s: f64, nouns: Nouns, warnings: &mut Vec<Warning>) {
     let elapsed_s = stage.elapsed_s;
     if stage.load.planned.is_none() && elapsed_s < length_s * LASTED {
         let message = format!(
-            "ended after {elapsed_s:.1} s of {length_s:.1} s: no documents were left to work on"
+            "ended after {elapsed_s:.1} s of {length_s:.1} s: no {} were left to work on",
+            nouns.many
         );
         let stage = Some(stage.name.clone());
         warnings.push(Warning { code: Code::RanDry, stage, message });
@@ -427,7 +436,7 @@ mod tests {
             let stage = stage(counts);
             assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
             let mut warnings = Vec::new();
-            of_stage(&stage, "were accepted", &mut warnings);
+            of_stage(&stage, Nouns::DOCUMENTS, "were accepted", &mut warnings);
             let told = warnings.iter().find(|warning| warning.code == Code::Unanswered);
             let message = told.map(|warning| warning.message.clone());
             assert_eq!(message, words.map(|words| format!("update {words}")));
@@ -445,7 +454,7 @@ mod tests {
             part.service.record(1_000);
             let stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
             let mut warnings = Vec::new();
-            of_stage(&stage, "were accepted", &mut warnings);
+            of_stage(&stage, Nouns::DOCUMENTS, "were accepted", &mut warnings);
             let message = warnings.iter().find(|it| it.code == Code::Outside).map(|it| &it.message);
             assert_eq!(message.and_then(|it| it.get(..4)), told, "{outside_ns}");
         }

@@ -34,6 +34,8 @@ pub struct Progress {
     pub length_s: Option<f64>,
     /// Whether the stage is an audit.
     pub audits: bool,
+    /// What is counted, in the database's own word.
+    pub unit: &'static str,
 }
 
 /// The progress of one kind of operation.

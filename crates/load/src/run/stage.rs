@@ -125,6 +125,17 @@ impl Bench<'_> {
         Ok((collected.record(frame), ended.workloads))
     }
 
+    /// The progress of a stage before anything has ended.
+    fn not_begun(&self, stage: &StagePlan) -> Progress {
+        Progress {
+            planned: stage.work.documents(self.plan.connections),
+            length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
+            audits: stage.work.traits().audits,
+            unit: self.plan.target.card().nouns.short,
+            ..Progress::default()
+        }
+    }
+
     /// Merges the measurements of `source` until it ends, and reports progress.
     pub(super) fn collect(
         &self,
@@ -138,12 +149,7 @@ impl Bench<'_> {
         let slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let mut measured = Measured { slots, ..Measured::default() };
         let mut seconds = SeriesLog::default();
-        let mut progress = Progress {
-            planned: stage.work.documents(connections),
-            length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
-            audits: stage.work.traits().audits,
-            ..Progress::default()
-        };
+        let mut progress = self.not_begun(stage);
         let mut told = true;
         let mut saving = observer.saves().then(Saving::default);
         let mut live = observer.watches().then(|| LiveStage::new(stage, connections));

@@ -5,6 +5,7 @@ use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{loop_words, result_line, trust_lines, warning_lines};
 use crate::measure::{Count, Latency, OperationSummary, Percentile, Shown, Wire};
+use crate::plan::Nouns;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -38,14 +39,14 @@ pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
 }
 
 /// All figures of a stage.
-pub(super) fn stage(stage: &StageRecord, out: &mut String) {
+pub(super) fn stage(stage: &StageRecord, nouns: Nouns, out: &mut String) {
     let mode = loop_words(&stage.load);
     let _ = writeln!(out, "{} · {} s · {mode}", stage.title(), decimal(stage.elapsed_s, 3));
     if stage.operations.is_empty() {
         out.push_str("  nothing was measured\n");
         return;
     }
-    out.push_str(&align(&counts(stage)));
+    out.push_str(&align(&counts(stage, nouns)));
     for operation in &stage.operations {
         if let Some(line) = on_the_wire(operation) {
             let _ = writeln!(out, "  {line}");
@@ -95,9 +96,9 @@ pub(super) fn count(count: Count, number: u64) -> String {
     if count.is_bytes() { bytes(number) } else { grouped(number) }
 }
 
-fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
+fn counts(stage: &StageRecord, nouns: Nouns) -> Vec<Vec<String>> {
     let counts = Count::shown(Shown::Detail, &stage.operations.iter().collect::<Vec<_>>());
-    let head = ["documents", "ok/s"].into_iter().chain(counts.iter().map(|it| it.title()));
+    let head = [nouns.many, "ok/s"].into_iter().chain(counts.iter().map(|it| it.title()));
     let row = |operation: &OperationSummary| {
         let mut row = vec![operation.kind.to_string(), decimal(operation.throughput_per_s, 0)];
         row.extend(counts.iter().map(|it| count(*it, it.of(operation))));

@@ -6,7 +6,7 @@ use super::number::{decimal, grouped, millis};
 use super::threshold::requirements;
 use crate::measure::{Latency, Merged};
 use crate::op::OpKind;
-use crate::plan::Purpose;
+use crate::plan::{Nouns, Purpose};
 use crate::record::{
     Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict, bound_words,
 };
@@ -67,10 +67,10 @@ fn passed_words(record: &RunRecord) -> Option<String> {
 }
 
 /// What an audit has looked for: so many documents, and their rows in indexes.
-pub(super) fn looked_for(stage: &StageRecord, count: u64) -> String {
+pub(super) fn looked_for(stage: &StageRecord, nouns: Nouns, count: u64) -> String {
     let indexes = stage.operations.iter().any(|it| it.kind == OpKind::IndexAudit);
-    let count = grouped(count);
-    if indexes { format!("{count} documents and index rows") } else { format!("{count} documents") }
+    let (count, many) = (grouped(count), nouns.many);
+    if indexes { format!("{count} {many} and index rows") } else { format!("{count} {many}") }
 }
 
 /// What an audit has found, if there was one.
@@ -78,7 +78,7 @@ pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let audits = |stage: &&StageRecord| stage.purpose() == Purpose::Audit;
     let stage = record.stages.iter().find(audits)?;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
-    let documents = looked_for(stage, verified.map_or(0, |it| it.issued));
+    let documents = looked_for(stage, record.nouns(), verified.map_or(0, |it| it.issued));
     let wrong = verified.into_iter().flat_map(|it| &it.failures);
     let wrong = wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words()));
     let wrong = wrong.collect::<Vec<_>>().join(", ");
@@ -94,25 +94,25 @@ fn figures_words(record: &RunRecord) -> String {
         return "nothing was measured".to_owned();
     };
     let all = stage.merged();
-    let rate = stage.rate_problem().unwrap_or_else(|| rate_words(stage, &all));
+    let rate = stage.rate_problem().unwrap_or_else(|| rate_words(stage, record.nouns(), &all));
     let parts = [Some(rate), time_words(&all.response), Some(error_words(&all))];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Such as `1,234 ops/s`, or `docs/s` for a fill; or that there is no rate.
-pub(in crate::report) fn rate_words(stage: &StageRecord, all: &Merged) -> String {
+pub(in crate::report) fn rate_words(stage: &StageRecord, nouns: Nouns, all: &Merged) -> String {
     if stage.rate_problem().is_some() {
         return "too short for a rate".to_owned();
     }
     let per_s = all.throughput_per_s;
     let places = usize::from(per_s < 100.0);
-    format!("{} {}/s", decimal(per_s, places), unit(stage))
+    format!("{} {}/s", decimal(per_s, places), unit(stage, nouns))
 }
 
-/// The unit of a stage's counts: `docs` or `ops`.
-pub(in crate::report) fn unit(stage: &StageRecord) -> &'static str {
+/// The unit of a stage's counts: `ops` or, for a fill, such as `docs` or `rows`.
+pub(in crate::report) fn unit(stage: &StageRecord, nouns: Nouns) -> &'static str {
     let bulk = stage.requests().any(|operation| operation.kind == OpKind::BulkInsert);
-    if bulk { "docs" } else { "ops" }
+    if bulk { nouns.short } else { "ops" }
 }
 
 /// The highest percentile with enough samples, or else the maximum; `None`: nothing succeeded.

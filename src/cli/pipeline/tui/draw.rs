@@ -126,7 +126,7 @@ fn seconds(seconds: f64) -> String {
 
 /// A value now, and over the last seconds.
 struct Curve {
-    name: &'static str,
+    name: String,
     now: String,
     points: Vec<Option<u64>>,
     /// Formats a value.
@@ -141,12 +141,12 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let points = |value: fn(&Second) -> u64| -> Vec<Option<u64>> {
         model.seconds.iter().map(|it| it.as_ref().map(value)).collect()
     };
-    let times = |name, ns, percentile, points, colour| {
+    let times = |name: &str, ns, percentile, points, colour| {
         let now = if fresh { time(ns, earned(samples, percentile)) } else { "-".to_owned() };
-        Curve { name, now, points, text: |ns| time(ns, true), colour }
+        Curve { name: name.to_owned(), now, points, text: |ns| time(ns, true), colour }
     };
     let rate = Curve {
-        name: "ok docs/s",
+        name: format!("ok {}/s", progress.unit),
         now: grouped(if fresh { progress.rate_per_s } else { 0 }),
         points: points(|it| it.ok),
         text: grouped,
@@ -173,7 +173,7 @@ fn draw_curve(frame: &mut Frame<'_>, area: Rect, curve: &Curve, look: Look) {
     ]));
     let pad = usize::from(NAME_COLUMNS) - 1 - curve.name.len();
     let now = Span::styled(format!("{:>pad$}", curve.now), BOLD);
-    frame.render_widget(Line::from(vec![Span::raw(curve.name), now]), bottom(left));
+    frame.render_widget(Line::from(vec![Span::raw(&*curve.name), now]), bottom(left));
     let shown = &curve.points[curve.points.len().saturating_sub(usize::from(middle.width))..];
     let most = shown.iter().flatten().copied().max().unwrap_or(0);
     draw_bars(frame, middle, shown, most.max(1), look.fg(curve.colour));
@@ -224,8 +224,10 @@ fn time(ns: u64, earned: bool) -> String {
 fn draw_kinds(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let wide = area.width >= WIDE;
     let right = |text: String| Line::from(text).alignment(Alignment::Right);
+    let unit = model.progress.unit;
+    let counts = [format!("ok {unit}"), format!("failed {unit}")];
     let head: &[&str] = if wide {
-        &["", "requests/s", "p50 ms", "p99 ms", "ok docs", "failed docs"]
+        &["", "requests/s", "p50 ms", "p99 ms", &counts[0], &counts[1]]
     } else {
         &["", "req/s", "p99 ms", "failed"]
     };

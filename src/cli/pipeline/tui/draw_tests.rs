@@ -35,6 +35,7 @@ fn model(failures: &[(Failure, u64)]) -> Model {
     let failed: u64 = failures.iter().map(|&(_, count)| count).sum();
     for second in (0..37).filter(|&second| second != 20) {
         let mut progress = Progress {
+            unit: "docs",
             elapsed_s: f64::from(second) + 1.3,
             ok: 270_000,
             failed,

@@ -50,7 +50,8 @@ impl Model {
         // Last, where a narrow terminal cuts: names of scratch databases are long.
         let head = vec![server, connections, record.server.database.clone()];
         let stages = record.plan.stages.iter().map(|stage| stage.name.clone()).collect();
-        Self { head, stages, ..Self::default() }
+        let progress = Progress { unit: record.nouns().short, ..Progress::default() };
+        Self { head, stages, progress, ..Self::default() }
     }
 
     /// A stage begins: forgets the one before.
@@ -58,7 +59,7 @@ impl Model {
         self.stage = stage_title(name);
         self.nth += 1;
         self.seconds.clear();
-        self.progress = Progress::default();
+        self.progress = Progress { unit: self.progress.unit, ..Progress::default() };
     }
 
     /// Takes the latest progress.

@@ -57,7 +57,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         .collect();
     let mut facts = vec![("server", place(server))];
     if !server.database.is_empty() {
-        facts.push(("database", format!("{} ({})", server.database, fate(server))));
+        facts.push((record.nouns().place, format!("{} ({})", server.database, fate(server))));
     }
     facts.extend(plan.target.facts());
     facts.extend(crew(record).map(|crew| ("agents", crew)));
@@ -70,7 +70,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         ("threads", grouped(plan.threads as u64)),
         ("seed", plan.seed.to_string()),
         ("timeout", format!("{} s", decimal(plan.timeout_ns as f64 / 1e9, 1))),
-        ("documents", schemas.join(", ")),
+        (record.nouns().many, schemas.join(", ")),
         ("started", record.started_at.clone()),
         ("springload", environment.springload.clone()),
         ("system", format!("{} {}", environment.system, environment.architecture)),

@@ -82,7 +82,7 @@ fn tiles(record: &RunRecord) -> Html {
     let all = stage.merged();
     let per_s = all.throughput_per_s;
     let rate = decimal(per_s, usize::from(per_s > 0.0 && per_s < 100.0));
-    let rate_unit = format!("{}/s", unit(stage));
+    let rate_unit = format!("{}/s", unit(stage, record.nouns()));
     let short = stage.rate_problem();
     let (rate, rate_unit) = if short.is_some() { ("too short", "") } else { (&*rate, &*rate_unit) };
     let load = if stage.load.open {

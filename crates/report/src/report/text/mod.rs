@@ -44,7 +44,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         if is_main(stage) {
             stage::figures(record, stage, &mut sheet);
         } else if look.verbose || !stage.is_preparation() || stage.purpose().is_news() {
-            stage::in_short(stage, &mut sheet);
+            stage::in_short(record, stage, &mut sheet);
         }
     }
     happened(record, &mut sheet);
@@ -55,7 +55,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         stage::table(stage, &mut sheet);
         stage::nodes(stage, &mut sheet);
         sheet.gap();
-        spark::lines(stage, &mut sheet);
+        spark::lines(stage, record.nouns(), &mut sheet);
         stage::start(record, stage, &mut sheet);
         stage::beside(stage, &mut sheet);
     }
@@ -104,7 +104,8 @@ fn head(record: &RunRecord, sheet: &mut Sheet) {
         None => format!("{} on {threads}", count(plan.connections, "connection")),
     });
     if !server.database.is_empty() && (sheet.look.verbose || !server.deleted) {
-        parts.push(format!("database {} ({})", server.database, fate(server)));
+        let place = record.nouns().place;
+        parts.push(format!("{place} {} ({})", server.database, fate(server)));
     }
     if sheet.look.verbose {
         if !plan.ids.is_sequential() {
@@ -189,7 +190,7 @@ fn judged(record: &RunRecord, sheet: &mut Sheet) {
 fn details(record: &RunRecord, sheet: &mut Sheet) {
     for stage in &record.stages {
         let mut out = String::new();
-        detail::stage(stage, &mut out);
+        detail::stage(stage, record.nouns(), &mut out);
         estimates::section(stage, &mut out);
         visible::section(stage, &mut out);
         super::burst::section(record, stage, &mut out);

@@ -2,6 +2,7 @@
 
 use super::sheet::Sheet;
 use crate::measure::{Histogram, SeriesRow};
+use crate::plan::Nouns;
 use crate::record::StageRecord;
 use crate::report::chart::Cuts;
 use crate::report::headline::unit;
@@ -16,7 +17,7 @@ const NAME: usize = 9;
 const SCALE: usize = 26;
 
 /// Rate and times over a stage, if it lasted long enough.
-pub(super) fn lines(stage: &StageRecord, sheet: &mut Sheet) {
+pub(super) fn lines(stage: &StageRecord, nouns: Nouns, sheet: &mut Sheet) {
     let room = sheet.look.width.saturating_sub(NAME + SCALE).max(LEAST_COLUMNS);
     let Some((width_s, parts)) = parts(stage, room) else { return };
     let rates: Vec<f64> = parts.iter().map(|part| part.ok_per_s).collect();
@@ -26,7 +27,7 @@ pub(super) fn lines(stage: &StageRecord, sheet: &mut Sheet) {
     }
     let each = format!("{} s each", grouped(width_s.into()));
     let scale = format!("  max {}", decimal(most, usize::from(most < 100.0)));
-    let name = format!("  {}/s", unit(stage));
+    let name = format!("  {}/s", unit(stage, nouns));
     line(sheet, &name, &rates.into_iter().map(Some).collect::<Vec<_>>(), most, &scale);
     let (name, times) = times(&parts);
     let most = times.iter().flatten().copied().fold(0.0, f64::max);

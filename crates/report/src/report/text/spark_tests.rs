@@ -22,7 +22,7 @@ fn stage(reads: &[u64]) -> StageRecord {
 
 fn told(stage: &StageRecord, width: usize) -> String {
     let mut sheet = Sheet::new(Look { width, ..Look::default() });
-    lines(stage, &mut sheet);
+    lines(stage, Nouns::DOCUMENTS, &mut sheet);
     sheet.finish()
 }
 

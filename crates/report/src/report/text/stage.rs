@@ -3,7 +3,7 @@
 use super::sheet::{Cell, Sheet, Tone};
 use crate::measure::{Count, Latency, Merged, OperationSummary, Percentile, Shown};
 use crate::op::OpKind;
-use crate::plan::{Purpose, StagePlan};
+use crate::plan::{Nouns, Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, looked_for, rate_words, share_words, time_words, unit};
@@ -20,10 +20,11 @@ const BEFORE: usize = 3;
 const FAILED: usize = 2;
 
 /// A stage that is not what the run is about, in a line.
-pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
+pub(super) fn in_short(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
+    let nouns = record.nouns();
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
     if let (Purpose::Audit, Some(verified)) = (stage.purpose(), verified) {
-        let (checked, took) = (looked_for(stage, verified.issued), length(stage.elapsed_s));
+        let (checked, took) = (looked_for(stage, nouns, verified.issued), length(stage.elapsed_s));
         let mut parts = vec![format!("{checked} in {took}")];
         let wrong = verified.failures.iter();
         parts.extend(wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words())));
@@ -34,15 +35,15 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
     }
     let all = stage.merged();
     if stage.purpose() == Purpose::Index && all.ok > 0 {
-        return sheet.parts(&title(stage, sheet), Tone::Strong, &built(stage, &all));
+        return sheet.parts(&title(stage, sheet), Tone::Strong, &built(stage, nouns, &all));
     }
     let mut parts = vec![if stage.operations.is_empty() {
         "nothing was measured".to_owned()
     } else {
-        format!("{} {} in {}", grouped(all.ok), unit(stage), length(stage.elapsed_s))
+        format!("{} {} in {}", grouped(all.ok), unit(stage, nouns), length(stage.elapsed_s))
     }];
     if !stage.operations.is_empty() {
-        parts.push(rate_words(stage, &all));
+        parts.push(rate_words(stage, nouns, &all));
         parts.extend(time_words(&all.response));
         parts.push(error_words(&all));
     }
@@ -50,13 +51,13 @@ pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
 }
 
 /// The indexes that were built, and how fast.
-fn built(stage: &StageRecord, all: &Merged) -> Vec<String> {
+fn built(stage: &StageRecord, nouns: Nouns, all: &Merged) -> Vec<String> {
     let documents: u64 = stage.operations.iter().map(|it| it.rows).sum();
     let es = if all.ok == 1 { "" } else { "es" };
     let mut parts = vec![format!("{} index{es} in {}", grouped(all.ok), length(stage.elapsed_s))];
     if documents > 0 {
         let rate = decimal(documents as f64 / stage.elapsed_s, 0);
-        parts.push(format!("{} docs, {rate}/s", grouped(documents)));
+        parts.push(format!("{} {}, {rate}/s", grouped(documents), nouns.short));
     }
     parts.push(error_words(all));
     parts
@@ -76,7 +77,7 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
     }
     let all = stage.merged();
     let mut parts = vec![length(stage.elapsed_s), loop_words(record, stage)];
-    parts.push(rate_words(stage, &all));
+    parts.push(rate_words(stage, record.nouns(), &all));
     parts.push(format!("{} ok", grouped(all.ok)));
     parts.push(match (all.failed(), all.unfinished) {
         (0, 0) => "none failed".to_owned(),
