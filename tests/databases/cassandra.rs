@@ -1,6 +1,6 @@
 //! Cassandra, with Cassandra's own client on the other side.
 
-use crate::binary::{Running, failures, number};
+use crate::binary::{Running, failures, measure, number};
 use crate::own;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
 use crate::servers::database::Database;
@@ -141,6 +141,41 @@ fn operations_of_ones_own() {
     assert_eq!(cassandra.check_table("ycsb.others"), format!("{} rows, 0 values\n", own::TIMES));
     own::refused(&address, "x=cql SELECT nope FROM {{table}}", "nope");
     own::refused(&address, "x=cql SELEC 1", "no viable alternative");
+}
+
+/// A condition that does not hold is a conflict: as many are stored as succeeded.
+#[test]
+fn conditions_hold_once_for_each_row() {
+    let Some(cassandra) = cassandra() else { return };
+    cassandra.cql(KEYSPACE);
+    cassandra.cql("DROP TABLE IF EXISTS ycsb.claims");
+    cassandra.cql("CREATE TABLE ycsb.claims (y_id text PRIMARY KEY, field0 text)");
+    let address = format!("cassandra://127.0.0.1:{}", cassandra.port(0));
+    let claim = r#"claim={"cql":"INSERT INTO ycsb.claims (y_id) VALUES ({{key}}) IF NOT EXISTS",
+        "params":{"consistency":"ONE","serial_consistency":"LOCAL_SERIAL"}}"#;
+    let words = ["run", &address, "--docs", "40", "-n", "300", "-c", "4", "--mix", "claim=1"];
+    let run = measure([&words[..], &["--op", claim]].concat());
+    let claims = run.operation("crud", "claim");
+    let (ok, conflicts) = (number(&claims["ok"]), number(&claims["failures"]["conflict"]));
+    assert_eq!(ok + conflicts, 300, "{claims}");
+    assert_eq!(cassandra.count_table("ycsb.claims"), ok);
+    assert!(conflicts > 200, "{claims}");
+}
+
+#[test]
+fn rows_are_inserted_in_batches() {
+    let Some(cassandra) = cassandra() else { return };
+    for kind in ["unlogged", "logged"] {
+        let address = format!("cassandra://127.0.0.1:{}/b?batch={kind}", cassandra.port(0));
+        let words =
+            ["run", &address, "--workload", "bulk-insert", "--docs", "300", "--batch", "20"];
+        let run = measure([&words[..], &["-c", "3", "--keep", "--audit"]].concat()).passed();
+        let fill = run.operation("bulk_insert", "bulk_insert");
+        assert_eq!((number(&fill["ok"]), number(&fill["requests"])), (300, 15), "{fill}");
+        assert_eq!(number(&run.operation("audit", "verify")["ok"]), 300);
+        assert_eq!(cassandra.count_table("b.usertable"), 300);
+        cassandra.cql("DROP KEYSPACE b");
+    }
 }
 
 /// The document that is changed while a run goes on.

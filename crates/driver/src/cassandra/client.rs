@@ -1,11 +1,12 @@
 //! Executes the operations of one session.
 
-use super::{Pool, Table, trouble, words};
+use super::{BatchKind, Pool, Table, trouble, words};
 use crate::json::{quote, write_member};
 use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::scylla::client::session::Session;
 use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
+use ::scylla::statement::batch::{Batch, BatchType};
 use ::scylla::statement::prepared::PreparedStatement;
 use ::scylla::value::{CqlValue, Row};
 use std::rc::Rc;
@@ -87,6 +88,14 @@ impl CassandraClient {
         let writes = !op.kind.only_reads();
         probe.mark_send();
         if op.kind == OpKind::BulkInsert {
+            if let Some(kind) = self.pool.target.batch {
+                let count = bound.len();
+                let inserted = insert_together(&self.pool, session, kind, bound).await;
+                probe.mark_received();
+                inserted?;
+                (0..count).for_each(|_| found.stored());
+                return Ok(Reply::default());
+            }
             found.requests = bound.len() as u64;
             let outcomes = insert_all(&self.pool, session, bound).await;
             probe.mark_received();
@@ -183,6 +192,26 @@ async fn insert_all(
         }
     }
     outcomes
+}
+
+/// Inserts many rows with one request. If it fails, any of them may be stored.
+async fn insert_together(
+    pool: &Pool,
+    session: &Session,
+    kind: BatchKind,
+    bound: Vec<Statement>,
+) -> Result<(), CallError> {
+    let mut batch = Batch::new(match kind {
+        BatchKind::Unlogged => BatchType::Unlogged,
+        BatchKind::Logged => BatchType::Logged,
+    });
+    batch.set_consistency(pool.target.write.into());
+    let mut values = Vec::with_capacity(bound.len());
+    for statement in bound {
+        batch.append_statement(pool.statement(session, &statement.cql, true).await?);
+        values.push(statement.values);
+    }
+    session.batch(&batch, values).await.map(|_| ()).map_err(|error| trouble::of(&error))
 }
 
 async fn insert(

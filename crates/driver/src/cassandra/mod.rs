@@ -12,7 +12,7 @@ mod plan;
 mod trouble;
 mod words;
 
-pub use plan::{CassandraPlan, Consistency};
+pub use plan::{BatchKind, CassandraPlan, Consistency};
 
 use super::library::{CallError, Clients, Database, Local, within};
 use super::{LogIn, TargetError};
@@ -40,6 +40,8 @@ pub struct Cassandra {
     table: Table,
     read: Consistency,
     write: Consistency,
+    /// The kind of batch that the rows of a bulk insert are.
+    batch: Option<BatchKind>,
     /// The statement that removes what the run created, if it is not kept.
     removal: Option<String>,
     /// The operations that the plan defines.

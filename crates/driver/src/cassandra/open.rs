@@ -58,7 +58,8 @@ impl DriverPlan for CassandraPlan {
         let removal = removal.filter(|_| self.database.is_removed());
         let (read, write) = (self.read_consistency, self.write_consistency);
         let own = words::own(&opening.operations, &table)?;
-        let cassandra = Cassandra { servers, table, read, write, removal, own };
+        let batch = self.batch;
+        let cassandra = Cassandra { servers, table, read, write, batch, removal, own };
         if let Err(refused) = words::try_out(&cassandra.own, &session).await {
             // Nothing is left behind of a run that does not begin.
             let _ = cassandra.tear_down().await;

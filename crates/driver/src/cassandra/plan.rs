@@ -36,6 +36,21 @@ pub struct CassandraPlan {
     pub replication: NonZeroU32,
     /// Connections per thread and server.
     pub pool: NonZeroU32,
+    /// Whether the rows of a bulk insert are one batch, and of which kind; without it, each is a
+    /// statement of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchKind>,
+}
+
+/// What becomes of a batch of which the servers have carried out a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BatchKind {
+    /// Nothing more.
+    Unlogged,
+    /// The rest is carried out later.
+    Logged,
 }
 
 /// How many servers must have answered.
@@ -90,6 +105,7 @@ struct Options {
     write_consistency: Option<Consistency>,
     replication: Option<NonZeroU32>,
     pool: Option<NonZeroU32>,
+    batch: Option<BatchKind>,
 }
 
 impl Options {
@@ -113,6 +129,11 @@ impl Options {
             "write_consistency" => self.write_consistency = Some(level()?),
             "replication" => self.replication = Some(count()?),
             "pool" => self.pool = Some(count()?),
+            "batch" => {
+                let kind = serde_json::from_value(value.into());
+                let wrong = |_| format!("batch={value}, which is neither unlogged nor logged,");
+                self.batch = Some(kind.map_err(wrong)?);
+            }
             _ => return Err(format!("unknown parameter {name}")),
         }
         Ok(())
@@ -146,12 +167,18 @@ impl Planned for CassandraPlan {
         let level = |level: Consistency| {
             serde_json::to_value(level).ok().and_then(|it| it.as_str().map(str::to_owned))
         };
-        vec![
+        let mut facts = vec![
             self.login.fact(),
             ("consistency of reads", level(self.read_consistency).unwrap_or_default()),
             ("consistency of writes", level(self.write_consistency).unwrap_or_default()),
             ("connections of a thread to a server", self.pool.to_string()),
-        ]
+        ];
+        let kind = self.batch.map(|kind| match kind {
+            BatchKind::Unlogged => "an unlogged batch",
+            BatchKind::Logged => "a logged batch",
+        });
+        facts.extend(kind.map(|kind| ("bulk inserts", kind.to_owned())));
+        facts
     }
 }
 
@@ -161,7 +188,7 @@ pub(super) const CARD: Card = Card {
     schemes: &["cassandra"],
     summary: "Cassandra and what speaks CQL's binary protocol",
     address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
-              [?consistency=LEVEL&replication=N]",
+              [?consistency=LEVEL&replication=N&batch=unlogged]",
     operations: OpKind::ON_DOCUMENTS,
     documents: true,
     databases: true,
@@ -199,6 +226,7 @@ impl CassandraPlan {
             write_consistency: options.write_consistency.unwrap_or(Consistency::Quorum),
             replication: options.replication.unwrap_or(NonZeroU32::MIN),
             pool: options.pool.unwrap_or(NonZeroU32::MIN),
+            batch: options.batch,
         })
     }
 }

@@ -56,6 +56,7 @@ fn wrong_addresses_are_refused_without_their_password() {
         ("cassandra://u:pw@h/a-b", "not a valid keyspace or table name"),
         ("cassandra://u:pw@h?consistency=some", "not a consistency level"),
         ("cassandra://u:pw@h?replication=0", "not a number from 1 to 1000"),
+        ("cassandra://u:pw@h?batch=counter", "neither unlogged nor logged"),
         ("cassandra://u:pw@h?x=1", "unknown parameter x"),
     ] {
         let found = plan(address).unwrap_err();

@@ -12,8 +12,10 @@ use crate::{TargetError, words};
 use ::scylla::client::session::Session;
 use ::scylla::frame::response::result::{ColumnType, NativeType};
 use ::scylla::response::query_result::QueryResult;
+use ::scylla::statement::SerialConsistency;
 use ::scylla::statement::prepared::PreparedStatement;
-use ::scylla::value::{Counter, CqlTimestamp, CqlValue};
+use ::scylla::value::{Counter, CqlTimestamp, CqlValue, Row};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const EXAMPLE: &str = "SELECT * FROM {{table}} WHERE y_id = {{key}}";
@@ -21,8 +23,8 @@ const EXAMPLE: &str = "SELECT * FROM {{table}} WHERE y_id = {{key}}";
 /// What the driver's card says about it.
 pub(super) const CARDS: &[Word] = &[Word {
     name: "cql",
-    help: "Any statement, whose values are bound; {{table}} is the run's table, and the parameter \
-           consistency is for this statement alone",
+    help: "Any statement, whose values are bound; {{table}} is the run's table, and the parameters \
+           consistency and serial_consistency are for this statement alone",
     example: EXAMPLE,
 }];
 
@@ -38,6 +40,27 @@ pub(super) struct Statement {
     /// The values that it needs.
     pub(super) holes: Holes,
     consistency: Option<Consistency>,
+    /// How many servers must agree about a condition, such as `IF NOT EXISTS`.
+    serial: Option<Serial>,
+}
+
+/// How many servers must agree about a condition.
+#[derive(Clone, Copy, Debug, serde::Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Serial {
+    /// More than half.
+    Serial,
+    /// More than half of those in the local data centre.
+    LocalSerial,
+}
+
+impl From<Serial> for SerialConsistency {
+    fn from(level: Serial) -> Self {
+        match level {
+            Serial::Serial => Self::Serial,
+            Serial::LocalSerial => Self::LocalSerial,
+        }
+    }
 }
 
 /// The statement of an operation on a table with this full name.
@@ -54,7 +77,12 @@ pub(super) fn spell(operation: &OperationPlan, table: &str) -> Result<Statement,
 
 fn statement(operation: &OperationPlan, table: &str) -> Result<Statement, Wrong> {
     let mut rest = operation.clone();
-    let consistency = rest.params.remove("consistency").map(level).transpose()?;
+    let given = rest.params.remove("consistency");
+    let consistency =
+        given.map(|it| level("consistency", "ONE or LOCAL_QUORUM", it)).transpose()?;
+    let given = rest.params.remove("serial_consistency");
+    let serial =
+        given.map(|it| level("serial_consistency", "SERIAL or LOCAL_SERIAL", it)).transpose()?;
     rest.only_rows()?;
     let text = operation.text(EXAMPLE)?.trim().trim_end_matches(';').replace(TABLE, table);
     if text.is_empty() {
@@ -74,13 +102,13 @@ fn statement(operation: &OperationPlan, table: &str) -> Result<Statement, Wrong>
         cql.push('?');
         order.push(holes.place(part));
     }
-    Ok(Statement { cql, order, holes, consistency })
+    Ok(Statement { cql, order, holes, consistency, serial })
 }
 
-fn level(value: Value) -> Result<Consistency, Wrong> {
-    serde_json::from_value(value).map_err(|error| {
-        (format!("consistency: {error}"), "give one such as ONE or LOCAL_QUORUM".to_owned())
-    })
+/// The level in the parameter of this name; `such` names some.
+fn level<L: DeserializeOwned>(name: &str, such: &str, value: Value) -> Result<L, Wrong> {
+    serde_json::from_value(value)
+        .map_err(|error| (format!("{name}: {error}"), format!("give one such as {such}")))
 }
 
 /// The name of a table as a plan knows it before it is opened.
@@ -102,6 +130,9 @@ impl Statement {
         let mut prepared = pool.statement(session, &self.cql, !self.only_reads()).await?;
         if let Some(level) = self.consistency {
             prepared.set_consistency(level.into());
+        }
+        if let Some(level) = self.serial {
+            prepared.set_serial_consistency(Some(level.into()));
         }
         Ok(prepared)
     }
@@ -167,14 +198,23 @@ fn is_known(kind: &ColumnType<'_>) -> bool {
     )
 }
 
-/// How many rows an answer has: those that were found, or none of a write.
+/// How many rows an answer has: those that were found, or none of a write. A write whose condition
+/// did not hold is a conflict; the server then says what is there instead.
 pub(super) fn rows(answer: QueryResult) -> Result<u64, CallError> {
     if !answer.is_rows() {
         return Ok(0);
     }
-    let rows = answer.into_rows_result();
-    let wrong = |error: String| CallError::new(Failure::Protocol, error);
-    rows.map(|rows| rows.rows_num() as u64).map_err(|error| wrong(error.to_string()))
+    let wrong =
+        |error: &dyn std::fmt::Display| CallError::new(Failure::Protocol, error.to_string());
+    let rows = answer.into_rows_result().map_err(|error| wrong(&error))?;
+    if rows.column_specs().iter().next().is_none_or(|it| it.name() != "[applied]") {
+        return Ok(rows.rows_num() as u64);
+    }
+    let row = rows.first_row::<Row>().map_err(|error| wrong(&error))?;
+    match row.columns.first() {
+        Some(Some(CqlValue::Boolean(true))) => Ok(0),
+        _ => Err(CallError::new(Failure::Conflict, "the condition of the statement did not hold")),
+    }
 }
 
 /// Lets the server prepare each statement.
@@ -241,6 +281,10 @@ mod tests {
             ("cql SELECT {{key", "has no end"),
             ("sql SELECT 1", "\"sql\" is not a word of Cassandra; give one of cql"),
             (r#"{"cql":"SELECT","params":{"consistency":"MOST"}}"#, "consistency: unknown variant"),
+            (
+                r#"{"cql":"UPDATE","params":{"serial_consistency":"ONE"}}"#,
+                "serial_consistency: unknown variant",
+            ),
             (r#"{"cql":"SELECT","params":{"limit":1}}"#, "there is no parameter \"limit\""),
             (r#"{"cql":"SELECT","expect":{"member":{"a":1}}}"#, "there is no member"),
         ] {
