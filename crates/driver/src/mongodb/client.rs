@@ -97,7 +97,7 @@ impl MongoClient {
     async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
         let collection = self.collection.as_ref().ok_or(Failure::Connect)?;
-        let batch = Batch { count: pen.names().len(), ordered: self.pool.target.ordered };
+        let batch = Batch { count: pen.names().len(), ordered: self.pool.target.order.stops() };
         probe.mark_send();
         let request =
             std::mem::replace(&mut self.request, Request::Wrong(Failure::Rejected.into()));

@@ -11,7 +11,7 @@ mod plan;
 mod trouble;
 mod words;
 
-pub use plan::MongoPlan;
+pub use plan::{BulkOrder, MongoPlan};
 
 use super::library::{CallError, Clients, Database, Form, Local, within};
 use super::{Size, TargetError};
@@ -36,8 +36,8 @@ pub struct Mongo {
     binary: bool,
     /// Whether creates replace existing documents.
     upsert: bool,
-    /// Whether a bulk insert ends with the first document that is refused.
-    ordered: bool,
+    /// In which order documents are inserted together.
+    order: BulkOrder,
     /// Whether the collection is dropped at the end.
     removed: bool,
     timeout: Duration,
@@ -154,7 +154,7 @@ impl Pool {
         let mut command = doc! {
             "update": &self.target.collection,
             "updates": updates.collect::<Vec<_>>(),
-            "ordered": self.target.ordered,
+            "ordered": self.target.order.stops(),
         };
         if let Some(concern) = &self.target.options.write_concern {
             command.insert("writeConcern", ::mongodb::bson::serialize_to_bson(concern)?);

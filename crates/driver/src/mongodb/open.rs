@@ -50,7 +50,7 @@ impl DriverPlan for MongoPlan {
             collection,
             binary: self.binary,
             upsert: self.upsert,
-            ordered: self.ordered,
+            order: self.order,
             removed: self.database.is_removed() && !opening.as_it_is,
             timeout,
         };

@@ -43,9 +43,33 @@ pub struct MongoPlan {
     /// Whether creates replace existing documents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
-    /// Whether a bulk insert ends with the first document that is refused.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ordered: bool,
+    /// In which order documents are inserted together.
+    #[serde(default, skip_serializing_if = "BulkOrder::is_default")]
+    pub order: BulkOrder,
+}
+
+/// In which order documents are inserted together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BulkOrder {
+    /// In any.
+    #[default]
+    Any,
+    /// In the order given, up to the first that is refused.
+    Ordered,
+}
+
+impl BulkOrder {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    const fn is_default(&self) -> bool {
+        matches!(self, Self::Any)
+    }
+
+    /// Whether the server stops at the first that it refuses.
+    pub(super) const fn stops(self) -> bool {
+        matches!(self, Self::Ordered)
+    }
 }
 
 /// Settings other than the address.
@@ -91,7 +115,7 @@ impl Planned for MongoPlan {
         if self.upsert {
             facts.push(("creates", "replace what is there".to_owned()));
         }
-        if self.ordered {
+        if self.order.stops() {
             facts.push(("bulk inserts", "ordered: they end with the first refusal".to_owned()));
         }
         if !self.options.is_empty() {
@@ -151,7 +175,7 @@ impl MongoPlan {
             database,
             binary: own.binary,
             upsert: own.upsert,
-            ordered: own.ordered,
+            order: if own.ordered { BulkOrder::Ordered } else { BulkOrder::Any },
         };
         let string = ConnectionString::parse(plan.connection_string());
         let string = string.map_err(|error| wrong(&error.kind.to_string()))?;
@@ -239,7 +263,7 @@ mod tests {
             (named.named_database(), named.options.as_str()),
             (Some("usertable"), "w=majority")
         );
-        assert!(named.binary && named.upsert && named.ordered);
+        assert!(named.binary && named.upsert && named.order.stops());
         let full = plan("mongodb://ann:p%40w@[::1]:7/bench/things").unwrap();
         assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
         assert_eq!(full.named_database(), Some("things"));
