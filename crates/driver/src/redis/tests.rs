@@ -180,6 +180,28 @@ async fn a_batch_has_an_outcome_for_each_document_and_a_scan_brings_records() {
     assert_eq!(ranged.result.err(), Some(Failure::Rejected), "there is no order to read along");
 }
 
+/// The server takes the record, but not its place in the index: it is there all the same.
+#[tokio::test]
+async fn a_record_without_its_place_in_the_index_is_not_called_refused() {
+    let (address, kept) = server();
+    let refusal = ("_indices", "NOPERM", "no permissions".to_owned());
+    kept.lock().unwrap().elsewhere.push(refusal);
+    let (target, _) = opened(address, asked("redis://HOST")).await;
+    let (mut session, _context) = session(&target, 5_000).await;
+    let s = &mut session;
+    let bulk = Op { documents: 1, ..op(OpKind::BulkInsert) };
+    for (op, key) in [(op(OpKind::Create), "a"), (bulk, "b")] {
+        let made = carry_out(s, op, &[(key, r#"{"a":"1"}"#)], &[]).await;
+        assert_eq!(made.result.err(), Some(Failure::ServerError));
+        let told = s.reason(Failure::ServerError).unwrap().reason;
+        assert!(told.starts_with("the record is done, but not the index: NOPERM"), "{told}");
+        assert!(kept.lock().unwrap().hashes.contains_key(key));
+    }
+    let gone = carry_out(s, op(OpKind::Delete), &[("a", "")], &[]).await;
+    assert_eq!(gone.result.err(), Some(Failure::ServerError));
+    assert!(!kept.lock().unwrap().hashes.contains_key("a"));
+}
+
 #[tokio::test]
 async fn only_the_keys_of_a_scratch_database_are_removed() {
     let (address, kept) = server();

@@ -89,12 +89,12 @@ impl Worker {
             OpKind::BulkInsert => self.stored(op),
             OpKind::Read => self.read(pen),
             kind => {
-                let mut first = None;
-                for command in 0..self.exchange.answers.len() {
-                    let value = checked(self.exchange.answers.get(command)?)?;
-                    first.get_or_insert(value);
+                let answers = &self.exchange.answers;
+                let first = checked(answers.get(0)?)?;
+                for command in 1..answers.len() {
+                    let indexed = answers.get(command).and_then(|it| checked(it).map(|_| ()));
+                    indexed.map_err(|trouble| not_indexed(&trouble))?;
                 }
-                let first = first.unwrap_or(Value::Null);
                 if kind.is_own() {
                     let own = &self.exchange.group.hub.keys.own;
                     return own.reply(kind, words::rows(first)).map_err(CallError::unexpected);
@@ -186,21 +186,23 @@ impl Worker {
         let refusals: Vec<_> = (0..answers.len()).map(refusal).collect();
         let is_unready = |it: &&CallError| it.failure == Failure::NotReady;
         let mut unready = refusals.iter().flatten().filter(is_unready);
-        if let Some(trouble) = unready.next().cloned() {
-            if unready.count() + 1 == refusals.len() {
-                return Err(trouble);
-            }
-            // Some are stored: those that are sent again are settled then.
-            if op.settle {
-                return Err(CallError { failure: Failure::Unanswered, ..trouble });
-            }
+        if let Some(trouble) = unready.next().cloned()
+            && unready.count() + 1 == refusals.len()
+        {
+            return Err(trouble);
+        }
+        // Some are stored: those that are sent again are settled then.
+        let lost = refusals.iter().flatten().find(|it| !it.failure.answered());
+        if let Some(trouble) = lost.filter(|_| op.settle).cloned() {
+            return Err(CallError { failure: Failure::Unanswered, ..trouble });
         }
         for (place, refusal) in refusals.into_iter().enumerate() {
             match refusal {
-                Some(trouble) if place >= documents => return Err(trouble),
+                Some(trouble) if place >= documents => return Err(not_indexed(&trouble)),
                 Some(trouble) => {
-                    self.rows.push(Err(unknown(trouble.failure)));
-                    self.reasons.keep(trouble);
+                    let failure = unknown(trouble.failure);
+                    self.rows.push(Err(failure));
+                    self.reasons.keep(CallError { failure, ..trouble });
                 }
                 None if place < documents => self.rows.push(Ok(Token::default())),
                 None => {}
@@ -221,6 +223,18 @@ impl Worker {
         self.reasons.keep(CallError { failure, ..trouble });
         failure
     }
+}
+
+/// The failure of a write whose record is done, but not its place in the index: nobody may take it
+/// for one that did nothing.
+fn not_indexed(trouble: &CallError) -> CallError {
+    let failure = match trouble.failure {
+        failure if failure.unconnected() => Failure::Unanswered,
+        failure if failure.refuses() => Failure::ServerError,
+        other => other,
+    };
+    let reason = format!("the record is done, but not the index: {}", trouble.reason);
+    CallError { failure, reason }
 }
 
 /// The failure of a write: it is unknown whether it was carried out.
