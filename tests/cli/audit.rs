@@ -3,7 +3,7 @@
 
 use crate::servers::Server;
 use crate::springload::{
-    BINARY, Finished, binary, failures, measure, measure_after, number, springload,
+    BINARY, Finished, Running, binary, failures, measure, measure_after, number, springload,
 };
 use serde_json::Value;
 use springload::embedded::{Delay, Fault, Faults, Lie, Occurrence, Options};
@@ -350,6 +350,23 @@ fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
     let again = measure(["audit", run.output().to_str().expect("UTF-8")]);
     assert_eq!(again.code, 5, "{}", again.stderr);
     assert!(again.stderr.contains(told), "{}", again.stderr);
+}
+
+/// Its notes are only half of it: what is written next would look wrong.
+#[test]
+fn a_run_that_goes_on_is_not_audited() {
+    let server = Server::stand_in(Options::default());
+    let words = ["run", &server.url, "--docs", "50", "-d", "30s", "--rate", "50", "--audit"];
+    let mut run = Running::start(words);
+    let notes = run.output().join("journal/0001-0000.journal");
+    while !std::fs::metadata(&notes).is_ok_and(|it| it.len() > 8) {
+        assert!(!run.ended(), "{}", run.stderr());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let audit = measure(["audit", run.output().to_str().expect("UTF-8")]);
+    audit.refused(2, &["RUN", "is still going on", "wait for its end"]);
+    run.interrupt();
+    run.finish();
 }
 
 /// Half of the notes are gone, as after a power failure: what was deleted in that half looks lost.

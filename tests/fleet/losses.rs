@@ -118,8 +118,9 @@ fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
         let messages: Vec<&str> = messages.filter(|it| it.contains("agent")).collect();
         let own = format!("springload on agent {guilty} was paused for ");
         assert!(messages.iter().any(|it| it.contains(&own)), "{messages:?}");
-        // On a busy machine the others may be hindered as well, but never instead of it.
-        for message in messages {
+        // On a busy machine the others may lack processors as well, which is told of each; but they
+        // were not paused, and nothing else is said of them alone.
+        for message in messages.iter().filter(|it| !it.contains("too little CPU on agent")) {
             let all = [format!("agent {guilty}"), "each agent".to_owned(), "agents".to_owned()];
             assert!(all.iter().any(|it| message.contains(it)), "{message}");
         }

@@ -9,12 +9,13 @@ use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::named;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
-use crate::cli::pipeline::folder::JOURNAL;
+use crate::cli::pipeline::folder::{JOURNAL, lock};
 use crate::cli::pipeline::{Job, audit_with};
 use crate::journal::Journal;
 use crate::plan::{self, Existing, Flagged, Invalid, Plan, PlanSpec, check};
 use crate::workload::AuditDemand;
 use serde_json::Map;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -125,6 +126,11 @@ impl Audit {
         if !(record.plan.audit && is_there && journal.exists()) {
             let problem = format!("{} has no journal of writes", file.display());
             return Err(Invalid::new("RUN", problem, CURE).into());
+        }
+        let folder = file.parent().unwrap_or(&file);
+        if lock(folder).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
+            let problem = format!("the run in {} is still going on", folder.display());
+            return Err(Invalid::new("RUN", problem, "wait for its end").into());
         }
         if let Some(why) = &record.journal_broken {
             journal.break_off(why);

@@ -190,18 +190,16 @@ impl Journal {
     /// # Errors
     /// If a file cannot be read or is not a journal.
     pub fn read(&self, shared: bool, mut each: impl FnMut(JournalEntry)) -> io::Result<()> {
+        if let Some(why) = self.gap()? {
+            self.break_off(&why);
+            return Ok(());
+        }
         let missing: BTreeSet<usize> =
             files(&self.folder, AWAITED)?.iter().filter_map(|path| number(path)).collect();
         if !missing.is_empty() {
             let all: Vec<String> = missing.iter().map(ToString::to_string).collect();
             let s = if all.len() == 1 { "" } else { "s" };
             self.break_off(&format!("notes of agent{s} {} have not arrived", all.join(", ")));
-        }
-        if self.broken().is_none()
-            && let Some(why) = self.gap()?
-        {
-            self.break_off(&why);
-            return Ok(());
         }
         if self.broken().is_some() && (shared || missing.is_empty()) {
             return Ok(());
@@ -313,6 +311,7 @@ impl Writer {
     #[cold]
     fn give_up(&mut self, error: io::Error) {
         self.file = None;
+        seal::give_up(&self.path);
         break_off(&self.broken, error);
     }
 }

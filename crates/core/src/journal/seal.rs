@@ -4,7 +4,7 @@
 //! A run that ends closes its journal: how long each file is, and its checksum. One that was killed
 //! could not; its notes are with the system, and are lost only if that goes down as well.
 
-use super::{ENDING, ENTRY_BYTES, Journal, MAGIC, files};
+use super::{ENDING, Journal, files};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -52,6 +52,15 @@ fn uptime() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }
 
+/// Notes for this file could not be written: whatever becomes of the run, its journal is not taken
+/// for whole. Removing a file needs no room.
+pub(super) fn give_up(path: &Path) {
+    if let Some(folder) = path.parent() {
+        // If that fails, the record of the run still says so.
+        let _ = fs::remove_file(folder.join(BEGAN));
+    }
+}
+
 /// What is in a file.
 fn sum(path: &Path) -> io::Result<Sum> {
     let (mut file, mut hasher) = (File::open(path)?, crc32fast::Hasher::new());
@@ -69,16 +78,20 @@ fn sum(path: &Path) -> io::Result<Sum> {
 impl Journal {
     /// Notes since when the system is up.
     pub(super) fn begin(&self) -> io::Result<()> {
+        match fs::remove_file(self.folder.join(CLOSED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         fs::write(self.folder.join(BEGAN), uptime().unwrap_or_default())
     }
 
-    /// Closes it, unless notes are missing, or it is that of another run. Whoever reads it later
-    /// can tell whether all of it is there.
+    /// Closes it, unless notes could not be written, or it is that of another run. Whoever reads it
+    /// later can tell whether all of it is there. Notes of agents that never came are not its own.
     ///
     /// # Errors
     /// If that cannot be written.
     pub fn close(&self) -> io::Result<()> {
-        if !self.own || self.broken().is_some() {
+        if !self.own || !self.folder.join(BEGAN).exists() {
             return Ok(());
         }
         let sums = self.sums.all();
@@ -97,7 +110,7 @@ impl Journal {
         }
         let closed = match fs::read_to_string(self.folder.join(CLOSED)) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.open_end(&found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self.open_end()),
             Err(error) => return Err(error),
         };
         let entry = |line: &str| {
@@ -138,22 +151,15 @@ impl Journal {
         Ok(None)
     }
 
-    /// What may be missing of one that was not closed.
-    fn open_end(&self, found: &[std::path::PathBuf]) -> io::Result<Option<String>> {
+    /// What may be missing of one that was not closed. A note that was being written when the run
+    /// was killed is about a request that was not sent, or about an answer that need not have come.
+    fn open_end(&self) -> Option<String> {
         let began = fs::read_to_string(self.folder.join(BEGAN)).unwrap_or_default();
         if began.is_empty() || Some(began) != uptime() {
-            let why = "the run did not end in order, and this machine was started again since, or \
-                       is another one";
-            return Ok(Some(why.to_owned()));
+            let why = "the run did not end in order, and could not note all its writes, or this \
+                       machine was started again since, or is another one";
+            return Some(why.to_owned());
         }
-        for path in found {
-            let bytes = fs::metadata(path)?.len();
-            // One that was just created is empty.
-            let notes = bytes.saturating_sub(MAGIC.len() as u64);
-            if bytes > 0 && bytes < MAGIC.len() as u64 || notes % ENTRY_BYTES as u64 != 0 {
-                return Ok(Some(format!("{} ends in the middle of a note", name(path))));
-            }
-        }
-        Ok(None)
+        None
     }
 }

@@ -70,9 +70,9 @@ fn what_may_be_missing_is_told() {
     }
     fs::write(&began, same).unwrap();
     let whole = fs::read(&first).unwrap();
+    // Killed while it wrote a note, before what the note is about.
     fs::write(&first, &whole[..whole.len() - 1]).unwrap();
-    let (count, why) = told(&Journal::open(folder.path()));
-    assert!(count == Ok(0) && why.contains("in the middle of a note"), "{why}");
+    assert_eq!(told(&Journal::open(folder.path())), (Ok(3), String::new()));
     // Created, and nothing written yet.
     fs::write(&first, "").unwrap();
     assert_eq!(told(&Journal::open(folder.path())), (Ok(2), String::new()));
@@ -91,10 +91,33 @@ fn what_may_be_missing_is_told() {
     let (count, why) = told(&Journal::open(folder.path()));
     assert!(count == Ok(0) && why.contains("0009-0000.journal was added"), "{why}");
     // One that has lost notes is not closed as if it had not.
-    let open = noted(&folder.path().join("open"), 0..4);
-    open.break_off("disk full");
-    open.close().unwrap();
-    assert!(!folder.path().join("open/closed").exists());
+    let place = folder.path().join("open");
+    let full = noted(&place, 0..4);
+    drop(full.writer(0, 0));
+    assert!(full.broken().is_some(), "there is such a file already");
+    full.close().unwrap();
+    assert!(!place.join("closed").exists());
+    let (count, why) = told(&Journal::open(&place));
+    assert!(count == Ok(0) && why.contains("could not note all its writes"), "{why}");
+}
+
+/// Notes of an agent are missing, and harm befalls those that are there.
+#[test]
+fn what_is_there_beside_missing_notes_is_looked_at_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Journal::create(folder.path()).unwrap();
+    for agent in 0..2 {
+        let journal = noted(&folder.path().join(format!("a{agent}")), 0..4);
+        deliver(&journal, &run, agent, |_| ()).unwrap();
+    }
+    let _missing = run.expect(0, 2).unwrap();
+    run.break_off("notes of agent 2 have not arrived");
+    run.close().unwrap();
+    assert_eq!(read(&Journal::open(folder.path())).unwrap().len(), 8);
+    fs::remove_file(folder.path().join("0000-0001.journal")).unwrap();
+    let cut = Journal::open(folder.path());
+    assert!(read(&cut).unwrap().is_empty());
+    assert!(cut.broken().unwrap().contains("0000-0001.journal is missing"));
 }
 
 #[test]

@@ -39,9 +39,12 @@ impl Answers {
         self.places[command] = (0, 0);
     }
 
-    /// Notes why some answers are lost.
+    /// Notes why some answers are lost. That a command may have been carried out counts more than
+    /// that another was not sent.
     pub(super) fn lose(&mut self, lost: CallError) {
-        self.lost = Some(lost);
+        if self.lost.as_ref().is_none_or(|known| known.failure.unconnected()) {
+            self.lost = Some(lost);
+        }
     }
 
     /// Why there is none at all, if there should be.
@@ -83,5 +86,24 @@ impl Answers {
     /// Why some answers are missing though others have come.
     pub(super) fn partly_lost(&self) -> Option<&CallError> {
         self.lost.as_ref().filter(|_| !self.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One command may have been carried out, another was not sent.
+    #[test]
+    fn a_loss_that_may_hide_a_write_counts_more_than_one_that_cannot() {
+        for order in [[Failure::Reset, Failure::Connect], [Failure::Connect, Failure::Reset]] {
+            let mut answers = Answers::default();
+            answers.expect(2);
+            for failure in order {
+                answers.lose(failure.into());
+            }
+            assert_eq!(answers.all_lost().map(|lost| lost.failure), Some(Failure::Reset));
+            assert_eq!(answers.get(0).map_err(|lost| lost.failure), Err(Failure::Reset));
+        }
     }
 }

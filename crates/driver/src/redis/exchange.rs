@@ -136,14 +136,18 @@ impl Exchange {
         probe: &mut Probe,
     ) -> Result<(), CallError> {
         for _ in 0..=MOST_REDIRECTED {
-            let mut sent: Vec<(Arc<str>, Vec<usize>, Sent)> = Vec::new();
+            let mut reached = Vec::new();
             let mut nodes: Vec<Arc<str>> = legs.iter().map(|leg| leg.node.clone()).collect();
             nodes.sort_unstable();
             nodes.dedup();
             for node in nodes {
                 let (own, others) = legs.into_iter().partition(|leg| leg.node == node);
                 legs = others;
-                let pipe = self.reach(&node).await;
+                reached.push((self.reach(&node).await, node, own));
+            }
+            // Nobody waits for answers while a node is still being reached.
+            let mut sent: Vec<(Arc<str>, Vec<usize>, Sent)> = Vec::new();
+            for (pipe, node, own) in reached {
                 probe.mark_send();
                 self.is_sent |= pipe.is_ok();
                 let (numbers, wait) = start(pipe, own, commands);

@@ -6,7 +6,7 @@ use super::pipe::Pipe;
 use super::seat::Seat;
 use crate::call::CallError;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::net::ShardContext;
+use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// How often a shard asks who has which slots, at most.
 const REFRESH_NS: Nanos = SECOND_NS / 5;
 
+/// Where a node is, or why that is not known.
+type LookedUp = Result<Arc<Endpoint>, String>;
+
 /// What all sessions of a shard share.
 #[derive(Debug)]
 pub(super) struct Hub {
@@ -23,6 +26,8 @@ pub(super) struct Hub {
     pub(super) context: Rc<ShardContext>,
     /// Who has which slots; `None` without a cluster.
     map: RefCell<Option<Map>>,
+    /// The nodes that were looked up.
+    endpoints: RefCell<HashMap<Arc<str>, LookedUp>>,
     /// When that was last asked, and whether it is being asked.
     refreshed: Cell<Nanos>,
     refreshing: Cell<bool>,
@@ -32,7 +37,17 @@ impl Hub {
     pub(super) fn new(keys: Keys, context: Rc<ShardContext>) -> Self {
         let map = RefCell::new(keys.map.clone());
         let (refreshed, refreshing) = (Cell::default(), Cell::default());
-        Self { keys, context, map, refreshed, refreshing }
+        let endpoints = RefCell::default();
+        Self { keys, context, map, endpoints, refreshed, refreshing }
+    }
+
+    /// Where a node is. Its name is looked up once.
+    fn endpoint(&self, node: &Arc<str>) -> Result<Arc<Endpoint>, CallError> {
+        let mut endpoints = self.endpoints.borrow_mut();
+        let known = endpoints
+            .entry(node.clone())
+            .or_insert_with(|| self.keys.nodes.endpoint(node).map_err(|error| error.to_string()));
+        known.clone().map_err(|reason| CallError::new(Failure::Connect, reason))
     }
 
     /// The node that has a slot.
@@ -100,10 +115,7 @@ impl Group {
         if let Some(seat) = self.nodes.borrow().get(node) {
             return Ok(seat.clone());
         }
-        let endpoint = self.hub.keys.nodes.endpoint(node);
-        let endpoint =
-            endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
-        let seat = Rc::new(Seat::new(endpoint));
+        let seat = Rc::new(Seat::new(self.hub.endpoint(node)?));
         self.nodes.borrow_mut().insert(node.clone(), seat.clone());
         Ok(seat)
     }
@@ -133,6 +145,13 @@ impl Group {
         began
     }
 
+    /// Waits for as long as failures to connect to the server call for.
+    pub(super) async fn pause(&self) {
+        if !self.is_clustered() {
+            self.first.pause(&self.hub.context).await;
+        }
+    }
+
     async fn connect(&self, seat: &Seat) -> Nanos {
         let keys = &self.hub.keys;
         seat.open(&keys.nodes.log_into, keys.pipeline > 1, &self.hub.context).await
@@ -145,6 +164,7 @@ impl Group {
         }
         // The server was tried before the operation.
         if self.is_clustered() || !seat.has_failed() {
+            seat.pause(&self.hub.context).await;
             self.connect(seat).await;
         }
         seat.pipe().ok_or_else(|| {

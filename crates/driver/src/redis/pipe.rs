@@ -33,6 +33,9 @@ pub(super) struct Times {
     pub(super) noted: u32,
 }
 
+/// How often a session reads before others have their turn.
+const MOST_READS: u32 = 256;
+
 /// A piece of answers: when it came, and whether the kernel noted that.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
@@ -57,6 +60,8 @@ impl Waiting {
     /// Begins to wait for so many answers.
     fn begin(&self, count: u32) {
         self.due.set(count);
+        // It may have been given up on another connection, where the answers came later.
+        self.given_up.set(false);
         self.answers.borrow_mut().clear();
         self.times.set(Times::default());
     }
@@ -177,7 +182,8 @@ impl Pipe {
     /// anything.
     pub(super) fn look(&self) -> bool {
         let inner = &mut *self.inner.borrow_mut();
-        if !inner.queue.is_empty() || !inner.stream.has_news() {
+        let is_over = inner.retired || inner.lost.is_some();
+        if is_over || !inner.queue.is_empty() || !inner.stream.has_news() {
             return false;
         }
         let found = inner.stream.look();
@@ -207,6 +213,16 @@ impl Inner {
     /// The first of those who still wait: it reads.
     fn reader(&self) -> Option<&Rc<Waiting>> {
         self.queue.iter().find(|it| !it.given_up.get())
+    }
+
+    /// One who was to send what is left does not: somebody else does.
+    fn hand_on(&mut self, flushes: &mut bool) {
+        if std::mem::take(flushes) {
+            self.flushing = false;
+            if let Some(reader) = self.reader() {
+                reader.wake();
+            }
+        }
     }
 
     /// Sends what is to be sent.
@@ -244,7 +260,14 @@ impl Inner {
         reader: &Waiting,
     ) -> Poll<Result<(), CallError>> {
         let reset = |words: &str| CallError::new(Failure::Reset, words);
+        let mut reads = 0;
         while !reader.is_over() {
+            // A server that says more than it was asked must not keep the thread for itself.
+            if reads == MOST_READS {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            reads += 1;
             if self.buffer.is_empty() {
                 self.buffer = pipe.buffers.take();
             }
@@ -300,7 +323,10 @@ impl Inner {
                 return Err(CallError::new(Failure::Protocol, reason));
             };
             if !marked {
-                first.mark(arrival);
+                // The kernel notes when the last of a piece came.
+                let is_last = length.is_none_or(|length| start + length == self.filled);
+                let noted = arrival.noted && (is_last || !pipe.shared);
+                first.mark(Arrival { noted, ..arrival });
                 marked = true;
             }
             let Some(length) = length else { break };
@@ -362,10 +388,11 @@ impl Future for Wait {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { pipe, waiting, flushes, waited } = &mut *self;
+        let inner = &mut *pipe.inner.borrow_mut();
         if waiting.is_over() {
+            inner.hand_on(flushes);
             return Poll::Ready(Ok(()));
         }
-        let inner = &mut *pipe.inner.borrow_mut();
         if let Some(lost) = &inner.lost {
             waiting.due.set(0);
             return Poll::Ready(Err(lost.clone()));
@@ -422,11 +449,11 @@ impl Drop for Wait {
         if !given_up && !self.flushes {
             return;
         }
-        let inner = &mut *self.pipe.inner.borrow_mut();
+        let pipe = self.pipe.clone();
+        let inner = &mut *pipe.inner.borrow_mut();
         self.waiting.given_up.set(given_up);
         inner.retired |= given_up;
-        // Somebody else sends what is left.
-        inner.flushing &= !self.flushes;
+        inner.hand_on(&mut self.flushes);
         if let Some(reader) = inner.reader() {
             reader.wake();
         }

@@ -88,6 +88,38 @@ async fn who_gives_up_does_not_take_the_answers_of_others() {
     assert_eq!(stays.await.unwrap(), "+B\r\n");
 }
 
+/// What was given up comes after all, and then the same session uses another connection.
+#[tokio::test]
+async fn who_gave_up_once_gets_the_next_answers() {
+    let ((old, mut old_peer), (new, mut new_peer)) = (connected(99).await, connected(99).await);
+    let waiting = Rc::<Waiting>::default();
+    let mut commands = Commands::default();
+    commands.add(&["GET", "a"]);
+    let mut given_up = old.send(commands.bytes(), 1, &waiting);
+    poll_fn(|context| {
+        assert!(pin!(&mut given_up).poll(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    drop(given_up);
+    let late = async {
+        read(&mut old_peer, 2 * COMMAND).await;
+        old_peer.write_all(b"+late\r\n+B\r\n").await.unwrap();
+    };
+    let (other, ()) = tokio::join!(get(&old, "b"), late);
+    assert_eq!(other.unwrap(), "+B\r\n");
+    assert!(waiting.is_over());
+    let answers = async {
+        read(&mut new_peer, COMMAND).await;
+        new_peer.write_all(b"+new\r\n").await.unwrap();
+    };
+    let (sent, ()) = tokio::join!(new.send(commands.bytes(), 1, &waiting), answers);
+    assert_eq!(sent, Ok(()));
+    let mut answers = Answers::default();
+    waiting.swap(&mut answers);
+    assert_eq!(answers.get(0), Ok(&b"+new\r\n"[..]));
+}
+
 /// The one that was to send for all gives up before it did.
 #[tokio::test]
 async fn what_was_not_sent_when_its_sender_gave_up_is_sent_by_another() {

@@ -12,6 +12,7 @@ use crate::op::Failure;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// Who logs in, and where.
@@ -62,10 +63,17 @@ impl LogInto {
         let commands = self.commands();
         if commands.len() > 0 {
             for answer in ask(&pipe, &commands).await?.iter() {
-                checked(answer)?;
+                checked(answer).map_err(|trouble| self.struck(trouble))?;
             }
         }
         Ok(pipe)
+    }
+
+    /// The words of a server that repeats what it was sent, without the password.
+    fn struck(&self, trouble: CallError) -> CallError {
+        let password = self.password.as_ref().map(Secret::reveal).filter(|it| !it.is_empty());
+        let Some(password) = password else { return trouble };
+        CallError { reason: trouble.reason.replace(password, "***"), ..trouble }
     }
 }
 
@@ -87,6 +95,8 @@ pub(super) struct Seat {
     /// Attempts to connect, and how many of the last ones failed.
     attempts: Cell<u64>,
     failed: Cell<u32>,
+    /// When the next one may begin.
+    not_before: Cell<Nanos>,
     /// When the last one began.
     began: Cell<Nanos>,
     refusal: RefCell<Option<CallError>>,
@@ -102,6 +112,7 @@ impl Seat {
             gate: Mutex::default(),
             attempts: Cell::default(),
             failed: Cell::default(),
+            not_before: Cell::default(),
             began: Cell::default(),
             refusal: RefCell::default(),
             unsolicited: Cell::default(),
@@ -121,8 +132,16 @@ impl Seat {
         self.unsolicited.take()
     }
 
-    /// Connects if there is no connection, after the pause that earlier failures call for. Those
-    /// who come while somebody else does so share the result. Returns when that began.
+    /// Waits for as long as earlier failures to connect call for.
+    pub(super) async fn pause(&self, context: &ShardContext) {
+        let left = self.not_before.get().saturating_sub(context.clock().now());
+        if left > 0 && self.has_failed() {
+            tokio::time::sleep(Duration::from_nanos(left)).await;
+        }
+    }
+
+    /// Connects if there is no connection. Those who come while somebody else does so share the
+    /// result. Returns when that began.
     pub(super) async fn open(
         &self,
         log_into: &LogInto,
@@ -135,13 +154,11 @@ impl Seat {
             return self.began.get().max(came);
         }
         let failed = self.failed.get();
-        if failed > 0 {
-            tokio::time::sleep(rest_after(failed)).await;
-        }
         self.began.set(context.clock().now());
         self.attempts.set(attempts + 1);
         // If this is given up for lack of time, it has failed.
-        self.failed.set(failed + 1);
+        self.failed.set(failed.saturating_add(1));
+        self.rest(context);
         *self.refusal.borrow_mut() = Some(CallError::new(Failure::Connect, "no answer in time"));
         match log_into.connect(&self.endpoint, failed, shared, context).await {
             Ok(pipe) => {
@@ -149,9 +166,18 @@ impl Seat {
                 *self.refusal.borrow_mut() = None;
                 self.failed.set(0);
             }
-            Err(trouble) => *self.refusal.borrow_mut() = Some(trouble),
+            Err(trouble) => {
+                *self.refusal.borrow_mut() = Some(trouble);
+                self.rest(context);
+            }
         }
         self.began.get()
+    }
+
+    /// No attempt is made before the pause after the last one is over.
+    fn rest(&self, context: &ShardContext) {
+        let pause_ns = rest_after(self.failed.get()).as_nanos() as Nanos;
+        self.not_before.set(context.clock().now() + pause_ns);
     }
 
     /// Whether the last attempt to connect failed.

@@ -42,6 +42,8 @@ impl Session for RedisSession {
         } else if self.worker.exchange.group.is_open() {
             return None;
         }
+        // The time-out is that of connecting, not of the pause before it.
+        self.worker.exchange.group.pause().await;
         let since = self.clock.now();
         if self.worker.exchange.group.is_open() {
             return Some(since);
@@ -59,10 +61,13 @@ impl Session for RedisSession {
         self.worker.spell(op, pen);
     }
 
-    /// A scan goes on with what it has found, and a node of a cluster may name another one.
+    /// A scan goes on with what it has found, and a node of a cluster may name another one. On a
+    /// shared connection the kernel notes only when the last of several answers came.
     fn is_one_request(&self, op: &Op) -> bool {
         let text = op.kind == OpKind::Update && self.worker.layout().shape == Shape::String;
-        op.kind != OpKind::Scan && !text && !self.worker.exchange.group.is_clustered()
+        let group = &self.worker.exchange.group;
+        let alone = !group.is_clustered() && group.hub.keys.pipeline < 2;
+        op.kind != OpKind::Scan && !text && alone
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut RedisPen, probe: &mut Probe) -> Outcome {

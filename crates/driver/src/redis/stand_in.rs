@@ -20,6 +20,8 @@ pub(super) struct Kept {
     pub(super) elsewhere: Vec<(&'static str, &'static str, String)>,
     /// Whether the last command was `ASKING`.
     asked: bool,
+    /// Whether it closes each connection at the first command.
+    pub(super) away: bool,
     /// All commands that it was sent.
     pub(super) seen: Vec<String>,
 }
@@ -30,6 +32,9 @@ impl Kept {
         let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
         let list = |items: Vec<String>| format!("*{}\r\n{}", items.len(), items.concat());
         let word = |place: usize| words.get(place).map_or("", String::as_str);
+        if self.away {
+            return None;
+        }
         self.seen.push(words.join(" "));
         if let Some(answer) = self.as_node(words) {
             return Some(answer);

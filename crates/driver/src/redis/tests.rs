@@ -180,6 +180,34 @@ async fn a_batch_has_an_outcome_for_each_document_and_a_scan_brings_records() {
     assert_eq!(ranged.result.err(), Some(Failure::Rejected), "there is no order to read along");
 }
 
+/// The pauses between attempts grow beyond the time-out, which is not about them.
+#[tokio::test]
+async fn a_server_that_was_away_for_long_is_found_again_however_short_the_timeout() {
+    let (address, kept) = server();
+    let (target, _) = opened(address, asked("redis://HOST?resp=3")).await;
+    let (mut session, context) = session(&target, 50).await;
+    let s = &mut session;
+    kept.lock().unwrap().away = true;
+    let tries = async {
+        for _ in 0..8 {
+            let made = carry_out(s, op(OpKind::Update), &[("k", r#"{"a":"1"}"#)], &[]).await;
+            assert_eq!(made.result.err(), Some(Failure::Connect));
+        }
+        kept.lock().unwrap().away = false;
+        for _ in 0..3 {
+            let made = carry_out(s, op(OpKind::Update), &[("k", r#"{"a":"1"}"#)], &[]).await;
+            if made.result.is_ok() {
+                return;
+            }
+        }
+        panic!("it is not tried any more");
+    };
+    tokio::select! {
+        () = tries => {}
+        () = context.sweep() => unreachable!("it never ends"),
+    }
+}
+
 /// The server takes the record, but not its place in the index: it is there all the same.
 #[tokio::test]
 async fn a_record_without_its_place_in_the_index_is_not_called_refused() {

@@ -82,7 +82,7 @@ impl Worker {
         }
         self.exchange.send(&self.commands, probe).await?;
         match op.kind {
-            OpKind::Scan => Box::pin(self.fetch_listed(pen, probe)).await,
+            OpKind::Scan => Box::pin(self.fetch_listed(op, pen, probe)).await,
             OpKind::Update if self.layout().reads_first(pen) => {
                 Box::pin(self.store_merged(pen, probe)).await
             }
@@ -121,12 +121,14 @@ impl Worker {
     /// without a record are not counted.
     async fn fetch_listed(
         &mut self,
+        op: &Op,
         pen: &RedisPen,
         probe: &mut Probe,
     ) -> Result<Reply, CallError> {
         let layout = &self.exchange.group.hub.keys.layout;
         self.commands.clear();
-        for name in checked(self.exchange.answers.get(0)?)?.list().filter_map(|it| it.text()) {
+        let names = checked(self.exchange.answers.get(0)?)?.list().filter_map(|it| it.text());
+        for name in names.take(op.limit as usize) {
             layout.fetch(name, pen.wanted.all(), &mut self.commands);
         }
         self.scanned = Some(pen.wanted.all().to_vec());
@@ -182,6 +184,9 @@ impl Worker {
     /// The outcome of each document of `op`; the remaining answers are about the index.
     fn stored(&mut self, op: &Op) -> Result<Reply, CallError> {
         let (documents, answers) = (op.documents as usize, &self.exchange.answers);
+        if answers.len() < documents {
+            return Err(CallError::new(Failure::Protocol, "fewer answers than commands"));
+        }
         let refusal = |place| answers.get(place).and_then(|it| checked(it).map(|_| ())).err();
         let refusals: Vec<_> = (0..answers.len()).map(refusal).collect();
         let is_unready = |it: &&CallError| it.failure == Failure::NotReady;

@@ -100,7 +100,8 @@ fn wide_with_errors_while_it_stops() {
 fn before_the_first_second_is_over() {
     let mut model = model(&[]);
     model.stage_begins("bulk_insert");
-    model.progress(&Progress { planned: Some(100_000), ..Progress::default() }, false);
+    let progress = Progress { planned: Some(100_000), unit: "docs", ..Progress::default() };
+    model.progress(&progress, false);
     insta::assert_snapshot!(text(&picture(&model, (80, 12), true)));
 }
 
