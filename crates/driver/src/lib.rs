@@ -9,6 +9,7 @@ mod database;
 mod follower;
 mod json;
 mod kept;
+#[cfg(any(feature = "cassandra", feature = "mongodb"))]
 pub mod library;
 mod link;
 mod list;

@@ -156,8 +156,8 @@ impl Journal {
     fn open_end(&self) -> Option<String> {
         let began = fs::read_to_string(self.folder.join(BEGAN)).unwrap_or_default();
         if began.is_empty() || Some(began) != uptime() {
-            let why = "the run did not end in order, and could not note all its writes, or this \
-                       machine was started again since, or is another one";
+            let why = "the run did not end in order, and either it could not note all its writes, \
+                       or this machine was started again since, or is another one";
             return Some(why.to_owned());
         }
         None

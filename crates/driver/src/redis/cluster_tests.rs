@@ -108,6 +108,20 @@ async fn a_write_that_only_some_nodes_took_is_not_called_undone() {
         .await;
 }
 
+/// That the index is on another node is no reason to count less; that its node cannot tell is.
+#[tokio::test]
+async fn the_size_is_that_of_the_index_or_unknown() {
+    let [(first, a), (second, _)] = cluster();
+    let (target, _) = opened(first, asked("redis://HOST")).await;
+    let size = async || target.size().await.map(|size| size.documents);
+    assert_eq!(size().await, Some(Some(0)));
+    let says = |word| ("_indices", word, second.to_string());
+    a.lock().unwrap().elsewhere = vec![says("MOVED")];
+    assert_eq!(size().await, Some(Some(0)));
+    a.lock().unwrap().elsewhere = vec![says("LOADING")];
+    assert_eq!(size().await, None);
+}
+
 #[tokio::test]
 async fn clusters_that_cannot_be_used_are_told_before_a_run() {
     let (address, kept) = server();

@@ -79,6 +79,8 @@ impl Hub {
                     break;
                 }
             }
+            // Names that could not be looked up may be known by now.
+            hub.endpoints.borrow_mut().retain(|_, found| found.is_ok());
             hub.refreshed.set(hub.context.clock().now());
             hub.refreshing.set(false);
         });

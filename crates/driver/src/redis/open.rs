@@ -59,12 +59,12 @@ impl Target for RedisTarget {
 pub struct RedisShard {
     hub: Rc<Hub>,
     /// The sessions, by their number in the run, and the connections that some share.
-    groups: RefCell<Seats>,
+    groups: RefCell<Groups>,
 }
 
 /// Which connections each session uses.
 #[derive(Debug, Default)]
-struct Seats {
+struct Groups {
     of_session: HashMap<usize, Rc<Group>>,
     /// The connections that were made last, and how many sessions use them.
     last: Option<(Rc<Group>, usize)>,
@@ -82,12 +82,12 @@ impl Shard for RedisShard {
         if self.hub.keys.pipeline < 2 {
             return self.session();
         }
-        let seats = &mut *self.groups.borrow_mut();
-        let group = seats.of_session.entry(connection).or_insert_with(|| {
-            let free = seats.last.take_if(|(_, sessions)| *sessions < self.hub.keys.pipeline);
+        let groups = &mut *self.groups.borrow_mut();
+        let group = groups.of_session.entry(connection).or_insert_with(|| {
+            let free = groups.last.take_if(|(_, sessions)| *sessions < self.hub.keys.pipeline);
             let (group, sessions) =
                 free.unwrap_or_else(|| (Rc::new(Group::new(self.hub.clone())), 0));
-            seats.last = Some((group.clone(), sessions + 1));
+            groups.last = Some((group.clone(), sessions + 1));
             group
         });
         RedisSession::new(group.clone())
@@ -209,7 +209,7 @@ impl Keys {
                     count += u64::try_from(number).unwrap_or_default();
                 }
                 // The index is on one node of a cluster, to which all others refer.
-                Err(_) if self.map.is_some() && self.layout.index.is_some() => {}
+                Err(trouble) if trouble.reason.starts_with("MOVED ") => {}
                 Err(trouble) => return Err(trouble),
             }
         }

@@ -22,7 +22,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All shapes, by the names that addresses have.
+    /// The shape of this name in addresses.
     pub(super) fn named(name: &str) -> Option<Self> {
         [("hash", Self::Hash), ("string", Self::String)]
             .into_iter()

@@ -92,7 +92,8 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
     }
     let stages =
         plan.stages.iter().map(|it| (format!("{} stage", stage_title(&it.name)), stage(it)));
-    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).chain(stages).collect()
+    let told = facts.into_iter().filter(|(_, text)| !text.is_empty());
+    told.map(|(name, text)| (name.to_owned(), text)).chain(stages).collect()
 }
 
 /// What a stage was planned to do, and when.
