@@ -2,10 +2,10 @@
 
 use crate::binary::{Running, failures, measure, number};
 use crate::own;
-use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
+use crate::servers::cassandra::{CREDENTIALS, cassandra, guarded};
 use crate::servers::database::Database;
 use crate::springload::{done, flowing, refused, shell, springload};
-use crate::trust::{Subject, conforms, has_no_tls};
+use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
@@ -18,15 +18,6 @@ fn its_own_client_writes_and_reads() {
     cassandra.cql("CREATE TABLE ycsb.own (y_id text PRIMARY KEY, field0 text)");
     cassandra.cql("INSERT INTO ycsb.own (y_id) VALUES ('user1')");
     assert_eq!(cassandra.check_table("ycsb.own"), "1 rows, 0 values\n");
-}
-
-#[test]
-fn it_asks_for_a_password() {
-    let Some(cassandra) = with_password() else { return };
-    // Its own client, as it is here, gives none.
-    let refused = std::panic::catch_unwind(|| cassandra.cql(KEYSPACE)).expect_err("no password");
-    let words = refused.downcast_ref::<String>().expect("a text");
-    assert!(words.contains("expecting SASL_RESPONSE"), "{words}");
 }
 
 /// The command line of YCSB, for a table.
@@ -178,6 +169,45 @@ fn rows_are_inserted_in_batches() {
     }
 }
 
+/// A table with clustering keys and types of its own, and a run's table with numbers.
+#[test]
+fn tables_of_ones_own() {
+    let Some(cassandra) = cassandra() else { return };
+    let [tables, documents] = ["tables.cql", "typed.json"].map(|it| cassandra.folder().join(it));
+    let text = "-- What the run needs.\n\
+        CREATE TYPE {{keyspace}}.place (street text, number int);\n\
+        CREATE TABLE {{keyspace}}.readings (sensor text, at timestamp, value double, \
+        tags set<text>, homes map<text, frozen<place>>, PRIMARY KEY (sensor, at));\n\
+        CREATE TABLE {{table}} (y_id text PRIMARY KEY, name text, balance double, seats bigint, \
+        paid boolean);";
+    std::fs::write(&tables, text).expect("a file");
+    let typed = r#"{"name": "x", "balance": 0.5, "seats": 1, "paid": true}"#;
+    std::fs::write(&documents, typed).expect("a file");
+    let place = format!("cassandra://127.0.0.1:{}/tables", cassandra.port(0));
+    let address = format!("{place}?schema={}", tables.display());
+    let put = "put=cql INSERT INTO {{keyspace}}.readings (sensor, at, value, tags, homes) \
+        VALUES ({{new}}, {{now}}, 1.5, {{tags}}, {{homes}})";
+    let pages = r#"pages={"cql":"SELECT y_id FROM {{table}}","params":{"page_size":7},
+        "expect":{"rows":50}}"#;
+    let schema = documents.to_str().expect("UTF-8");
+    let words = ["run", &address, "--docs", "50", "-n", "200", "-c", "4", "--keep", "--verify"];
+    let data = ["--data", r#"tags={"one-of":["[\"b\",\"a\"]"]}"#, "--schema", schema];
+    let homes = ["--data", r#"homes={"one-of":["{\"x\":{\"street\":\"s\",\"number\":7}}"]}"#];
+    let own = ["--op", put, "--op", pages, "--mix", "read=2,put=1,pages=1"];
+    let words = [&words[..], &data, &homes, &own].concat();
+    let run = measure(words).passed();
+    let ok = |kind: &str| number(&run.operation("crud", kind)["ok"]);
+    assert!(ok("put") > 10 && ok("verify") == ok("read"), "{}", run.stdout);
+    // Eight pages of 50 rows.
+    let pages = run.operation("crud", "pages");
+    assert_eq!(number(&pages["http_requests"]), 8 * number(&pages["ok"]), "{pages}");
+    assert_eq!(cassandra.count_table("tables.readings"), ok("put"));
+    let other = format!("{place}/other?schema={}", tables.display());
+    let again = measure(["run", &other, "--docs", "5", "--ops", "0"]);
+    again.refused(3, &["keyspace tables exists already", "choose another"]);
+    cassandra.cql("DROP KEYSPACE tables");
+}
+
 /// The document that is changed while a run goes on.
 const CHANGED: &str = "17";
 
@@ -204,17 +234,17 @@ fn a_lie_is_found_while_it_runs() {
 
 #[test]
 fn a_password_is_sent_and_a_wrong_one_is_told() {
-    let Some(cassandra) = with_password() else { return };
+    let Some(cassandra) = guarded() else { return };
     let port = cassandra.port(0);
-    let small = "--docs 50 --ops 100 -c 2";
+    let small = "--docs 50 --ops 100 -c 2 -k";
     done(springload(
         &cassandra,
-        &format!("run cassandra://{CREDENTIALS}@127.0.0.1:{port} {small}"),
+        &format!("run cassandras://{CREDENTIALS}@127.0.0.1:{port} {small}"),
     ));
     for (login, wanted) in
         [("", "requires a log-in"), ("cassandra:wrong@", "refuses the credentials")]
     {
-        let words = format!("run cassandra://{login}127.0.0.1:{port} {small}");
+        let words = format!("run cassandras://{login}127.0.0.1:{port} {small}");
         let told = refused(springload(&cassandra, &words));
         assert!(told.contains(wanted) && !told.contains("wrong"), "{told}");
     }
@@ -222,7 +252,14 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
 }
 
 #[test]
+fn a_certificate_is_checked() {
+    let Some(cassandra) = guarded() else { return };
+    let place = format!("{CREDENTIALS}@127.0.0.1:{}", cassandra.port(0));
+    let (tls, plain) = (format!("cassandras://{place}"), format!("cassandra://{place}"));
+    checks_certificates("cassandra", &cassandra, &tls, &plain);
+}
+
+#[test]
 fn other_peers_are_refused() {
-    has_no_tls("cassandra", "cassandra://127.0.0.1:9");
     refused_where_there_is_none("cassandra", |port| format!("cassandra://127.0.0.1:{port}/ycsb"));
 }

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use super::database::{Database, Lease, Recipe, classpath, java, java_missing};
 use super::process::Process;
+use super::write_certificates;
 
-/// The user and the password of `with_password`.
+/// The user and the password of `guarded`.
 pub(crate) const CREDENTIALS: &str = "cassandra:cassandra";
 
 /// What Cassandra's own start script opens for Java 17.
@@ -37,14 +38,14 @@ pub(crate) fn cassandra() -> Option<Lease> {
     recipe("Cassandra", command, up)
 }
 
-/// Cassandra which asks for `CREDENTIALS`.
-pub(crate) fn with_password() -> Option<Lease> {
+/// Cassandra by TLS alone, which asks for `CREDENTIALS`. `ca.pem` in its folder vouches for it.
+pub(crate) fn guarded() -> Option<Lease> {
     let command = |folder: &Path, ports: &[u16]| command(folder, ports, true);
     let up = |process: &Process, _: &[u16]| {
         let output = process.output();
         output.contains(LISTENING) && output.contains("Created default superuser role")
     };
-    recipe("Cassandra-with-a-password", command, up)
+    recipe("Cassandra-guarded", command, up)
 }
 
 const LISTENING: &str = "Starting listening for CQL clients";
@@ -57,9 +58,10 @@ fn recipe(
     Recipe { name, missing: java_missing("cassandra"), ports: 2, command, up }.lease()
 }
 
-fn command(folder: &Path, ports: &[u16], password: bool) -> Command {
+fn command(folder: &Path, ports: &[u16], is_guarded: bool) -> Command {
     let settings = folder.join("cassandra.yaml");
-    std::fs::write(&settings, yaml(folder, ports, password)).expect("a file");
+    let guard = if is_guarded { guard(folder) } else { String::new() };
+    std::fs::write(&settings, yaml(folder, ports, &guard)).expect("a file");
     let classpath = classpath("cassandra");
     // Measures objects in memory.
     let jamm = classpath.split(':').find(|jar| jar.contains("/jamm-")).expect("its jar");
@@ -78,14 +80,35 @@ fn command(folder: &Path, ports: &[u16], password: bool) -> Command {
     command
 }
 
-fn yaml(folder: &Path, ports: &[u16], password: bool) -> String {
+/// The settings of a server by TLS alone, with a password.
+fn guard(folder: &Path) -> String {
+    write_certificates(folder);
+    let [key, certificate, ca] = ["key.pem", "server.pem", "ca.pem"].map(|name| {
+        let text = std::fs::read_to_string(folder.join(name)).expect("a certificate");
+        // A block of text in YAML.
+        text.replace('\n', "\n        ")
+    });
+    format!(
+        "authenticator: PasswordAuthenticator
+authorizer: CassandraAuthorizer
+client_encryption_options:
+  enabled: true
+  optional: false
+  ssl_context_factory:
+    class_name: org.apache.cassandra.security.PEMBasedSslContextFactory
+    parameters:
+      private_key: |
+        {key}
+        {certificate}
+      trusted_certificates: |
+        {ca}
+"
+    )
+}
+
+fn yaml(folder: &Path, ports: &[u16], guard: &str) -> String {
     let folder = folder.display();
     let (native, storage) = (ports[0], ports[1]);
-    let authenticator = if password {
-        "authenticator: PasswordAuthenticator\nauthorizer: CassandraAuthorizer"
-    } else {
-        ""
-    };
     format!(
         "cluster_name: springload
 num_tokens: 1
@@ -108,7 +131,7 @@ seed_provider:
   - class_name: org.apache.cassandra.locator.SimpleSeedProvider
     parameters:
       - seeds: '127.0.0.1:{storage}'
-{authenticator}
+{guard}
 "
     )
 }

@@ -23,6 +23,8 @@ pub(super) fn encoded(text: &str) -> String {
 /// An address, taken apart. Unlike a URL it may have several hosts.
 #[derive(Debug)]
 pub(super) struct AddressParts<'a> {
+    /// As the driver's card has it.
+    pub(super) scheme: &'static str,
     /// What precedes the `@`.
     pub(super) login: Option<&'a str>,
     /// Separated by commas.
@@ -37,9 +39,12 @@ impl<'a> AddressParts<'a> {
     /// The parts of the address that is asked for.
     pub(super) fn of(asked: &'a TargetAsked, card: &Card) -> Result<Self, Invalid> {
         let address = asked.address.as_deref().unwrap_or_default();
-        let is_its = |scheme: &str| card.schemes.contains(&scheme.to_ascii_lowercase().as_str());
-        let parts = address.split_once("://").filter(|(scheme, _)| is_its(scheme));
-        let (_, rest) =
+        let known = |(given, rest): (&str, &'a str)| {
+            let scheme = card.schemes.iter().find(|it| it.eq_ignore_ascii_case(given))?;
+            Some((*scheme, rest))
+        };
+        let parts = address.split_once("://").and_then(known);
+        let (scheme, rest) =
             parts.ok_or_else(|| asked.wrong(card, &format!("no {}://", card.schemes[0])))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -47,11 +52,10 @@ impl<'a> AddressParts<'a> {
             Some((login, hosts)) => (Some(login), hosts),
             None => (None, authority),
         };
-        Ok(Self { login, hosts, path: path.trim_matches('/'), query })
+        Ok(Self { scheme, login, hosts, path: path.trim_matches('/'), query })
     }
 
     /// The parameters: the whole text of each, its name and its value.
-    #[cfg(any(feature = "cassandra", feature = "mongodb"))]
     pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         let pairs = self.query.split('&').filter(|pair| !pair.is_empty());
         pairs.map(|pair| {

@@ -1,6 +1,7 @@
 //! What became of a call to a server: why it failed, and in whose words.
 
 use super::{LogIn, TargetError};
+use crate::net::{Endpoint, Trouble, mixed_up, reach};
 use crate::op::{Failure, Reason};
 use std::time::Duration;
 
@@ -67,6 +68,29 @@ pub async fn within<T, E>(
         Ok(ended) => ended.map_err(|error| meaning(&error)),
         Err(_) => Err(CallError::new(Failure::Timeout, "no answer in time")),
     }
+}
+
+/// What is wrong with a server that was reached, if that can be told apart: TLS on one side alone,
+/// or a certificate that is not trusted.
+pub(super) async fn told_apart(
+    trouble: &CallError,
+    endpoint: &Endpoint,
+    timeout: Duration,
+) -> Option<Trouble> {
+    match trouble.failure {
+        failure if failure.unconnected() && failure != Failure::NotReady => {
+            reach(endpoint, timeout.as_nanos() as u64).await.err()
+        }
+        Failure::Protocol | Failure::Reset => mixed_up(endpoint).await,
+        _ => None,
+    }
+}
+
+/// What is wrong with a server, in the words of a driver whose addresses have this scheme.
+pub(super) fn in_scheme(server: &str, scheme: &str, known: &Trouble) -> TargetError {
+    let cure = known.cure.replace("https://", &format!("{scheme}s://"));
+    let cure = cure.replace("http://", &format!("{scheme}://"));
+    TargetError(format!("cannot reach {server}: {}; {cure}", known.problem))
 }
 
 /// Why a server that was reached cannot be used, and what to do about it. `stranger` says what to

@@ -9,12 +9,12 @@ mod database;
 mod follower;
 mod json;
 mod kept;
-#[cfg(any(feature = "cassandra", feature = "mongodb"))]
 pub mod library;
 mod link;
 mod list;
 mod login;
 mod nouns;
+mod pipe;
 mod plan;
 mod prober;
 mod secrets;
@@ -29,8 +29,8 @@ list::drivers! {
     hbase: HBase(HBasePlan) = "hbase",
     redis: Redis(RedisPlan) = "redis",
     infinispan: Infinispan(InfinispanPlan) = "infinispan",
+    cassandra: Cassandra(CassandraPlan) = "cassandra",
     mongodb: MongoDb(MongoPlan) = "mongodb" if "mongodb",
-    cassandra: Cassandra(CassandraPlan) = "cassandra" if "cassandra",
     ycsb_java: YcsbJava(YcsbJavaPlan) = "ycsb_java" if "ycsb-java",
 }
 
@@ -53,7 +53,9 @@ pub use plan::{
 pub use prober::{Prober, Stored};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
-use springload_core::{clock, generate, http1, measure, mistake, net, op, properties, values};
+use springload_core::{
+    clock, files, generate, http1, measure, mistake, net, op, properties, values,
+};
 pub use words::{
     Expect, Expectation, Found, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,
 };

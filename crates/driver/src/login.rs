@@ -34,7 +34,6 @@ impl LogIn {
     }
 
     /// User and password as in a URL, `USER[:PASSWORD]`.
-    #[cfg(any(feature = "cassandra", feature = "mongodb"))]
     pub(super) fn of_text(text: Option<&str>) -> Self {
         let Some(text) = text else { return Self::default() };
         let (user, password) = text.split_once(':').map_or((text, None), |it| (it.0, Some(it.1)));

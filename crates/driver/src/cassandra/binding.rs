@@ -31,14 +31,10 @@ pub(super) const BINDING: Binding = Binding {
 };
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {
-    for (name, problem) in [
-        ("cassandra.useSSL", "this driver does not support TLS"),
-        ("cassandra.tracing", "requests are not traced"),
-    ] {
-        if read.flag(name, false) {
-            read.wrong(name, problem, "leave it out");
-        }
+    if read.flag("cassandra.tracing", false) {
+        read.wrong("cassandra.tracing", "requests are not traced", "leave it out");
     }
+    let scheme = if read.flag("cassandra.useSSL", false) { "cassandras" } else { "cassandra" };
     let port = read.within("port", 9042, 1..=65_535);
     let hosts = read.text("hosts", "127.0.0.1");
     let hosts: Vec<_> = hosts.split(',').map(|host| format!("{}:{port}", host.trim())).collect();
@@ -49,7 +45,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
         "" => String::new(),
         user => format!("{}:{}@", encoded(user), encoded(&password)),
     };
-    let url = format!("cassandra://{login}{}/{keyspace}", hosts.join(","));
+    let url = format!("{scheme}://{login}{}/{keyspace}", hosts.join(","));
     let address = read.text("cassandra.url", &url);
     let mut options = Map::new();
     for (name, option) in [
@@ -61,7 +57,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
             options.insert(option.to_owned(), Value::from(level.to_ascii_uppercase()));
         }
     }
-    // Both limit the library's pool, which opens as many connections as it may.
+    // Both limit the pool, which opens as many connections as it may.
     let core = read.optional("cassandra.coreconnections");
     if let Some(count) = read.optional("cassandra.maxconnections").or(core) {
         options.insert("pool".to_owned(), json!(count));
@@ -102,9 +98,10 @@ mod tests {
             ("cassandra.coreconnections", "2"),
             ("cassandra.maxconnections", "4"),
             ("cassandra.readtimeoutmillis", "12"),
+            ("cassandra.useSSL", "true"),
         ]);
         let bound = read(&mut PropertyReader::new(&all));
-        assert_eq!(bound.address.as_deref(), Some("cassandra://ann:p%40w@a:7,b:7/k"));
+        assert_eq!(bound.address.as_deref(), Some("cassandras://ann:p%40w@a:7,b:7/k"));
         let wanted = json!({
             "read_consistency": "ONE", "write_consistency": "LOCAL_QUORUM", "pool": 4
         });
@@ -113,11 +110,9 @@ mod tests {
 
     #[test]
     fn what_is_not_done_is_refused() {
-        for name in ["cassandra.useSSL", "cassandra.tracing"] {
-            let properties = properties(&[(name, "true")]);
-            let mut reader = PropertyReader::new(&properties);
-            let bound = read(&mut reader);
-            assert!(reader.end(bound).is_err(), "{name}");
-        }
+        let properties = properties(&[("cassandra.tracing", "true")]);
+        let mut reader = PropertyReader::new(&properties);
+        let bound = read(&mut reader);
+        assert!(reader.end(bound).is_err());
     }
 }

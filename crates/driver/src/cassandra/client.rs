@@ -1,361 +1,336 @@
 //! Executes the operations of one session.
 
-use super::{BatchKind, Pool, Table, trouble, words};
-use crate::json::{quote, write_member};
-use crate::library::{Call, CallError, Client, Found, LibraryPen, Local};
+use super::answer::{Column, Prepared, checked, malformed};
+use super::bulk::Insert;
+use super::frame::{Bound, Frames, Manner};
+use super::hub::Hub;
+use super::servers::is_unprepared;
+use super::token::token_of;
+use super::types::Type;
+use super::{Pipe, rows};
+use crate::call::CallError;
+use crate::library::{Call, Client, Found, LibraryPen, Local};
+use crate::measure::Probe;
 use crate::op::{Failure, Op, OpKind, Reply};
-use ::scylla::client::session::Session;
-use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
-use ::scylla::statement::batch::{Batch, BatchType};
-use ::scylla::statement::prepared::PreparedStatement;
-use ::scylla::value::{CqlValue, Row};
+use crate::pipe::{Answers, Waiting};
 use std::rc::Rc;
-use std::sync::Arc;
-use tokio::task::JoinSet;
 
-/// How many inserts of a bulk insert are in flight at once.
-const AT_ONCE: usize = 256;
-/// The name of a document's identifier, as that of all names that are the database's own.
-const ID: &str = "_id";
+/// A statement with its values.
+#[derive(Debug)]
+pub(super) struct Spelled {
+    pub(super) cql: String,
+    pub(super) statement: Rc<Prepared>,
+    pub(super) bound: Bound,
+}
 
-/// A statement, and the values for it.
-struct Statement {
-    cql: String,
-    values: Vec<String>,
+impl Spelled {
+    /// The token of the key among the values, if it is there.
+    pub(super) fn token(&self) -> Option<i64> {
+        match &*self.statement.key {
+            [] => None,
+            [only] => self.bound.value(usize::from(*only)).map(token_of),
+            several => {
+                let mut key = Vec::new();
+                for place in several {
+                    let value = self.bound.value(usize::from(*place))?;
+                    key.extend_from_slice(&u16::try_from(value.len()).ok()?.to_be_bytes());
+                    key.extend_from_slice(value);
+                    key.push(0);
+                }
+                Some(token_of(&key))
+            }
+        }
+    }
 }
 
 /// The operations of one session.
+#[derive(Debug)]
 pub(super) struct CassandraClient {
-    pool: Rc<Pool>,
-    session: Option<Arc<Session>>,
-    /// What is sent for the operation: one statement, or one per document.
-    bound: Result<Vec<Statement>, CallError>,
+    hub: Rc<Hub>,
+    /// Which of the connections to a node it uses.
+    number: usize,
+    waiting: Rc<Waiting>,
+    answers: Answers,
+    frames: Frames,
+    /// What is sent for the operation, one statement or one for each document, as far as its
+    /// statements are known before it is due.
+    spelled: Option<Result<Vec<Spelled>, CallError>>,
 }
 
 impl CassandraClient {
-    pub(super) fn new(pool: Rc<Pool>) -> Self {
-        Self { pool, session: None, bound: Ok(Vec::new()) }
+    pub(super) fn new(hub: Rc<Hub>) -> Self {
+        let number = hub.sessions.replace(hub.sessions.get() + 1);
+        let (waiting, answers, frames) = Default::default();
+        Self { hub, number, waiting, answers, frames, spelled: None }
     }
 
-    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Statement>, CallError> {
-        let table = &self.pool.target.table;
+    /// The statements of an operation, in CQL.
+    fn statements(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<String>, CallError> {
+        if let Some(own) = self.hub.target.own.get(op.kind) {
+            return Ok(vec![own.cql.clone()]);
+        }
+        let table = &self.hub.target.table;
         let names = |place| pen.fields(place).map(|(name, _)| name);
-        let values = |place| pen.fields(place).map(|(_, value)| text(value));
-        let key = text(pen.first_name())?;
         let wanted = || pen.wanted().iter().map(String::as_str);
-        let insert = |place, key| {
-            let values = std::iter::once(text(key)).chain(values(place)).collect::<Result<_, _>>();
-            Ok(Statement { cql: table.insert(names(place)), values: values? })
-        };
-        let one = match op.kind {
+        Ok(vec![match op.kind {
             OpKind::BulkInsert => {
-                return pen.names().enumerate().map(|(place, key)| insert(place, key)).collect();
+                return Ok((0..pen.names().len()).map(|it| table.insert(names(it))).collect());
             }
-            OpKind::Create => insert(0, pen.first_name())?,
             // Without a field there is nothing to set, but the row exists.
-            OpKind::Update if names(0).len() == 0 => insert(0, pen.first_name())?,
-            OpKind::Update => {
-                let values = values(0).chain([Ok(key)]).collect::<Result<_, _>>()?;
-                Statement { cql: table.update(names(0)), values }
-            }
-            OpKind::Delete => Statement { cql: table.delete(), values: vec![key] },
-            OpKind::Scan => Statement { cql: table.scan(wanted()), values: vec![key] },
+            OpKind::Update if names(0).len() > 0 => table.update(names(0)),
+            OpKind::Create | OpKind::Update => table.insert(names(0)),
+            OpKind::Delete => table.delete(),
+            OpKind::Scan => table.scan(wanted()),
             _ if op.limit > 0 => {
                 let reason =
                     "rows are in the order of hashes, so there are no ranges of keys to read";
                 return Err(CallError::new(Failure::Rejected, reason));
             }
-            _ => Statement { cql: table.select(wanted()), values: vec![key] },
+            _ => table.select(wanted()),
+        }])
+    }
+
+    /// The values of statement number `place` of an operation.
+    fn bind(
+        &self,
+        op: &Op,
+        pen: &LibraryPen,
+        place: usize,
+        statement: &Prepared,
+    ) -> Result<Bound, CallError> {
+        if let Some(own) = self.hub.target.own.get(op.kind) {
+            return own.bind(statement, pen);
+        }
+        let mut bound = Bound::default();
+        let key = pen.names().nth(place).unwrap_or_default();
+        let is_update = op.kind == OpKind::Update && pen.fields(0).len() > 0;
+        let first = (!is_update).then_some(key);
+        let last = is_update.then_some(key);
+        let written = matches!(op.kind, OpKind::BulkInsert | OpKind::Create | OpKind::Update);
+        let fields = written.then(|| pen.fields(place).map(|(_, value)| value));
+        let mut columns = statement.wanted.iter();
+        for value in first.into_iter().chain(fields.into_iter().flatten()).chain(last) {
+            let column = columns.next().ok_or_else(malformed)?;
+            bound.push(|out| column.of.write(value, out)).ok_or_else(|| column.is_not(value))?;
+        }
+        if op.kind == OpKind::Scan {
+            bound.push(|out| {
+                Type::Int.write(op.limit.min(i32::MAX as u32).to_string().as_bytes(), out)
+            });
+        }
+        Ok(bound)
+    }
+
+    /// Binds the values, if all statements are known; otherwise `None`.
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Option<Result<Vec<Spelled>, CallError>> {
+        let statements = match self.statements(op, pen) {
+            Ok(statements) => statements,
+            Err(wrong) => return Some(Err(wrong)),
         };
-        Ok(vec![one])
+        let mut spelled = Vec::with_capacity(statements.len());
+        for (place, cql) in statements.into_iter().enumerate() {
+            let statement = self.hub.known(&cql)?;
+            match self.bind(op, pen, place, &statement) {
+                Ok(bound) => spelled.push(Spelled { cql, statement, bound }),
+                Err(wrong) => return Some(Err(wrong)),
+            }
+        }
+        Some(Ok(spelled))
+    }
+
+    /// Has the statements prepared that are not known yet, and binds the values.
+    async fn prepared(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Spelled>, CallError> {
+        for cql in self.statements(op, pen)? {
+            if self.hub.known(&cql).is_none() {
+                let pipe = self.hub.pipe(None, self.number).ok_or(Failure::Connect)?;
+                // What is unknown of it is not what became of the operation.
+                let prepared = self.hub.prepare(&pipe, &cql).await;
+                prepared.map_err(|trouble| match trouble.failure {
+                    failure if failure.answered() => trouble,
+                    _ => CallError { failure: Failure::Connect, ..trouble },
+                })?;
+            }
+        }
+        self.spell(op, pen).unwrap_or(Err(Failure::Protocol.into()))
+    }
+
+    /// How the statement of an operation is executed.
+    fn manner(&self, op: &Op) -> Manner<'static> {
+        let target = &self.hub.target;
+        let level = if op.kind.only_reads() { target.read } else { target.write };
+        let page = (op.kind == OpKind::Scan).then_some(target.page.get());
+        let plain =
+            Manner { consistency: level, serial: None, page, after: None, describes: false };
+        match target.own.get(op.kind) {
+            Some(own) => Manner {
+                consistency: own.consistency.unwrap_or(if own.only_reads() {
+                    target.read
+                } else {
+                    target.write
+                }),
+                serial: own.serial,
+                page: own.only_reads().then_some(own.page.unwrap_or(target.page).get()),
+                ..plain
+            },
+            None => plain,
+        }
     }
 
     async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, CallError> {
         let Call { op, pen, found, probe } = call;
-        let session = self.session.as_ref().ok_or(Failure::Connect)?;
-        if let Some(own) = self.pool.target.own.get(op.kind) {
-            let prepared = own.prepared(&self.pool, session).await?;
-            let values = own.values(&prepared, pen).inspect_err(|_| found.requests = 0)?;
-            probe.mark_send();
-            let answer = session.execute_unpaged(&prepared, values).await;
-            probe.mark_received();
-            let rows = words::rows(answer.map_err(|error| trouble::of(&error))?)?;
-            return self.pool.target.own.reply(op.kind, rows).map_err(CallError::unexpected);
-        }
-        let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
-            found.requests = 0;
-        })?;
-        let writes = !op.kind.only_reads();
-        probe.mark_send();
+        found.requests = 0;
+        let spelled = match self.spelled.take() {
+            Some(spelled) => spelled?,
+            None => Box::pin(self.prepared(op, pen)).await?,
+        };
         if op.kind == OpKind::BulkInsert {
-            if let Some(kind) = self.pool.target.batch {
-                let count = bound.len();
-                let inserted = insert_together(&self.pool, session, kind, bound).await;
-                probe.mark_received();
-                inserted?;
-                (0..count).for_each(|_| found.stored());
-                return Ok(Reply::default());
-            }
-            found.requests = bound.len() as u64;
-            let outcomes = insert_all(&self.pool, session, bound).await;
-            probe.mark_received();
-            for outcome in outcomes {
-                match outcome {
-                    Ok(()) => found.stored(),
-                    Err(trouble) => found.failed(trouble),
-                }
-            }
-            return Ok(Reply::default());
+            let insert = Insert { hub: &self.hub, number: self.number, manner: self.manner(op) };
+            return match self.hub.target.batch {
+                Some(kind) => Box::pin(insert.together(kind, &spelled, found, probe)).await,
+                None => Box::pin(insert.each(&spelled, found, probe)).await,
+            };
         }
-        let Some(Statement { cql, values }) = bound.into_iter().next() else {
-            return Err(Failure::Rejected.into());
-        };
-        let statement = self.pool.statement(session, &cql, writes).await?;
-        let answer = match op.kind {
-            OpKind::Scan => {
-                let limit = i32::try_from(op.limit).unwrap_or(i32::MAX);
-                let key = values.first().map_or("", String::as_str);
-                session.execute_unpaged(&statement, (key, limit)).await
-            }
-            _ => session.execute_unpaged(&statement, values).await,
-        };
-        probe.mark_received();
-        let answer = answer.map_err(|error| trouble::of(&error))?;
+        let one = spelled.first().ok_or_else(malformed)?;
+        let manner = self.manner(op);
+        self.ask(one, manner, found, probe).await?;
+        let columns = one.statement.found.clone();
         match op.kind {
-            OpKind::Read => read(answer, &self.pool.target.table, pen, found),
-            OpKind::Scan => scanned(answer, &self.pool.target.table, pen, found),
-            _ => Ok(Reply::default()),
+            OpKind::Read => self.read(&columns, pen, found),
+            kind if kind == OpKind::Scan || kind.is_own() => {
+                let (pages, rows) = Box::pin(self.pages(one, manner, found, probe)).await?;
+                if kind.is_own() {
+                    let own = &self.hub.target.own;
+                    return own.reply(kind, rows).map_err(CallError::unexpected);
+                }
+                let (table, whole) = (&self.hub.target.table, pen.wanted().is_empty());
+                found.scanned = Some(rows::spelled_later(pages, columns, table, whole));
+                Ok(Reply { rows: rows as u32, ..Reply::default() })
+            }
+            _ => checked(self.answers.get(0)?).map(|_| Reply::default()),
         }
+    }
+
+    /// Sends one statement, and once more if the node must prepare it again.
+    async fn ask(
+        &mut self,
+        one: &Spelled,
+        manner: Manner<'_>,
+        found: &mut Found,
+        probe: &mut Probe,
+    ) -> Result<(), CallError> {
+        self.frames.clear();
+        self.frames.execute(&one.statement.id, &one.bound, &manner);
+        let pipe = self.send(one.token(), found, probe).await?;
+        if is_unprepared(self.answers.get(0)?) {
+            let again = Box::pin(self.hub.prepare(&pipe, &one.cql)).await?;
+            self.frames.clear();
+            self.frames.execute(&again.id, &one.bound, &manner);
+            found.requests += 1;
+            self.send(one.token(), found, probe).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends the frame to the node of a token, and waits for the answer.
+    async fn send(
+        &mut self,
+        token: Option<i64>,
+        found: &mut Found,
+        probe: &mut Probe,
+    ) -> Result<Rc<Pipe>, CallError> {
+        let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
+        self.renew();
+        let wait = pipe.send_numbered(self.frames.iter(), &self.waiting)?;
+        probe.mark_send_at_once();
+        found.requests += 1;
+        let ended = wait.await;
+        self.waiting.times().mark(probe);
+        self.waiting.swap(&mut self.answers);
+        ended.map(|()| pipe)
+    }
+
+    /// What was given up is still waited for on its connection.
+    fn renew(&mut self) {
+        if !self.waiting.is_over() {
+            self.waiting = Rc::default();
+        }
+    }
+
+    /// All pages of an answer, of which the first is there, and how many rows they have.
+    async fn pages(
+        &mut self,
+        one: &Spelled,
+        manner: Manner<'_>,
+        found: &mut Found,
+        probe: &mut Probe,
+    ) -> Result<(Vec<Vec<u8>>, u64), CallError> {
+        let (mut pages, mut count) = (Vec::new(), 0);
+        loop {
+            let page = self.answers.get(0)?.to_vec();
+            let more = match checked(&page)? {
+                Some(rows) => {
+                    count += rows::counted(&rows, &one.statement.found)?;
+                    found.received += rows.bytes.len() as u64;
+                    rows.more.map(<[u8]>::to_vec)
+                }
+                None => None,
+            };
+            pages.push(page);
+            let Some(after) = more else { return Ok((pages, count)) };
+            self.ask(one, Manner { after: Some(&after), ..manner }, found, probe).await?;
+        }
+    }
+
+    /// Keeps the row that was read.
+    fn read(
+        &self,
+        columns: &[Column],
+        pen: &LibraryPen,
+        found: &mut Found,
+    ) -> Result<Reply, CallError> {
+        let rows = checked(self.answers.get(0)?)?.ok_or_else(malformed)?;
+        if rows.count == 0 {
+            return Err(Failure::NotFound.into());
+        }
+        found.received = rows.bytes.len() as u64;
+        if pen.looks() {
+            let names = rows::names(columns, &self.hub.target.table, pen.wanted().is_empty());
+            let row = rows::first(&rows, columns)?;
+            if !rows::is_of(pen.first_name(), &names, &row) {
+                return Err(Failure::WrongDocument.into());
+            }
+            rows::write(&names, columns, &row, &mut found.document).ok_or_else(malformed)?;
+        }
+        Ok(Reply::default())
     }
 }
 
 impl Client for CassandraClient {
     fn is_connected(&self) -> bool {
-        self.session.is_some()
+        self.hub.is_open(self.number)
     }
 
     fn connect(&mut self) -> Local<'_, Result<(), CallError>> {
-        Box::pin(async {
-            self.session = Some(self.pool.connect().await?);
-            Ok(())
-        })
+        Box::pin(self.hub.open(self.number))
     }
 
-    /// The library keeps its connections: nobody receives the answer to an abandoned request.
-    fn disconnect(&mut self) {
-        self.session = None;
-    }
+    /// A connection on which an answer may still come is not used any more.
+    fn disconnect(&mut self) {}
 
     fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
-        if op.kind.is_own() {
-            return;
-        }
-        self.bound = self.spell(op, pen);
+        self.spelled = self.spell(op, pen);
+    }
+
+    /// What is sent together with others has only a common time.
+    fn is_one_request(&self, _: &Op) -> bool {
+        false
+    }
+
+    fn take_unsolicited(&mut self) -> u64 {
+        self.hub.take_unsolicited()
     }
 
     fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>> {
         Box::pin(self.carry_out(call))
-    }
-}
-
-fn text(bytes: &[u8]) -> Result<String, CallError> {
-    let wrong = |_| CallError::new(Failure::Rejected, "the text is not UTF-8");
-    String::from_utf8(bytes.to_vec()).map_err(wrong)
-}
-
-/// Inserts many rows, each with its own statement: rows of different partitions do not belong in
-/// one batch. Returns the outcome of each.
-async fn insert_all(
-    pool: &Pool,
-    session: &Arc<Session>,
-    bound: Vec<Statement>,
-) -> Vec<Result<(), CallError>> {
-    // The outcome unless another one is noted.
-    let mut outcomes = vec![Err(Failure::Unanswered.into()); bound.len()];
-    let mut under_way = JoinSet::new();
-    for (place, Statement { cql, values }) in bound.into_iter().enumerate() {
-        match pool.statement(session, &cql, true).await {
-            Ok(statement) => {
-                under_way.spawn(insert(place, session.clone(), statement, values));
-            }
-            Err(trouble) => outcomes[place] = Err(trouble),
-        }
-        if under_way.len() >= AT_ONCE
-            && let Some(Ok((place, outcome))) = under_way.join_next().await
-        {
-            outcomes[place] = outcome;
-        }
-    }
-    while let Some(ended) = under_way.join_next().await {
-        if let Ok((place, outcome)) = ended {
-            outcomes[place] = outcome;
-        }
-    }
-    outcomes
-}
-
-/// Inserts many rows with one request. If it fails, any of them may be stored.
-async fn insert_together(
-    pool: &Pool,
-    session: &Session,
-    kind: BatchKind,
-    bound: Vec<Statement>,
-) -> Result<(), CallError> {
-    let mut batch = Batch::new(match kind {
-        BatchKind::Unlogged => BatchType::Unlogged,
-        BatchKind::Logged => BatchType::Logged,
-    });
-    batch.set_consistency(pool.target.write.into());
-    let mut values = Vec::with_capacity(bound.len());
-    for statement in bound {
-        batch.append_statement(pool.statement(session, &statement.cql, true).await?);
-        values.push(statement.values);
-    }
-    session.batch(&batch, values).await.map(|_| ()).map_err(|error| trouble::of(&error))
-}
-
-async fn insert(
-    place: usize,
-    session: Arc<Session>,
-    statement: PreparedStatement,
-    values: Vec<String>,
-) -> (usize, Result<(), CallError>) {
-    let done = session.execute_unpaged(&statement, values).await;
-    let outcome = done.map(|_| ()).map_err(|error| {
-        let trouble = trouble::of(&error);
-        match trouble.failure {
-            // It is unknown whether it was carried out.
-            Failure::Timeout | Failure::Reset => {
-                CallError { failure: Failure::Unanswered, ..trouble }
-            }
-            _ => trouble,
-        }
-    });
-    (place, outcome)
-}
-
-/// The rows of an answer, not yet decoded.
-fn brought(answer: QueryResult) -> Result<QueryRowsResult, CallError> {
-    answer.into_rows_result().map_err(|error| wrong(error.to_string()))
-}
-
-fn wrong(error: String) -> CallError {
-    CallError::new(Failure::Protocol, error)
-}
-
-/// The names of the columns, of which the key is the document's identifier where whole rows are
-/// read: it is not a member of what was written.
-fn names(brought: &QueryRowsResult, table: &Table, pen: &LibraryPen) -> Vec<String> {
-    let whole = pen.wanted().is_empty();
-    let name = |name: &str| if whole && table.is_key(name) { ID } else { name }.to_owned();
-    brought.column_specs().iter().map(|it| name(it.name())).collect()
-}
-
-/// The rows as JSON objects.
-fn spelled(brought: &QueryRowsResult, names: &[String]) -> Result<Vec<Vec<u8>>, CallError> {
-    let rows = brought.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
-    let spelled = |row: Row| {
-        let mut out = Vec::new();
-        write(names, &row.columns, &mut out);
-        out
-    };
-    rows.map(|row| row.map(spelled).map_err(|error| wrong(error.to_string()))).collect()
-}
-
-/// Keeps the row that was read.
-fn read(
-    answer: QueryResult,
-    table: &Table,
-    pen: &LibraryPen,
-    found: &mut Found,
-) -> Result<Reply, CallError> {
-    let brought = brought(answer)?;
-    if brought.rows_num() == 0 {
-        return Err(Failure::NotFound.into());
-    }
-    found.received = brought.rows_bytes_size() as u64;
-    if pen.looks() {
-        let row = brought.first_row::<Row>().map_err(|error| wrong(error.to_string()))?;
-        let names = names(&brought, table, pen);
-        if !is_of(pen.first_name(), &names, &row.columns) {
-            return Err(Failure::WrongDocument.into());
-        }
-        write(&names, &row.columns, &mut found.document);
-    }
-    Ok(Reply::default())
-}
-
-/// Whether a row is that of this key, if its key was read.
-fn is_of(key: &[u8], names: &[String], row: &[Option<CqlValue>]) -> bool {
-    let at = names.iter().position(|name| name == ID);
-    at.is_none_or(|at| match &row[at] {
-        Some(CqlValue::Text(text) | CqlValue::Ascii(text)) => text.as_bytes() == key,
-        _ => true,
-    })
-}
-
-/// Keeps the rows of a scan.
-fn scanned(
-    answer: QueryResult,
-    table: &Table,
-    pen: &LibraryPen,
-    found: &mut Found,
-) -> Result<Reply, CallError> {
-    let brought = brought(answer)?;
-    found.received = brought.rows_bytes_size() as u64;
-    let rows = brought.rows_num() as u32;
-    let names = names(&brought, table, pen);
-    found.scanned = Some(Box::new(move || spelled(&brought, &names).unwrap_or_default()));
-    Ok(Reply { rows, ..Reply::default() })
-}
-
-/// A row as a JSON object. Columns without a value are left out.
-fn write(names: &[String], row: &[Option<CqlValue>], out: &mut Vec<u8>) {
-    out.push(b'{');
-    for (name, value) in names.iter().zip(row) {
-        let Some(value) = value else { continue };
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        match value {
-            CqlValue::Text(text) | CqlValue::Ascii(text) => {
-                write_member(name, text.as_bytes(), out);
-            }
-            CqlValue::Blob(bytes) => write_member(name, bytes, out),
-            CqlValue::Int(number) => write_plain(name, &number.to_string(), out),
-            CqlValue::BigInt(number) => write_plain(name, &number.to_string(), out),
-            CqlValue::Boolean(value) => write_plain(name, &value.to_string(), out),
-            other => write_member(name, other.to_string().as_bytes(), out),
-        }
-    }
-    out.push(b'}');
-}
-
-fn write_plain(name: &str, value: &str, out: &mut Vec<u8>) {
-    quote(name, out);
-    out.push(b':');
-    out.extend_from_slice(value.as_bytes());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_json_objects_without_what_is_null_and_have_their_keys() {
-        let names = ["_id", "a", "b", "c", "d"].map(str::to_owned);
-        let row = [
-            Some(CqlValue::Text("k\"".to_owned())),
-            None,
-            Some(CqlValue::Blob(b"x{".to_vec())),
-            Some(CqlValue::BigInt(7)),
-            Some(CqlValue::List(vec![CqlValue::Int(1)])),
-        ];
-        let mut out = Vec::new();
-        write(&names, &row, &mut out);
-        assert!(is_of(b"k\"", &names, &row) && !is_of(b"k", &names, &row));
-        assert!(is_of(b"k", &names[1..], &row[1..]), "its key was not read");
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, r#"{"_id":"k\"","b":"x{","c":7,"d":"[1]"}"#);
     }
 }

@@ -10,8 +10,9 @@ const FEW: usize = 32;
 /// A table and its columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
-    /// Its full name, quoted.
+    /// Its full name, and that of its keyspace, quoted.
     name: String,
+    keyspace: String,
     key: String,
     fields: Vec<String>,
 }
@@ -34,12 +35,17 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 impl Table {
     pub(super) fn new(keyspace: &str, table: &str, key: &str, fields: Vec<String>) -> Self {
         let name = format!("{}.{}", quoted(keyspace), quoted(table));
-        Self { name, key: key.to_owned(), fields }
+        Self { name, keyspace: quoted(keyspace), key: key.to_owned(), fields }
     }
 
     /// Its full name, quoted.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// CQL in which names in braces stand for those of the table and its keyspace.
+    pub(super) fn named(&self, cql: &str) -> String {
+        cql.replace("{{table}}", &self.name).replace("{{keyspace}}", &self.keyspace)
     }
 
     /// Whether this is the name of the key column.
@@ -100,22 +106,18 @@ impl Table {
         format!("DELETE FROM {} WHERE {} = ?", self.name, quoted(&self.key))
     }
 
-    /// The statements that are likely to be needed, and whether they write.
-    pub(super) fn statements(&self) -> Vec<(String, bool)> {
+    /// The statements that are likely to be needed.
+    pub(super) fn statements(&self) -> Vec<String> {
         let (none, all) = (std::iter::empty, || self.fields.iter().map(String::as_str));
-        let mut out = vec![
-            (self.insert(all()), true),
-            (self.select(none()), false),
-            (self.scan(none()), false),
-            (self.delete(), true),
-        ];
+        let mut out =
+            vec![self.insert(all()), self.select(none()), self.scan(none()), self.delete()];
         if self.fields.len() > FEW {
             return out;
         }
         for field in all() {
             let one = || std::iter::once(field);
-            out.push((self.update(one()), true));
-            out.push((self.select(one()), false));
+            out.push(self.update(one()));
+            out.push(self.select(one()));
         }
         out
     }

@@ -1,112 +1,96 @@
 //! Apache Cassandra, and whatever speaks CQL's binary protocol, in the layout of YCSB's binding.
 //!
-//! A record is a row with a text key and a text column for each field. Each load thread has one
-//! session of the library, whose connections carry the requests of all of the thread's sessions.
-//! Nothing is retried.
+//! A record is a row with a text key and a text column for each field. The sessions of a load
+//! thread share a few connections to each node, as the threads of a driver do. Nothing is retried.
+//!
+//! From the wire upwards: `frame` and `answer` are the protocol, `types` its values, `servers`
+//! connects and asks, `ring` and `token` know which node has which keys, `hub` is what the sessions
+//! of a thread share, `client` and `bulk` execute operations, `rows` makes documents of rows.
 
+mod answer;
 mod binding;
+mod bulk;
 mod client;
 mod cql;
+mod frame;
+mod hub;
 mod open;
 mod plan;
+mod ring;
+mod rows;
+mod schema;
+mod servers;
+mod token;
 mod trouble;
+mod types;
 mod words;
 
 pub use plan::{BatchKind, CassandraPlan, Consistency};
 
-use super::library::{CallError, Clients, Database, Local, within};
-use super::{LogIn, TargetError};
+use super::TargetError;
+use crate::call::CallError;
+use crate::clock::Clock;
+use crate::library::{Clients, Database, Local};
+use crate::net::ShardContext;
 use crate::op::Reason;
-use ::scylla::client::PoolSize;
-use ::scylla::client::execution_profile::ExecutionProfile;
-use ::scylla::client::session::Session;
-use ::scylla::client::session_builder::SessionBuilder;
-use ::scylla::policies::retry::FallthroughRetryPolicy;
-use ::scylla::statement::prepared::PreparedStatement;
 use client::CassandraClient;
 use cql::Table;
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::fmt;
-use std::num::NonZeroUsize;
+use hub::Hub;
+use ring::Ring;
+use servers::Servers;
+use std::num::NonZeroU32;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
+
+/// A connection.
+type Pipe = crate::pipe::Pipe<frame::Framing>;
+/// The place of a connection to a node.
+type Seat = crate::pipe::Seat<frame::Framing>;
+/// Requests to a node.
+type Sent = crate::pipe::Sent<frame::Framing>;
+
+/// How many rows all sessions of a thread have under way together, at most. Each has a number on
+/// its connection, of which there are twice as many.
+const MOST_UNDER_WAY: usize = 1 << 14;
 
 /// A table, ready for load.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Cassandra {
     servers: Servers,
+    ring: Ring,
     table: Table,
     read: Consistency,
     write: Consistency,
+    /// Connections of a thread to each node.
+    connections: NonZeroU32,
     /// The kind of batch that the rows of a bulk insert are.
     batch: Option<BatchKind>,
+    /// How many rows come in one answer, at most.
+    page: NonZeroU32,
     /// The statement that removes what the run created, if it is not kept.
     removal: Option<String>,
     /// The operations that the plan defines.
     own: words::Own,
 }
 
-/// How to connect to the cluster.
-#[derive(Clone)]
-struct Servers {
-    hosts: Vec<String>,
-    login: LogIn,
-    /// The keyspace whose replicas must be known in order to send requests to them.
-    keyspace: String,
-    /// Connections per thread and server.
-    connections: NonZeroUsize,
-    timeout: Duration,
-}
-
 impl Servers {
-    async fn connect(&self) -> Result<Session, CallError> {
-        let profile = ExecutionProfile::builder()
-            .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
-            // The session enforces the timeout.
-            .request_timeout(None)
-            .build();
-        let mut builder = SessionBuilder::new()
-            .known_nodes(&self.hosts)
-            .default_execution_profile_handle(profile.into_handle())
-            .connection_timeout(self.timeout)
-            .keyspaces_to_fetch([self.keyspace.clone()])
-            .pool_size(PoolSize::PerHost(self.connections));
-        if let Some(user) = &self.login.user {
-            builder = builder.user(user, self.login.password());
-        }
-        within(self.timeout, builder.build(), trouble::of_new_session).await
-    }
-
-    /// Executes a statement that returns nothing, within the timeout.
-    async fn command(&self, session: &Session, cql: &str) -> Result<(), CallError> {
-        within(self.timeout, session.query_unpaged(cql, ()), trouble::of).await.map(|_| ())
-    }
-}
-
-impl fmt::Debug for Cassandra {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cassandra").field("table", &self.table).finish_non_exhaustive()
+    /// What connections beside the load need.
+    fn context(&self) -> Rc<ShardContext> {
+        ShardContext::new(Clock::system(), self.timeout.as_nanos() as u64)
     }
 }
 
 impl Database for Cassandra {
-    fn clients(&self) -> Clients {
-        let pool = Rc::new(Pool {
-            target: self.clone(),
-            session: tokio::sync::Mutex::default(),
-            statements: RefCell::default(),
-        });
-        Box::new(move || Box::new(CassandraClient::new(pool.clone())))
+    fn clients(&self, context: &Rc<ShardContext>) -> Clients {
+        let hub = Rc::new(Hub::new(self.clone(), context.clone()));
+        Box::new(move || Box::new(CassandraClient::new(hub.clone())))
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
         Box::pin(async {
             let Some(removal) = &self.removal else { return Ok(false) };
             let removed = async {
-                let session = self.servers.connect().await?;
-                self.servers.command(&session, removal).await
+                let beside = self.servers.first(&self.servers.context()).await?;
+                beside.ask(removal, &[]).await
             };
             removed.await.map_err(|trouble: CallError| {
                 let reason = Reason::new(None, &trouble.reason).reason;
@@ -117,53 +101,11 @@ impl Database for Cassandra {
     }
 }
 
-/// The library's session that the sessions of a shard share, and its statements.
-struct Pool {
-    target: Cassandra,
-    session: tokio::sync::Mutex<Option<Arc<Session>>>,
-    statements: RefCell<HashMap<String, PreparedStatement>>,
-}
-
-impl Pool {
-    /// A session that has answered. One that does not answer is replaced, since the library would
-    /// wait for long before looking for a server again.
-    async fn connect(&self) -> Result<Arc<Session>, CallError> {
-        let mut shared = self.session.lock().await;
-        if let Some(session) = &*shared {
-            let ask = self.target.servers.command(session, "SELECT key FROM system.local");
-            if ask.await.is_ok() {
-                return Ok(session.clone());
-            }
-        }
-        *shared = None;
-        self.statements.borrow_mut().clear();
-        let session = Arc::new(self.target.servers.connect().await?);
-        for (cql, writes) in self.target.table.statements() {
-            // If a statement is wrong, the operation that needs it will report that.
-            let _ = self.statement(&session, &cql, writes).await;
-        }
-        *shared = Some(session.clone());
-        Ok(session)
-    }
-
-    /// The prepared statement, prepared on first use.
-    async fn statement(
-        &self,
-        session: &Session,
-        cql: &str,
-        writes: bool,
-    ) -> Result<PreparedStatement, CallError> {
-        if let Some(prepared) = self.statements.borrow().get(cql) {
-            return Ok(prepared.clone());
-        }
-        let prepared = session.prepare(cql).await;
-        let mut prepared = prepared.map_err(|error| trouble::of_prepare(&error))?;
-        let level = if writes { self.target.write } else { self.target.read };
-        prepared.set_consistency(level.into());
-        self.statements.borrow_mut().insert(cql.to_owned(), prepared.clone());
-        Ok(prepared)
-    }
-}
-
+#[cfg(test)]
+mod pipe_tests;
+#[cfg(test)]
+mod session_tests;
+#[cfg(test)]
+mod stand_in;
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,19 @@
 //! Before the first stage: the cluster, credentials, the keyspace and the table.
 
+use super::answer::Column;
 use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
 use super::plan::{CARD, CassandraPlan, TABLE};
-use super::{Cassandra, Servers, trouble, words};
-use crate::library::{CallError, Database as _, Library, is_here, reach, unusable, within};
+use super::servers::{Beside, Found, Servers, prepare};
+use super::types::Type;
+use super::{Cassandra, words};
+use crate::call::{CallError, in_scheme, told_apart, unusable};
+use crate::library::{Database as _, Library, is_here, reach};
 use crate::mistake::Invalid;
-use crate::op::Failure;
+use crate::pipe::Reach;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
 };
-use ::scylla::client::session::Session;
-use ::scylla::value::{CqlValue, Row};
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The number of YCSB's fields, for a table about which nothing else is known.
@@ -35,17 +36,18 @@ impl DriverPlan for CassandraPlan {
         let servers = Servers {
             hosts: self.hosts(),
             login: self.login.clone(),
-            keyspace: place.keyspace.clone(),
-            connections: NonZeroUsize::try_from(self.pool).unwrap_or(NonZeroUsize::MIN),
+            reach: Reach { tls: self.secured(), max_answer: opening.max_answer },
             timeout: Duration::from_nanos(opening.timeout_ns),
         };
-        let failed = |trouble: CallError| unusable_cluster(self, &trouble);
         reach(&self.server, &servers.hosts, servers.timeout).await?;
-        let session = servers.connect().await.map_err(failed)?;
-        let admin = Admin { servers: &servers, session: &session };
-        let version = admin.ask("SELECT release_version FROM system.local", &[]).await;
-        let version = version.map_err(failed)?.into_iter().flatten().next().unwrap_or_default();
-        let (table, removal) = make(&admin, self, opening, &place).await?;
+        let context = servers.context();
+        let beside = match servers.first(&context).await {
+            Ok(beside) => beside,
+            Err(trouble) => return Err(self.unusable(&trouble, &servers).await),
+        };
+        let failed = |trouble: CallError| cannot(self, &trouble);
+        let version = beside.version().await.map_err(failed)?;
+        let (table, removal) = make(&beside, self, opening, &place).await?;
         let same_machine = servers.hosts.iter().all(|host| is_here(host));
         let facts = ServerFacts {
             url: self.server.clone(),
@@ -55,17 +57,57 @@ impl DriverPlan for CassandraPlan {
             database: format!("{}.{}", place.keyspace, place.table),
             created: removal.is_some(),
         };
-        let removal = removal.filter(|_| self.database.is_removed());
-        let (read, write) = (self.read_consistency, self.write_consistency);
         let own = words::own(&opening.operations, &table)?;
-        let batch = self.batch;
-        let cassandra = Cassandra { servers, table, read, write, batch, removal, own };
-        if let Err(refused) = words::try_out(&cassandra.own, &session).await {
+        let refused = match suits(&beside, &table, &opening.fields).await {
+            Ok(()) => words::try_out(&own, &beside.pipe).await.err(),
+            Err(refused) => Some(refused),
+        };
+        let cassandra = Cassandra {
+            ring: beside.ring().await.map_err(failed)?,
+            servers: servers.clone(),
+            table,
+            read: self.read_consistency,
+            write: self.write_consistency,
+            connections: self.pool,
+            batch: self.batch,
+            page: self.page_size,
+            removal: removal.filter(|_| self.database.is_removed()),
+            own,
+        };
+        if let Some(refused) = refused {
             // Nothing is left behind of a run that does not begin.
             let _ = cassandra.tear_down().await;
             return Err(refused);
         }
         Ok((Library::new(cassandra), facts))
+    }
+}
+
+/// Whether documents with these fields can be stored in the table, and compared with what is read.
+async fn suits(beside: &Beside<'_>, table: &Table, fields: &[String]) -> Result<(), TargetError> {
+    let names = std::iter::empty();
+    let select = prepare(&beside.pipe, &table.select(names)).await;
+    // Without permission to read, an operation will say so.
+    let Ok(select) = select else { return Ok(()) };
+    if let Some(key) = select.wanted.first()
+        && !matches!(key.of, Type::Text | Type::Ascii)
+    {
+        return Err(TargetError(format!(
+            "column {} of {}, its key, is not of type text; choose a table whose key is, such as \
+             YCSB's {KEY}",
+            key.name,
+            table.name()
+        )));
+    }
+    let is_field = |it: &&Column| fields.contains(&it.name) && !it.of.is_exact();
+    match select.found.iter().find(is_field) {
+        None => Ok(()),
+        Some(column) => Err(TargetError(format!(
+            "column {} of {} has a type whose values do not always come back as they were \
+             written; leave it out of the documents, or write it with an operation of your own",
+            column.name,
+            table.name()
+        ))),
     }
 }
 
@@ -85,67 +127,31 @@ impl TableName {
     }
 }
 
-/// A session for a few statements.
-struct Admin<'a> {
-    servers: &'a Servers,
-    session: &'a Session,
-}
-
-impl Admin<'_> {
-    /// The rows that a statement finds; all of their columns must be text.
-    async fn ask(&self, cql: &str, values: &[&str]) -> Result<Vec<Vec<String>>, CallError> {
-        let asking = self.session.query_unpaged(cql, values);
-        let answer = within(self.servers.timeout, asking, trouble::of).await?;
-        let wrong = |error: String| CallError::new(Failure::Protocol, error);
-        let rows = answer.into_rows_result().map_err(|error| wrong(error.to_string()))?;
-        let rows = rows.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
-        let text = |row: Row| {
-            let text =
-                |value: Option<CqlValue>| value.and_then(CqlValue::into_string).unwrap_or_default();
-            row.columns.into_iter().map(text).collect()
-        };
-        rows.map(|row| row.map(text))
-            .collect::<Result<_, _>>()
-            .map_err(|error| wrong(error.to_string()))
-    }
-
-    async fn command(&self, cql: &str) -> Result<(), CallError> {
-        self.servers.command(self.session, cql).await
-    }
-}
-
 /// Finds the table or creates it. Also returns how to remove what was created.
 async fn make(
-    admin: &Admin<'_>,
+    beside: &Beside<'_>,
     plan: &CassandraPlan,
     opening: &Opening,
     place: &TableName,
 ) -> Result<(Table, Option<String>), TargetError> {
-    let failed = |trouble: CallError| unusable_cluster(plan, &trouble);
+    let failed = |trouble: CallError| cannot(plan, &trouble);
     let TableName { keyspace, table } = place;
-    let columns = admin
-        .ask(
-            "SELECT column_name, kind FROM system_schema.columns \
-             WHERE keyspace_name = ? AND table_name = ?",
-            &[keyspace, table],
-        )
-        .await
-        .map_err(failed)?;
+    let columns = columns(beside, place).await.map_err(failed)?;
     let made = || Table::new(keyspace, table, KEY, fields(opening));
-    if !columns.is_empty() && plan.database.must_be_new() && !opening.as_it_is {
+    if !columns.rows.is_empty() && plan.database.must_be_new() && !opening.as_it_is {
         return Err(TargetError(format!(
             "table {keyspace}.{table} exists already; add --use-existing to use it (it will not be \
              dropped), or choose another"
         )));
     }
-    if !columns.is_empty() {
+    if !columns.rows.is_empty() {
         return Ok((found(place, &columns)?, None));
     }
     if opening.as_it_is {
         return Ok((made(), None));
     }
     let cql = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
-    let known = !admin.ask(cql, &[keyspace]).await.map_err(failed)?.is_empty();
+    let known = !beside.ask(cql, &[keyspace]).await.map_err(failed)?.rows.is_empty();
     let new_keyspace = create_keyspace(keyspace, plan.replication.get());
     if matches!(plan.database, DatabasePlan::Existing { .. }) {
         let (what, first) = if known {
@@ -159,26 +165,73 @@ async fn make(
             made().create()
         )));
     }
+    if known && !plan.schema.is_empty() {
+        return Err(TargetError(format!(
+            "keyspace {keyspace} exists already, and schema= makes the tables of a new one; choose \
+             another, or leave schema= out"
+        )));
+    }
     if !known {
-        admin.command(&new_keyspace).await.map_err(failed)?;
+        beside.change(&new_keyspace).await.map_err(failed)?;
     }
-    if let Err(trouble) = admin.command(&made().create()).await {
-        if !known {
-            // Nothing that the run cannot use is left behind.
-            let _ = admin.command(&drop_keyspace(keyspace)).await;
+    match tables(beside, plan, place, made()).await {
+        Ok(made) => {
+            let removal = if known { made.drop() } else { drop_keyspace(keyspace) };
+            Ok((made, Some(removal)))
         }
-        return Err(failed(trouble));
+        Err(refused) => {
+            if !known {
+                // Nothing that the run cannot use is left behind.
+                let _ = beside.ask(&drop_keyspace(keyspace), &[]).await;
+            }
+            Err(refused)
+        }
     }
-    let removal = if known { made().drop() } else { drop_keyspace(keyspace) };
-    Ok((made(), Some(removal)))
+}
+
+/// Creates the tables of the plan's statements, and the run's own unless it is among them.
+async fn tables(
+    beside: &Beside<'_>,
+    plan: &CassandraPlan,
+    place: &TableName,
+    usual: Table,
+) -> Result<Table, TargetError> {
+    for statement in &plan.schema {
+        let statement = usual.named(statement);
+        beside.change(&statement).await.map_err(|trouble| {
+            let first: String = statement.chars().take(60).collect();
+            TargetError(format!("schema=: {}; it was {first:?}", trouble.reason))
+        })?;
+    }
+    let failed = |trouble: CallError| cannot(plan, &trouble);
+    if !plan.schema.is_empty() {
+        let columns = columns(beside, place).await.map_err(failed)?;
+        if !columns.rows.is_empty() {
+            return found(place, &columns);
+        }
+    }
+    beside.change(&usual.create()).await.map_err(failed)?;
+    Ok(usual)
+}
+
+/// The columns of a table; none if there is no table.
+async fn columns(beside: &Beside<'_>, place: &TableName) -> Result<Found, CallError> {
+    let cql = "SELECT column_name, kind FROM system_schema.columns \
+               WHERE keyspace_name = ? AND table_name = ?";
+    beside.ask(cql, &[&place.keyspace, &place.table]).await
 }
 
 /// The table with these columns, one of which must be the key.
-fn found(place: &TableName, columns: &[Vec<String>]) -> Result<Table, TargetError> {
+fn found(place: &TableName, columns: &Found) -> Result<Table, TargetError> {
     let TableName { keyspace, table } = place;
     let of_kind = |wanted: &str| {
         let kind = |column: &&Vec<String>| column.get(1).is_some_and(|kind| kind == wanted);
-        columns.iter().filter(kind).filter_map(|column| column.first().cloned()).collect::<Vec<_>>()
+        columns
+            .rows
+            .iter()
+            .filter(kind)
+            .filter_map(|column| column.first().cloned())
+            .collect::<Vec<_>>()
     };
     match (&of_kind("partition_key")[..], of_kind("clustering").len()) {
         ([key], 0) => Ok(Table::new(keyspace, table, key, of_kind("regular"))),
@@ -197,13 +250,27 @@ fn fields(opening: &Opening) -> Vec<String> {
     opening.fields.clone()
 }
 
-/// Why a cluster that was reached cannot be used, and what to do about it.
-fn unusable_cluster(plan: &CassandraPlan, trouble: &CallError) -> TargetError {
-    let server = &plan.server;
-    unusable(server, &plan.login, trouble, |reason| {
-        format!(
-            "the server at {server} does not speak CQL's binary protocol ({reason}); give a \
-             Cassandra server and its native port (9042), without TLS"
-        )
+/// Why a cluster that answers cannot be used.
+fn cannot(plan: &CassandraPlan, trouble: &CallError) -> TargetError {
+    unusable(&plan.server, &plan.login, trouble, |reason| {
+        format!("{} cannot be used: {reason}; check it, or give a longer --timeout", plan.server)
     })
+}
+
+impl CassandraPlan {
+    /// Why a cluster that was reached cannot be used, and what to do about it.
+    async fn unusable(&self, trouble: &CallError, servers: &Servers) -> TargetError {
+        let server = &self.server;
+        if let Some(Ok(endpoint)) = servers.hosts.first().map(|it| servers.reach.endpoint(it))
+            && let Some(known) = told_apart(trouble, &endpoint, servers.timeout).await
+        {
+            return in_scheme(server, CARD.schemes[0], &known);
+        }
+        unusable(server, &self.login, trouble, |reason| {
+            format!(
+                "the server at {server} does not speak CQL's binary protocol ({reason}); give a \
+                 Cassandra server and its native port (9042), and cassandras:// if it uses TLS"
+            )
+        })
+    }
 }

@@ -1,11 +1,13 @@
 //! The target as planned: servers, a table, and how consistent requests are.
 
+use super::schema;
 use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
+use crate::net::TlsOptions;
 use crate::op::{Feature, OpKind};
 use crate::secrets::LeftOut;
 use crate::words::OperationPlan;
-use crate::{Card, DatabasePlan, LogIn, Planned, TargetAsked};
+use crate::{Card, DatabasePlan, LogIn, Planned, Setting, TargetAsked};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
@@ -24,6 +26,9 @@ pub struct CassandraPlan {
     /// Who logs in to it.
     #[serde(flatten)]
     pub login: LogIn,
+    /// How the servers' certificates are checked.
+    #[serde(flatten)]
+    pub tls: TlsOptions,
     /// The keyspace; empty for a scratch keyspace.
     pub parent: String,
     /// The table, or the scratch keyspace.
@@ -40,6 +45,22 @@ pub struct CassandraPlan {
     /// statement of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchKind>,
+    /// How many rows come in one answer to a scan, or to a statement of the plan's, at most.
+    #[serde(default = "usual_page", skip_serializing_if = "is_usual_page")]
+    pub page_size: NonZeroU32,
+    /// The statements that make the tables of a new keyspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schema: Vec<String>,
+}
+
+/// That of the drivers of all languages.
+const fn usual_page() -> NonZeroU32 {
+    NonZeroU32::new(5_000).unwrap()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_usual_page(rows: &NonZeroU32) -> bool {
+    *rows == usual_page()
 }
 
 /// What becomes of a batch of which the servers have carried out a part.
@@ -81,24 +102,45 @@ pub enum Consistency {
     LocalOne,
 }
 
-impl From<Consistency> for ::scylla::statement::Consistency {
-    fn from(level: Consistency) -> Self {
-        match level {
-            Consistency::Any => Self::Any,
-            Consistency::One => Self::One,
-            Consistency::Two => Self::Two,
-            Consistency::Three => Self::Three,
-            Consistency::Quorum => Self::Quorum,
-            Consistency::All => Self::All,
-            Consistency::LocalQuorum => Self::LocalQuorum,
-            Consistency::EachQuorum => Self::EachQuorum,
-            Consistency::LocalOne => Self::LocalOne,
+impl Consistency {
+    /// Source: "CQL BINARY PROTOCOL v4", section 3.
+    pub(super) const fn number(self) -> u16 {
+        match self {
+            Self::Any => 0,
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Three => 3,
+            Self::Quorum => 4,
+            Self::All => 5,
+            Self::LocalQuorum => 6,
+            Self::EachQuorum => 7,
+            Self::LocalOne => 10,
+        }
+    }
+}
+
+/// How many servers must agree about a condition.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum Serial {
+    /// More than half.
+    Serial,
+    /// More than half of those in the local data centre.
+    LocalSerial,
+}
+
+impl Serial {
+    /// Source: as that of [`Consistency`].
+    pub(super) const fn number(self) -> u16 {
+        match self {
+            Self::Serial => 8,
+            Self::LocalSerial => 9,
         }
     }
 }
 
 /// Settings other than the address, with the parameters of the address.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
     read_consistency: Option<Consistency>,
@@ -106,6 +148,8 @@ struct Options {
     replication: Option<NonZeroU32>,
     pool: Option<NonZeroU32>,
     batch: Option<BatchKind>,
+    page_size: Option<NonZeroU32>,
+    schema: Vec<String>,
 }
 
 impl Options {
@@ -129,6 +173,11 @@ impl Options {
             "write_consistency" => self.write_consistency = Some(level()?),
             "replication" => self.replication = Some(count()?),
             "pool" => self.pool = Some(count()?),
+            "page_size" => {
+                let rows = value.parse().map_err(|_| format!("{name}={value}, which is no number"));
+                self.page_size = Some(rows?);
+            }
+            "schema" => self.schema = schema::read(&decoded(value))?,
             "batch" => {
                 let kind = serde_json::from_value(value.into());
                 let wrong = |_| format!("batch={value}, which is neither unlogged nor logged,");
@@ -141,6 +190,10 @@ impl Options {
 }
 
 impl Planned for CassandraPlan {
+    fn accepts_any_certificate(&self) -> bool {
+        self.tls.insecure
+    }
+
     fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
         super::words::spell_beforehand(operation)
     }
@@ -178,6 +231,12 @@ impl Planned for CassandraPlan {
             BatchKind::Logged => "a logged batch",
         });
         facts.extend(kind.map(|kind| ("bulk inserts", kind.to_owned())));
+        if !is_usual_page(&self.page_size) {
+            facts.push(("rows of an answer", format!("at most {}", self.page_size)));
+        }
+        if !self.schema.is_empty() {
+            facts.push(("statements of schema=", self.schema.len().to_string()));
+        }
         facts
     }
 }
@@ -185,17 +244,17 @@ impl Planned for CassandraPlan {
 /// What is known about the driver.
 pub(super) const CARD: Card = Card {
     name: "cassandra",
-    schemes: &["cassandra"],
+    schemes: &["cassandra", "cassandras"],
     summary: "Cassandra and what speaks CQL's binary protocol",
-    address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
-              [?consistency=LEVEL&replication=N&batch=unlogged]",
+    address: "cassandra[s]://[user:password@]host[:port][,host...][/keyspace[/table]]\
+              [?consistency=LEVEL&replication=N&schema=FILE]",
     operations: OpKind::ON_DOCUMENTS,
     documents: true,
     databases: true,
     server: true,
-    phases: false,
+    phases: true,
     nouns: crate::Nouns::ROWS,
-    heeds: &[],
+    heeds: &[Setting::Certificates, Setting::ClientCertificate],
     can: &[Feature::Overwriting, Feature::Settling],
     words: super::words::CARDS,
 };
@@ -217,9 +276,15 @@ impl CassandraPlan {
             return Err(wrong("a user without a password"));
         }
         let (parent, database) = names(asked, parts.path).map_err(|problem| wrong(&problem))?;
+        let scheme = parts.scheme;
+        asked.check_tls(scheme != CARD.schemes[0], "write cassandras://")?;
+        if !options.schema.is_empty() && matches!(database, DatabasePlan::Existing { .. }) {
+            return Err(wrong("schema, which makes a new keyspace, and --use-existing,"));
+        }
         Ok(Self {
-            server: format!("cassandra://{}", parts.hosts),
+            server: format!("{scheme}://{}", parts.hosts),
             login,
+            tls: asked.tls.clone(),
             parent,
             database,
             read_consistency: options.read_consistency.unwrap_or(Consistency::Quorum),
@@ -227,14 +292,21 @@ impl CassandraPlan {
             replication: options.replication.unwrap_or(NonZeroU32::MIN),
             pool: options.pool.unwrap_or(NonZeroU32::MIN),
             batch: options.batch,
+            page_size: options.page_size.unwrap_or(usual_page()),
+            schema: options.schema,
         })
     }
 }
 
 impl CassandraPlan {
+    /// How certificates are checked, if the servers are reached by TLS.
+    pub(super) fn secured(&self) -> Option<TlsOptions> {
+        self.server.starts_with(CARD.schemes[1]).then(|| self.tls.clone())
+    }
+
     /// The servers, each with its port.
     pub(super) fn hosts(&self) -> Vec<String> {
-        let hosts = self.server.trim_start_matches("cassandra://").split(',');
+        let hosts = self.server.split_once("://").map_or("", |it| it.1).split(',');
         let with_port =
             |host: &str| if has_port(host) { host.to_owned() } else { format!("{host}:9042") };
         hosts.map(with_port).collect()

@@ -2,7 +2,7 @@
 
 use super::plan::Consistency;
 use super::*;
-use crate::{DatabasePlan, DriverPlan as _, Existing, Opening, Planned as _, TargetAsked};
+use crate::{DatabasePlan, DriverPlan as _, Existing, LogIn, Opening, Planned as _, TargetAsked};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 

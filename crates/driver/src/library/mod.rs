@@ -1,9 +1,10 @@
-//! The common part of drivers that use a client library: one target, one session and one pen for
-//! all of them, so that the hot loop is compiled only once.
+//! The common part of drivers that execute one call at a time, such as those that use a client
+//! library: one target, one session and one pen for all of them, so that the hot loop is compiled
+//! only once.
 //!
 //! A driver implements [`Database`], which is opened once per load thread, and [`Client`], which
-//! executes requests. A call costs a box. A library hides when a request is sent and when its
-//! answer begins, so there are no phases. Requests are never retried.
+//! executes requests. A call costs a box. Libraries hide when a request is sent and when its answer
+//! begins, so they have no phases. Requests are never retried.
 
 mod found;
 mod pen;
@@ -20,13 +21,13 @@ pub use session::LibrarySession;
 use super::{Outcome, Shard, Size, Target, TargetError};
 use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::op::{Op, Reply};
+use crate::op::{Op, OpKind, Reply};
 use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A database accessed through a client library.
+/// A database whose sessions execute one call at a time.
 pub trait Database: fmt::Debug + Send + Sync {
     /// How documents are kept until they are sent.
     fn form(&self) -> Form {
@@ -34,7 +35,7 @@ pub trait Database: fmt::Debug + Send + Sync {
     }
 
     /// Opens it for the sessions of one shard, inside that shard's runtime.
-    fn clients(&self) -> Clients;
+    fn clients(&self, context: &Rc<ShardContext>) -> Clients;
 
     /// Asks for its size.
     fn size(&self) -> Local<'_, Option<Size>> {
@@ -64,6 +65,17 @@ pub trait Client {
     /// Encodes as much as possible of the request before `op` is due.
     fn prepare(&mut self, _op: &Op, _pen: &LibraryPen) {}
 
+    /// Whether an operation is one request whose answer is for nobody else.
+    fn is_one_request(&self, op: &Op) -> bool {
+        // Depending on the answer, another may be needed.
+        op.kind != OpKind::Scan
+    }
+
+    /// How often the server said something that was not asked for, since the last call.
+    fn take_unsolicited(&mut self) -> u64 {
+        0
+    }
+
     /// Executes the operation, and sets the marks around the library's call.
     fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>>;
 }
@@ -80,7 +92,7 @@ pub struct Call<'a> {
     pub probe: &'a mut Probe,
 }
 
-/// The database of any driver with a client library, ready for load.
+/// The database of any such driver, ready for load.
 #[derive(Clone, Debug)]
 pub struct Library(Arc<dyn Database>);
 
@@ -95,7 +107,7 @@ impl Target for Library {
     type Shard = LibraryShard;
 
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<LibraryShard> {
-        Ok(LibraryShard { clients: self.0.clients(), form: self.0.form(), context })
+        Ok(LibraryShard { clients: self.0.clients(&context), form: self.0.form(), context })
     }
 
     async fn size(&self) -> Option<Size> {

@@ -1,14 +1,14 @@
-//! One session of any client library: pauses, the timeout, and the meaning of failures.
+//! One session of any client: pauses, the timeout, and the meaning of failures.
 
 use super::{Call, CallError, Client, Form, Found, LibraryPen, Outcome};
 use crate::Session;
 use crate::clock::{Clock, Nanos};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::{Deadline, ShardContext, rest_after};
-use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply};
+use crate::op::{Answered, Failure, Op, Reason, Reply};
 use std::rc::Rc;
 
-/// A session with a database, through a client library.
+/// A session with a database, through its client.
 pub struct LibrarySession {
     client: Box<dyn Client>,
     form: Form,
@@ -112,9 +112,8 @@ impl Session for LibrarySession {
         self.client.prepare(op, pen);
     }
 
-    /// A client may need another request, depending on the answer.
     fn is_one_request(&self, op: &Op) -> bool {
-        op.kind != OpKind::Scan
+        self.client.is_one_request(op)
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut LibraryPen, probe: &mut Probe) -> Outcome {
@@ -130,7 +129,8 @@ impl Session for LibrarySession {
             self.client.disconnect();
         }
         let requests = self.found.requests;
-        let wire = Wire { requests: Some(requests), ..Wire::default() };
+        let unsolicited = self.client.take_unsolicited();
+        let wire = Wire { requests: Some(requests), unsolicited, ..Wire::default() };
         let bytes = BodyBytes {
             sent: if requests > 0 { pen.bytes() } else { 0 },
             received: self.found.received,

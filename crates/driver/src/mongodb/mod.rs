@@ -63,7 +63,7 @@ impl Database for Mongo {
         if self.binary { Form::Fields } else { Form::Json }
     }
 
-    fn clients(&self) -> Clients {
+    fn clients(&self, _: &Rc<crate::net::ShardContext>) -> Clients {
         let pool = Rc::new(Pool {
             target: self.clone(),
             binary: self.binary,

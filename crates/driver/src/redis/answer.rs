@@ -79,6 +79,26 @@ impl Scan {
     }
 }
 
+impl Protocol for Scan {
+    const NUMBERS: u16 = 0;
+
+    fn step(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, CallError> {
+        Self::step(self, bytes, most).map_err(|wrong| {
+            CallError::new(
+                Failure::Protocol,
+                match wrong {
+                    Wrong::Malformed => "the answer is not one of Redis's protocol",
+                    Wrong::TooLarge => "the answer is larger than --max-answer",
+                },
+            )
+        })
+    }
+
+    fn whose(bytes: &[u8]) -> Whose {
+        if bytes.first() == Some(&b'>') { Whose::Nobody } else { Whose::First }
+    }
+}
+
 /// The line at the beginning, without its end; `None` if that has not arrived.
 fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Wrong> {
     let end = bytes.iter().take(MOST_LINE).position(|&byte| byte == b'\r');
@@ -102,6 +122,10 @@ fn length(text: &[u8]) -> Result<Option<u64>, Wrong> {
     let number = std::str::from_utf8(text).ok().filter(|_| digits);
     number.and_then(|text| text.parse().ok()).map(Some).ok_or(Wrong::Malformed)
 }
+
+use crate::call::CallError;
+use crate::op::Failure;
+use crate::pipe::{Protocol, Whose};
 
 /// What an answer says, or an element of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

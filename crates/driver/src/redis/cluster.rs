@@ -2,14 +2,14 @@
 
 use super::answer::Value;
 use super::commands::Commands;
-use super::seat::{LogInto, ask};
+use super::log_in::{LogInto, ask};
 use super::slots::SLOTS;
 use super::trouble::checked;
 use crate::call::CallError;
-use crate::net::{Endpoint, EndpointError, ShardContext, TlsOptions};
+use crate::net::ShardContext;
 use crate::op::Failure;
+use crate::pipe::Reach;
 use std::sync::Arc;
-use url::Url;
 
 /// The nodes, and the slots of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,23 +86,13 @@ pub(super) fn redirected(to: &str, asked: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(super) struct Nodes {
     pub(super) log_into: LogInto,
-    pub(super) tls: Option<TlsOptions>,
-    pub(super) max_answer: u64,
+    pub(super) reach: Reach,
 }
 
 impl Nodes {
-    /// The endpoint of a node.
-    pub(super) fn endpoint(&self, node: &str) -> Result<Arc<Endpoint>, EndpointError> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let url = Url::parse(&format!("{scheme}://{node}"));
-        let url = url.map_err(|_| EndpointError::Url(node.to_owned()))?;
-        let tls = self.tls.clone().unwrap_or_default();
-        Ok(Arc::new(Endpoint::resolve(&url, &tls)?.with_max_answer(self.max_answer)))
-    }
-
     /// Asks a node which has which slots.
     pub(super) async fn map(&self, node: &str, context: &ShardContext) -> Result<Map, CallError> {
-        let endpoint = self.endpoint(node);
+        let endpoint = self.reach.endpoint(node);
         let endpoint =
             endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
         let pipe = self.log_into.connect(&endpoint, 0, false, context).await?;

@@ -1,20 +1,18 @@
 //! Sends the commands of an operation, each to the node that has its key, and gathers the answers.
 
-use super::answers::Answers;
+use super::Pipe;
+use super::Seat;
 use super::cluster::redirected;
 use super::commands::Commands;
 use super::group::Group;
-use super::pipe::{Pipe, Times, Wait, Waiting};
-use super::seat::Seat;
 use super::trouble::Redirect;
 use crate::call::CallError;
 use crate::measure::{Probe, Wire};
 use crate::op::Failure;
-use std::future::poll_fn;
-use std::pin::Pin;
+use crate::pipe::Answers;
+use crate::pipe::{Waiting, all_ended};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 /// How often a command is sent on to another node, at most.
 const MOST_REDIRECTED: usize = 5;
@@ -29,6 +27,9 @@ pub(super) struct Exchange {
     pub(super) is_sent: bool,
     waiting: Rc<Waiting>,
 }
+
+/// Commands to a node.
+type Sent = crate::pipe::Sent<super::answer::Scan>;
 
 /// A command on its way, and where to.
 struct Leg {
@@ -111,7 +112,7 @@ impl Exchange {
         }
         self.is_sent = true;
         let ended = pipe.send(commands.bytes(), commands.len() as u32, &self.waiting).await;
-        mark(probe, self.waiting.times());
+        self.waiting.times().mark(probe);
         ended?;
         self.waiting.swap(&mut self.answers);
         Ok(())
@@ -153,19 +154,12 @@ impl Exchange {
                 let (numbers, wait) = start(pipe, own, commands);
                 sent.push((node, numbers, wait));
             }
-            poll_fn(|context| {
-                let mut pending = false;
-                for (_, _, wait) in &mut sent {
-                    pending |= wait.poll(context).is_pending();
-                }
-                if pending { Poll::Pending } else { Poll::Ready(()) }
-            })
-            .await;
+            all_ended(sent.iter_mut().map(|(_, _, sent)| sent)).await;
             legs = Vec::new();
             for (node, numbers, wait) in sent {
                 match wait.ended() {
                     Ok(waiting) => {
-                        mark(probe, waiting.times());
+                        waiting.times().mark(probe);
                         let mut answers = Answers::default();
                         waiting.swap(&mut answers);
                         for (number, answer) in numbers.into_iter().zip(answers.iter()) {
@@ -196,32 +190,6 @@ impl Exchange {
     }
 }
 
-/// The commands to one node, or why they were not sent.
-enum Sent {
-    Waits(Wait, Rc<Waiting>, Option<Result<(), CallError>>),
-    Not(CallError),
-}
-
-impl Sent {
-    fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<()> {
-        if let Self::Waits(wait, _, ended @ None) = self {
-            match Pin::new(wait).poll(context) {
-                Poll::Ready(result) => *ended = Some(result),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        Poll::Ready(())
-    }
-
-    fn ended(self) -> Result<Rc<Waiting>, CallError> {
-        match self {
-            Self::Waits(_, waiting, Some(Ok(()))) => Ok(waiting),
-            Self::Waits(_, _, Some(Err(lost))) | Self::Not(lost) => Err(lost),
-            Self::Waits(_, _, None) => Err(Failure::Protocol.into()),
-        }
-    }
-}
-
 /// Sends the commands of these legs to their node. Returns the number of the command that each
 /// answer is to.
 fn start(
@@ -247,21 +215,4 @@ fn start(
         Err(lost) => Sent::Not(lost),
     };
     (numbers, sent)
-}
-
-/// Takes over the times of what was sent.
-const fn mark(probe: &mut Probe, times: Times) {
-    if times.sent > 0 {
-        probe.mark_sent_at(times.sent);
-    }
-    if times.pieces > 1 {
-        probe.mark_read_at(times.first_byte);
-    }
-    if times.pieces > 0 {
-        if times.noted == times.pieces {
-            probe.mark_received_at(times.last_byte);
-        } else {
-            probe.mark_read_at(times.last_byte);
-        }
-    }
 }

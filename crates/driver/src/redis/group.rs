@@ -1,9 +1,9 @@
 //! What some sessions of a shard share: a connection to the server, or to each node of a cluster.
 
 use super::Keys;
+use super::Pipe;
+use super::Seat;
 use super::cluster::Map;
-use super::pipe::Pipe;
-use super::seat::Seat;
 use crate::call::CallError;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::net::{Endpoint, ShardContext};
@@ -44,9 +44,9 @@ impl Hub {
     /// Where a node is. Its name is looked up once.
     fn endpoint(&self, node: &Arc<str>) -> Result<Arc<Endpoint>, CallError> {
         let mut endpoints = self.endpoints.borrow_mut();
-        let known = endpoints
-            .entry(node.clone())
-            .or_insert_with(|| self.keys.nodes.endpoint(node).map_err(|error| error.to_string()));
+        let known = endpoints.entry(node.clone()).or_insert_with(|| {
+            self.keys.nodes.reach.endpoint(node).map_err(|error| error.to_string())
+        });
         known.clone().map_err(|reason| CallError::new(Failure::Connect, reason))
     }
 
@@ -156,7 +156,11 @@ impl Group {
 
     async fn connect(&self, seat: &Seat) -> Nanos {
         let keys = &self.hub.keys;
-        seat.open(&keys.nodes.log_into, keys.pipeline > 1, &self.hub.context).await
+        let (log_into, context) = (&keys.nodes.log_into, &*self.hub.context);
+        let connect = async |endpoint: &Endpoint, failed| {
+            log_into.connect(endpoint, failed, keys.pipeline > 1, context).await
+        };
+        seat.open(context, connect).await
     }
 
     /// The connection to a node, made if there is none.

@@ -5,23 +5,21 @@
 //! keys, and scans walk along it. Or it is a string. A [`Flavor`] describes how servers of this
 //! protocol differ.
 //!
-//! From the wire upwards: `commands` and `answer` are the protocol, `pipe` is a connection, `seat`
-//! a server, `group` what some sessions share, `exchange` sends the commands of an operation,
+//! From the wire upwards: `commands` and `answer` are the protocol, `group` is what some sessions
+//! share, `exchange` sends the commands of an operation,
 //! `worker` makes sense of the answers, `session` is what the hot loop sees.
 
 pub mod answer;
-mod answers;
 mod binding;
 mod cluster;
 mod commands;
 mod exchange;
 mod group;
 mod hash;
+mod log_in;
 mod open;
 mod pen;
-mod pipe;
 mod plan;
-mod seat;
 mod session;
 mod shape;
 mod slots;
@@ -40,12 +38,16 @@ use crate::call::{CallError, within};
 use crate::clock::Clock;
 use crate::net::{Endpoint, ShardContext};
 use cluster::{Map, Nodes};
-use pipe::Pipe;
-use seat::LogInto;
+use log_in::LogInto;
 use shape::Layout;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A connection.
+type Pipe = crate::pipe::Pipe<answer::Scan>;
+/// A server, or a node of a cluster.
+type Seat = crate::pipe::Seat<answer::Scan>;
 
 /// The sorted set of all keys.
 const INDEX: &str = "_indices";

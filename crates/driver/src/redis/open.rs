@@ -1,12 +1,12 @@
 //! The server before, between and after the stages of a run.
 
 use super::Keys;
+use super::Pipe;
 use super::answer::Value;
 use super::cluster::Map;
 use super::commands::Commands;
 use super::group::{Group, Hub};
-use super::pipe::Pipe;
-use super::seat::ask;
+use super::log_in::ask;
 use super::session::RedisSession;
 use super::trouble::checked;
 use crate::call::CallError;
@@ -189,7 +189,7 @@ impl Keys {
             }
         }
         for node in map.nodes() {
-            let endpoint = self.nodes.endpoint(node);
+            let endpoint = self.nodes.reach.endpoint(node);
             let endpoint =
                 endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
             pipes.push(self.within(self.connect_to(&endpoint)).await?);

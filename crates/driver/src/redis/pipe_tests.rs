@@ -1,12 +1,12 @@
 //! Connections that several sessions share, against peers that answer as the tests want.
 
-use super::answers::Answers;
+use super::Pipe;
 use super::commands::Commands;
-use super::pipe::{Pipe, Waiting};
 use crate::call::CallError;
 use crate::clock::Clock;
 use crate::net::{Endpoint, ShardContext, Stream, TlsOptions};
 use crate::op::Failure;
+use crate::pipe::{Answers, Waiting};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;

@@ -2,15 +2,16 @@
 
 use super::binding::BINDING;
 use super::cluster::Nodes;
+use super::log_in::LogInto;
 use super::open::{Greeting, RedisTarget};
-use super::seat::LogInto;
 use super::shape::{Layout, Shape};
 use super::{INDEX, Keys, words};
 use crate::address::{decoded, encoded};
-use crate::call::{CallError, unusable, within};
+use crate::call::{CallError, in_scheme, told_apart, unusable, within};
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, TlsOptions, mixed_up, reach};
+use crate::net::{Endpoint, TlsOptions};
 use crate::op::{Failure, Feature, Kinds, OpKind};
+use crate::pipe::Reach;
 use crate::secrets::LeftOut;
 use crate::words::OperationPlan;
 use crate::{
@@ -339,7 +340,7 @@ impl<F: Flavor> RespPlan<F> {
         let tls = (web == "https").then(|| self.tls.clone());
         Ok(Keys {
             endpoint: Arc::new(endpoint),
-            nodes: Nodes { log_into, tls, max_answer },
+            nodes: Nodes { log_into, reach: Reach { tls, max_answer } },
             map: None,
             pipeline: self.pipeline.get() as usize,
             removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),
@@ -356,18 +357,8 @@ impl<F: Flavor> RespPlan<F> {
     /// Why the server cannot be used, and what to do about it.
     async fn unusable(&self, trouble: &CallError, keys: &Keys) -> TargetError {
         let (server, scheme) = (&self.server, F::CARD.schemes[0]);
-        let timeout_ns = keys.timeout.as_nanos() as u64;
-        let known = match trouble.failure {
-            failure if failure.unconnected() && failure != Failure::NotReady => {
-                reach(&keys.endpoint, timeout_ns).await.err()
-            }
-            Failure::Protocol | Failure::Reset => mixed_up(&keys.endpoint).await,
-            _ => None,
-        };
-        if let Some(known) = known {
-            let cure = known.cure.replace("https://", &format!("{scheme}s://"));
-            let cure = cure.replace("http://", &format!("{scheme}://"));
-            return TargetError(format!("cannot reach {server}: {}; {cure}", known.problem));
+        if let Some(known) = told_apart(trouble, &keys.endpoint, keys.timeout).await {
+            return in_scheme(server, scheme, &known);
         }
         unusable(server, &self.login, trouble, |reason| match trouble.failure {
             Failure::Protocol | Failure::Reset => format!(

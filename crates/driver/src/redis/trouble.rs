@@ -3,13 +3,6 @@
 use super::answer::Value;
 use crate::call::CallError;
 use crate::op::Failure;
-use std::io;
-
-/// The failure of a connection that could not be made.
-pub(super) fn of_connect(error: &io::Error) -> CallError {
-    let (failure, reason) = crate::net::Trouble::refused(error);
-    CallError { failure, reason }
-}
 
 /// What an answer says, unless it is a refusal.
 pub(super) fn checked(answer: &[u8]) -> Result<Value<'_>, CallError> {

@@ -3,7 +3,7 @@
 use super::Keys;
 use super::answer::Value;
 use super::commands::{Commands, write_begin};
-use super::seat::ask;
+use super::log_in::ask;
 use super::trouble::{Redirect, checked};
 use crate::call::CallError;
 use crate::mistake::Invalid;

@@ -5,7 +5,7 @@ use crate::op::Failure;
 
 /// What came back: an answer for each command, or why there is none.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     text: Vec<u8>,
     /// Where in `text` each begins and ends; nowhere if it is lost.
     places: Vec<(usize, usize)>,
@@ -15,56 +15,61 @@ pub(super) struct Answers {
 
 impl Answers {
     /// Forgets all.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.places.clear();
         self.lost = None;
     }
 
     /// The answer to the next command.
-    pub(super) fn push(&mut self, answer: &[u8]) {
+    pub(crate) fn push(&mut self, answer: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(answer);
         self.places.push((start, self.text.len()));
     }
 
     /// Expects answers to so many commands, in any order.
-    pub(super) fn expect(&mut self, commands: usize) {
+    pub(crate) fn expect(&mut self, commands: usize) {
         self.clear();
         self.places.resize(commands, (0, 0));
     }
 
+    /// Has places for so many answers.
+    pub(crate) fn expect_at_least(&mut self, commands: usize) {
+        self.places.resize(self.places.len().max(commands), (0, 0));
+    }
+
     /// Forgets the answer to a command.
-    pub(super) fn forget(&mut self, command: usize) {
+    pub(crate) fn forget(&mut self, command: usize) {
         self.places[command] = (0, 0);
     }
 
     /// Notes why some answers are lost. That a command may have been carried out counts more than
     /// that another was not sent.
-    pub(super) fn lose(&mut self, lost: CallError) {
+    pub(crate) fn lose(&mut self, lost: CallError) {
         if self.lost.as_ref().is_none_or(|known| known.failure.unconnected()) {
             self.lost = Some(lost);
         }
     }
 
     /// Why there is none at all, if there should be.
-    pub(super) fn all_lost(&self) -> Option<&CallError> {
+    pub(crate) fn all_lost(&self) -> Option<&CallError> {
         self.lost.as_ref().filter(|_| self.is_empty())
     }
 
     /// Each answer.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.places.iter().map(|&(start, end)| &self.text[start..end])
     }
 
-    pub(super) fn put(&mut self, command: usize, answer: &[u8]) {
+    pub(crate) fn put(&mut self, command: usize, answer: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(answer);
         self.places[command] = (start, self.text.len());
     }
 
     /// How many commands were sent.
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.places.len()
     }
 
@@ -72,7 +77,7 @@ impl Answers {
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn get(&self, command: usize) -> Result<&[u8], CallError> {
+    pub(crate) fn get(&self, command: usize) -> Result<&[u8], CallError> {
         let (start, end) = self.places.get(command).copied().unwrap_or_default();
         let lost = || self.lost.clone().unwrap_or(Failure::Protocol.into());
         if start == end { Err(lost()) } else { Ok(&self.text[start..end]) }
@@ -84,7 +89,7 @@ impl Answers {
     }
 
     /// Why some answers are missing though others have come.
-    pub(super) fn partly_lost(&self) -> Option<&CallError> {
+    pub(crate) fn partly_lost(&self) -> Option<&CallError> {
         self.lost.as_ref().filter(|_| !self.is_empty())
     }
 }

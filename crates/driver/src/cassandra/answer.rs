@@ -1,0 +1,345 @@
+//! Answers of CQL's binary protocol: what each says.
+//!
+//! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 4.2 and 9.
+
+use super::frame::HEADER;
+use super::types::Type;
+use crate::call::CallError;
+use crate::op::Failure;
+use std::rc::Rc;
+
+/// Kinds of answers.
+const ERROR: u8 = 0x00;
+const READY: u8 = 0x02;
+const AUTHENTICATE: u8 = 0x03;
+const RESULT: u8 = 0x08;
+const AUTH_SUCCESS: u8 = 0x10;
+
+/// What precedes the message in a body, by the flags of the header.
+const TRACED: u8 = 0x02;
+const WARNED: u8 = 0x08;
+const COMPRESSED: u8 = 0x01;
+const LOADED: u8 = 0x04;
+
+/// What an answer says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer<'a> {
+    /// The connection can be used.
+    Ready,
+    /// Somebody must log in.
+    Authenticate,
+    /// Nothing but that it was done.
+    Done,
+    /// Rows that were found.
+    Rows(Rows<'a>),
+    /// A statement that was prepared.
+    Prepared(Prepared),
+    /// It was not done.
+    Refused(Refusal<'a>),
+}
+
+/// Why something was not done: the server's number and words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal<'a> {
+    pub(super) code: u32,
+    pub(super) words: &'a str,
+}
+
+/// A column of a statement or an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) of: Type,
+}
+
+impl Column {
+    /// That something is no value of the column.
+    pub(super) fn is_not(&self, value: &[u8]) -> CallError {
+        let text: String = String::from_utf8_lossy(value).chars().take(40).collect();
+        CallError::new(Failure::Rejected, format!("{text:?} is no value of {}", self.name))
+    }
+}
+
+/// A statement that the server knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prepared {
+    pub(super) id: Vec<u8>,
+    /// The columns whose values its question marks stand for.
+    pub(super) wanted: Vec<Column>,
+    /// Which of them are the key of the partition, in its order.
+    pub(super) key: Vec<u16>,
+    /// The columns of the rows that it finds.
+    pub(super) found: Rc<[Column]>,
+}
+
+/// The rows of an answer, or of a page of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rows<'a> {
+    /// Their columns, if the answer says so.
+    pub(super) columns: Option<Rc<[Column]>>,
+    /// How many rows there are, and how many columns each has.
+    pub(super) count: u32,
+    width: u32,
+    /// Where the next page begins, if there is one.
+    pub(super) more: Option<&'a [u8]>,
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> Rows<'a> {
+    /// The values of the next row of those that are left in `rest`; empty if there is none.
+    ///
+    /// # Errors
+    /// `None`, if the answer is cut short.
+    pub(super) fn next(&self, rest: &mut Reader<'a>) -> Option<Row<'a>> {
+        (0..self.width).map(|_| rest.value()).collect()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Option<Vec<Row<'a>>> {
+        let mut rest = Reader(self.bytes);
+        let rows = (0..self.count).map(|_| self.next(&mut rest)).collect::<Option<_>>()?;
+        rest.0.is_empty().then_some(rows)
+    }
+
+    pub(super) const fn width(&self) -> usize {
+        self.width as usize
+    }
+}
+
+/// A value on the wire; `None` is null.
+pub(super) type Value<'a> = Option<&'a [u8]>;
+/// The values of a row.
+pub(super) type Row<'a> = Vec<Value<'a>>;
+
+/// What is left of a body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    pub(super) fn short(&mut self) -> Option<u16> {
+        self.take(2).map(|it| u16::from_be_bytes([it[0], it[1]]))
+    }
+
+    pub(super) fn int(&mut self) -> Option<u32> {
+        self.take(4).and_then(|it| it.try_into().ok()).map(u32::from_be_bytes)
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        let length = self.short()?;
+        std::str::from_utf8(self.take(usize::from(length))?).ok()
+    }
+
+    pub(super) fn short_bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.short()?;
+        self.take(usize::from(length))
+    }
+
+    /// A value, which may be null.
+    pub(super) fn value(&mut self) -> Option<Value<'a>> {
+        match self.int()?.cast_signed() {
+            length @ 0.. => self.take(length.unsigned_abs() as usize).map(Some),
+            _ => Some(None),
+        }
+    }
+
+    /// Skips the names of a keyspace and of something in it.
+    pub(super) fn skip_place(&mut self) -> Option<()> {
+        self.text()?;
+        self.text().map(|_| ())
+    }
+
+    /// Skips what precedes the message.
+    fn skip(&mut self, flags: u8) -> Option<()> {
+        if flags & TRACED > 0 {
+            self.take(16)?;
+        }
+        if flags & WARNED > 0 {
+            for _ in 0..self.short()? {
+                self.short_bytes()?;
+            }
+        }
+        if flags & LOADED > 0 {
+            for _ in 0..self.short()? {
+                self.short_bytes()?;
+                self.value()?;
+            }
+        }
+        (flags & COMPRESSED == 0).then_some(())
+    }
+
+    fn columns(&mut self, count: u32, global: bool) -> Option<Vec<Column>> {
+        if global {
+            self.skip_place()?;
+        }
+        // Each has at least four bytes: nothing is reserved for those that are only announced.
+        let mut columns = Vec::with_capacity((count as usize).min(self.0.len() / 4));
+        for _ in 0..count {
+            if !global {
+                self.skip_place()?;
+            }
+            columns.push(Column { name: self.text()?.to_owned(), of: Type::read(self, 0)? });
+        }
+        Some(columns)
+    }
+
+    fn rows(&mut self) -> Option<Rows<'a>> {
+        let (columns, width, more) = self.metadata()?;
+        let (count, bytes) = (self.int()?, self.0);
+        // A value has at least four bytes.
+        let least = u64::from(count) * u64::from(width) * 4;
+        let is_whole = least <= bytes.len() as u64 && (width > 0 || count == 0);
+        is_whole.then_some(Rows { columns, count, width, more, bytes })
+    }
+
+    /// The columns of rows, how many there are, and where the next page begins.
+    #[allow(clippy::type_complexity, reason = "three parts of one message, taken apart at once")]
+    fn metadata(&mut self) -> Option<(Option<Rc<[Column]>>, u32, Option<&'a [u8]>)> {
+        let (flags, width) = (self.int()?, self.int()?);
+        let more = if flags & 2 > 0 { self.value()? } else { None };
+        let columns = match flags & 4 {
+            0 => Some(self.columns(width, flags & 1 > 0)?.into()),
+            _ => None,
+        };
+        Some((columns, width, more))
+    }
+
+    fn prepared(&mut self) -> Option<Prepared> {
+        let id = self.short_bytes()?.to_vec();
+        let (flags, count, keys) = (self.int()?, self.int()?, self.int()?);
+        let key = (0..keys).map(|_| self.short()).collect::<Option<_>>()?;
+        let wanted = self.columns(count, flags & 1 > 0)?;
+        let (found, ..) = self.metadata()?;
+        Some(Prepared { id, wanted, key, found: found.unwrap_or_default() })
+    }
+}
+
+/// What an answer says; `None` if it is none, or cut short.
+pub(super) fn read(frame: &[u8]) -> Option<Answer<'_>> {
+    let (header, body) = frame.split_at_checked(HEADER)?;
+    let mut rest = Reader(body);
+    rest.skip(header[1])?;
+    Some(match header[4] {
+        ERROR => Answer::Refused(Refusal { code: rest.int()?, words: rest.text()? }),
+        READY | AUTH_SUCCESS => Answer::Ready,
+        AUTHENTICATE => rest.text().map(|_| Answer::Authenticate)?,
+        RESULT => match rest.int()? {
+            2 => Answer::Rows(rest.rows()?),
+            4 => Answer::Prepared(rest.prepared()?),
+            // Nothing, a keyspace that is used from now on, or a change of the schema.
+            1 | 3 | 5 => Answer::Done,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The rows of an answer, if it has some, unless it is a refusal.
+///
+/// # Errors
+/// The refusal, or that it is no answer.
+pub(super) fn checked(frame: &[u8]) -> Result<Option<Rows<'_>>, CallError> {
+    match read(frame) {
+        Some(Answer::Rows(rows)) => Ok(Some(rows)),
+        Some(Answer::Done) => Ok(None),
+        Some(Answer::Refused(refusal)) => Err(refusal.told()),
+        _ => Err(malformed()),
+    }
+}
+
+/// An answer that is none.
+pub(super) fn malformed() -> CallError {
+    CallError::new(Failure::Protocol, "the answer is not one of CQL's protocol")
+}
+
+/// The kind of a frame that no request has an answer of: for tests.
+#[cfg(test)]
+pub(super) const EVENT: u8 = 0x0c;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame(flags: u8, opcode: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = vec![0x84, flags, 0, 0, opcode];
+        out.extend_from_slice(&(body.len() as u32).to_be_bytes());
+        out.extend_from_slice(body);
+        out
+    }
+
+    const ROWS: &[u8] = b"\0\0\0\x02\0\0\0\x03\0\0\0\x02\0\0\0\x01p\
+        \0\x01k\0\x01t\0\x01a\0\x0d\0\x01b\0\x09\
+        \0\0\0\x02\0\0\0\x01x\0\0\0\x04\0\0\0\x07\0\0\0\0\xff\xff\xff\xff";
+
+    #[test]
+    fn rows_have_values_of_their_columns() {
+        let bytes = frame(0, RESULT, ROWS);
+        let Some(Answer::Rows(rows)) = read(&bytes) else { panic!("no rows") };
+        let columns = rows.columns.as_deref().unwrap();
+        assert_eq!((columns[0].name.as_str(), &columns[0].of), ("a", &Type::Text));
+        assert_eq!((columns[1].name.as_str(), &columns[1].of), ("b", &Type::Int));
+        assert_eq!((rows.count, rows.width(), rows.more), (2, 2, Some(&b"p"[..])));
+        let all = rows.all().unwrap();
+        assert_eq!(all[0], [Some(&b"x"[..]), Some(&[0, 0, 0, 7][..])]);
+        assert_eq!(all[1], [Some(&b""[..]), None]);
+    }
+
+    #[test]
+    fn what_precedes_a_message_is_skipped_and_refusals_have_words() {
+        let mut body = vec![9; 16];
+        body.extend_from_slice(b"\0\x01\0\x04warn\0\0\x22\0\0\x03bad");
+        let bytes = frame(TRACED | WARNED, ERROR, &body);
+        let refusal = Refusal { code: 0x2200, words: "bad" };
+        assert_eq!(read(&bytes), Some(Answer::Refused(refusal)));
+        assert_eq!(read(&frame(COMPRESSED, READY, b"")), None);
+        assert_eq!(read(&frame(0, EVENT, b"")), None);
+        assert_eq!(read(&frame(0, READY, b"")), Some(Answer::Ready));
+        assert_eq!(read(&frame(0, RESULT, b"\0\0\0\x01")), Some(Answer::Done));
+    }
+
+    #[test]
+    fn a_prepared_statement_says_what_it_wants_and_finds() {
+        let body =
+            b"\0\0\0\x04\0\x02id\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0\x01k\0\x01t\0\x01a\0\x0d\
+            \0\0\0\x04\0\0\0\0";
+        let Some(Answer::Prepared(prepared)) = read(&frame(0, RESULT, body)) else { panic!() };
+        assert_eq!((prepared.id.as_slice(), prepared.key.as_slice()), (&b"id"[..], &[0][..]));
+        assert_eq!(prepared.wanted, [Column { name: "a".to_owned(), of: Type::Text }]);
+        assert!(prepared.found.is_empty());
+    }
+
+    /// Rows without columns cost nothing to send, and would fill the memory.
+    #[test]
+    fn rows_that_are_only_announced_are_none() {
+        let body = b"\0\0\0\x02\0\0\0\x01\0\0\0\0\0\x01k\0\x01t\xff\xff\xff\xff";
+        assert_eq!(read(&frame(0, RESULT, body)), None);
+        let body = b"\0\0\0\x02\0\0\0\x01\x7f\xff\xff\xff\0\x01k\0\x01t\0\0\0\0";
+        assert_eq!(read(&frame(0, RESULT, body)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_answer_or_none(flags: u8, kind in 0..20u8, body: Vec<u8>) {
+            if let Some(Answer::Rows(rows)) = read(&frame(flags, kind, &body)) {
+                let _ = rows.all();
+            }
+        }
+
+        #[test]
+        fn rows_that_are_cut_or_changed_are_rows_or_none(cut in 0..ROWS.len(), to: u8) {
+            let answer = frame(0, RESULT, &ROWS[..cut]);
+            prop_assert!(matches!(read(&answer), None | Some(Answer::Rows(_))));
+            let mut changed = ROWS.to_vec();
+            changed[cut] = to;
+            if let Some(Answer::Rows(rows)) = read(&frame(0, RESULT, &changed)) {
+                let _ = rows.all();
+            }
+        }
+    }
+}

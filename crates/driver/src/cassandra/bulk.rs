@@ -1,0 +1,187 @@
+//! Bulk inserts: each row with its own statement, or all as one batch.
+
+use super::answer::checked;
+use super::client::Spelled;
+use super::frame::{Frames, MOST_IN_BATCH, Manner};
+use super::hub::Hub;
+use super::plan::BatchKind;
+use super::servers::is_unprepared;
+use super::{MOST_UNDER_WAY, Pipe, Sent};
+use crate::call::CallError;
+use crate::library::Found;
+use crate::measure::Probe;
+use crate::op::{Failure, Reply};
+use crate::pipe::{Answers, Waiting, all_ended};
+use std::rc::Rc;
+
+/// How many rows are in flight at once, at most.
+const AT_ONCE: usize = 256;
+
+/// How the rows of a session are inserted.
+pub(super) struct Insert<'a> {
+    pub(super) hub: &'a Rc<Hub>,
+    /// Which of the connections to a node the session uses.
+    pub(super) number: usize,
+    pub(super) manner: Manner<'static>,
+}
+
+/// The rows that go to one node.
+struct Leg {
+    pipe: Rc<Pipe>,
+    places: Vec<usize>,
+    frames: Frames,
+}
+
+/// What became of a row.
+type Fate = Result<(), CallError>;
+
+impl Insert<'_> {
+    /// Inserts each row with its own statement: rows of different partitions do not belong in one
+    /// batch.
+    pub(super) async fn each(
+        &self,
+        rows: &[Spelled],
+        found: &mut Found,
+        probe: &mut Probe,
+    ) -> Result<Reply, CallError> {
+        // All sessions together have only so many numbers on a connection.
+        let at_once = (MOST_UNDER_WAY / self.hub.sessions.get().max(1)).clamp(1, AT_ONCE);
+        let mut fates = Vec::with_capacity(rows.len());
+        for part in rows.chunks(at_once) {
+            let mut part_fates = vec![Err(Failure::Connect.into()); part.len()];
+            let open = (0..part.len()).collect();
+            let again = self.round(part, open, &mut part_fates, found, probe).await;
+            // What a node has prepared by now is not unknown to it a second time.
+            self.round(part, again, &mut part_fates, found, probe).await;
+            fates.append(&mut part_fates);
+        }
+        if let Some(Err(first)) = fates.first()
+            && found.requests == 0
+        {
+            return Err(first.clone());
+        }
+        for fate in fates {
+            match fate {
+                Ok(()) => found.stored(),
+                Err(trouble) => found.failed(trouble),
+            }
+        }
+        Ok(Reply::default())
+    }
+
+    /// Inserts the rows at these places, each at its node. Returns those whose statement the node
+    /// did not know, but does now.
+    async fn round(
+        &self,
+        rows: &[Spelled],
+        open: Vec<usize>,
+        fates: &mut [Fate],
+        found: &mut Found,
+        probe: &mut Probe,
+    ) -> Vec<usize> {
+        let mut legs: Vec<Leg> = Vec::new();
+        for place in open {
+            let row = &rows[place];
+            let Some(pipe) = self.hub.pipe(row.token(), self.number) else { continue };
+            let known = legs.iter().position(|leg| Rc::ptr_eq(&leg.pipe, &pipe));
+            let at = known.unwrap_or_else(|| {
+                legs.push(Leg { pipe, places: Vec::new(), frames: Frames::default() });
+                legs.len() - 1
+            });
+            // It may have been prepared again since it was spelled.
+            let statement = self.hub.known(&row.cql).unwrap_or_else(|| row.statement.clone());
+            legs[at].frames.execute(&statement.id, &row.bound, &self.manner);
+            legs[at].places.push(place);
+        }
+        let (mut sent, mut again) = (Vec::new(), Vec::new());
+        for leg in &legs {
+            probe.mark_send_at_once();
+            let waiting = Rc::<Waiting>::default();
+            sent.push(match leg.pipe.send_numbered(leg.frames.iter(), &waiting) {
+                Ok(wait) => {
+                    found.requests += leg.frames.len() as u64;
+                    Sent::Waits(wait, waiting, None)
+                }
+                Err(refused) => Sent::Not(refused),
+            });
+        }
+        all_ended(sent.iter_mut()).await;
+        for (leg, sent) in legs.iter().zip(sent) {
+            let mut answers = Answers::default();
+            if let Sent::Waits(_, waiting, _) = &sent {
+                waiting.times().mark(probe);
+                waiting.swap(&mut answers);
+            }
+            if let Err(lost) = sent.ended() {
+                answers.expect_at_least(leg.places.len());
+                answers.lose(unknown(lost));
+            }
+            for (number, &place) in leg.places.iter().enumerate() {
+                let answer = answers.get(number);
+                fates[place] = answer.and_then(|it| checked(it).map(|_| ()));
+                if answers.get(number).is_ok_and(is_unprepared)
+                    && Box::pin(self.hub.prepare(&leg.pipe, &rows[place].cql)).await.is_ok()
+                {
+                    again.push(place);
+                }
+            }
+        }
+        again
+    }
+
+    /// Inserts all rows with one request. If it fails, any of them may be stored.
+    pub(super) async fn together(
+        &self,
+        kind: BatchKind,
+        rows: &[Spelled],
+        found: &mut Found,
+        probe: &mut Probe,
+    ) -> Result<Reply, CallError> {
+        if rows.len() > MOST_IN_BATCH {
+            let reason = format!("a batch of Cassandra has at most {MOST_IN_BATCH} rows");
+            return Err(CallError::new(Failure::TooLarge, reason));
+        }
+        let token = rows.first().and_then(Spelled::token);
+        let mut frames = Frames::default();
+        frames.batch(kind, rows, self.manner.consistency);
+        for _ in 0..2 {
+            let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
+            let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
+            let wait = pipe.send_numbered(frames.iter(), &waiting)?;
+            probe.mark_send_at_once();
+            found.requests += 1;
+            let ended = wait.await;
+            waiting.times().mark(probe);
+            ended?;
+            waiting.swap(&mut answers);
+            let answer = answers.get(0)?;
+            if !is_unprepared(answer) {
+                checked(answer)?;
+                for _ in rows {
+                    found.stored();
+                }
+                return Ok(Reply::default());
+            }
+            for cql in distinct(rows) {
+                Box::pin(self.hub.prepare(&pipe, cql)).await?;
+            }
+        }
+        Err(CallError::new(Failure::ServerError, "the server forgets what it has prepared"))
+    }
+}
+
+/// The statements of rows, each once.
+fn distinct(rows: &[Spelled]) -> Vec<&str> {
+    let mut all: Vec<_> = rows.iter().map(|row| row.cql.as_str()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The loss of the answer to a write: it is unknown whether it was carried out.
+fn unknown(lost: CallError) -> CallError {
+    match lost.failure {
+        Failure::Timeout | Failure::Reset => CallError { failure: Failure::Unanswered, ..lost },
+        _ => lost,
+    }
+}

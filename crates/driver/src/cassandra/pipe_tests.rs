@@ -1,0 +1,154 @@
+//! Connections on which answers come with numbers, against peers that answer as the tests want.
+
+use super::Pipe;
+use super::frame::Frames;
+use crate::call::CallError;
+use crate::clock::Clock;
+use crate::net::{Endpoint, ShardContext, Stream, TlsOptions};
+use crate::op::Failure;
+use crate::pipe::{Answers, Waiting};
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+async fn connected() -> (Rc<Pipe>, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let endpoint = Endpoint::resolve(&url.parse().unwrap(), &TlsOptions::default()).unwrap();
+    let stream = Stream::connect(&endpoint, 0, false).await.unwrap();
+    let context = ShardContext::new(Clock::system(), 1_000_000_000);
+    let (peer, _) = listener.accept().await.unwrap();
+    (Rc::new(Pipe::new(stream, true, &context, 1_000)), peer)
+}
+
+/// The bytes of a request with a text of one letter.
+const REQUEST: usize = 14;
+
+/// Requests with these texts.
+fn requests(texts: &[&str]) -> Frames {
+    let mut frames = Frames::default();
+    for text in texts {
+        frames.prepare(text);
+    }
+    frames
+}
+
+/// Sends requests, and returns what each is answered.
+async fn get(pipe: &Rc<Pipe>, texts: &[&str]) -> Result<Vec<String>, CallError> {
+    let waiting = Rc::<Waiting>::default();
+    pipe.send_numbered(requests(texts).iter(), &waiting)?.await?;
+    let mut answers = Answers::default();
+    waiting.swap(&mut answers);
+    let text = |answer: &[u8]| String::from_utf8(answer[9..].to_vec()).unwrap();
+    Ok(answers.iter().map(text).collect())
+}
+
+/// Reads so many requests: the number and the text of each.
+async fn read(peer: &mut TcpStream, count: usize) -> Vec<(u16, String)> {
+    let mut all = vec![0; count * REQUEST];
+    peer.read_exact(&mut all).await.unwrap();
+    let one = |it: &[u8]| (u16::from_be_bytes([it[2], it[3]]), (it[13] as char).to_string());
+    all.chunks(REQUEST).map(one).collect()
+}
+
+fn answer(number: u16, text: &str) -> Vec<u8> {
+    let mut out = vec![0x84, 0];
+    out.extend_from_slice(&number.to_be_bytes());
+    out.extend_from_slice(&[8, 0, 0, 0, text.len() as u8]);
+    out.extend_from_slice(text.as_bytes());
+    out
+}
+
+#[tokio::test]
+async fn answers_in_any_order_go_to_those_who_asked() {
+    let (pipe, mut peer) = connected().await;
+    let answers = async {
+        let mut all = read(&mut peer, 4).await;
+        all.reverse();
+        // An event in between is nobody's.
+        peer.write_all(&answer(u16::MAX, "event")).await.unwrap();
+        for (number, text) in all {
+            for byte in answer(number, &text.to_uppercase()) {
+                peer.write_all(&[byte]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        }
+        // The numbers are free again.
+        let again = read(&mut peer, 1).await;
+        assert!(again[0].0 < 4, "{again:?}");
+        peer.write_all(&answer(again[0].0, "again")).await.unwrap();
+    };
+    let both = async {
+        let (one, three) = tokio::join!(get(&pipe, &["a"]), get(&pipe, &["b", "c", "d"]));
+        assert_eq!(
+            (one.unwrap(), three.unwrap()),
+            (vec!["A".into()], vec!["B".into(), "C".into(), "D".into()])
+        );
+        assert_eq!(get(&pipe, &["e"]).await.unwrap(), ["again"]);
+    };
+    tokio::join!(both, answers);
+    assert!(pipe.is_usable());
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_asked_for_ends_the_connection() {
+    for number in [7, 1] {
+        let (pipe, mut peer) = connected().await;
+        let answers = async {
+            read(&mut peer, 2).await;
+            // The second answer to a request is as wrong as one to none.
+            peer.write_all(&[answer(1, "x"), answer(number, "x")].concat()).await.unwrap();
+        };
+        let (told, right, ()) = tokio::join!(get(&pipe, &["a"]), get(&pipe, &["b"]), answers);
+        let told = told.unwrap_err();
+        assert_eq!(right.unwrap(), ["x"]);
+        assert!(told.failure == Failure::Protocol && told.reason.contains("nobody asked"));
+        assert!(!pipe.is_usable());
+    }
+}
+
+/// Those that came before the end are not lost with the others.
+#[tokio::test]
+async fn what_was_answered_before_the_connection_ended_is_known() {
+    let (pipe, mut peer) = connected().await;
+    let answers = async {
+        let all = read(&mut peer, 3).await;
+        peer.write_all(&answer(all[1].0, "x")).await.unwrap();
+        drop(peer);
+    };
+    let asking = async {
+        let waiting = Rc::<Waiting>::default();
+        let wait = pipe.send_numbered(requests(&["a", "b", "c"]).iter(), &waiting).unwrap();
+        let lost = wait.await.unwrap_err();
+        let mut answers = Answers::default();
+        waiting.swap(&mut answers);
+        answers.lose(lost);
+        let known: Vec<_> =
+            (0..3).map(|it| answers.get(it).map_err(|it| it.failure).is_ok()).collect();
+        assert_eq!(known, [false, true, false]);
+    };
+    tokio::join!(asking, answers);
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_numbers() {
+    let (pipe, mut peer) = connected().await;
+    let all: Vec<_> = std::iter::repeat_n("a", 1 << 15).collect();
+    let waiting = Rc::<Waiting>::default();
+    let wait = pipe.send_numbered(requests(&all).iter(), &waiting).unwrap();
+    let refused = get(&pipe, &["b"]).await.unwrap_err();
+    assert!(refused.failure == Failure::Local && refused.reason.contains("32768"), "{refused:?}");
+    let answers = async {
+        for (number, _) in read(&mut peer, 1 << 15).await {
+            peer.write_all(&answer(number, "")).await.unwrap();
+        }
+    };
+    let (ended, ()) = tokio::join!(wait, answers);
+    assert_eq!(ended, Ok(()));
+    let answers = async {
+        let (number, _) = read(&mut peer, 1).await.remove(0);
+        peer.write_all(&answer(number, "there is room again")).await.unwrap();
+    };
+    let (again, ()) = tokio::join!(get(&pipe, &["b"]), answers);
+    assert_eq!(again.unwrap(), ["there is room again"]);
+}

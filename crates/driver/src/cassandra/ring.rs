@@ -1,0 +1,105 @@
+//! Which node has which keys.
+//!
+//! A node has the keys whose tokens are between the one before its own and its own; with several
+//! copies, those that follow in the ring have them, too. Only nodes of one data centre are known:
+//! there, whatever the strategy of replication, the first node from a token on has a copy.
+
+use super::servers::Found;
+use std::sync::Arc;
+
+/// The nodes, and their tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ring {
+    /// `host:port`; the first one was asked.
+    nodes: Vec<Arc<str>>,
+    /// Sorted, each with the place of its node. Empty if keys are not divided as is known here.
+    tokens: Vec<(i64, usize)>,
+}
+
+impl Ring {
+    /// The ring that `asked` knows, by its tables `local` and `peers`.
+    pub(super) fn of(asked: &str, local: &Found, peers: &Found) -> Self {
+        let mut ring = Self { nodes: Vec::new(), tokens: Vec::new() };
+        ring.add(asked, local.get(0, "tokens"));
+        let (_, port) = asked.rsplit_once(':').unwrap_or((asked, "9042"));
+        for row in 0..peers.rows.len() {
+            if peers.get(row, "data_center") != local.get(0, "data_center") {
+                continue;
+            }
+            let first = |names: &[&str]| {
+                let found = names.iter().map(|name| peers.get(row, name));
+                found.map(str::to_owned).find(|it| !matches!(it.as_str(), "" | "0.0.0.0" | "::"))
+            };
+            let Some(host) = first(&["native_address", "rpc_address", "peer"]) else { continue };
+            let port = first(&["native_port"]).unwrap_or_else(|| port.to_owned());
+            let host = if host.contains(':') { format!("[{host}]") } else { host };
+            ring.add(&format!("{host}:{port}"), peers.get(row, "tokens"));
+        }
+        if !local.get(0, "partitioner").ends_with("Murmur3Partitioner") {
+            ring.tokens.clear();
+        }
+        ring.tokens.sort_unstable();
+        ring
+    }
+
+    /// Adds a node with a JSON list of its tokens.
+    fn add(&mut self, node: &str, tokens: &str) {
+        let place = self.nodes.len();
+        self.nodes.push(node.into());
+        let tokens: Vec<String> = serde_json::from_str(tokens).unwrap_or_default();
+        self.tokens.extend(tokens.iter().filter_map(|it| Some((it.parse().ok()?, place))));
+    }
+
+    pub(super) fn nodes(&self) -> &[Arc<str>] {
+        &self.nodes
+    }
+
+    /// The place of the node that has the first copy of a token's key, if that is known.
+    pub(super) fn place(&self, token: i64) -> Option<usize> {
+        let at = self.tokens.partition_point(|(own, _)| *own < token);
+        self.tokens.get(at).or_else(|| self.tokens.first()).map(|(_, place)| *place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(columns: &[&str], rows: &[&[&str]]) -> Found {
+        let texts = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
+        Found { columns: texts(columns), rows: rows.iter().map(|row| texts(row)).collect() }
+    }
+
+    fn ring(partitioner: &str) -> Ring {
+        let local = found(
+            &["data_center", "tokens", "partitioner"],
+            &[&["dc1", r#"["-100","50"]"#, partitioner]],
+        );
+        let peers = found(
+            &["peer", "native_address", "native_port", "data_center", "tokens"],
+            &[
+                &["10.0.0.2", "0.0.0.0", "9043", "dc1", r#"["0"]"#],
+                &["10.0.0.3", "::1", "", "dc1", r#"["100"]"#],
+                &["10.0.0.4", "10.0.0.4", "9042", "dc2", r#"["60"]"#],
+            ],
+        );
+        Ring::of("a:9042", &local, &peers)
+    }
+
+    #[test]
+    fn a_key_is_on_the_node_whose_token_follows() {
+        let ring = ring("org.apache.cassandra.dht.Murmur3Partitioner");
+        let names: Vec<_> = ring.nodes().iter().map(|it| &**it).collect();
+        assert_eq!(names, ["a:9042", "10.0.0.2:9043", "[::1]:9042"]);
+        for (token, place) in
+            [(i64::MIN, 0), (-100, 0), (-99, 1), (0, 1), (1, 0), (50, 0), (51, 2), (101, 0)]
+        {
+            assert_eq!(ring.place(token), Some(place), "{token}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_of_other_partitioners() {
+        assert_eq!(ring("RandomPartitioner").place(0), None);
+    }
+}

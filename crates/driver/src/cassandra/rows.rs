@@ -1,0 +1,141 @@
+//! Rows as documents, and as figures.
+
+use super::answer::{Column, Reader, Row, Rows, checked, malformed};
+use super::cql::Table;
+use crate::call::CallError;
+use crate::json::quote;
+use crate::library::Scanned;
+use crate::op::Failure;
+use std::rc::Rc;
+
+/// The name of a document's identifier, as that of all names that are the database's own.
+const ID: &str = "_id";
+/// The column of an answer to a statement with a condition.
+const APPLIED: &str = "[applied]";
+
+/// The names of the columns, of which the key is the document's identifier where whole rows are
+/// read: it is not a member of what was written.
+pub(super) fn names<'a>(columns: &'a [Column], table: &Table, whole: bool) -> Vec<&'a str> {
+    let name = |it: &'a Column| if whole && table.is_key(&it.name) { ID } else { &it.name };
+    columns.iter().map(name).collect()
+}
+
+/// The first row.
+///
+/// # Errors
+/// That the answer is cut short, or has other columns.
+pub(super) fn first<'a>(rows: &Rows<'a>, columns: &[Column]) -> Result<Row<'a>, CallError> {
+    has(rows, columns)?;
+    rows.next(&mut Reader(rows.bytes)).ok_or_else(malformed)
+}
+
+/// Whether rows have these columns.
+fn has(rows: &Rows<'_>, columns: &[Column]) -> Result<(), CallError> {
+    if rows.width() == columns.len() {
+        return Ok(());
+    }
+    let reason = "the table has other columns than when the statement was prepared";
+    Err(CallError::new(Failure::Protocol, reason))
+}
+
+/// Whether a row is that of this key, if its key was read.
+pub(super) fn is_of(key: &[u8], names: &[&str], row: &Row<'_>) -> bool {
+    let at = names.iter().position(|name| *name == ID);
+    at.is_none_or(|at| row[at] == Some(key))
+}
+
+/// Appends a row as a JSON object. Columns without a value are left out. `None` if a value is not
+/// of its type.
+pub(super) fn write(
+    names: &[&str],
+    columns: &[Column],
+    row: &Row<'_>,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let begin = out.len();
+    out.push(b'{');
+    for ((name, column), value) in names.iter().zip(columns).zip(row) {
+        let Some(value) = value else { continue };
+        if out.len() > begin + 1 {
+            out.push(b',');
+        }
+        quote(name, out);
+        out.push(b':');
+        column.of.spell(value, out)?;
+    }
+    out.push(b'}');
+    Some(())
+}
+
+/// How many rows were found: none of a write. A write whose condition did not hold is a conflict;
+/// the server then says what is there instead.
+pub(super) fn counted(rows: &Rows<'_>, prepared: &[Column]) -> Result<u64, CallError> {
+    let columns = rows.columns.as_deref().unwrap_or(prepared);
+    if columns.first().is_none_or(|it| it.name != APPLIED) {
+        has(rows, columns)?;
+        return Ok(u64::from(rows.count));
+    }
+    let row = rows.next(&mut Reader(rows.bytes)).ok_or_else(malformed)?;
+    match row.first() {
+        Some(Some([1])) => Ok(0),
+        _ => Err(CallError::new(Failure::Conflict, "the condition of the statement did not hold")),
+    }
+}
+
+/// The rows of some answers as JSON objects, on demand.
+pub(super) fn spelled_later(
+    pages: Vec<Vec<u8>>,
+    columns: Rc<[Column]>,
+    table: &Table,
+    whole: bool,
+) -> Scanned {
+    let names: Vec<_> = names(&columns, table, whole).into_iter().map(str::to_owned).collect();
+    Box::new(move || {
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let mut out = Vec::new();
+        for page in &pages {
+            let Ok(Some(rows)) = checked(page) else { continue };
+            for row in rows.all().unwrap_or_default() {
+                let mut document = Vec::new();
+                if write(&names, &columns, &row, &mut document).is_some() {
+                    out.push(document);
+                }
+            }
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::types::Type;
+    use super::*;
+
+    fn column(name: &str, of: Type) -> Column {
+        Column { name: name.to_owned(), of }
+    }
+
+    #[test]
+    fn rows_are_json_objects_without_what_is_null_and_have_their_keys() {
+        let columns = [
+            column("y_id", Type::Text),
+            column("a", Type::Text),
+            column("b", Type::Blob),
+            column("c", Type::BigInt),
+            column("d", Type::List(Box::new(Type::Int))),
+        ];
+        let table = Table::new("k", "t", "y_id", Vec::new());
+        let names = names(&columns, &table, true);
+        let list = [&[0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 1][..]].concat();
+        let row: Row<'_> =
+            vec![Some(b"k\""), None, Some(b"x{"), Some(&[0, 0, 0, 0, 0, 0, 0, 7]), Some(&list)];
+        let mut out = Vec::new();
+        assert_eq!(write(&names, &columns, &row, &mut out), Some(()));
+        assert!(is_of(b"k\"", &names, &row) && !is_of(b"k", &names, &row));
+        assert!(is_of(b"k", &names[1..], &row[1..].to_vec()), "its key was not read");
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, r#"{"_id":"k\"","b":"x{","c":7,"d":[1]}"#);
+        let short: Row<'_> = vec![None, None, None, Some(&[7])];
+        assert_eq!(write(&names, &columns, &short, &mut Vec::new()), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! How the nodes are reached: addresses, credentials, and the requests beside the load.
+
+use super::answer::{Answer, Prepared, Rows, checked, malformed, read};
+use super::frame::{Bound, Frames, Manner};
+use super::ring::Ring;
+use super::types::Type;
+use super::{Pipe, trouble};
+use crate::LogIn;
+use crate::call::{CallError, within};
+use crate::net::{Endpoint, ShardContext};
+use crate::op::Failure;
+use crate::pipe::{self, Answers, Reach, Waiting};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How often it is asked whether all nodes know a table that was just made.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// How to connect to the cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Servers {
+    /// The nodes that were named, `host:port`.
+    pub(super) hosts: Vec<String>,
+    pub(super) login: LogIn,
+    pub(super) reach: Reach,
+    pub(super) timeout: Duration,
+}
+
+impl Servers {
+    /// Connects to a node and logs in. After `failed` attempts it starts with a different address.
+    pub(super) async fn connect(
+        &self,
+        endpoint: &Endpoint,
+        failed: u32,
+        context: &ShardContext,
+    ) -> Result<Rc<Pipe>, CallError> {
+        let stream = pipe::connect(endpoint, failed, context).await?;
+        let pipe = Rc::new(Pipe::new(stream, true, context, endpoint.max_answer));
+        let mut frames = Frames::default();
+        frames.startup();
+        if is_ready(&ask(&pipe, &frames).await?)? {
+            return Ok(pipe);
+        }
+        let Some(user) = &self.login.user else {
+            let reason = "it requires a user and a password";
+            return Err(CallError::new(Failure::Authentication, reason));
+        };
+        frames.clear();
+        frames.log_in(user, self.login.password());
+        let answer = ask(&pipe, &frames).await.map_err(|lost| self.struck(lost))?;
+        if is_ready(&answer).map_err(|refused| self.struck(refused))? {
+            return Ok(pipe);
+        }
+        Err(CallError::new(Failure::Authentication, "it wants more than a user and a password"))
+    }
+
+    /// The words of a server that repeats what it was sent, without the password.
+    fn struck(&self, trouble: CallError) -> CallError {
+        let password = self.login.password();
+        if password.is_empty() {
+            return trouble;
+        }
+        CallError { reason: trouble.reason.replace(password, "***"), ..trouble }
+    }
+
+    /// The first of the hosts that can be used.
+    pub(super) async fn first(&self, context: &ShardContext) -> Result<Beside<'_>, CallError> {
+        let mut why = CallError::new(Failure::Connect, "no server is named");
+        for host in &self.hosts {
+            let connecting = async {
+                let endpoint = self.reach.endpoint(host);
+                let endpoint = endpoint
+                    .map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+                self.connect(&endpoint, 0, context).await
+            };
+            match within(self.timeout, connecting, CallError::clone).await {
+                Ok(pipe) => return Ok(Beside { servers: self, pipe, host }),
+                Err(trouble) => why = trouble,
+            }
+        }
+        Err(why)
+    }
+}
+
+/// Whether an answer says that the connection can be used, rather than that somebody must log in.
+fn is_ready(answer: &[u8]) -> Result<bool, CallError> {
+    match read(answer) {
+        Some(Answer::Ready) => Ok(true),
+        Some(Answer::Authenticate) => Ok(false),
+        Some(Answer::Refused(refusal)) => Err(refusal.told()),
+        _ => Err(malformed()),
+    }
+}
+
+/// The answer to one request.
+pub(super) async fn ask(pipe: &Rc<Pipe>, frames: &Frames) -> Result<Vec<u8>, CallError> {
+    let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
+    pipe.send_numbered(frames.iter(), &waiting)?.await?;
+    waiting.swap(&mut answers);
+    Ok(answers.get(0)?.to_vec())
+}
+
+/// Has a statement prepared.
+pub(super) async fn prepare(pipe: &Rc<Pipe>, cql: &str) -> Result<Prepared, CallError> {
+    let mut frames = Frames::default();
+    frames.prepare(cql);
+    match read(&ask(pipe, &frames).await?) {
+        Some(Answer::Prepared(prepared)) => Ok(prepared),
+        Some(Answer::Refused(refusal)) => Err(refusal.told()),
+        _ => Err(malformed()),
+    }
+}
+
+/// A connection to one node, beside the load.
+#[derive(Debug)]
+pub(super) struct Beside<'a> {
+    pub(super) servers: &'a Servers,
+    pub(super) pipe: Rc<Pipe>,
+    /// The node.
+    pub(super) host: &'a str,
+}
+
+impl Beside<'_> {
+    /// What a statement finds, its values bound as texts: each row with the texts of its columns,
+    /// those that are not texts in JSON.
+    pub(super) async fn ask(&self, cql: &str, values: &[&str]) -> Result<Found, CallError> {
+        let mut bound = Bound::default();
+        for value in values {
+            let _ = bound.push(|out| Type::Text.write(value.as_bytes(), out));
+        }
+        let mut frames = Frames::default();
+        frames.query(cql, &bound, &Manner::PLAIN);
+        let asking = ask(&self.pipe, &frames);
+        let answer = within(self.servers.timeout, asking, CallError::clone).await?;
+        let rows = checked(&answer)?;
+        rows.map_or_else(|| Ok(Found::default()), |rows| Found::of(&rows).ok_or_else(malformed))
+    }
+
+    /// Executes a statement that changes the schema, and waits until all nodes know it.
+    pub(super) async fn change(&self, cql: &str) -> Result<(), CallError> {
+        self.ask(cql, &[]).await?;
+        let agreeing = async {
+            loop {
+                let own = self.ask("SELECT schema_version FROM system.local", &[]).await?;
+                let others = self.ask("SELECT schema_version FROM system.peers", &[]).await?;
+                let version = own.rows.first().cloned().unwrap_or_default();
+                // Of nodes that are away, nothing is known.
+                if others.rows.iter().all(|it| *it == version || it.concat().is_empty()) {
+                    return Ok(());
+                }
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+        };
+        // Nodes that are away for long do not keep the run from those that are there.
+        let _ = within(self.servers.timeout, agreeing, CallError::clone).await;
+        Ok(())
+    }
+
+    /// The nodes of the data centre, and the tokens of each.
+    pub(super) async fn ring(&self) -> Result<Ring, CallError> {
+        let local = self.ask("SELECT * FROM system.local", &[]).await?;
+        // Servers before version 4, and ScyllaDB, have only the older table.
+        let peers = match self.ask("SELECT * FROM system.peers_v2", &[]).await {
+            Err(refused) if refused.failure.answered() => {
+                self.ask("SELECT * FROM system.peers", &[]).await?
+            }
+            peers => peers?,
+        };
+        Ok(Ring::of(self.host, &local, &peers))
+    }
+
+    pub(super) async fn version(&self) -> Result<String, CallError> {
+        let found = self.ask("SELECT release_version FROM system.local", &[]).await?;
+        Ok(found.rows.into_iter().flatten().next().unwrap_or_default())
+    }
+}
+
+/// Rows, in texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Found {
+    fn of(rows: &Rows<'_>) -> Option<Self> {
+        let columns = rows.columns.clone().unwrap_or_default();
+        let text = |of: &Type, value: &[u8]| {
+            if *of == Type::Text {
+                return Some(String::from_utf8_lossy(value).into_owned());
+            }
+            let mut out = Vec::new();
+            of.spell(value, &mut out)?;
+            Some(String::from_utf8_lossy(&out).trim_matches('"').to_owned())
+        };
+        let row = |values: Vec<Option<&[u8]>>| {
+            let texts = values.iter().zip(&*columns);
+            texts
+                .map(|(value, it)| text(&it.of, (*value).unwrap_or_default()))
+                .map(Option::unwrap_or_default)
+                .collect()
+        };
+        let rows = rows.all()?.into_iter().map(row).collect();
+        Some(Self { columns: columns.iter().map(|it| it.name.clone()).collect(), rows })
+    }
+
+    /// The value of a column of a row; empty if there is none.
+    pub(super) fn get(&self, row: usize, column: &str) -> &str {
+        let at = self.columns.iter().position(|name| name == column);
+        at.and_then(|at| self.rows.get(row)?.get(at)).map_or("", String::as_str)
+    }
+}
+
+/// Whether a refusal only says that the node must prepare the statement again.
+pub(super) fn is_unprepared(answer: &[u8]) -> bool {
+    matches!(read(answer), Some(Answer::Refused(it)) if it.code == trouble::UNPREPARED)
+}

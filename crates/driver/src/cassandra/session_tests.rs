@@ -1,0 +1,272 @@
+//! Operations against a small server of its own, which does what tests want of it.
+
+use super::stand_in::node;
+use super::*;
+use crate::clock::Clock;
+use crate::library::{Library, LibrarySession};
+use crate::measure::Probe;
+use crate::op::{Failure, Fields, Op, OpKind, Pen as _};
+use crate::{
+    DriverPlan as _, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked,
+};
+use std::net::SocketAddr;
+use tokio::task::LocalSet;
+
+struct Text(&'static str);
+
+impl Fields for Text {
+    fn write(self, _: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+fn opening() -> Opening {
+    let fields = vec!["name".to_owned(), "title".to_owned()];
+    Opening { timeout_ns: 1_000_000_000, max_answer: 10_000, fields, ..Opening::default() }
+}
+
+async fn opened(address: SocketAddr, parameters: &str) -> Library {
+    let asked = TargetAsked::at(&format!("cassandra://{address}{parameters}"));
+    CassandraPlan::check(&asked).unwrap().open(&opening()).await.unwrap().0
+}
+
+async fn session(target: &Library) -> (LibrarySession, Rc<ShardContext>) {
+    let context = ShardContext::new(Clock::system(), 300_000_000);
+    (target.shard(context.clone()).await.unwrap().session(), context)
+}
+
+async fn carry_out(
+    session: &mut LibrarySession,
+    op: Op,
+    documents: &[(&str, &'static str)],
+) -> Outcome {
+    let mut pen = session.pen();
+    for (name, text) in documents {
+        pen.name().extend_from_slice(name.as_bytes());
+        match op.kind {
+            OpKind::Update => pen.changes(Text(text)),
+            OpKind::Create | OpKind::BulkInsert => pen.document(None, Text(text)),
+            _ => {}
+        }
+    }
+    pen.look();
+    session.ready().await;
+    session.prepare(&op, &mut pen);
+    let now = Clock::system().now();
+    let mut probe = Probe::new(Clock::system(), now, now);
+    session.execute(&op, &mut pen, &mut probe).await
+}
+
+fn op(kind: OpKind) -> Op {
+    Op::single(kind, 0, None)
+}
+
+fn bulk(documents: u32) -> Op {
+    Op { documents, ..op(OpKind::BulkInsert) }
+}
+
+const ANN: (&str, &str) = ("ann", r#"{"name":"Ann","title":"Dr"}"#);
+const BOB: (&str, &str) = ("bob", r#"{"name":"Bob"}"#);
+
+#[tokio::test]
+async fn a_row_lives_and_dies_in_the_layout_of_ycsb() {
+    let (address, kept) = node();
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "").await;
+            let (mut session, _context) = session(&target).await;
+            for (kind, document) in [
+                (OpKind::Create, ANN),
+                (OpKind::Update, ("ann", r#"{"title":"Prof"}"#)),
+                (OpKind::Create, BOB),
+            ] {
+                let outcome = carry_out(&mut session, op(kind), &[document]).await;
+                assert_eq!((outcome.result.map(|_| ()), outcome.wire.requests), (Ok(()), Some(1)));
+            }
+            let outcome = carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await;
+            assert!(outcome.result.is_ok(), "{outcome:?}");
+            let document = session.answered().document.unwrap();
+            assert_eq!(document, br#"{"_id":"ann","name":"Ann","title":"Prof"}"#);
+            kept.lock().unwrap().page = 1;
+            let scan = Op { limit: 5, ..op(OpKind::Scan) };
+            let outcome = carry_out(&mut session, scan, &[("", "")]).await;
+            assert_eq!((outcome.result.unwrap().rows, outcome.wire.requests), (2, Some(2)));
+            let listed = session.scanned().unwrap();
+            assert_eq!(listed[1], br#"{"_id":"bob","name":"Bob"}"#);
+            let outcome = carry_out(&mut session, op(OpKind::Delete), &[("ann", "")]).await;
+            assert!(outcome.result.is_ok());
+            let outcome = carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await;
+            assert_eq!(outcome.result, Err(Failure::NotFound));
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_a_server_does_wrong_is_told_by_its_class() {
+    let (address, kept) = node();
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "").await;
+            let (mut session, context) = session(&target).await;
+            let sweeping = tokio::task::spawn_local(context.sweep());
+            carry_out(&mut session, bulk(2), &[ANN, BOB]).await.result.unwrap();
+            kept.lock().unwrap().returns = Some("bob");
+            let outcome = carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await;
+            assert_eq!(outcome.result, Err(Failure::WrongDocument));
+            for (code, failure) in [
+                (0x1001, Failure::TooManyRequests),
+                (0x1100, Failure::ServerError),
+                (0x2100, Failure::Rejected),
+            ] {
+                kept.lock().unwrap().refuses = Some((code, "its words"));
+                for kind in [OpKind::Read, OpKind::Create] {
+                    let outcome = carry_out(&mut session, op(kind), &[ANN]).await;
+                    assert_eq!(outcome.result, Err(failure), "{kind:?} {code:x}");
+                    let reason = session.reason(failure).unwrap().reason;
+                    assert!(reason.contains("its words"), "{reason}");
+                }
+                carry_out(&mut session, bulk(1), &[ANN]).await.result.unwrap();
+                assert_eq!(session.answered().rows, [Err(failure)]);
+            }
+            kept.lock().unwrap().refuses = None;
+            for (away, read, write) in [
+                (false, Failure::Timeout, Failure::Unanswered),
+                (true, Failure::Reset, Failure::Unanswered),
+            ] {
+                for (kind, failure) in [(OpKind::Read, read), (OpKind::Create, write)] {
+                    // The connection that gave no answer is not used any more.
+                    carry_out(&mut session, op(OpKind::Update), &[ANN]).await.result.unwrap();
+                    (kept.lock().unwrap().silent, kept.lock().unwrap().away) = (!away, away);
+                    let outcome = carry_out(&mut session, op(kind), &[ANN]).await;
+                    assert_eq!(outcome.result, Err(failure), "{kind:?} {away}");
+                    (kept.lock().unwrap().silent, kept.lock().unwrap().away) = (false, false);
+                }
+            }
+            sweeping.abort();
+        })
+        .await;
+}
+
+/// As after a change of the table, or of a node that was started again.
+#[tokio::test]
+async fn a_statement_that_a_node_has_forgotten_is_prepared_again() {
+    for parameters in ["", "?batch=unlogged"] {
+        let (address, kept) = node();
+        LocalSet::new()
+            .run_until(async {
+                let target = opened(address, parameters).await;
+                let (mut session, _context) = session(&target).await;
+                let asked = |forgets| kept.lock().unwrap().forgets = forgets;
+                asked(1);
+                let outcome = carry_out(&mut session, op(OpKind::Create), &[ANN]).await;
+                // To execute, to prepare, to execute again.
+                assert_eq!((outcome.result.map(|_| ()), outcome.wire.requests), (Ok(()), Some(3)));
+                asked(1);
+                carry_out(&mut session, bulk(2), &[ANN, BOB]).await.result.unwrap();
+                assert_eq!(session.answered().rows.iter().filter(|it| it.is_ok()).count(), 2);
+                assert_eq!(kept.lock().unwrap().rows.len(), 2);
+                // One that forgets for ever fails, and is not asked for ever.
+                asked(u32::MAX);
+                let before = kept.lock().unwrap().executed;
+                let outcome = carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await;
+                assert_eq!(outcome.result, Err(Failure::ServerError));
+                assert_eq!(kept.lock().unwrap().executed, before + 2);
+                let outcome = carry_out(&mut session, bulk(1), &[BOB]).await;
+                let rows = session.answered().rows;
+                assert!(
+                    outcome.result == Err(Failure::ServerError)
+                        || rows == [Err(Failure::ServerError)]
+                );
+            })
+            .await;
+    }
+}
+
+/// Two nodes, each of which has half of the keys: requests go where the key is, and to the other
+/// one while that is away.
+#[tokio::test]
+async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
+    let ((one, kept_one), (two, kept_two)) = (node(), node());
+    kept_one.lock().unwrap().token = 0;
+    kept_one.lock().unwrap().peers = vec![(two.port(), i64::MAX)];
+    kept_two.lock().unwrap().token = i64::MAX;
+    kept_two.lock().unwrap().peers = vec![(one.port(), 0)];
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(one, "").await;
+            let (mut session, _context) = session(&target).await;
+            let names: Vec<String> = (0..40).map(|it| format!("key{it}")).collect();
+            let documents: Vec<_> = names.iter().map(|it| (it.as_str(), BOB.1)).collect();
+            carry_out(&mut session, bulk(40), &documents).await.result.unwrap();
+            assert!(session.answered().rows.iter().all(Result::is_ok));
+            let is_first = |name: &str| token::token_of(name.as_bytes()) <= 0;
+            let (first, second): (Vec<_>, Vec<_>) = names.iter().partition(|it| is_first(it));
+            assert!(first.len() > 5 && second.len() > 5);
+            let keys = |kept: &std::sync::Mutex<stand_in::Kept>| {
+                kept.lock().unwrap().rows.keys().cloned().collect::<std::collections::BTreeSet<_>>()
+            };
+            assert_eq!(keys(&kept_one), first.iter().map(|it| (*it).clone()).collect());
+            assert_eq!(keys(&kept_two), second.iter().map(|it| (*it).clone()).collect());
+            kept_two.lock().unwrap().away = true;
+            let create = |name: &str| [(name.to_owned(), BOB.1)];
+            // The first one finds out that it is away.
+            for (place, name) in second.iter().enumerate() {
+                let [(name, text)] = create(name);
+                let outcome = carry_out(&mut session, op(OpKind::Create), &[(&name, text)]).await;
+                let wanted = if place == 0 { Err(Failure::Unanswered) } else { Ok(()) };
+                assert_eq!(outcome.result.map(|_| ()), wanted, "{place}");
+            }
+            assert_eq!(keys(&kept_one).len(), 39);
+            kept_two.lock().unwrap().away = false;
+            let mut tries = 0;
+            // It is found again, beside the load.
+            while kept_two.lock().unwrap().executed < 100 && tries < 1_000 {
+                tries += 1;
+                carry_out(&mut session, op(OpKind::Read), &[(second[0], "")]).await.result.ok();
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            assert!(kept_two.lock().unwrap().executed >= 100, "{tries}");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_batch_is_one_request() {
+    let (address, kept) = node();
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "?batch=logged").await;
+            let (mut session, _context) = session(&target).await;
+            let outcome = carry_out(&mut session, bulk(2), &[ANN, BOB]).await;
+            assert_eq!((outcome.result.map(|_| ()), outcome.wire.requests), (Ok(()), Some(1)));
+            assert_eq!((kept.lock().unwrap().rows.len(), session.answered().rows.len()), (2, 2));
+        })
+        .await;
+}
+
+/// More rows at once than have numbers on a connection, had nobody divided them.
+#[tokio::test]
+async fn more_sessions_than_have_room_for_their_rows_share_it() {
+    let (address, kept) = node();
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "").await;
+            let context = ShardContext::new(Clock::system(), 60_000_000_000);
+            let shard = target.shard(context).await.unwrap();
+            let sessions: Vec<_> = (0..150).map(|_| shard.session()).collect();
+            let names: Vec<Vec<String>> =
+                (0..150).map(|it| (0..300).map(|row| format!("{it}-{row}")).collect()).collect();
+            let tasks = sessions.into_iter().zip(names).map(|(mut session, names)| {
+                tokio::task::spawn_local(async move {
+                    let documents: Vec<_> = names.iter().map(|it| (it.as_str(), BOB.1)).collect();
+                    carry_out(&mut session, bulk(300), &documents).await.result.unwrap();
+                    assert!(session.answered().rows.iter().all(Result::is_ok));
+                })
+            });
+            for task in tasks.collect::<Vec<_>>() {
+                task.await.unwrap();
+            }
+            assert_eq!(kept.lock().unwrap().rows.len(), 45_000);
+        })
+        .await;
+}

@@ -1,0 +1,218 @@
+//! One connection to a server. Sessions that share it send their requests without waiting for each
+//! other's answers, which come in the order of the requests, or with the numbers of these.
+//!
+//! No task serves it: the session that waits for the next answer reads, also for the others. What
+//! several sessions send at about the same time goes out in one write.
+
+mod answers;
+mod inner;
+mod reach;
+mod seat;
+mod sent;
+mod waiting;
+
+pub(crate) use answers::Answers;
+pub(crate) use reach::{Reach, connect};
+pub(crate) use seat::Seat;
+pub(crate) use sent::{Sent, all_ended};
+pub(crate) use waiting::Waiting;
+
+use crate::call::CallError;
+use crate::clock::Clock;
+use crate::net::{Buffers, ShardContext, Stream, Timestamps};
+use inner::Inner;
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+/// How requests and answers are told apart.
+pub(crate) trait Protocol: Default + Debug {
+    /// How many requests can be under way at once, if they have numbers; 0 if answers come in the
+    /// order of the requests.
+    const NUMBERS: u16;
+
+    /// Where the first answer ends, once all of it is there. `most` is its largest size in bytes.
+    ///
+    /// # Errors
+    /// That it is none, or too large.
+    fn step(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, CallError>;
+
+    /// Whose answer it is that begins like this.
+    fn whose(bytes: &[u8]) -> Whose;
+
+    /// Writes the number of a request into it.
+    fn number(_request: &mut [u8], _number: u16) {}
+}
+
+/// Whose an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// That of the first who waits.
+    First,
+    /// That of the request with this number.
+    Numbered(u16),
+    /// Something that was not asked for, such as a message to all clients.
+    Nobody,
+    /// Too little of it is there.
+    Unknown,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Pipe<P> {
+    inner: RefCell<Inner<P>>,
+    /// Whether several sessions use it.
+    shared: bool,
+    clock: Clock,
+    timestamps: Option<Rc<Timestamps>>,
+    buffers: Rc<Buffers>,
+    max_answer: usize,
+}
+
+impl<P: Protocol> Pipe<P> {
+    /// The pipe on a stream that several sessions share, or only one.
+    pub(crate) fn new(
+        stream: Stream,
+        shared: bool,
+        context: &ShardContext,
+        max_answer: usize,
+    ) -> Self {
+        Self {
+            inner: RefCell::new(Inner::new(stream)),
+            shared,
+            clock: context.clock(),
+            timestamps: context.timestamps(),
+            buffers: context.buffers(),
+            max_answer,
+        }
+    }
+
+    /// Whether commands can be sent on it, as far as is known.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.inner.borrow().is_over()
+    }
+
+    /// Looks whether the server has ended it while nothing was asked. Returns whether it said
+    /// anything.
+    pub(crate) fn look(&self) -> bool {
+        self.inner.borrow_mut().look()
+    }
+
+    /// Sends requests that have `count` answers; `waiting` gets these.
+    pub(crate) fn send(
+        self: &Rc<Self>,
+        requests: &[u8],
+        count: u32,
+        waiting: &Rc<Waiting>,
+    ) -> Wait<P> {
+        waiting.begin(count);
+        self.inner.borrow_mut().add(requests, None, waiting);
+        self.wait(waiting)
+    }
+
+    /// Sends requests that have numbers, of which each has an answer; `waiting` gets these in the
+    /// order of the requests.
+    ///
+    /// # Errors
+    /// That there are too many under way.
+    pub(crate) fn send_numbered<'a>(
+        self: &Rc<Self>,
+        requests: impl ExactSizeIterator<Item = &'a [u8]>,
+        waiting: &Rc<Waiting>,
+    ) -> Result<Wait<P>, CallError> {
+        let inner = &mut *self.inner.borrow_mut();
+        inner.has_numbers(requests.len())?;
+        waiting.begin_any(requests.len());
+        for (place, request) in requests.enumerate() {
+            inner.add(request, Some(place as u32), waiting);
+        }
+        Ok(self.wait(waiting))
+    }
+
+    fn wait(self: &Rc<Self>, waiting: &Rc<Waiting>) -> Wait<P> {
+        Wait { pipe: self.clone(), waiting: waiting.clone(), flushes: false, waited: !self.shared }
+    }
+}
+
+/// The future of the answers to requests that were sent. Dropping it gives them up, and with them
+/// the connection for further requests; others still get their answers on it.
+#[derive(Debug)]
+pub(crate) struct Wait<P: Protocol> {
+    pipe: Rc<Pipe<P>>,
+    waiting: Rc<Waiting>,
+    /// Whether it sends what is to be sent, also for others.
+    flushes: bool,
+    /// Whether it has given others time to add to that.
+    waited: bool,
+}
+
+impl<P: Protocol> Future for Wait<P> {
+    type Output = Result<(), CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { pipe, waiting, flushes, waited } = &mut *self;
+        let inner = &mut *pipe.inner.borrow_mut();
+        if waiting.is_over() {
+            inner.hand_on(flushes);
+            return Poll::Ready(Ok(()));
+        }
+        if let Some(lost) = &inner.lost {
+            waiting.stop();
+            return Poll::Ready(Err(lost.clone()));
+        }
+        waiting.listen(context);
+        if !inner.out.is_empty() && !inner.flushing {
+            (*flushes, inner.flushing) = (true, true);
+        }
+        if *flushes && !std::mem::replace(waited, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let mut result = Poll::Pending;
+        if *flushes && let Poll::Ready(flushed) = inner.poll_flush(context, pipe.clock) {
+            *flushes = false;
+            if let Err(lost) = flushed {
+                result = Poll::Ready(Err(lost));
+            }
+        }
+        let reads = inner.reader().is_some_and(|it| Rc::ptr_eq(it, waiting));
+        if reads && result.is_pending() {
+            result = inner.poll_read(context, pipe, waiting);
+        }
+        match ready!(result) {
+            Ok(()) => {
+                // The next one reads from here on.
+                if let Some(reader) = inner.reader() {
+                    reader.wake();
+                }
+                Poll::Ready(Ok(()))
+            }
+            Err(lost) => {
+                let lost = inner.end(lost);
+                // What was wrong may have come after its answers.
+                let is_over = waiting.is_over();
+                waiting.stop();
+                Poll::Ready(if is_over { Ok(()) } else { Err(lost) })
+            }
+        }
+    }
+}
+
+impl<P: Protocol> Drop for Wait<P> {
+    fn drop(&mut self) {
+        let given_up = !self.waiting.is_over();
+        if !given_up && !self.flushes {
+            return;
+        }
+        let pipe = self.pipe.clone();
+        let inner = &mut *pipe.inner.borrow_mut();
+        self.waiting.give_up(given_up);
+        inner.retired |= given_up;
+        inner.hand_on(&mut self.flushes);
+        if let Some(reader) = inner.reader() {
+            reader.wake();
+        }
+    }
+}

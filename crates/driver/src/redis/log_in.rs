@@ -1,0 +1,78 @@
+//! The beginning of a connection: who logs in, and where.
+
+use super::Pipe;
+use super::commands::Commands;
+use super::trouble::checked;
+use crate::Secret;
+use crate::call::CallError;
+use crate::net::{Endpoint, ShardContext};
+use crate::pipe::{self, Answers, Waiting};
+use std::rc::Rc;
+
+/// Who logs in, and where.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogInto {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
+    /// The number of the database.
+    pub(super) number: u32,
+    /// Whether RESP 3 is spoken.
+    pub(super) resp3: bool,
+}
+
+impl LogInto {
+    /// What is sent before anything else.
+    fn commands(&self) -> Commands {
+        let mut commands = Commands::default();
+        let user = self.user.as_deref();
+        match (self.resp3, self.password.as_ref().map(Secret::reveal)) {
+            (true, Some(password)) => {
+                commands.add(&["HELLO", "3", "AUTH", user.unwrap_or("default"), password]);
+            }
+            (true, None) => commands.add(&["HELLO", "3"]),
+            (false, Some(password)) => match user {
+                Some(user) => commands.add(&["AUTH", user, password]),
+                None => commands.add(&["AUTH", password]),
+            },
+            (false, None) => {}
+        }
+        if self.number > 0 {
+            commands.add(&["SELECT", &self.number.to_string()]);
+        }
+        commands
+    }
+
+    /// Connects and logs in. After `failed` attempts it starts with a different address.
+    pub(super) async fn connect(
+        &self,
+        endpoint: &Endpoint,
+        failed: u32,
+        shared: bool,
+        context: &ShardContext,
+    ) -> Result<Rc<Pipe>, CallError> {
+        let stream = pipe::connect(endpoint, failed, context).await?;
+        let pipe = Rc::new(Pipe::new(stream, shared, context, endpoint.max_answer));
+        let commands = self.commands();
+        if commands.len() > 0 {
+            for answer in ask(&pipe, &commands).await?.iter() {
+                checked(answer).map_err(|trouble| self.struck(trouble))?;
+            }
+        }
+        Ok(pipe)
+    }
+
+    /// The words of a server that repeats what it was sent, without the password.
+    fn struck(&self, trouble: CallError) -> CallError {
+        let password = self.password.as_ref().map(Secret::reveal).filter(|it| !it.is_empty());
+        let Some(password) = password else { return trouble };
+        CallError { reason: trouble.reason.replace(password, "***"), ..trouble }
+    }
+}
+
+/// The answers to commands that are not part of the load.
+pub(super) async fn ask(pipe: &Rc<Pipe>, commands: &Commands) -> Result<Answers, CallError> {
+    let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
+    pipe.send(commands.bytes(), commands.len() as u32, &waiting).await?;
+    waiting.swap(&mut answers);
+    Ok(answers)
+}
