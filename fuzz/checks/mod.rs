@@ -2,6 +2,7 @@
 //! panics nor fills the memory, and what was read can be shown.
 
 use springload::cli::read;
+use springload::driver::cassandra::of_bytes as rows_of;
 use springload::driver::couchdb::feed::Lines;
 use springload::driver::redis::answer::{Scan, Value};
 use springload::fleet::{FRAME_MAX, Guard, Weight};
@@ -157,6 +158,13 @@ fn followed(bytes: &[u8], at_a_time: usize) -> (Vec<(u64, u32)>, Option<String>,
 pub fn changes_feed(bytes: &[u8]) {
     let all = followed(bytes, bytes.len().max(1));
     assert_eq!(followed(bytes, 1 + bytes.len() % 7), all);
+}
+
+/// Rows of Cassandra, if that is what the bytes are, are JSON objects.
+pub fn cassandra_answer(bytes: &[u8]) {
+    for row in rows_of(bytes).unwrap_or_default() {
+        assert!(serde_json::from_slice::<serde_json::Map<_, _>>(&row).is_ok(), "{row:?}");
+    }
 }
 
 /// How many values are in one, at any depth that somebody would look into.

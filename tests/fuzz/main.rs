@@ -144,6 +144,11 @@ fn feeds_of_changes() {
 }
 
 #[test]
+fn answers_of_cassandra() {
+    pass("cassandra_answer", checks::cassandra_answer);
+}
+
+#[test]
 fn answers_of_redis() {
     pass("redis_answer", checks::redis_answer);
 }

@@ -26,6 +26,7 @@ mod types;
 mod words;
 
 pub use plan::{BatchKind, CassandraPlan, Consistency};
+pub use rows::of_bytes;
 
 use super::TargetError;
 use crate::call::CallError;

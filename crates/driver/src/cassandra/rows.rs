@@ -2,10 +2,12 @@
 
 use super::answer::{Column, Reader, Row, Rows, checked, malformed};
 use super::cql::Table;
+use super::frame::Framing;
 use crate::call::CallError;
 use crate::json::quote;
 use crate::library::Scanned;
 use crate::op::Failure;
+use crate::pipe::Protocol as _;
 use std::rc::Rc;
 
 /// The name of a document's identifier, as that of all names that are the database's own.
@@ -80,6 +82,20 @@ pub(super) fn counted(rows: &Rows<'_>, prepared: &[Column]) -> Result<u64, CallE
         Some(Some([1])) => Ok(0),
         _ => Err(CallError::new(Failure::Conflict, "the condition of the statement did not hold")),
     }
+}
+
+/// The rows in the first of the answers that bytes begin with, as JSON objects; `None` if that is no
+/// answer, or a row has a value that is not of its type. For fuzzing.
+pub fn of_bytes(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let length = Framing.step(bytes, bytes.len()).ok()??;
+    let Ok(Some(rows)) = checked(&bytes[..length]) else { return None };
+    let columns = rows.columns.clone()?;
+    let names: Vec<_> = columns.iter().map(|it| it.name.as_str()).collect();
+    let spelled = |row: Row<'_>| {
+        let mut out = Vec::new();
+        write(&names, &columns, &row, &mut out).map(|()| out)
+    };
+    rows.all()?.into_iter().map(spelled).collect()
 }
 
 /// The rows of some answers as JSON objects, on demand.

@@ -142,6 +142,10 @@ async fn what_a_server_does_wrong_is_told_by_its_class() {
                     (kept.lock().unwrap().silent, kept.lock().unwrap().away) = (false, false);
                 }
             }
+            carry_out(&mut session, op(OpKind::Update), &[ANN]).await.result.unwrap();
+            kept.lock().unwrap().away = true;
+            carry_out(&mut session, bulk(1), &[ANN]).await.result.unwrap();
+            assert_eq!(session.answered().rows, [Err(Failure::Unanswered)]);
             sweeping.abort();
         })
         .await;
@@ -253,7 +257,22 @@ async fn more_sessions_than_have_room_for_their_rows_share_it() {
             let target = opened(address, "").await;
             let context = ShardContext::new(Clock::system(), 60_000_000_000);
             let shard = target.shard(context).await.unwrap();
-            let sessions: Vec<_> = (0..150).map(|_| shard.session()).collect();
+            let mut sessions: Vec<_> = (0..150).map(|_| shard.session()).collect();
+            for session in &mut sessions {
+                session.ready().await;
+            }
+            // It answers nobody until all have asked.
+            let (held, is_held) = std::sync::mpsc::channel();
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let holder = std::thread::spawn({
+                let kept = kept.clone();
+                move || {
+                    let _kept = kept.lock().unwrap();
+                    held.send(()).unwrap();
+                    let _ = released.recv();
+                }
+            });
+            is_held.recv().unwrap();
             let names: Vec<Vec<String>> =
                 (0..150).map(|it| (0..300).map(|row| format!("{it}-{row}")).collect()).collect();
             let tasks = sessions.into_iter().zip(names).map(|(mut session, names)| {
@@ -263,7 +282,12 @@ async fn more_sessions_than_have_room_for_their_rows_share_it() {
                     assert!(session.answered().rows.iter().all(Result::is_ok));
                 })
             });
-            for task in tasks.collect::<Vec<_>>() {
+            let tasks: Vec<_> = tasks.collect();
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            drop(release);
+            holder.join().unwrap();
+            for task in tasks {
                 task.await.unwrap();
             }
             assert_eq!(kept.lock().unwrap().rows.len(), 45_000);
