@@ -1,10 +1,13 @@
 //! HBase, with HBase's own client on the other side.
 
-use crate::binary::{failures, measure, number};
+use crate::binary::{failures, measure, number, springload};
 use crate::own;
-use crate::servers::database::Database;
-use crate::servers::hbase::{with_one_region_server, with_two_region_servers};
-use crate::trust::{Subject, conforms, has_no_tls};
+use crate::servers::database::{Database, Lease};
+use crate::servers::hbase::{
+    with_client_certificates, with_one_region_server, with_tls, with_two_region_servers,
+};
+use crate::servers::write_certificates;
+use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{
     RECORDS, Ycsb, all_rows, done, refused, refused_where_there_is_none, until_it_reads,
 };
@@ -78,9 +81,23 @@ fn regions_split_and_move_under_a_run() {
 
 #[test]
 fn a_run_outlives_its_server() {
-    let Some(mut hbase) = with_one_region_server() else { return };
-    create(&hbase, "usertable");
+    let Some(hbase) = with_one_region_server() else { return };
     let usertable = ycsb(&hbase, "usertable");
+    outlives(hbase, &usertable);
+}
+
+#[test]
+fn a_run_with_tls_outlives_its_server() {
+    let Some(hbase) = with_tls() else { return };
+    let authority = hbase.folder().join("ca.pem");
+    let words = ["--tls-ca", authority.to_str().expect("UTF-8")];
+    let usertable = ycsb(&hbase, "usertable").with(&words);
+    outlives(hbase, &usertable);
+}
+
+/// A server that is killed under a run, and started again.
+fn outlives(mut hbase: Lease, usertable: &Ycsb) {
+    create(&hbase, "usertable");
     usertable.load();
     let mut run = usertable.endless("a");
     until_it_reads(&mut run, 0);
@@ -180,8 +197,52 @@ fn wrong_tables_and_families_are_refused() {
 }
 
 #[test]
+fn certificates_are_checked() {
+    let Some(hbase) = with_tls() else { return };
+    let address = |scheme: &str| format!("{scheme}://{}", hbase.hbase_address());
+    checks_certificates("hbase", &hbase, &address("hbases"), &address("hbase"));
+    let write = format!("write {}", address("hbases"));
+    measure(["run", &address("hbase")]).refused(3, &["the server speaks TLS", &write]);
+    let other_name = address("hbases").replace("127.0.0.1", "localhost");
+    let authority = hbase.folder().join("ca.pem");
+    let authority = ["--tls-ca", authority.to_str().expect("UTF-8")];
+    let named = measure([&["run", &other_name][..], &authority].concat());
+    named.refused(3, &["its certificate is for 127.0.0.1", "use the name of the certificate"]);
+    let made = format!("{}/made", address("hbases"));
+    let create = ["hbase", "create-table", &made];
+    springload([&create[..], &authority].concat()).passed();
+    springload(create).refused(3, &["certificate is not trusted", "--tls-ca FILE"]);
+    assert!(hbase.hbase_client(&["tables", "any"]).contains("made"));
+}
+
+#[test]
+fn a_server_that_wants_a_certificate_is_shown_one() {
+    let Some(hbase) = with_client_certificates() else { return };
+    let file = |name: &str| hbase.folder().join(name).display().to_string();
+    let address = format!("hbases://{}", hbase.hbase_address());
+    let run = |more: &[&str]| {
+        let words = ["run", &address, "--docs", "20", "--ops", "40", "-c", "2", "--timeout", "5s"];
+        measure([&words[..], &["--tls-ca", &file("ca.pem")], more].concat())
+    };
+    let (own, key) = (file("server.pem"), file("key.pem"));
+    run(&["--tls-cert", &own, "--tls-key", &key]).passed();
+    let told = ["it wants a client certificate that it trusts", "--tls-cert FILE and --tls-key"];
+    run(&[]).refused(3, &told);
+    let others = tempfile::tempdir().expect("a folder");
+    write_certificates(others.path());
+    let other = |name: &str| others.path().join(name).display().to_string();
+    run(&["--tls-cert", &other("server.pem"), "--tls-key", &other("key.pem")]).refused(3, &told);
+}
+
+#[test]
 fn other_peers_are_refused() {
-    has_no_tls("hbase", "hbase://127.0.0.1:9");
+    if let Some(hbase) = with_one_region_server() {
+        let address = hbase.hbase_address();
+        let told = ["it does not speak TLS", "whether it is hbase:// or hbases://"];
+        measure(["run", &format!("hbases://{address}"), "-k"]).refused(3, &told);
+        let flag = measure(["run", &format!("hbase://{address}"), "-k"]);
+        flag.refused(2, &["--insecure: the target does not use TLS", "write hbases://"]);
+    }
     measure(["run", "hbase://ann:guessed@127.0.0.1:9"]).refused(2, &["a password, which this"]);
     conforms("hbase", "passwords are refused");
     refused_where_there_is_none("hbase", |port| {

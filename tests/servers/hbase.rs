@@ -1,11 +1,11 @@
 //! HBase: master, region servers and `ZooKeeper` in one process, and HBase's own client.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use super::database::{Database, Lease, Recipe, classpath, java, java_missing};
 use super::process::Process;
+use super::write_certificates;
 
 /// What HBase asks of Java 17.
 const OPENED: [&str; 10] = [
@@ -31,6 +31,18 @@ pub(crate) fn with_two_region_servers() -> Option<Lease> {
     recipe("HBase-with-two-region-servers", |folder, ports| command(folder, ports, 2))
 }
 
+/// With TLS alone, by a certificate that `ca.pem` in its folder vouches for.
+pub(crate) fn with_tls() -> Option<Lease> {
+    recipe("HBase-with-TLS", |folder, ports| command_with_tls(folder, ports, "NONE", "TLSv1.2"))
+}
+
+/// The same, for clients that show a certificate of the same authority; TLS 1.3.
+pub(crate) fn with_client_certificates() -> Option<Lease> {
+    recipe("HBase-with-client-certificates", |folder, ports| {
+        command_with_tls(folder, ports, "NEED", "TLSv1.3")
+    })
+}
+
 fn recipe(name: &'static str, command: fn(&Path, &[u16]) -> Command) -> Option<Lease> {
     let up = |process: &Process, _: &[u16]| {
         process.output().contains("Master has completed initialization")
@@ -42,7 +54,7 @@ fn command(folder: &Path, ports: &[u16], region_servers: u16) -> Command {
     let [master, region_server, zookeeper] = ports else { panic!("three ports") };
     let region_server = if region_servers == 1 { *region_server } else { 0 };
     let site = site(folder, [*master, region_server, *zookeeper], region_servers);
-    std::fs::write(folder.join("hbase-site.xml"), site).expect("a file");
+    write_site(folder, &site);
     // HBase finds its settings on the class path.
     let classpath = format!("{}:{}", folder.display(), classpath("hbase"));
     let mut command = java(folder, &OPENED, &classpath);
@@ -53,6 +65,50 @@ fn command(folder: &Path, ports: &[u16], region_servers: u16) -> Command {
         .arg(format!("--localRegionServers={region_servers}"))
         .arg("start");
     command
+}
+
+fn command_with_tls(folder: &Path, ports: &[u16], clients: &str, version: &str) -> Command {
+    let command = command(folder, ports, 1);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
+    let both = folder.join("both.pem");
+    // One that is started again has the same certificate.
+    if !both.exists() {
+        write_certificates(folder);
+        std::fs::write(&both, read("server.pem") + &read("key.pem")).expect("a file");
+    }
+    let (store, trusted) = (both.display().to_string(), folder.join("ca.pem"));
+    let trusted = trusted.display().to_string();
+    let mut site = vec![
+        ("hbase.server.netty.tls.enabled", "true"),
+        // Its servers are clients of each other.
+        ("hbase.client.netty.tls.enabled", "true"),
+        ("hbase.server.netty.tls.supportplaintext", "false"),
+        ("hbase.server.netty.tls.client.auth.mode", clients),
+        ("hbase.rpc.tls.protocol", version),
+        ("hbase.rpc.tls.enabledProtocols", version),
+        ("hbase.rpc.tls.keystore.location", &store),
+        ("hbase.rpc.tls.keystore.type", "PEM"),
+        ("hbase.rpc.tls.truststore.location", &trusted),
+        ("hbase.rpc.tls.truststore.type", "PEM"),
+    ];
+    if version == "TLSv1.3" {
+        site.push(("hbase.rpc.tls.ciphersuites", "TLS_AES_128_GCM_SHA256"));
+    }
+    let own = read(SITE);
+    let more: String = site.iter().map(|(name, value)| property(name, value)).collect();
+    write_site(folder, &own.replace(END, &(more + END)));
+    command
+}
+
+const SITE: &str = "hbase-site.xml";
+const END: &str = "</configuration>\n";
+
+fn write_site(folder: &Path, text: &str) {
+    std::fs::write(folder.join(SITE), text).expect("a file");
+}
+
+fn property(name: &str, value: &str) -> String {
+    format!("<property><name>{name}</name><value>{value}</value></property>\n")
 }
 
 /// `hbase-site.xml`: everything on loopback and in the folder.
@@ -89,12 +145,8 @@ fn site(folder: &Path, [master, region_server, zookeeper]: [u16; 3], servers: u1
         // Regions move when a test moves them.
         ("hbase.balancer.period", "86400000"),
     ];
-    let mut text = String::from("<configuration>\n");
-    for (name, value) in properties {
-        writeln!(text, "<property><name>{name}</name><value>{value}</value></property>")
-            .expect("a string");
-    }
-    text + "</configuration>\n"
+    let each: String = properties.iter().map(|(name, value)| property(name, value)).collect();
+    format!("<configuration>\n{each}{END}")
 }
 
 impl Database {
@@ -107,7 +159,9 @@ impl Database {
     #[track_caller]
     pub(crate) fn hbase_client(&self, words: &[&str]) -> String {
         self.client(words, || {
-            let mut command = java(self.folder(), &OPENED, &classpath("hbase"));
+            // It takes the settings for TLS, if there are any, from those of the server.
+            let classpath = format!("{}:{}", self.folder().display(), classpath("hbase"));
+            let mut command = java(self.folder(), &OPENED, &classpath);
             command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF", "Client"]);
             command.arg(self.port(2).to_string());
             command

@@ -2,6 +2,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
+use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
 use crate::driver::{NewTable, Opening, SplitsAsked, TargetAsked};
 use crate::mistake::Flagged;
@@ -26,7 +27,7 @@ enum Tool {
 /// `springload hbase create-table`.
 #[derive(Debug, clap::Args)]
 struct CreateTable {
-    /// hbase://[user@]host[:port][,host[:port]...]/table
+    /// hbase[s]://[user@]host[:port][,host[:port]...]/table
     target: String,
     /// The column family [default: cf]
     #[arg(long, value_name = "NAME")]
@@ -44,6 +45,8 @@ struct CreateTable {
     /// Timeout for each request
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Print the split points, and create nothing
     #[arg(long)]
     dry_run: bool,
@@ -78,6 +81,7 @@ impl CreateTable {
         let asked = TargetAsked {
             keep: true,
             options: Map::from_iter(family),
+            tls: self.tls.options(),
             ..TargetAsked::at(&self.target)
         };
         let table = NewTable::check(&asked, splits.as_ref())?;

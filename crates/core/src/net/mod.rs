@@ -11,6 +11,7 @@ mod given_certificates;
 mod rest;
 mod stream;
 mod timestamps;
+mod tls;
 mod trouble;
 
 pub use buffers::Buffers;
@@ -21,4 +22,5 @@ pub use endpoint::{
 pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;
+pub use tls::Tls;
 pub use trouble::{Trouble, mixed_up, reach};

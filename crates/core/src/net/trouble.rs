@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio_rustls::rustls::{CertificateError, Error as TlsError};
+use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 /// How long a server may take to show which protocol it speaks.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -102,11 +102,37 @@ fn of_own(error: &io::Error) -> Trouble {
     Trouble { own: true, ..Trouble::new(problem, cure) }
 }
 
+/// Whether a server says this of a client's certificate, or of none.
+const fn is_about_client(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::CertificateRequired
+            | Alert::UnknownCA
+    )
+}
+
 fn of_tls(error: &TlsError) -> Trouble {
     use CertificateError as Wrong;
-    let TlsError::InvalidCertificate(wrong) = error else {
-        let cure = "check that this port is for https://";
-        return Trouble::new(format!("TLS fails: {error}"), cure);
+    let wrong = match error {
+        TlsError::InvalidCertificate(wrong) => wrong,
+        TlsError::InvalidMessage(_) => {
+            let cure = "check the port, and whether it is http:// or https://";
+            return Trouble::new("it does not speak TLS", cure);
+        }
+        TlsError::AlertReceived(alert) if is_about_client(*alert) => {
+            let problem = "it wants a client certificate that it trusts";
+            return Trouble::new(problem, "give one with --tls-cert FILE and --tls-key FILE");
+        }
+        _ => {
+            let cure = "check that this port is for https://";
+            return Trouble::new(format!("TLS fails: {error}"), cure);
+        }
     };
     match wrong {
         Wrong::UnknownIssuer | Wrong::BadSignature => Trouble::new(

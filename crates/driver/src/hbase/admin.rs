@@ -12,6 +12,7 @@ use super::regions::{address, ask};
 use super::seeds::first_of;
 use super::servers::{MASTER, REGISTRY};
 use crate::clock::Clock;
+use crate::net::Tls;
 use crate::op::Failure;
 use crate::{Opening, TargetError};
 use prost::Message;
@@ -42,13 +43,17 @@ pub(super) fn split_points(count: u32) -> Vec<String> {
 }
 
 /// The settings for connections.
-pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Settings {
-    Settings {
+///
+/// # Errors
+/// If a certificate cannot be read.
+pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Result<Settings, TargetError> {
+    Ok(Settings {
         user: plan.user.clone().unwrap_or_else(|| "springload".to_owned()),
         timeout_ns: opening.timeout_ns,
         max_answer: usize::try_from(opening.max_answer).unwrap_or(usize::MAX),
+        tls: plan.tls.then(|| Tls::new(&plan.certificates)).transpose()?,
         clock: Clock::system(),
-    }
+    })
 }
 
 impl<'a> Admin<'a> {
@@ -136,7 +141,7 @@ impl<'a> Admin<'a> {
         let exception = exception.generic_exception.unwrap_or_default();
         let class = exception.class_name.unwrap_or_default();
         let reason = format!("{}: {}", simple(&class), exception.message.unwrap_or_default());
-        Err(Lost { failure: Failure::Rejected, reason }.into())
+        Err(Lost::new(Failure::Rejected, reason).into())
     }
 
     /// Asks the active master. A master that is still starting is asked again, within the time of
@@ -191,10 +196,19 @@ fn table_name(table: &Bytes) -> TableName {
     TableName { namespace, qualifier }
 }
 
-/// Why something could not be done, in one line.
+/// Why something could not be done, and what to do about it, in one line.
 pub(super) fn told(what: &str, trouble: &Setback) -> TargetError {
-    let (Setback::NotYet(reason) | Setback::Lost(Lost { reason, .. })) = trouble;
-    TargetError(format!("cannot {what}: {reason}"))
+    let (reason, cure) = match trouble {
+        Setback::NotYet(reason) => (reason, None),
+        Setback::Lost(Lost { reason, cure, .. }) => (reason, cure.as_deref()),
+    };
+    let cure = cure.map(|cure| format!("; {}", of_hbase(cure))).unwrap_or_default();
+    TargetError(format!("cannot {what}: {reason}{cure}"))
+}
+
+/// A cure with the schemes of HBase's addresses.
+pub(super) fn of_hbase(cure: &str) -> String {
+    cure.replace("https://", "hbases://").replace("http://", "hbase://")
 }
 
 #[cfg(test)]

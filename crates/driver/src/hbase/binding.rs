@@ -30,13 +30,13 @@ pub(super) const BINDING: Binding = Binding {
     read,
 };
 
-const PROPERTIES: [&str; 23] = [
+const PROPERTIES: [&str; 25] = [
     "clientbuffering",
     "columnfamily",
     "debug",
     "durability",
     BOOTSTRAP,
-    "hbase.client.netty.tls.enabled",
+    TLS,
     "hbase.client.operation.timeout",
     "hbase.client.pause",
     "hbase.client.retries.number",
@@ -44,6 +44,8 @@ const PROPERTIES: [&str; 23] = [
     MASTERS,
     REGION_PORT,
     "hbase.rpc.timeout",
+    KEYSTORE,
+    TRUSTSTORE,
     "hbase.security.authentication",
     "hbase.usepagefilter",
     "hbase.usescanvaluefiltering",
@@ -59,7 +61,12 @@ const PROPERTIES: [&str; 23] = [
 const BOOTSTRAP: &str = "hbase.client.bootstrap.servers";
 const MASTERS: &str = "hbase.masters";
 const QUORUM: &str = "hbase.zookeeper.quorum";
-const QUORUM_FLAG: &str = "-p hbase.zookeeper.quorum";
+pub(super) const QUORUM_FLAG: &str = "-p hbase.zookeeper.quorum";
+const TLS: &str = "hbase.client.netty.tls.enabled";
+/// What is missing if certificates are named, but not the property.
+pub(super) const TLS_CURE: &str = "give -p hbase.client.netty.tls.enabled=true";
+const KEYSTORE: &str = "hbase.rpc.tls.keystore.location";
+const TRUSTSTORE: &str = "hbase.rpc.tls.truststore.location";
 const MASTER_PORT: &str = "hbase.master.port";
 const REGION_PORT: &str = "hbase.regionserver.port";
 /// The defaults of HBase and of YCSB.
@@ -91,8 +98,9 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     // The request for a scan has a limit of records, whatever filter YCSB would send.
     read.flag("hbase.usepagefilter", true);
     note(read, &mut notes);
+    let scheme = if tls(read, &mut notes) { "hbases" } else { "hbase" };
     Bound {
-        address: Some(format!("hbase://{}", seeds.join(","))),
+        address: Some(format!("{scheme}://{}", seeds.join(","))),
         options,
         notes,
         must_exist: true,
@@ -119,7 +127,22 @@ fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
     }
 }
 
-/// Refuses what springload does not support: credentials, encryption, filters of values.
+/// Whether TLS is spoken. Java's files of certificates are of no use here.
+fn tls(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> bool {
+    let asked = read.flag(TLS, false);
+    let files = [
+        (TRUSTSTORE, "the authorities in it, as PEM, with --tls-ca"),
+        (KEYSTORE, "the certificate in it, as PEM, with --tls-cert and --tls-key, if it is needed"),
+    ];
+    for (name, cure) in files {
+        if !read.text(name, "").is_empty() && asked {
+            notes.push(format!("{name}: not read; give {cure}"));
+        }
+    }
+    asked
+}
+
+/// Refuses what springload does not support: credentials, filters of values.
 fn refuse(read: &mut PropertyReader<'_>) {
     for name in ["principal", "keytab"] {
         if !read.text(name, "").is_empty() {
@@ -132,10 +155,6 @@ fn refuse(read: &mut PropertyReader<'_>) {
             let cure = "give a server that accepts simple authentication";
             read.wrong(name, format!("{asked:?}: this driver does not support Kerberos"), cure);
         }
-    }
-    if read.flag("hbase.client.netty.tls.enabled", false) {
-        let name = "hbase.client.netty.tls.enabled";
-        read.wrong(name, "this driver does not support TLS", "give a server without it");
     }
     if read.flag("hbase.usescanvaluefiltering", false) {
         let name = "hbase.usescanvaluefiltering";

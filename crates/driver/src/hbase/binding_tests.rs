@@ -51,6 +51,20 @@ fn servers_that_know_are_asked_instead_of_the_quorum() {
 }
 
 #[test]
+fn tls_is_spoken_if_hbases_own_client_does() {
+    let masters = "columnfamily=cf hbase.masters=m";
+    let (on, off) = ("hbase.client.netty.tls.enabled=true", "hbase.client.netty.tls.enabled=false");
+    let stores = "hbase.rpc.tls.truststore.location=/t hbase.rpc.tls.keystore.location=/k";
+    let with = |more: &str| bound(&format!("{masters} {more}")).unwrap();
+    assert_eq!(with(on).address.as_deref(), Some("hbases://m:16000"));
+    assert_eq!(with(off).address.as_deref(), Some("hbase://m:16000"));
+    assert_eq!(with(&format!("{off} {stores}")).notes, Vec::<String>::new());
+    let notes = with(&format!("{on} {stores}")).notes.join("; ");
+    assert!(notes.contains("truststore.location: not read; give the authorities"), "{notes}");
+    assert!(notes.contains("with --tls-cert and --tls-key, if it is needed"), "{notes}");
+}
+
+#[test]
 fn settings_of_the_table_become_options() {
     let bound = bound("columnfamily=cf durability=SKIP_WAL").unwrap();
     assert_eq!(bound.options["column_family"], "cf");
@@ -92,7 +106,7 @@ fn mistakes_name_the_property() {
         ("columnfamily=cf principal=me", "principal: this driver does not support Kerberos"),
         ("columnfamily=cf keytab=/k", "keytab: "),
         ("columnfamily=cf hbase.security.authentication=kerberos", "not support Kerberos"),
-        ("columnfamily=cf hbase.client.netty.tls.enabled=true", "not support TLS"),
+        ("columnfamily=cf hbase.client.netty.tls.enabled=1", "netty.tls.enabled: "),
         ("columnfamily=cf durability=true", "durability: \"true\" is not valid; give USE_DEFAULT"),
         ("columnfamily=cf writebuffersize=0", "writebuffersize: 0 is out of range"),
         ("columnfamily=cf clientbuffering=1", "clientbuffering: "),

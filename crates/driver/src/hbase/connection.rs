@@ -9,21 +9,22 @@ use super::exception::told;
 use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
 use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
 use crate::clock::{Clock, Nanos};
-use crate::net::Trouble;
+use crate::net::{Tls, Trouble};
 use crate::op::Failure;
 use prost::Message;
 use prost::bytes::{Buf, BytesMut};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::AbortHandle;
 
+const CLOSED: &str = "the server closed the connection";
 /// How many bytes are read at once.
 const READ: usize = 64 * 1024;
 /// The size of the largest buffer that is kept for further writes, in bytes.
@@ -38,6 +39,8 @@ pub(super) struct Settings {
     pub(super) timeout_ns: Nanos,
     /// The longest frame that is read, in bytes.
     pub(super) max_answer: usize,
+    /// How TLS is begun; `None`: plain TCP.
+    pub(super) tls: Option<Tls>,
     pub(super) clock: Clock,
 }
 
@@ -46,11 +49,19 @@ pub(super) struct Settings {
 pub(super) struct Lost {
     pub(super) failure: Failure,
     pub(super) reason: String,
+    /// What to do about it, if that is known.
+    pub(super) cure: Option<String>,
 }
 
 impl Lost {
-    fn new(failure: Failure, reason: &(impl ToString + ?Sized)) -> Self {
-        Self { failure, reason: reason.to_string() }
+    pub(super) fn new(failure: Failure, reason: impl Into<String>) -> Self {
+        Self { failure, reason: reason.into(), cure: None }
+    }
+
+    /// No connection could be made, or the one there was has failed.
+    fn of(failure: Failure, error: &io::Error) -> Self {
+        let trouble = Trouble::of(error);
+        Self { failure, reason: trouble.reason(), cure: Some(trouble.cure) }
     }
 }
 
@@ -147,7 +158,7 @@ impl Shared {
             // Either it was given up, or the server is complaining about the connection as a whole.
             return match header.exception {
                 Some(exception) if number.cast_signed() < 0 => {
-                    Err(Lost::new(Failure::Rejected, &told(&exception)))
+                    Err(Lost::new(Failure::Rejected, told(&exception)))
                 }
                 _ => Ok(()),
             };
@@ -180,13 +191,25 @@ impl Connection {
         service: &str,
         settings: &Settings,
     ) -> Result<Self, Lost> {
-        let refused = |error: std::io::Error| {
-            let (failure, reason) = Trouble::refused(&error);
-            Lost { failure, reason }
-        };
+        let refused = |error: io::Error| Lost::of(Failure::of_connect(&error), &error);
         let stream = TcpStream::connect(address).await.map_err(refused)?;
         stream.set_nodelay(true).map_err(refused)?;
-        let (reads, writes) = stream.into_split();
+        let Some(tls) = &settings.tls else {
+            let (reads, writes) = stream.into_split();
+            return Ok(Self::on(reads, writes, service, settings));
+        };
+        let stream = tls.secure(address, stream).await.map_err(refused)?;
+        let (reads, writes) = tokio::io::split(stream);
+        Ok(Self::on(reads, writes, service, settings))
+    }
+
+    /// The connection on both halves of a stream.
+    fn on(
+        reads: impl AsyncRead + Unpin + 'static,
+        writes: impl AsyncWrite + Unpin + 'static,
+        service: &str,
+        settings: &Settings,
+    ) -> Self {
         let header = ConnectionHeader {
             user_info: Some(UserInformation { effective_user: settings.user.clone() }),
             service_name: Some(service.to_owned()),
@@ -213,7 +236,7 @@ impl Connection {
             tokio::task::spawn_local(write(shared.clone(), writes)).abort_handle(),
         ];
         shared.tasks.borrow_mut().extend(tasks);
-        Ok(Self { shared })
+        Self { shared }
     }
 
     /// Whether calls can be sent on it.
@@ -299,7 +322,7 @@ impl Drop for Call {
 }
 
 /// Passes on whatever arrives to the calls.
-async fn read(shared: Rc<Shared>, mut stream: OwnedReadHalf) {
+async fn read(shared: Rc<Shared>, mut stream: impl AsyncRead + Unpin) {
     let mut buffer = BytesMut::with_capacity(READ);
     // When the first byte of the incomplete frame arrived.
     let mut began = None;
@@ -307,8 +330,12 @@ async fn read(shared: Rc<Shared>, mut stream: OwnedReadHalf) {
         buffer.reserve(READ);
         match stream.read_buf(&mut buffer).await {
             Ok(1..) => {}
-            Ok(0) => break Lost::new(Failure::Reset, "the server closed the connection"),
-            Err(error) => break Lost::new(Failure::Reset, &error),
+            Ok(0) => break Lost::new(Failure::Reset, CLOSED),
+            // What TLS says if the end was not announced.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                break Lost::new(Failure::Reset, CLOSED);
+            }
+            Err(error) => break broken(&error),
         }
         let now = shared.settings.clock.now();
         shared.last_read.set(now);
@@ -317,6 +344,15 @@ async fn read(shared: Rc<Shared>, mut stream: OwnedReadHalf) {
         }
     };
     shared.end(&lost);
+}
+
+/// Why an established connection ended.
+fn broken(error: &io::Error) -> Lost {
+    // A server of TLS 1.3 refuses a client's certificate only now.
+    if error.kind() == io::ErrorKind::InvalidData {
+        return Lost::of(Failure::Reset, error);
+    }
+    Lost::new(Failure::Reset, error.to_string())
 }
 
 /// Passes on all complete frames.
@@ -332,7 +368,7 @@ fn frames(
             let reason = format!(
                 "an answer of {length} bytes is announced: it is too large, or not HBase's"
             );
-            return Err(Lost::new(Failure::Protocol, &reason));
+            return Err(Lost::new(Failure::Protocol, reason));
         }
         let Some(frame) = buffer[4..].get(..length) else { break };
         shared.answer(frame, began.take().unwrap_or(now), now)?;
@@ -345,7 +381,7 @@ fn frames(
 }
 
 /// Sends what calls have left for sending.
-async fn write(shared: Rc<Shared>, mut stream: OwnedWriteHalf) {
+async fn write(shared: Rc<Shared>, mut stream: impl AsyncWrite + Unpin) {
     let mut spare = Vec::new();
     loop {
         poll_fn(|context| {
@@ -358,8 +394,15 @@ async fn write(shared: Rc<Shared>, mut stream: OwnedWriteHalf) {
         .await;
         let mut bytes = shared.out.replace(std::mem::take(&mut spare));
         let calls = std::mem::take(&mut *shared.unsent.borrow_mut());
-        if let Err(error) = stream.write_all(&bytes).await {
-            return shared.end(&Lost::new(Failure::Reset, &error));
+        let written = async {
+            stream.write_all(&bytes).await?;
+            // TLS may still hold some of it.
+            stream.flush().await
+        };
+        if let Err(error) = written.await {
+            // What the server said before it ended the connection says more.
+            tokio::task::yield_now().await;
+            return shared.end(&broken(&error));
         }
         let sent = shared.settings.clock.now();
         for call in calls {

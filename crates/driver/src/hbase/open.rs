@@ -1,6 +1,6 @@
 //! Before the first stage: the cluster, the table and its regions.
 
-use super::admin::{Admin, settings, split_points, told};
+use super::admin::{Admin, of_hbase, settings, split_points, told};
 use super::binding::BINDING;
 use super::connection::{Connection, Lost, Setback, Settings};
 use super::messages::{Column, Get, GetRequest, GetResponse};
@@ -11,6 +11,7 @@ use super::words::{self, Own};
 use super::worker::specifier;
 use super::{HBase, Opened};
 use crate::mistake::Invalid;
+use crate::net::{Endpoint, TlsOptions, mixed_up};
 use crate::op::Failure;
 use crate::{Binding, Card, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError};
 use prost::bytes::Bytes;
@@ -19,6 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::LocalSet;
+use url::Url;
 
 /// The most regions that are looked up in advance.
 const MOST_REGIONS: usize = 20_000;
@@ -37,7 +39,7 @@ impl DriverPlan for HBasePlan {
     /// Finds the cluster and its table, or creates the table.
     async fn open(&self, opening: &Opening) -> Result<(HBase, ServerFacts), TargetError> {
         let own = Own::new(&opening.operations, words::spell)?;
-        let settings = settings(self, opening);
+        let settings = settings(self, opening)?;
         let seeds = self.seeds();
         let admin = Admin::of(&seeds, &settings);
         // Servers that are away, or are not HBase, are reported before anything is requested.
@@ -46,8 +48,11 @@ impl DriverPlan for HBasePlan {
         let meta = LocalSet::new()
             .run_until(tokio::time::timeout(timeout, locate_meta(&seeds, &servers)))
             .await
-            .unwrap_or_else(|_| Err(Setback::NotYet("no answer in time".to_owned())))
-            .map_err(|trouble| unreachable(self, &trouble))?;
+            .unwrap_or_else(|_| Err(Setback::NotYet("no answer in time".to_owned())));
+        let meta = match meta {
+            Ok(meta) => meta,
+            Err(trouble) => return Err(unreachable(self, &trouble).await),
+        };
         let table = Bytes::from(self.database.name_or_new(opening));
         let created = self.database.must_be_new() && !opening.as_it_is;
         let removed = created && self.database.is_removed();
@@ -68,7 +73,7 @@ impl DriverPlan for HBasePlan {
         };
         let version = admin.version().await.unwrap_or_default();
         let facts = ServerFacts {
-            url: format!("hbase://{}", self.servers.join(",")),
+            url: self.url(),
             name: "HBase".to_owned(),
             version,
             same_machine: is_loopback(&regions),
@@ -90,17 +95,33 @@ impl DriverPlan for HBasePlan {
     }
 }
 
-fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
+async fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
     let servers = plan.seeds().join(", ");
+    let what = format!("reach HBase at {servers}");
     match trouble {
-        Setback::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason }) => {
+        Setback::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason, cure: None }) => {
+            if let Some(known) = speaks_tls(plan).await {
+                return TargetError(format!("cannot {what}: {known}"));
+            }
             TargetError(format!(
                 "the server at {servers} does not speak HBase's RPC ({reason}); give a master \
                  (port 16000) or a region server (port 16020) of HBase 2.5 or later"
             ))
         }
-        _ => told(&format!("reach HBase at {servers}"), trouble),
+        _ => told(&what, trouble),
     }
+}
+
+/// That a server speaks TLS, although the address is one without, and what to write instead.
+async fn speaks_tls(plan: &HBasePlan) -> Option<String> {
+    for seed in plan.seeds().iter().filter(|_| !plan.tls) {
+        let Ok(url) = Url::parse(&format!("http://{seed}")) else { continue };
+        let Ok(endpoint) = Endpoint::resolve(&url, &TlsOptions::default()) else { continue };
+        if let Some(known) = mixed_up(&endpoint).await {
+            return Some(of_hbase(&known.told()));
+        }
+    }
+    None
 }
 
 /// The family and the regions of the table.
@@ -132,7 +153,7 @@ async fn family(plan: &HBasePlan, admin: &Admin<'_>, table: &Bytes) -> Result<St
         return Err(TargetError(format!(
             "there is no table {name:?}; create it first (springload hbase create-table \
              {}/{name} --splits N)",
-            plan.servers.first().map(|server| format!("hbase://{server}")).unwrap_or_default()
+            plan.servers.first().map(|server| plan.url_of(server)).unwrap_or_default()
         )));
     };
     let has = found.join(", ");

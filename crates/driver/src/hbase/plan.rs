@@ -1,11 +1,13 @@
 //! A table of HBase as planned.
 
+use super::binding::{QUORUM_FLAG, TLS_CURE};
 use super::words;
 use crate::address::{AddressParts, decoded, has_port, is_host};
 use crate::mistake::Invalid;
+use crate::net::TlsOptions;
 use crate::op::{Feature, OpKind};
 use crate::words::OperationPlan;
-use crate::{Card, DatabasePlan, Existing, Planned, TargetAsked};
+use crate::{Card, DatabasePlan, Existing, Planned, Setting, TargetAsked};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
@@ -27,6 +29,12 @@ pub struct HBasePlan {
     /// `hbase:meta` is.
     #[serde(default)]
     pub servers: Vec<String>,
+    /// Whether they are spoken to through TLS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tls: bool,
+    /// How the servers' certificates are checked.
+    #[serde(flatten)]
+    pub certificates: TlsOptions,
     /// The user name for HBase's access rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -88,8 +96,12 @@ impl Planned for HBasePlan {
         Ok(words::spell(operation)?.holes.0)
     }
 
+    fn accepts_any_certificate(&self) -> bool {
+        self.certificates.insecure
+    }
+
     fn address(&self) -> Option<String> {
-        Some(format!("hbase://{}", self.servers.join(",")))
+        Some(self.url())
     }
 
     fn named_database(&self) -> Option<&str> {
@@ -116,9 +128,9 @@ impl Planned for HBasePlan {
 /// What is known about the driver.
 pub(super) const CARD: Card = Card {
     name: "hbase",
-    schemes: &["hbase"],
+    schemes: &["hbase", "hbases"],
     summary: "HBase",
-    address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
+    address: "hbase[s]://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
               &durability=SYNC_WAL&connections=N]",
     operations: OpKind::ON_DOCUMENTS,
     documents: true,
@@ -126,7 +138,7 @@ pub(super) const CARD: Card = Card {
     server: true,
     phases: true,
     nouns: crate::Nouns::ROWS,
-    heeds: &[],
+    heeds: &[Setting::Certificates, Setting::ClientCertificate],
     can: &[Feature::Ranges, Feature::Overwriting, Feature::Settling],
     words: words::CARDS,
 };
@@ -135,7 +147,11 @@ impl HBasePlan {
     /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
-        let AddressParts { login, hosts, path, query, .. } = AddressParts::of(asked, &CARD)?;
+        let AddressParts { scheme, login, hosts, path, query } = AddressParts::of(asked, &CARD)?;
+        let tls = scheme.eq_ignore_ascii_case("hbases");
+        // YCSB's command line has properties instead of an address.
+        let by_property = asked.flag == QUORUM_FLAG;
+        asked.check_tls(tls, if by_property { TLS_CURE } else { "write hbases://" })?;
         let user = login.map(decoded);
         if user.as_deref().is_some_and(|user| user.is_empty() || user.contains(':')) {
             return Err(wrong("an empty user, or a password, which this driver does not send,"));
@@ -153,11 +169,22 @@ impl HBasePlan {
         if options.splits.is_some() && asked.existing != Existing::No {
             return Err(wrong("splits, although the table must exist already,"));
         }
-        Ok(Self { servers, user, database, options })
+        let certificates = asked.tls.clone();
+        Ok(Self { servers, tls, certificates, user, database, options })
     }
 }
 
 impl HBasePlan {
+    /// The servers, as an address without user and table.
+    pub(super) fn url(&self) -> String {
+        self.url_of(&self.servers.join(","))
+    }
+
+    /// Some of the servers, as such an address.
+    pub(super) fn url_of(&self, servers: &str) -> String {
+        format!("{}://{servers}", if self.tls { "hbases" } else { "hbase" })
+    }
+
     /// The family of a table to be created.
     pub(super) fn family_or_default(&self) -> &str {
         self.options.column_family.as_deref().unwrap_or(FAMILY)

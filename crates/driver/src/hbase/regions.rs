@@ -153,7 +153,7 @@ pub(super) fn accepted(answer: Answer) -> Result<Answer, Setback> {
     let class = exception.exception_class_name.as_deref().unwrap_or_default();
     Err(match sense(class) {
         Sense::Moved | Sense::NotYet => Setback::NotYet(told(exception)),
-        Sense::Failed(failure) => Lost { failure, reason: told(exception) }.into(),
+        Sense::Failed(failure) => Lost::new(failure, told(exception)).into(),
     })
 }
 
@@ -169,7 +169,7 @@ pub(super) async fn ask<M: Message + Default>(
 }
 
 fn broken(reason: &str) -> Setback {
-    Lost { failure: Failure::Protocol, reason: reason.to_owned() }.into()
+    Lost::new(Failure::Protocol, reason).into()
 }
 
 /// Asks the seeds where `hbase:meta` is.
@@ -203,9 +203,9 @@ async fn closest(
     let from = [table, &b","[..], row, b",:"].concat();
     let scan = Scan { start_row: Some(from.into()), reversed: Some(true), ..of_meta(1) };
     let (rows, _) = read_meta(scan, 1, meta, servers).await?;
-    let gone = || Lost {
-        failure: Failure::NotFound,
-        reason: format!("there is no table {:?}", String::from_utf8_lossy(table)),
+    let gone = || {
+        let reason = format!("there is no table {:?}", String::from_utf8_lossy(table));
+        Lost::new(Failure::NotFound, reason)
     };
     let (_, found) = rows.into_iter().find(|(name, _)| is_of(name, table)).ok_or_else(gone)?;
     found.ok_or_else(|| Setback::NotYet("the region is being moved or split".to_owned()))

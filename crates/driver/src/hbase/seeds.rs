@@ -41,7 +41,7 @@ mod tests {
         let seeds: Vec<_> = seeds.iter().map(|seed| (*seed).to_owned()).collect();
         let found = first_of(&seeds, 8_000_000_000, async |seed| match seed {
             "silent" => std::future::pending().await,
-            "refuses" => Err(Lost { failure: Failure::Connect, reason: "no".to_owned() }.into()),
+            "refuses" => Err(Lost::new(Failure::Connect, "no").into()),
             other => Ok(other.to_owned()),
         });
         tokio::time::timeout(Duration::from_secs(8), found).await.expect("in time")

@@ -66,7 +66,7 @@ impl NewTable {
     /// # Errors
     /// Why it could not be created, or that a table of this name already exists.
     pub async fn create(&self, opening: &Opening, may_exist: bool) -> Result<bool, TargetError> {
-        let (settings, seeds) = (settings(&self.plan, opening), self.plan.seeds());
+        let (settings, seeds) = (settings(&self.plan, opening)?, self.plan.seeds());
         let (admin, table) = (Admin::of(&seeds, &settings), Bytes::from(self.name().to_owned()));
         let found = admin.families(&table).await;
         let found = found
@@ -146,6 +146,6 @@ mod tests {
     #[test]
     fn a_table_is_named() {
         assert!(checked("hbase://h", None).unwrap_err().contains("no table"));
-        assert!(checked("http://h/t", None).unwrap_err().contains("give hbase://"));
+        assert!(checked("http://h/t", None).unwrap_err().contains("give hbase[s]://"));
     }
 }

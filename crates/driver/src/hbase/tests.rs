@@ -42,6 +42,7 @@ impl Bench {
             user: "test".to_owned(),
             timeout_ns,
             max_answer: 1 << 20,
+            tls: None,
             clock: Clock::system(),
         };
         let seeds = vec![cluster.borrow().servers[0].clone()];
