@@ -181,9 +181,71 @@ fn operations_of_ones_own() {
             r#"some={"scan":"from=1&to=2","expect":{"rows":12}}"#,
             r#"one={"scan":"from={{key}}&to={{key}}","expect":{"rows":1}}"#,
             r#"few={"scan":"from={{key}}","params":{"limit":3},"expect":{"rows":"1..3"}}"#,
+            r#"several={"multi_get":20,"expect":{"rows":20}}"#,
         ],
     );
     own::refused(&address, "x=scan limit=many", "limit is not a number");
+    own::refused(&address, "x=multi_get many", "is not JSON");
+}
+
+#[test]
+fn several_rows_are_one_request_to_each_server() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    hbase.hbase_client(&["drop", "several"]);
+    hbase.hbase_client(&["create", "several", "cf", "3"]);
+    for row in ["a", "2", "5"] {
+        hbase.hbase_client(&["set", "several", row, "name", row]);
+    }
+    let regions = hbase.hbase_client(&["regions", "several"]);
+    let servers = regions.lines().filter_map(|line| line.split(" on ").nth(1));
+    let servers: std::collections::HashSet<_> = servers.collect();
+    let address = format!("hbase://{}/several", hbase.hbase_address());
+    let rows = r#"x={"multi_get":["a","absent","2","5"],"expect":{"rows":3}}"#;
+    let words = ["run", &address, "--use-existing", "--docs", "4", "-c", "1", "-n", "30"];
+    let run = measure([&words[..], &["--mix", "x=1", "--op", rows]].concat()).passed();
+    let found = run.operation("crud", "x");
+    assert_eq!((number(&found["ok"]), number(&found["rows"])), (30, 90), "{found}");
+    assert_eq!(number(&found["http_requests"]), 30 * servers.len() as u64, "{found}{regions}");
+}
+
+#[test]
+fn rows_of_some_columns_are_those_that_its_own_client_finds() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    hbase.hbase_client(&["drop", "sparse"]);
+    hbase.hbase_client(&["create", "sparse", "cf", "row5"]);
+    for row in 0..9 {
+        let columns = ["name", "tag:a", "tag:b", "tags"].into_iter().enumerate();
+        for (_, column) in columns.filter(|(place, _)| row % (place + 2) == 0) {
+            hbase.hbase_client(&["set", "sparse", &format!("row{row}"), column, "x"]);
+        }
+    }
+    let address = format!("hbase://{}/sparse", hbase.hbase_address());
+    let mut seen = Vec::new();
+    for (prefix, columns, begins) in [
+        ("row", "name", "-"),
+        ("row", "tag:a,tags", "-"),
+        ("row", "-", "tag"),
+        ("-", "-", "tag:"),
+        ("-", "tag:b", "tag:"),
+        ("row6", "-", "tag:"),
+        ("row", "none", "-"),
+    ] {
+        let theirs = hbase.hbase_client(&["scan", "sparse", prefix, columns, begins]);
+        let rows: u64 = theirs.split(' ').next().and_then(|it| it.parse().ok()).expect("rows");
+        let given = [("prefix", prefix), ("columns", columns), ("column_prefix", begins)];
+        let given = given.into_iter().filter(|(_, value)| *value != "-");
+        let given: Vec<_> = given.map(|(name, value)| format!("{name}={value}")).collect();
+        let scan = format!("x=scan {}", given.join("&"));
+        let words = ["run", &address, "--use-existing", "--docs", "4", "-c", "1", "-n", "5"];
+        let run = measure([&words[..], &["--mix", "x=1", "--op", &scan]].concat()).passed();
+        let found = run.operation("crud", "x");
+        // There is no count of nothing.
+        let ours = found["rows"].as_u64().unwrap_or(0);
+        assert_eq!((number(&found["ok"]), ours), (5, 5 * rows), "{scan}: {found}");
+        seen.push(rows);
+    }
+    // Each of them brings other rows.
+    assert_eq!(seen, [5, 4, 6, 5, 3, 1, 0]);
 }
 
 #[test]

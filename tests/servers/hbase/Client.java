@@ -17,6 +17,7 @@ import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.filter.ColumnPrefixFilter;
 
 /**
  * HBase's own client, for what a test does beside springload: {@code Client ZOOKEEPER_PORT}, and
@@ -56,6 +57,7 @@ public class Client {
             case "count" -> count();
             case "set" -> set(args[0], args[1], args[2]);
             case "remove" -> remove(args[0]);
+            case "scan" -> scan(args[0], args[1], args[2]);
             case "split" -> split(args[0]);
             case "move" -> move();
             case "regions" -> regions();
@@ -130,6 +132,35 @@ public class Client {
             }
         }
         System.out.println(rows);
+    }
+
+    /**
+     * scan TABLE PREFIX COLUMNS COLUMN_PREFIX: how many rows a scan brings, and values; `-` for none
+     * of these, and columns with commas between them, of the first family.
+     */
+    private void scan(String prefix, String columns, String columnPrefix) throws Exception {
+        byte[] family = admin.getDescriptor(name).getColumnFamilies()[0].getName();
+        Scan scan = new Scan();
+        if (!prefix.equals("-")) {
+            scan.setStartStopRowForPrefixScan(bytes(prefix));
+        }
+        if (!columns.equals("-")) {
+            for (String column : columns.split(",")) {
+                scan.addColumn(family, bytes(column));
+            }
+        }
+        if (!columnPrefix.equals("-")) {
+            scan.setFilter(new ColumnPrefixFilter(bytes(columnPrefix)));
+        }
+        long rows = 0;
+        long values = 0;
+        try (Table table = connection.getTable(name); var results = table.getScanner(scan)) {
+            for (Result result : results) {
+                rows++;
+                values += result.size();
+            }
+        }
+        System.out.println(rows + " rows, " + values + " values");
     }
 
     /** set TABLE KEY QUALIFIER VALUE: one column of a row, in the first family of the table. */

@@ -29,6 +29,8 @@ pub(super) fn sense(class: &str) -> Sense {
         | "WrongRegionException" => Sense::Moved,
         "MasterNotRunningException"
         | "MasterRegistryFetchException"
+        // The answer to the rows before it is long enough.
+        | "MultiActionResultTooLarge"
         | "NotAllMetaRegionsOnlineException"
         | "PleaseHoldException"
         | "RegionOpeningException"

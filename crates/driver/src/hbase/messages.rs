@@ -224,12 +224,29 @@ pub(super) struct Scan {
     pub(super) start_row: Option<Bytes>,
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub(super) stop_row: Option<Bytes>,
+    #[prost(message, optional, tag = "5")]
+    pub(super) filter: Option<Filter>,
     #[prost(bool, optional, tag = "15")]
     pub(super) reversed: Option<bool>,
     #[prost(uint32, optional, tag = "17")]
     pub(super) caching: Option<u32>,
     #[prost(bool, optional, tag = "22")]
     pub(super) include_stop_row: Option<bool>,
+}
+
+/// A filter that the server applies, by its Java class.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Filter {
+    #[prost(string, required, tag = "1")]
+    pub(super) name: String,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub(super) serialized_filter: Option<Bytes>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ColumnPrefixFilter {
+    #[prost(bytes = "bytes", required, tag = "1")]
+    pub(super) prefix: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -268,6 +285,8 @@ pub(super) struct Action {
     pub(super) index: Option<u32>,
     #[prost(message, optional, tag = "2")]
     pub(super) mutation: Option<Mutation>,
+    #[prost(message, optional, tag = "3")]
+    pub(super) get: Option<Get>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -5,12 +5,12 @@
 
 mod admin;
 mod binding;
-mod bulk;
 pub mod cells;
 mod connection;
 mod exception;
 mod frame;
 mod messages;
+mod multi;
 mod open;
 mod pen;
 mod plan;

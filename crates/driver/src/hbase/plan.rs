@@ -93,7 +93,7 @@ impl Durability {
 
 impl Planned for HBasePlan {
     fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
-        Ok(words::spell(operation)?.holes.0)
+        Ok(words::spell(operation)?.holes().0.clone())
     }
 
     fn accepts_any_certificate(&self) -> bool {

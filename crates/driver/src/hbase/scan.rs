@@ -3,13 +3,14 @@
 use super::HBasePen;
 use super::cells::{Cell, Cells};
 use super::frame::Answer;
-use super::messages::{Scan, ScanRequest, ScanResponse};
+use super::messages::{ColumnPrefixFilter, Filter, Scan, ScanRequest, ScanResponse};
 use super::regions::Located;
 use super::rows;
 use super::words::Range;
 use super::worker::{Worker, specifier};
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply};
+use prost::Message as _;
 use prost::bytes::Bytes;
 
 /// The most rows that are requested at once.
@@ -28,40 +29,29 @@ impl Worker {
             stop: pen.row(1).map(Bytes::copy_from_slice),
             includes_stop: true,
             limit: op.limit,
+            columns: pen.wanted.clone(),
+            column_prefix: None,
         };
-        let rows = self.rows_of(range, pen, probe).await?;
+        let rows = self.rows_of(&range, probe).await?;
         Ok(Reply { rows, ..Reply::default() })
     }
 
-    /// Carries out a scan that the plan defines.
-    pub(super) async fn own_scan(
-        &mut self,
-        op: &Op,
-        pen: &HBasePen,
-        probe: &mut Probe,
-    ) -> Result<Reply, Failure> {
-        let shared = self.shared.clone();
-        let spelled = shared.own.get(op.kind).ok_or(Failure::Rejected)?;
-        let rows = self.rows_of(spelled.range(pen), pen, probe).await?;
-        let reply = shared.own.reply(op.kind, rows.into());
-        reply.map_err(|words| self.failed(Failure::Unexpected, words))
-    }
-
     /// Reads a range of rows, and returns how many there are.
-    async fn rows_of(
+    pub(super) async fn rows_of(
         &mut self,
-        range: Range,
-        pen: &HBasePen,
+        range: &Range,
         probe: &mut Probe,
     ) -> Result<u32, Failure> {
-        let Range { mut from, stop, includes_stop, limit } = range;
-        let mut found = 0;
-        while found < limit {
-            let want = (limit - found).min(AT_ONCE);
+        let Range { stop, includes_stop, limit, .. } = range;
+        let (mut from, mut found) = (range.from.clone(), 0);
+        let filter = range.column_prefix.as_ref().map(column_prefix);
+        while found < *limit {
+            let want = (*limit - found).min(AT_ONCE);
             let scan = Scan {
-                column: vec![self.column(pen)],
+                column: vec![self.column(&range.columns)],
+                filter: filter.clone(),
                 start_row: Some(from.clone()),
-                include_stop_row: stop.is_some().then_some(includes_stop),
+                include_stop_row: stop.is_some().then_some(*includes_stop),
                 stop_row: stop.clone(),
                 caching: Some(want),
                 ..Scan::default()
@@ -81,7 +71,7 @@ impl Worker {
                 ("Scan", request)
             };
             let answer = self.call(&from, first, &[], probe).await?;
-            let (count, last, more) = self.take_rows(answer, &from, want)?;
+            let (count, last, more) = self.take_rows(answer, range, &from, want)?;
             found += count;
             from = if more && count > 0 && count < want {
                 // A large answer ends early: the rest begins after its last row.
@@ -91,7 +81,7 @@ impl Worker {
             } else {
                 end
             };
-            if stop.as_ref().is_some_and(|stop| from > *stop || !includes_stop && from == *stop) {
+            if stop.as_ref().is_some_and(|stop| from > *stop || !*includes_stop && from == *stop) {
                 break;
             }
         }
@@ -103,11 +93,15 @@ impl Worker {
     fn take_rows(
         &mut self,
         answer: Answer,
+        range: &Range,
         from: &[u8],
         most: u32,
     ) -> Result<(u32, Bytes, bool), Failure> {
         let read = answer.message::<ScanResponse>().and_then(|said| {
-            let last = checked(&answer, &said.cells_per_result, from, &self.shared.family)?;
+            let own = |cell: &Cell<'_>| {
+                cell.family == &*self.shared.family && range.has_column(cell.qualifier)
+            };
+            let last = checked(&answer, &said.cells_per_result, from, own)?;
             let more = said.more_results_in_region.or(said.more_results).unwrap_or_default();
             Some((said.cells_per_result, Bytes::copy_from_slice(last), more))
         });
@@ -130,16 +124,30 @@ impl Worker {
     }
 }
 
+/// The filter of columns whose names begin with this.
+fn column_prefix(prefix: &Bytes) -> Filter {
+    let filter = ColumnPrefixFilter { prefix: prefix.clone() };
+    Filter {
+        name: "org.apache.hadoop.hbase.filter.ColumnPrefixFilter".to_owned(),
+        serialized_filter: Some(filter.encode_to_vec().into()),
+    }
+}
+
 /// The last row, or nothing if there are no rows; `None` if they are not in order from `from` on,
-/// or not as many as announced.
-fn checked<'a>(answer: &'a Answer, counts: &[u32], from: &[u8], family: &[u8]) -> Option<&'a [u8]> {
+/// not as many as announced, or have cells that are not the table's `own`.
+fn checked<'a>(
+    answer: &'a Answer,
+    counts: &[u32],
+    from: &[u8],
+    own: impl Fn(&Cell<'_>) -> bool,
+) -> Option<&'a [u8]> {
     let mut cells = Cells::of(answer.cells());
     let mut last: &[u8] = b"";
     for &count in counts {
         let row = cells.by_ref().take(count as usize).collect::<Option<Vec<Cell<'_>>>>()?;
         let name = row.first()?.row;
-        let whole = row.len() == count as usize
-            && row.iter().all(|cell| cell.row == name && cell.family == family);
+        let whole =
+            row.len() == count as usize && row.iter().all(|cell| cell.row == name && own(cell));
         let in_order = if last.is_empty() { name >= from } else { name > last };
         if !whole || !in_order {
             return None;

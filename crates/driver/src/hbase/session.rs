@@ -100,7 +100,7 @@ impl Session for HBaseSession {
     }
 }
 
-/// Operations of the plan's own are scans.
+/// Operations of the plan's own only read.
 fn changes(op: &Op) -> bool {
     !op.kind.only_reads() && !op.kind.is_own()
 }

@@ -3,11 +3,12 @@
 
 use super::cells::{Cells, write_put};
 use super::messages::{
-    ActiveMaster, CellBlockMeta, ColumnFamilySchema, ConnectionHeader, CreateTableRequest,
-    ExceptionResponse, GetRequest, GetResponse, MetaLocations, MultiRequest, MultiResponse,
-    MutateRequest, MutateResponse, Mutation, NameBytesPair, ProcedureStarted, RegionActionResult,
-    RegionInfo, RegionLocation, RequestHeader, ResponseHeader, ResultOrException, RowResult,
-    ScanRequest, ScanResponse, ServerName, TableDescriptors, TableName, TableRequest, TableSchema,
+    ActiveMaster, CellBlockMeta, ColumnFamilySchema, ColumnPrefixFilter, ConnectionHeader,
+    CreateTableRequest, ExceptionResponse, Get, GetRequest, GetResponse, MetaLocations,
+    MultiRequest, MultiResponse, MutateRequest, MutateResponse, Mutation, NameBytesPair,
+    ProcedureStarted, RegionActionResult, RegionInfo, RegionLocation, RequestHeader,
+    ResponseHeader, ResultOrException, RowResult, ScanRequest, ScanResponse, ServerName,
+    TableDescriptors, TableName, TableRequest, TableSchema,
 };
 use prost::Message;
 use prost::bytes::Bytes;
@@ -39,6 +40,12 @@ pub(super) enum Fault {
     Disorder,
     /// Refuses with an exception of this class.
     Exception(&'static str),
+    /// Refuses one region, the last of a call for many rows, with an exception of this class.
+    Region(&'static str),
+    /// Leaves out the last answer to a call for many rows.
+    FewerRows,
+    /// Answers with a column that nobody asked for.
+    OtherColumn,
 }
 
 /// A region of the table: its first row, the row after it, and its server.
@@ -165,7 +172,7 @@ fn answer(
     let out = match method.as_str() {
         "Get" => cluster.get(number, header, &read(message), fault),
         "Mutate" => cluster.mutate(number, header, &read(message), cells),
-        "Multi" => cluster.multi(number, header, &read(message), cells),
+        "Multi" => cluster.multi(number, header, &read(message), cells, fault),
         _ => cluster.scan(number, header, &scan?, fault),
     };
     Some(if fault == Some(Fault::Silence) { Vec::new() } else { out })
@@ -311,18 +318,24 @@ impl Cluster {
         if self.serves(server, &request.region.value).is_none() {
             return refusal(header, NOT_SERVING);
         }
-        let row = if fault == Some(Fault::OtherRow) { b"other" } else { &request.get.row[..] };
-        let wanted = &request.get.column[0].qualifier;
-        let (mut cells, mut count) = (Vec::new(), 0);
-        for (name, value) in self.rows.get(&request.get.row[..]).into_iter().flatten() {
+        let mut cells = Vec::new();
+        let count = self.read(&request.get, fault, &mut cells);
+        let result = Some(RowResult { associated_cell_count: Some(count) });
+        reply(header, None, &GetResponse { result }, &cells)
+    }
+
+    /// Writes the cells of a row, and returns how many it says there are.
+    fn read(&self, get: &Get, fault: Option<Fault>, cells: &mut Vec<u8>) -> i32 {
+        let row = if fault == Some(Fault::OtherRow) { b"other" } else { &get.row[..] };
+        let wanted = &get.column[0].qualifier;
+        let mut count = 0;
+        for (name, value) in self.rows.get(&get.row[..]).into_iter().flatten() {
             if wanted.is_empty() || wanted.iter().any(|it| **it == **name) {
-                write_put(row, FAMILY, name, value, &mut cells);
+                write_put(row, FAMILY, name, value, cells);
                 count += 1;
             }
         }
-        count += i32::from(fault == Some(Fault::FewerCells));
-        let result = Some(RowResult { associated_cell_count: Some(count) });
-        reply(header, None, &GetResponse { result }, &cells)
+        count + i32::from(fault == Some(Fault::FewerCells))
     }
 
     fn mutate(
@@ -358,14 +371,30 @@ impl Cluster {
         header: &RequestHeader,
         request: &MultiRequest,
         cells: &[u8],
+        fault: Option<Fault>,
     ) -> Vec<u8> {
         let mut cells = Cells::of(cells);
-        let mut results = Vec::new();
-        for part in &request.region_action {
-            let served = self.serves(server, &part.region.value).is_some();
+        let (mut results, mut out) = (Vec::new(), Vec::new());
+        for (number, part) in request.region_action.iter().enumerate() {
+            let is_last = number + 1 == request.region_action.len();
+            let refused = match fault {
+                Some(Fault::Region(class)) if is_last => Some(class),
+                _ => None,
+            };
+            let here = self.serves(server, &part.region.value).is_some();
+            let served = here && refused.is_none();
             let mut result = RegionActionResult::default();
             for action in &part.action {
-                let mutation = action.mutation.as_ref().unwrap();
+                if let (Some(get), true) = (&action.get, served) {
+                    let count = self.read(get, fault, &mut out);
+                    let row = RowResult { associated_cell_count: Some(count) };
+                    result.result_or_exception.push(ResultOrException {
+                        index: action.index,
+                        result: Some(row),
+                        exception: None,
+                    });
+                }
+                let Some(mutation) = &action.mutation else { continue };
                 if !served {
                     let count = mutation.associated_cell_count.unwrap_or_default();
                     cells.by_ref().take(count as usize).for_each(drop);
@@ -376,12 +405,15 @@ impl Cluster {
                 result.result_or_exception.push(row);
             }
             result.exception = (!served).then(|| NameBytesPair {
-                name: format!("org.apache.hadoop.hbase.{NOT_SERVING}"),
+                name: format!("org.apache.hadoop.hbase.{}", refused.unwrap_or(NOT_SERVING)),
                 value: None,
             });
+            if is_last && fault == Some(Fault::FewerRows) {
+                result.result_or_exception.pop();
+            }
             results.push(result);
         }
-        reply(header, None, &MultiResponse { region_action_result: results }, &[])
+        reply(header, None, &MultiResponse { region_action_result: results }, &out)
     }
 
     fn scan(
@@ -397,13 +429,27 @@ impl Cluster {
         };
         let scan = request.scan.clone().unwrap();
         let (from, last) = (scan.start_row.unwrap(), scan.stop_row);
-        assert_eq!(last.is_some(), scan.include_stop_row.unwrap_or_default());
+        let (includes_stop, columns) = (scan.include_stop_row, &scan.column[0].qualifier);
+        assert_eq!(last.is_some(), includes_stop.is_some());
         let within = |row: &[u8]| {
-            (held.end.is_empty() || row < held.end.as_bytes())
-                && last.as_ref().is_none_or(|last| row <= &last[..])
+            let stops = |last: &Bytes| row > last || row == last && includes_stop == Some(false);
+            (held.end.is_empty() || row < held.end.as_bytes()) && !last.as_ref().is_some_and(stops)
+        };
+        let prefix = scan.filter.map(|filter| {
+            assert_eq!(filter.name, "org.apache.hadoop.hbase.filter.ColumnPrefixFilter");
+            ColumnPrefixFilter::decode(filter.serialized_filter.unwrap()).unwrap().prefix
+        });
+        let wanted = |name: &[u8]| {
+            (columns.is_empty() || columns.iter().any(|it| *it == name))
+                && prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix))
+                || fault == Some(Fault::OtherColumn)
         };
         let limit = request.number_of_rows.unwrap() as usize;
         let rows = self.rows.range(from.to_vec()..).filter(|(row, _)| within(row));
+        let rows = rows.map(|(row, columns)| {
+            (row, columns.iter().filter(|(name, _)| wanted(name)).collect::<Vec<_>>())
+        });
+        let rows = rows.filter(|(_, columns)| !columns.is_empty());
         let mut rows: Vec<_> = rows.take(limit).collect();
         if fault == Some(Fault::Disorder) {
             rows.reverse();
@@ -411,10 +457,10 @@ impl Cluster {
         let mut cells = Vec::new();
         let mut cells_per_result = Vec::new();
         for (row, columns) in rows {
+            cells_per_result.push(columns.len() as u32);
             for (name, value) in columns {
                 write_put(row, FAMILY, name, value, &mut cells);
             }
-            cells_per_result.push(columns.len() as u32);
         }
         let said = ScanResponse { cells_per_result, ..ScanResponse::default() };
         reply(header, None, &said, &cells)

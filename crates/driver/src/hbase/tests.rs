@@ -9,11 +9,14 @@ use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Failure, Fields, Op, OpKind, Pen};
+use crate::words::OperationPlan;
 use crate::{DriverPlan, Opening, Outcome, Session, Shard, Target, TargetAsked};
 use prost::bytes::Bytes;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::task::LocalSet;
+
+mod own;
 
 const MS: u64 = 1_000_000;
 /// Long enough for anything that answers.
@@ -38,6 +41,11 @@ struct Bench {
 
 impl Bench {
     async fn of(cluster: &Handle, timeout_ns: u64) -> Self {
+        Self::with(cluster, timeout_ns, &[]).await
+    }
+
+    /// The same with operations of the plan's own.
+    async fn with(cluster: &Handle, timeout_ns: u64, own: &[OperationPlan]) -> Self {
         let settings = Settings {
             user: "test".to_owned(),
             timeout_ns,
@@ -56,7 +64,7 @@ impl Bench {
             connections: 1,
             settings,
             removed: false,
-            own: super::words::Own::default(),
+            own: super::words::Own::new(own, super::words::spell).unwrap(),
         };
         let target = HBase { opened: Arc::new(opened) };
         let context = ShardContext::new(Clock::system(), timeout_ns);

@@ -14,7 +14,7 @@ use super::messages::{
 use super::regions::{Located, Regions};
 use super::rows;
 use super::servers::Servers;
-use super::words::Own;
+use super::words::{Own, Spelled};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::rest_after;
 use crate::op::{Failure, Op, OpKind, Reply, Token};
@@ -108,11 +108,10 @@ impl Worker {
         probe: &mut Probe,
     ) -> Result<Reply, Failure> {
         if op.kind.is_own() {
-            return Box::pin(self.own_scan(op, pen, probe)).await;
+            return Box::pin(self.own(op, pen, probe)).await;
         }
         if !pen.is_valid() {
-            let reason = format!("HBase has rows of 1 to {} bytes", super::cells::MOST_ROW);
-            return Err(self.failed(Failure::TooLarge, reason));
+            return Err(self.invalid_row());
         }
         match op.kind {
             OpKind::BulkInsert => Box::pin(self.insert(op, pen, probe)).await,
@@ -123,9 +122,27 @@ impl Worker {
         }
     }
 
+    /// Notes that HBase does not allow a row.
+    #[cold]
+    pub(super) fn invalid_row(&mut self) -> Failure {
+        let reason = format!("HBase has rows of 1 to {} bytes", super::cells::MOST_ROW);
+        self.failed(Failure::TooLarge, reason)
+    }
+
+    /// Carries out an operation that the plan defines.
+    async fn own(&mut self, op: &Op, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
+        let shared = self.shared.clone();
+        let rows = match shared.own.get(op.kind).ok_or(Failure::Rejected)? {
+            Spelled::Scan(scan) => self.rows_of(&scan.range(pen), probe).await?,
+            Spelled::MultiGet(get) => self.read_rows(&get.rows(pen), probe).await?,
+        };
+        let reply = shared.own.reply(op.kind, rows.into());
+        reply.map_err(|words| self.failed(Failure::Unexpected, words))
+    }
+
     async fn get(&mut self, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
         let row = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
-        let get = Get { row: row.clone(), column: vec![self.column(pen)] };
+        let get = Get { row: row.clone(), column: vec![self.column(&pen.wanted)] };
         let send = |place: &Located| {
             ("Get", GetRequest { region: specifier(&place.region.name), get: get.clone() })
         };
@@ -182,10 +199,10 @@ impl Worker {
         }
     }
 
-    /// The columns that are requested.
-    pub(super) fn column(&self, pen: &HBasePen) -> Column {
+    /// The columns that are requested; none of them means all.
+    pub(super) fn column(&self, wanted: &[Bytes]) -> Column {
         let family = Bytes::copy_from_slice(&self.shared.family);
-        Column { family, qualifier: pen.wanted.clone() }
+        Column { family, qualifier: wanted.to_vec() }
     }
 
     /// Sends a call to the server of `row` until it is accepted; returns its answer, which is not
