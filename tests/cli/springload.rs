@@ -342,7 +342,7 @@ impl Running {
     }
 
     /// Whether its first stage has ended.
-    #[allow(dead_code, reason = "only tests/cli asks")]
+    #[allow(dead_code, reason = "not every test program asks")]
     pub(crate) fn has_begun(&self) -> bool {
         self.output().join("run.json").exists()
     }

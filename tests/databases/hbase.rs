@@ -1,6 +1,6 @@
 //! HBase, with HBase's own client on the other side.
 
-use crate::binary::{failures, measure, number, springload};
+use crate::binary::{Running, failures, measure, number, springload};
 use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::hbase::{
@@ -206,6 +206,35 @@ fn several_rows_are_one_request_to_each_server() {
     let found = run.operation("crud", "x");
     assert_eq!((number(&found["ok"]), number(&found["rows"])), (30, 90), "{found}");
     assert_eq!(number(&found["http_requests"]), 30 * servers.len() as u64, "{found}{regions}");
+}
+
+#[test]
+fn regions_move_under_requests_for_several_rows() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    hbase.hbase_client(&["drop", "walking"]);
+    hbase.hbase_client(&["create", "walking", "cf", "3"]);
+    for row in ["a", "2", "5"] {
+        hbase.hbase_client(&["set", "walking", row, "name", row]);
+    }
+    let address = format!("hbase://{}/walking", hbase.hbase_address());
+    let rows = r#"x={"multi_get":["a","absent","2","5"],"expect":{"rows":3}}"#;
+    let words = ["run", &address, "--use-existing", "--docs", "4", "-c", "2", "-d", "5m"];
+    let more = ["-r", "200", "--mix", "x=1", "--op", rows, "--warmup", "0s"];
+    let mut run = Running::start([&words[..], &more].concat());
+    while !run.has_begun() {
+        assert!(!run.ended(), "{}", run.stderr());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // They are there when this returns, which takes longer than many of the requests.
+    hbase.hbase_client(&["move", "walking"]);
+    hbase.hbase_client(&["split", "walking", "a"]);
+    run.interrupt();
+    let run = run.finish();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    let found = run.operation("crud", "x");
+    assert_eq!(failures(&found), 0, "{found}");
+    assert_eq!(number(&found["rows"]), 3 * number(&found["ok"]), "{found}");
+    assert!(number(&found["relocated"]) > 0, "{found}");
 }
 
 #[test]

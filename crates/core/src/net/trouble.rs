@@ -227,6 +227,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_tls_ends_with_is_told_with_what_to_do() {
+        use tokio_rustls::rustls::InvalidMessage;
+        let told = |error: TlsError| {
+            Trouble::of(&io::Error::new(io::ErrorKind::InvalidData, error)).told()
+        };
+        let flags = "give one with --tls-cert FILE and --tls-key FILE";
+        for alert in [
+            AlertDescription::CertificateRequired,
+            AlertDescription::BadCertificate,
+            AlertDescription::UnknownCA,
+        ] {
+            let told = told(TlsError::AlertReceived(alert));
+            assert_eq!(told, format!("it wants a client certificate that it trusts; {flags}"));
+        }
+        let other = told(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
+        assert!(other.starts_with("TLS fails: ") && !other.contains("--tls-cert"), "{other}");
+        let plain = told(TlsError::InvalidMessage(InvalidMessage::InvalidContentType));
+        assert!(plain.starts_with("it does not speak TLS; check the port"), "{plain}");
+    }
+
+    #[test]
     fn what_this_machine_lacks_is_told_with_its_cure() {
         let refused = |errno: Errno| Trouble::refused(&io::Error::from(errno));
         for (errno, words) in [

@@ -5,7 +5,7 @@
 //! write, and the answers that arrive in one read are passed on to all of them.
 
 use super::cells::CODEC;
-use super::exception::told;
+use super::exception::{cure, told};
 use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
 use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
 use crate::clock::{Clock, Nanos};
@@ -158,7 +158,8 @@ impl Shared {
             // Either it was given up, or the server is complaining about the connection as a whole.
             return match header.exception {
                 Some(exception) if number.cast_signed() < 0 => {
-                    Err(Lost::new(Failure::Rejected, told(&exception)))
+                    let cure = cure(&exception).map(str::to_owned);
+                    Err(Lost { cure, ..Lost::new(Failure::Rejected, told(&exception)) })
                 }
                 _ => Ok(()),
             };

@@ -56,6 +56,19 @@ pub(super) fn sense(class: &str) -> Sense {
     }
 }
 
+/// What to do if a server refuses a connection for this reason, if that is known.
+pub(super) fn cure(exception: &ExceptionResponse) -> Option<&'static str> {
+    let class = exception.exception_class_name.as_deref().map(simple);
+    let trace = exception.stack_trace.as_deref().unwrap_or_default();
+    let secure =
+        class == Some("AccessDeniedException") && trace.contains("Authentication is required");
+    secure.then_some(
+        "it wants Kerberos, which springload does not speak: give a cluster with simple \
+         authentication, or one that falls back to it \
+         (hbase.ipc.server.fallback-to-simple-auth-allowed)",
+    )
+}
+
 /// A class's name without its package.
 pub(super) fn simple(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)

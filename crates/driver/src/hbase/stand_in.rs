@@ -80,6 +80,8 @@ pub(super) struct Cluster {
     pub(super) tables: Vec<String>,
     /// Says nothing about regions: closes the connection instead.
     pub(super) secretive: bool,
+    /// Refuses connections, with an exception and words.
+    pub(super) refuses: Option<[&'static str; 2]>,
     /// Holds answers back until there are this many, then sends them in reverse.
     pub(super) together: usize,
     waiting: Vec<Vec<u8>>,
@@ -114,6 +116,17 @@ async fn serve(mut stream: TcpStream, number: usize, cluster: Handle) -> Option<
     assert_eq!(&preamble, super::frame::PREAMBLE);
     let header = ConnectionHeader::decode(&*frame(&mut stream).await?).unwrap();
     assert!(header.version_info.is_some() && header.cell_block_codec_class.is_some());
+    let refuses = cluster.borrow().refuses;
+    if let Some([class, words]) = refuses {
+        let exception = ExceptionResponse {
+            stack_trace: Some(format!("{class}: {words}\n\tat …")),
+            exception_class_name: Some(class.to_owned()),
+        };
+        // As a complaint about the connection.
+        let header = RequestHeader { call_id: Some(u32::MAX), ..RequestHeader::default() };
+        let refusal = reply(&header, Some(exception), &GetResponse::default(), &[]);
+        stream.write_all(&refusal).await.ok()?;
+    }
     loop {
         let frame = frame(&mut stream).await?;
         let mut rest = &frame[..];

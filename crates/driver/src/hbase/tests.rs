@@ -155,6 +155,26 @@ fn a_table_that_cannot_be_used_is_not_left_behind() {
 }
 
 #[test]
+fn a_server_that_wants_kerberos_is_told_with_what_to_do() {
+    local(async {
+        let cluster = start(1, &TWO).await;
+        let address = format!("hbase://{}", cluster.borrow().servers[0]);
+        let plan = HBasePlan::check(&TargetAsked::at(&address)).unwrap();
+        let opening = Opening { timeout_ns: PATIENT, max_answer: 1 << 20, ..Opening::default() };
+        for (class, words, wants) in [
+            ("AccessDeniedException", "Authentication is required", true),
+            ("AccessDeniedException", "Connection from nobody", false),
+            ("FatalConnectionException", "Unknown service", false),
+        ] {
+            cluster.borrow_mut().refuses = Some([class, words]);
+            let told = plan.open(&opening).await.map(|_| ()).unwrap_err().to_string();
+            assert!(told.contains(&format!("{class}: {words}")), "{told}");
+            assert_eq!(told.contains("; it wants Kerberos, which springload"), wants, "{told}");
+        }
+    });
+}
+
+#[test]
 fn rows_are_written_read_changed_and_removed() {
     local(async {
         let cluster = start(1, &TWO).await;
