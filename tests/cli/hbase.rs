@@ -69,6 +69,24 @@ fn what_the_guide_asks_for_is_planned() {
 }
 
 #[test]
+fn tls_is_planned_where_the_site_has_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = ("hbase.rpc.tls.truststore.location", "/etc/hbase/trust.jks");
+    let tls = "hbase.client.netty.tls.enabled";
+    let path = write(folder.path(), site(&[(tls, "true"), store]));
+    let plan = planned(&["-cp", &path, "-k"]);
+    assert_eq!((&plan["target"]["tls"], &plan["target"]["insecure"]), (&true.into(), &true.into()));
+    let nobody = format!("hbase.masters=127.0.0.1:{}", free_port());
+    let noted = load(&["-cp", &path, "-k", "-p", &nobody, "--timeout", "2s"]).stderr;
+    assert!(noted.contains("truststore.location: not read; give the authorities"), "{noted}");
+    let without = write(folder.path(), site(&[(tls, "false"), store]));
+    assert_eq!(planned(&["-cp", &without])["target"]["tls"], Value::Null);
+    let cure = "give -p hbase.client.netty.tls.enabled=true, or leave it out";
+    let words = ["-p", "hbase.masters=m", "-k"];
+    load(&words).refused(2, &["--insecure: the target does not use TLS", cure]);
+}
+
+#[test]
 fn buffered_writes_of_the_load_phase_go_in_batches() {
     let batch = |more: &[&str]| {
         let words = [&["-p", "clientbuffering=true"], more].concat();
@@ -193,6 +211,8 @@ fn a_table_that_cannot_be_made_is_refused() {
         ("hbase://h/t --split-keys a,,b", "--split-keys: an empty row"),
         ("hbase://h/t --split-keys a,a", "--split-keys: \"a\" twice"),
         ("hbase://h/t --cf a:b", "a column family"),
+        ("hbase://h/t -k", "--insecure: the target does not use TLS"),
+        ("hbases://h/t --tls-ca /none.pem", "--tls-ca: "),
     ] {
         create(words).refused(2, &[told]);
     }

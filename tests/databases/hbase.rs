@@ -317,7 +317,7 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
     };
     let (own, key) = (file("server.pem"), file("key.pem"));
     run(&["--tls-cert", &own, "--tls-key", &key]).passed();
-    let told = ["it wants a client certificate that it trusts", "--tls-cert FILE and --tls-key"];
+    let told = ["it wants a client certificate that it accepts", "--tls-cert FILE and --tls-key"];
     run(&[]).refused(3, &told);
     let others = tempfile::tempdir().expect("a folder");
     write_certificates(others.path());

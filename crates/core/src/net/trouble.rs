@@ -126,7 +126,7 @@ fn of_tls(error: &TlsError) -> Trouble {
             return Trouble::new("it does not speak TLS", cure);
         }
         TlsError::AlertReceived(alert) if is_about_client(*alert) => {
-            let problem = "it wants a client certificate that it trusts";
+            let problem = "it wants a client certificate that it accepts";
             return Trouble::new(problem, "give one with --tls-cert FILE and --tls-key FILE");
         }
         _ => {
@@ -239,7 +239,7 @@ mod tests {
             AlertDescription::UnknownCA,
         ] {
             let told = told(TlsError::AlertReceived(alert));
-            assert_eq!(told, format!("it wants a client certificate that it trusts; {flags}"));
+            assert_eq!(told, format!("it wants a client certificate that it accepts; {flags}"));
         }
         let other = told(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
         assert!(other.starts_with("TLS fails: ") && !other.contains("--tls-cert"), "{other}");
