@@ -10,6 +10,8 @@ pub(super) enum Sense {
     Moved,
     /// The server is not ready for this request yet. Nothing was carried out.
     NotYet,
+    /// The answer is long enough without it. Nothing was carried out; it is sent again at once.
+    Later,
     /// The operation failed.
     Failed(Failure),
 }
@@ -29,12 +31,11 @@ pub(super) fn sense(class: &str) -> Sense {
         | "WrongRegionException" => Sense::Moved,
         "MasterNotRunningException"
         | "MasterRegistryFetchException"
-        // The answer to the rows before it is long enough.
-        | "MultiActionResultTooLarge"
         | "NotAllMetaRegionsOnlineException"
         | "PleaseHoldException"
         | "RegionOpeningException"
         | "ServerNotRunningYetException" => Sense::NotYet,
+        "MultiActionResultTooLarge" | "RetryImmediatelyException" => Sense::Later,
         "CallQueueTooBigException"
         | "CallDroppedException"
         | "RegionTooBusyException"
@@ -99,6 +100,7 @@ mod tests {
         assert_eq!(sense("exceptions.RegionMovedException"), Sense::Moved);
         assert_eq!(sense("exceptions.RegionOpeningException"), Sense::NotYet);
         assert_eq!(sense("ipc.ServerNotRunningYetException"), Sense::NotYet);
+        assert_eq!(sense("MultiActionResultTooLarge"), Sense::Later);
         let failed = |class: &str| match sense(class) {
             Sense::Failed(failure) => failure,
             other => panic!("{other:?}"),

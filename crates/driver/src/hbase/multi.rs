@@ -55,6 +55,14 @@ enum Fate {
 struct Again {
     rows: Vec<u32>,
     said: String,
+    /// Whether one of them is not ready, so that there is a pause first.
+    waits: bool,
+}
+
+impl Again {
+    fn wait(&mut self, said: String) {
+        (self.said, self.waits) = (said, true);
+    }
 }
 
 impl Worker {
@@ -106,8 +114,9 @@ impl Worker {
                 found += self.receive(call, &parts, asked, &mut again, probe).await;
             }
             again.rows.sort_unstable();
+            let is_less = again.rows.len() < open.len();
             open = again.rows;
-            if !open.is_empty() {
+            if !open.is_empty() && (again.waits || !is_less) {
                 self.again(&mut tries, again.said).await;
             }
         }
@@ -132,7 +141,7 @@ impl Worker {
                 Ok(place) => place,
                 Err(Setback::NotYet(why)) => {
                     again.rows.push(number);
-                    again.said = why;
+                    again.wait(why);
                     continue;
                 }
                 Err(Setback::Lost(lost)) => {
@@ -201,7 +210,7 @@ impl Worker {
             Ok(Ok(answer)) => answer,
             Ok(Err(why)) => {
                 again.rows.extend(parts.iter().flat_map(|part| &part.rows));
-                again.said = why;
+                again.wait(why);
                 return 0;
             }
             Err(failure) => {
@@ -290,9 +299,13 @@ impl Worker {
         match sense(&exception.name) {
             Sense::Moved => self.shared.regions.forget(place),
             Sense::NotYet => {}
+            Sense::Later => {
+                again.said = told;
+                return Fate::Again;
+            }
             Sense::Failed(failure) => return Fate::Failed(self.failed(failure, told)),
         }
-        again.said = told;
+        again.wait(told);
         Fate::Again
     }
 }

@@ -152,7 +152,7 @@ pub(super) fn accepted(answer: Answer) -> Result<Answer, Setback> {
     let Some(exception) = &answer.exception else { return Ok(answer) };
     let class = exception.exception_class_name.as_deref().unwrap_or_default();
     Err(match sense(class) {
-        Sense::Moved | Sense::NotYet => Setback::NotYet(told(exception)),
+        Sense::Moved | Sense::NotYet | Sense::Later => Setback::NotYet(told(exception)),
         Sense::Failed(failure) => Lost::new(failure, told(exception)).into(),
     })
 }

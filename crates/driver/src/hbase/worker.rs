@@ -298,7 +298,7 @@ impl Worker {
         let said = told(exception);
         match sense(class) {
             Sense::Moved => self.shared.regions.forget(place),
-            Sense::NotYet => {}
+            Sense::NotYet | Sense::Later => {}
             Sense::Failed(failure) => return Err(self.failed(failure, said)),
         }
         Ok(Err(said))

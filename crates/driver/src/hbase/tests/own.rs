@@ -74,7 +74,14 @@ fn rows_beyond_what_an_answer_may_have_are_asked_for_again() {
         cluster.borrow_mut().faults.push_back(Fault::Region("MultiActionResultTooLarge"));
         let read = bench.run(own, &[]).await;
         assert_eq!(read.result.map(|reply| reply.rows), Ok(3));
-        assert_eq!(read.wire.requests, Some(2));
+        assert_eq!((read.wire.requests, read.wire.relocated), (Some(2), 0));
+
+        // A server that never gets any further is not asked all the time.
+        let (mut bench, own) = self::bench(&cluster, HASTY, FOUR).await;
+        let never = Fault::Region("MultiActionResultTooLarge");
+        cluster.borrow_mut().faults.extend(std::iter::repeat_n(never, 1_000));
+        assert_eq!(bench.run(own, &[]).await.result, Err(Failure::ServerError));
+        assert!(cluster.borrow().calls.len() < 20, "{:?}", cluster.borrow().calls);
     });
 }
 
