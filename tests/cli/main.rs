@@ -65,6 +65,7 @@ mod stored;
 mod sweeps;
 mod terminal;
 mod trend;
+mod unconfirmed;
 mod verdicts;
 mod victims;
 mod visible;

@@ -32,6 +32,12 @@ pub enum Lie {
     DropDelete,
     /// A deletion is carried out, and undone a hundred writes later.
     UndoDelete,
+    /// A write is answered with an error of the server, and not carried out.
+    FailDropped,
+    /// A write is carried out, and answered with an error of the server.
+    FailStored,
+    /// A write is carried out, and answered with a conflict.
+    RefuseStored,
     /// A read returns the right revision with the wrong content.
     WrongBody,
     /// A read returns the previous revision.
@@ -65,11 +71,14 @@ pub(super) const LOCKED_OUT: &str =
 
 impl Fault {
     /// All faults with their names.
-    pub const NAMES: [(&'static str, Self); 23] = [
+    pub const NAMES: [(&'static str, Self); 26] = [
         ("drop-acknowledged", Self::Lie(Lie::DropAcknowledged)),
         ("late-write", Self::Lie(Lie::LateWrite)),
         ("drop-delete", Self::Lie(Lie::DropDelete)),
         ("undo-delete", Self::Lie(Lie::UndoDelete)),
+        ("fail-dropped", Self::Lie(Lie::FailDropped)),
+        ("fail-stored", Self::Lie(Lie::FailStored)),
+        ("refuse-stored", Self::Lie(Lie::RefuseStored)),
         ("wrong-body", Self::Lie(Lie::WrongBody)),
         ("old-revision", Self::Lie(Lie::OldRevision)),
         ("other-document", Self::Lie(Lie::OtherDocument)),

@@ -1,7 +1,7 @@
 //! A workload without its type, for the loop that carries it out.
 
 use super::{Check, Next, Workload};
-use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Op, Pen, Reply, Unconfirmed};
 use std::any::Any;
 
 /// A workload, for a connection whose driver writes with `P`. The hot loop is thus compiled for
@@ -20,6 +20,9 @@ pub trait WorkloadFor<P> {
 
     /// As [`Workload::finding`].
     fn finding(&mut self) -> Option<Finding>;
+
+    /// As [`Workload::unconfirmed`].
+    fn unconfirmed(&mut self) -> Option<Unconfirmed>;
 
     /// As [`Workload::compared`].
     fn compared(&mut self) -> Option<Result<(), Failure>>;
@@ -44,6 +47,10 @@ impl<P: Pen, W: Workload + 'static> WorkloadFor<P> for W {
 
     fn finding(&mut self) -> Option<Finding> {
         Workload::finding(self)
+    }
+
+    fn unconfirmed(&mut self) -> Option<Unconfirmed> {
+        Workload::unconfirmed(self)
     }
 
     fn compared(&mut self) -> Option<Result<(), Failure>> {

@@ -43,7 +43,7 @@ pub use title::stage_title;
 pub use urls::{UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
 
 use crate::mistake::Invalid;
-use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Op, Pen, Reply, Unconfirmed};
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -78,6 +78,12 @@ pub trait Workload {
 
     /// What was wrong, after a check that failed; can be taken once.
     fn finding(&mut self) -> Option<Finding> {
+        None
+    }
+
+    /// What became of a write of the document that was just checked, if it was neither acknowledged
+    /// nor refused; can be taken once.
+    fn unconfirmed(&mut self) -> Option<Unconfirmed> {
         None
     }
 

@@ -39,8 +39,8 @@ pub enum Act {
     Delete,
 }
 
-/// What is known about a write. If it was sent and has no later entry, it may or may not have been
-/// carried out.
+/// What is known about a write. If it was sent and has no later entry, or failed, it may or may not
+/// have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fate {
@@ -50,10 +50,13 @@ pub enum Fate {
     Acknowledged,
     /// The server refused it, or it never got there.
     Refused,
+    /// The server said that it failed. A program that does not know this fate calls the journal one
+    /// of another version.
+    Failed,
 }
 
 impl Fate {
-    const ALL: [Self; 3] = [Self::Sent, Self::Acknowledged, Self::Refused];
+    const ALL: [Self; 4] = [Self::Sent, Self::Acknowledged, Self::Refused, Self::Failed];
 }
 
 /// One write.
@@ -86,17 +89,17 @@ impl JournalEntry {
         bytes
     }
 
-    /// Returns `None` if the bytes are not an entry.
-    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
+    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Self {
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let flagged = word(8);
-        Some(Self {
+        Self {
             key: u64::from_le_bytes(std::array::from_fn(|i| bytes[i])),
             act: if flagged >> 31 == 1 { Act::Delete } else { Act::Write },
-            fate: *Fate::ALL.get((flagged >> 29 & 3) as usize)?,
+            // Two bits, of which each has a meaning.
+            fate: Fate::ALL[(flagged >> 29 & 3) as usize],
             version: flagged & Self::MOST_VERSION,
             token: Token { number: word(12), rest: std::array::from_fn(|i| bytes[16 + i]) },
-        })
+        }
     }
 }
 
@@ -211,16 +214,13 @@ impl Journal {
             let mut file = BufReader::with_capacity(1 << 16, File::open(&path)?);
             let mut magic = [0; MAGIC.len()];
             let whole = read_whole(&mut file, &mut magic)?;
-            let wrong = || {
-                let why = format!("{} is not a journal of this version", path.display());
-                io::Error::new(io::ErrorKind::InvalidData, why)
-            };
             if whole && magic != MAGIC {
-                return Err(wrong());
+                let why = format!("{} is not a journal of this version", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
             let mut bytes = [0; ENTRY_BYTES];
             while whole && read_whole(&mut file, &mut bytes)? {
-                each(JournalEntry::parse(&bytes).ok_or_else(wrong)?);
+                each(JournalEntry::parse(&bytes));
             }
         }
         Ok(())

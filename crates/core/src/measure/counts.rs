@@ -2,6 +2,7 @@
 //! per second and stage, and end up in the record.
 
 use super::is_default;
+use crate::op::Unconfirmed;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -15,13 +16,21 @@ pub struct Wire {
     /// How often unsolicited data, such as an answer without a request, was found on a connection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsolicited: u64,
-    /// Documents that failed as unanswered and that the driver found to be written.
+    /// Documents that failed as unanswered and that the driver found to be written. Of an audit's
+    /// comparisons: documents of which it found that a write without an answer was carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub carried_out: u64,
     /// Documents that failed as unanswered and were found not to be written. The remaining ones are
     /// unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_carried_out: u64,
+    /// Documents of which an audit found that a write was carried out although the server had said
+    /// that it failed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failed_carried_out: u64,
+    /// Documents of which an audit found that a write was not carried out, as the server had said.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failed_not_carried_out: u64,
     /// Requests that were sent, including retries: an update may take two. Of a sequence, the steps
     /// that were done. `None` if the driver does not count them, and in older records.
     #[serde(rename = "http_requests", default, skip_serializing_if = "Option::is_none")]
@@ -41,6 +50,19 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// What a check of a document has shown of a write that was neither acknowledged nor refused.
+    pub fn of(write: Unconfirmed) -> Self {
+        let mut wire = Self::default();
+        let count = match (write.failed, write.done) {
+            (false, true) => &mut wire.carried_out,
+            (false, false) => &mut wire.not_carried_out,
+            (true, true) => &mut wire.failed_carried_out,
+            (true, false) => &mut wire.failed_not_carried_out,
+        };
+        *count = 1;
+        wire
+    }
+
     /// How many more requests than operations there were, of so many operations that are made of
     /// several: a read-modify-write has two, and a sequence counts them.
     pub fn more_requests(&self, operations: u64) -> u64 {
@@ -55,6 +77,8 @@ impl AddAssign for Wire {
         self.unsolicited += other.unsolicited;
         self.carried_out += other.carried_out;
         self.not_carried_out += other.not_carried_out;
+        self.failed_carried_out += other.failed_carried_out;
+        self.failed_not_carried_out += other.failed_not_carried_out;
         if let Some(sent) = other.requests {
             *self.requests.get_or_insert(0) += sent;
         }

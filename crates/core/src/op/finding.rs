@@ -32,3 +32,12 @@ impl Finding {
         Self { class, id, expected: clean(expected), found: clean(found) }
     }
 }
+
+/// A write that was neither acknowledged nor refused, and what a check of its document has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// Whether the server said that it failed; otherwise there was no answer.
+    pub failed: bool,
+    /// Whether it was carried out.
+    pub done: bool,
+}

@@ -20,9 +20,9 @@ mod way;
 pub use by_kind::ByKind;
 #[cfg(any(test, feature = "testing"))]
 pub use draft::Draft;
-pub use failure::{Failure, Reason};
+pub use failure::{Certainty, Failure, Reason};
 pub use feature::Feature;
-pub use finding::Finding;
+pub use finding::{Finding, Unconfirmed};
 #[cfg(feature = "schema")]
 pub use keyed::keyed;
 pub use kind::{Class, Kinds, OpKind};

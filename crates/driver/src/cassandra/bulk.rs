@@ -156,7 +156,7 @@ impl Insert<'_> {
             waiting.swap(&mut answers);
             let answer = answers.get(0)?;
             if !is_unprepared(answer) {
-                checked(answer)?;
+                checked(answer).map_err(in_batch)?;
                 for _ in rows {
                     found.stored();
                 }
@@ -176,6 +176,14 @@ fn distinct(rows: &[Spelled]) -> Vec<&str> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// A server that is overloaded may have noticed that after the first rows of a batch.
+fn in_batch(trouble: CallError) -> CallError {
+    match trouble.failure {
+        Failure::TooManyRequests => CallError { failure: Failure::ServerError, ..trouble },
+        _ => trouble,
+    }
 }
 
 /// The loss of the answer to a write: it is unknown whether it was carried out.

@@ -244,6 +244,10 @@ async fn a_batch_is_one_request() {
             let outcome = carry_out(&mut session, bulk(2), &[ANN, BOB]).await;
             assert_eq!((outcome.result.map(|_| ()), outcome.wire.requests), (Ok(()), Some(1)));
             assert_eq!((kept.lock().unwrap().rows.len(), session.answered().rows.len()), (2, 2));
+            // Of the rows of a batch, some may be stored by then.
+            kept.lock().unwrap().refuses = Some((0x1001, "too busy"));
+            let outcome = carry_out(&mut session, bulk(2), &[ANN, BOB]).await;
+            assert_eq!(outcome.result, Err(Failure::ServerError));
         })
         .await;
 }

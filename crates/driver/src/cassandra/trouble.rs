@@ -21,11 +21,11 @@ fn of_code(code: u32, words: &str) -> Failure {
         0x000a => Failure::Protocol,
         0x0100 => Failure::Authentication,
         0x1001 => Failure::TooManyRequests,
-        // Of the server itself; replicas unavailable, bootstrapping, failing or too slow; a
-        // statement that was to be known.
-        0x0000 | 0x1000 | 0x1002 | 0x1003 | 0x1100..=0x1700 | UNPREPARED => Failure::ServerError,
+        UNPREPARED => Failure::ServerError,
         0x2200 if is_missing(words) => Failure::NotFound,
-        _ => Failure::Rejected,
+        // Syntax, permissions, what is invalid, configured otherwise or there already.
+        0x2000..=0x2400 => Failure::Rejected,
+        _ => Failure::ServerError,
     }
 }
 
@@ -52,6 +52,9 @@ mod tests {
             (0x1002, "wait", Failure::ServerError),
             (0x1100, "Operation timed out", Failure::ServerError),
             (0x1500, "Operation failed", Failure::ServerError),
+            (0x1700, "nobody knows whether the condition held", Failure::ServerError),
+            (0x4321, "what nobody knows", Failure::ServerError),
+            (0x2400, "exists already", Failure::Rejected),
             (0x0100, "wrong password", Failure::Authentication),
             (0x2100, "no MODIFY permission", Failure::Rejected),
             (0x000a, "Invalid or unsupported protocol version", Failure::Protocol),

@@ -119,6 +119,24 @@ pub fn rows(
     }
 }
 
+/// Whether a bulk insert that failed with this status has an answer by row, in which not all failed
+/// so: CouchDB does that if it could not store all, as on a full disk.
+#[cold]
+pub(super) fn failed_rows(
+    status: u16,
+    body: &[u8],
+    names: &[u8],
+    found: &mut Vec<Result<Token, Failure>>,
+) -> bool {
+    let by_row = failure_of(status) == Failure::ServerError && body.starts_with(b"[");
+    let parsed = by_row && rows(body, names, found).is_ok();
+    let differs = found.iter().any(|row| *row != Err(Failure::ServerError));
+    if !(parsed && differs) {
+        found.clear();
+    }
+    parsed && differs
+}
+
 /// What a bulk answer says about the first document that failed this way.
 pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
     #[derive(Deserialize)]
@@ -250,8 +268,13 @@ fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
         Some("too_large" | "document_too_large" | "max_document_size_exceeded") => {
             Err(Failure::TooLarge)
         }
-        Some("internal_server_error" | "unknown_error" | "timeout") => Err(Failure::ServerError),
-        Some(_) => Err(Failure::Rejected),
+        Some(
+            "attachment_too_large" | "bad_request" | "doc_validation" | "forbidden"
+            | "illegal_docid" | "missing_stub" | "not_implemented" | "unauthorized",
+        ) => Err(Failure::Rejected),
+        // Everything else is what CouchDB answers with status 500, in whatever words: `error` on a
+        // full disk. The document may be stored.
+        Some(_) => Err(Failure::ServerError),
         None if row.ok == Some(false) => Err(Failure::Protocol),
         None => row
             .rev
@@ -341,7 +364,8 @@ mod tests {
         assert_eq!(answer("false", ""), Err(Failure::Protocol));
         assert_eq!(answer("\"yes\"", ""), Err(Failure::Protocol));
         assert_eq!(answer("true", ",\"error\":\"conflict\""), Err(Failure::Conflict));
-        assert_eq!(answer("true", ",\"error\":\"whatever\""), Err(Failure::Rejected));
+        assert_eq!(answer("true", ",\"error\":\"forbidden\""), Err(Failure::Rejected));
+        assert_eq!(answer("true", ",\"error\":\"whatever\""), Err(Failure::ServerError));
         assert_eq!(written(b"{\"ok\":true,\"id\":\"7\"}", b"7"), Err(Failure::Protocol));
         let failed = b"{\"error\":\"unknown_error\",\"reason\":\"undefined\"}";
         assert_eq!(written(failed, b"7"), Err(Failure::ServerError));
@@ -413,6 +437,24 @@ mod tests {
             assert_eq!(scanned(rows(&without).as_bytes(), 3), Err(Failure::Protocol));
         }
         assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
+    }
+
+    /// As CouchDB 3.5.0 answers when its disk is full; nothing else is taken for that.
+    #[test]
+    fn of_a_bulk_insert_that_failed_some_rows_may_be_stored() {
+        let failed = r#"{"id":"11","error":"error","reason":"internal_server_error"}"#;
+        let stored = format!(r#"{{"ok":true,"id":"10","rev":"{REV}"}}"#);
+        let told = |status, body: &str| {
+            let mut found = vec![Err(Failure::Protocol)];
+            failed_rows(status, body.as_bytes(), b"10\x0011", &mut found).then_some(found)
+        };
+        let body = format!("[{stored},{failed}]");
+        let rows = told(500, &body).expect("rows");
+        assert!(rows[0].is_ok() && rows[1] == Err(Failure::ServerError), "{rows:?}");
+        assert_eq!(told(400, &body), None, "it was refused as a whole");
+        assert_eq!(told(500, &format!("[{failed},{failed}]").replacen("11", "10", 1)), None);
+        assert_eq!(told(500, r#"{"error":"error","reason":"internal_server_error"}"#), None);
+        assert_eq!(told(500, &body[..body.len() - 1]), None, "cut short");
     }
 
     #[test]

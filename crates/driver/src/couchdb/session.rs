@@ -165,6 +165,12 @@ impl CouchSession {
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
+            let rows = &mut self.rows;
+            if op.kind == OpKind::BulkInsert
+                && answer::failed_rows(answer.status, body, names, rows)
+            {
+                return Ok(Reply::default());
+            }
             if op.conditional && answer.status == 304 && op.token.is_some() {
                 return Ok(Reply { token: op.token, ..Reply::default() });
             }
@@ -474,7 +480,7 @@ impl Session for CouchSession {
         let row = match (status, failure) {
             // The last answer may be that to a lookup of the stored document.
             (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
-            (Some(201 | 202), _) => answer::row_reason(self.connection.body(), failure),
+            (Some(201 | 202 | 500..), _) => answer::row_reason(self.connection.body(), failure),
             _ => None,
         };
         let said = match row {

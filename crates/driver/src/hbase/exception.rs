@@ -45,8 +45,8 @@ pub(super) fn sense(class: &str) -> Sense {
         "TableNotFoundException" => Sense::Failed(NotFound),
         "CallTimeoutException" | "TimeoutIOException" => Sense::Failed(Timeout),
         "RequestTooBigException" => Sense::Failed(TooLarge),
-        "DoNotRetryIOException"
-        | "FailedSanityCheckException"
+        // Not `DoNotRetryIOException`, which is whatever cannot be mended by trying again.
+        "FailedSanityCheckException"
         | "IllegalArgumentException"
         | "NoSuchColumnFamilyException"
         | "SpaceLimitingException"
@@ -110,6 +110,7 @@ mod tests {
         let family = "regionserver.NoSuchColumnFamilyException";
         assert_eq!(failed(family), Failure::Rejected);
         assert_eq!(failed("something.Unheard$Of"), Failure::ServerError);
+        assert_eq!(failed("DoNotRetryIOException"), Failure::ServerError);
     }
 
     #[test]

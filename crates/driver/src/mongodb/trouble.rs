@@ -38,7 +38,8 @@ pub(super) fn of_concern(error: &WriteConcernError) -> CallError {
 /// The meaning of an error code of the server, from MongoDB's `error_codes.yml`.
 pub(super) const fn of_code(code: i32) -> Failure {
     match code {
-        11_000 | 11_001 => Failure::Conflict,
+        // DuplicateKey and its old form, WriteConflict.
+        11_000 | 11_001 | 112 => Failure::Conflict,
         // Unauthorized, AuthenticationFailed.
         13 | 18 => Failure::Authentication,
         // NamespaceNotFound.
@@ -47,12 +48,17 @@ pub(super) const fn of_code(code: i32) -> Failure {
         10_334 | 17_280 => Failure::TooLarge,
         // IngressRequestRateLimitExceeded.
         462 => Failure::TooManyRequests,
-        // InternalError, HostUnreachable, HostNotFound, MaxTimeMSExpired, WriteConcernFailed,
-        // NetworkTimeout, ShutdownInProgress, PrimarySteppedDown, ExceededTimeLimit,
-        // NetworkInterfaceExceededTimeLimit, and errors about the state of a replica set.
-        1 | 6 | 7 | 50 | 64 | 89 | 91 | 189 | 202 | 262 | 9_001 | 10_058 | 10_107 | 11_600
-        | 11_602 | 13_435 | 13_436 => Failure::ServerError,
-        _ => Failure::Rejected,
+        // What the server says of the request itself: BadValue, FailedToParse, TypeMismatch,
+        // InvalidLength, IllegalOperation, EmptyArrayOperation, InvalidBSON, LockNotFound,
+        // PathNotViable, ConflictingUpdateOperators, names and types of fields, CommandNotFound,
+        // ImmutableField, InvalidOptions, InvalidNamespace, CommandNotSupported,
+        // DocumentValidationFailure, NotAReplicaSet, CommandNotSupportedOnView, NotImplemented,
+        // ConversionFailure, and unknown fields of commands.
+        2 | 9 | 14 | 16 | 20 | 21 | 22 | 28 | 40 | 52..=59 | 66 | 72 | 73 | 115 | 121 | 123 | 166
+        | 238 | 241 | 40_414 | 40_415 => Failure::Rejected,
+        // Errors of the server, such as InternalError, WriteConcernFailed and ShutdownInProgress,
+        // and codes that are not known here: the write may have been carried out.
+        _ => Failure::ServerError,
     }
 }
 
@@ -125,6 +131,10 @@ mod tests {
             (462, Failure::TooManyRequests),
             (10_107, Failure::ServerError),
             (2, Failure::Rejected),
+            (121, Failure::Rejected),
+            (1, Failure::ServerError),
+            (64, Failure::ServerError),
+            (77_777, Failure::ServerError),
         ] {
             assert_eq!(of_code(code), failure, "{code}");
         }

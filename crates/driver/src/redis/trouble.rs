@@ -26,6 +26,8 @@ fn of_code(code: &str, words: &str) -> Failure {
         "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Failure::NotReady,
         "BUSY" | "MISCONF" | "NOREPLICAS" | "OOM" | "TRYAGAIN" => Failure::ServerError,
         "ERR" if words.contains("max number of clients") => Failure::TooManyRequests,
+        // Infinispan's own errors have numbers; it passes on any of them, whatever was done.
+        "ERR" if words.starts_with("ERR ISPN") => Failure::ServerError,
         "ERR" if words.contains("invalid password") => Failure::Authentication,
         _ => Failure::Rejected,
     }
@@ -66,6 +68,7 @@ mod tests {
             ("-WRONGTYPE Operation against a key holding another kind", Failure::Rejected),
             ("-MOVED 3999 127.0.0.1:6381", Failure::Rejected),
             ("-ERR unknown command 'HSET'", Failure::Rejected),
+            ("-ERR ISPN000299: Unable to acquire lock", Failure::ServerError),
             ("-ERR max number of clients reached", Failure::TooManyRequests),
             ("-OOM command not allowed when used memory > 'maxmemory'.", Failure::ServerError),
             ("-LOADING Redis is loading the dataset in memory", Failure::NotReady),

@@ -11,7 +11,7 @@ use super::reply::{Refusal, Reply};
 use super::revision::Rev;
 use super::single::check_id;
 use super::stand_in::Call;
-use super::store::{Conflict, Database, Edit, State, write_document};
+use super::store::{Database, Edit, State, Unwritten, write_document};
 use crate::counters::{add, count};
 
 #[derive(Deserialize)]
@@ -42,7 +42,8 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
 }
 
 /// `POST /db/_bulk_docs`. One invalid document makes it refuse the whole request, as in CouchDB; a
-/// conflict affects only its own row.
+/// conflict affects only its own row. If the server fails at a document, the status says so, and
+/// the rows say of which; they may say of others that they are stored.
 pub(crate) fn bulk_docs(call: &Call<'_>, database: &Database) -> Result<Reply, Refusal> {
     let request: BulkDocs = read(call.body)?;
     let drafts = request.docs.ok_or(Refusal::NO_DOCS)?;
@@ -60,7 +61,7 @@ pub(crate) fn bulk_docs(call: &Call<'_>, database: &Database) -> Result<Reply, R
     let sent = drafts.len() as u64;
     let mut body = Vec::with_capacity(drafts.len() * 90 + 3);
     body.push(b'[');
-    let mut conflicts = 0;
+    let (mut conflicts, mut failed) = (0, 0);
     let mut state = database.lock();
     for draft in drafts {
         let id = draft.id.map_or_else(|| Cow::Owned(call.shared.uuid()), Cow::Owned);
@@ -69,7 +70,11 @@ pub(crate) fn bulk_docs(call: &Call<'_>, database: &Database) -> Result<Reply, R
             (false, Some(rev)) => {
                 state.replicate(&id, rev, edit);
             }
-            _ => conflicts += u64::from(row(&mut state, &id, edit, &mut body).is_err()),
+            _ => match row(&mut state, &id, edit, &mut body) {
+                Ok(()) => {}
+                Err(Unwritten::Conflict) => conflicts += 1,
+                Err(Unwritten::Failed) => failed += 1,
+            },
         }
     }
     let seq = state.seq();
@@ -77,12 +82,12 @@ pub(crate) fn bulk_docs(call: &Call<'_>, database: &Database) -> Result<Reply, R
     database.announce(seq);
     body.extend_from_slice(b"]\n");
     count(&tally.bulk_requests);
-    add(&tally.documents_bulk, sent - conflicts);
+    add(&tally.documents_bulk, sent - conflicts - failed);
     add(&tally.conflicts, conflicts);
-    Ok(Reply::json(201, body))
+    Ok(Reply::json(if failed > 0 { 500 } else { 201 }, body))
 }
 
-fn row(state: &mut State, id: &str, edit: Edit, body: &mut Vec<u8>) -> Result<(), Conflict> {
+fn row(state: &mut State, id: &str, edit: Edit, body: &mut Vec<u8>) -> Result<(), Unwritten> {
     if body.len() > 1 {
         body.push(b',');
     }
@@ -96,11 +101,11 @@ fn row(state: &mut State, id: &str, edit: Edit, body: &mut Vec<u8>) -> Result<()
             body.extend_from_slice(b"\"}");
             Ok(())
         }
-        Err(conflict) => {
+        Err(why) => {
             body.push(b',');
-            Refusal::CONFLICT.write(body);
+            Refusal::from(why).write(body);
             body.push(b'}');
-            Err(conflict)
+            Err(why)
         }
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use super::json::write_string;
 use super::revision::Rev;
+use super::store::Unwritten;
 use crate::catalogue::{LOCKED_OUT, Refused};
 
 const SERVER_NAME: &str =
@@ -99,6 +100,8 @@ impl Refusal {
     pub(crate) const TOO_LARGE: Self = refusal(413, "too_large", "the request entity is too large");
     pub(crate) const BAD_CONTENT_TYPE: Self =
         refusal(415, "bad_content_type", "Content-Type must be application/json");
+    /// What CouchDB says when its disk is full.
+    pub(crate) const FAILED: Self = refusal(500, "error", "internal_server_error");
     pub(crate) const NOT_SUPPORTED: Self = refusal(
         501,
         "not_implemented",
@@ -244,6 +247,15 @@ impl Reply {
             headers.append(name, value);
         }
         response
+    }
+}
+
+impl From<Unwritten> for Refusal {
+    fn from(why: Unwritten) -> Self {
+        match why {
+            Unwritten::Conflict => Self::CONFLICT,
+            Unwritten::Failed => Self::FAILED,
+        }
     }
 }
 

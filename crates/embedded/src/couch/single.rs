@@ -11,7 +11,7 @@ use super::json::write_string;
 use super::reply::{Refusal, Reply, ReplyBody};
 use super::revision::Rev;
 use super::stand_in::Call;
-use super::store::{Change, Conflict, Database, Edit, write_document};
+use super::store::{Change, Database, Edit, write_document};
 use crate::counters::{Tally, count};
 
 const UNRESERVED: &AsciiSet =
@@ -86,10 +86,11 @@ fn delete(call: &Call<'_>, database: &Database, id: &str) -> Result<Reply, Refus
         Some(_) => {}
     }
     let edit = Edit { base, deleted: true, body: Box::default() };
-    let (rev, change) = state.edit(id, edit).map_err(|Conflict| Refusal::CONFLICT)?;
+    let edited = state.edit(id, edit);
     let seq = state.seq();
     drop(state);
     database.announce(seq);
+    let (rev, change) = edited.map_err(Refusal::from)?;
     tally(&call.shared.tally, change);
     Ok(written(call, 200, id, rev))
 }
@@ -105,15 +106,16 @@ fn write(
     let deleted = draft.deleted;
     let edit = Edit { base, deleted, body: draft.body };
     let mut state = database.lock();
-    let (rev, change) = if replicated {
+    let edited = if replicated {
         let rev = base.ok_or(Refusal::BAD_REVISION)?;
-        (rev, state.replicate(id, rev, edit).unwrap_or(Change::Updated))
+        Ok((rev, state.replicate(id, rev, edit).unwrap_or(Change::Updated)))
     } else {
-        state.edit(id, edit).map_err(|Conflict| Refusal::CONFLICT)?
+        state.edit(id, edit)
     };
     let seq = state.seq();
     drop(state);
     database.announce(seq);
+    let (rev, change) = edited.map_err(Refusal::from)?;
     tally(&call.shared.tally, change);
     let path = if call.method == Method::PUT {
         Cow::Borrowed(call.path)

@@ -61,9 +61,14 @@ pub(crate) struct Edit {
     pub(crate) body: Box<str>,
 }
 
-/// The edit was based on a revision other than the winning one.
+/// Why an edit is said not to have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Conflict;
+pub(crate) enum Unwritten {
+    /// It was based on a revision other than the winning one.
+    Conflict,
+    /// The server has failed.
+    Failed,
+}
 
 #[derive(Debug)]
 pub(crate) struct Database {
@@ -159,8 +164,8 @@ impl State {
     /// is no document; a live document may replace a tombstone without a revision.
     ///
     /// # Errors
-    /// If it names another revision.
-    pub(crate) fn edit(&mut self, id: &str, edit: Edit) -> Result<(Rev, Change), Conflict> {
+    /// If it names another revision, or by a lie.
+    pub(crate) fn edit(&mut self, id: &str, edit: Edit) -> Result<(Rev, Change), Unwritten> {
         let index = self.docs.get_index_of(id);
         let current = index.map(|index| &self.docs[index]);
         let allowed = match (current, edit.base) {
@@ -170,10 +175,13 @@ impl State {
             (Some(entry), None) => entry.deleted && !edit.deleted,
         };
         if !allowed {
-            return Err(Conflict);
+            return Err(Unwritten::Conflict);
         }
         let rev = Rev::next(current.map(|entry| entry.rev), edit.deleted, &edit.body);
         let was_live = current.is_some_and(|entry| !entry.deleted);
+        if self.tells(Lie::FailDropped) {
+            return Err(Unwritten::Failed);
+        }
         self.acknowledged += 1;
         self.catch_up();
         if self.drops(&edit) {
@@ -189,6 +197,12 @@ impl State {
         }
         let change = self.store(id, index, rev, edit);
         self.undo();
+        if self.tells(Lie::FailStored) {
+            return Err(Unwritten::Failed);
+        }
+        if self.tells(Lie::RefuseStored) {
+            return Err(Unwritten::Conflict);
+        }
         Ok((rev, change))
     }
 
@@ -395,11 +409,11 @@ mod tests {
         let mut state = State::default();
         let (first, change) = state.edit("a", live(None)).unwrap();
         assert_eq!((first.generation, change), (1, Change::Created));
-        assert_eq!(state.edit("a", live(None)), Err(Conflict));
+        assert_eq!(state.edit("a", live(None)), Err(Unwritten::Conflict));
         let (second, change) = state.edit("a", live(Some(first))).unwrap();
         assert_eq!((second.generation, change), (2, Change::Updated));
-        assert_eq!(state.edit("a", live(Some(first))), Err(Conflict));
-        assert_eq!(state.edit("b", live(Some(first))), Err(Conflict));
+        assert_eq!(state.edit("a", live(Some(first))), Err(Unwritten::Conflict));
+        assert_eq!(state.edit("b", live(Some(first))), Err(Unwritten::Conflict));
         assert_eq!((state.live(), state.dead(), state.seq()), (1, 0, 2));
     }
 
@@ -410,7 +424,7 @@ mod tests {
         let (dead, change) = state.edit("a", tombstone(Some(first))).unwrap();
         assert_eq!((dead.generation, change), (2, Change::Deleted));
         assert_eq!((state.live(), state.dead()), (0, 1));
-        assert_eq!(state.edit("a", tombstone(None)), Err(Conflict));
+        assert_eq!(state.edit("a", tombstone(None)), Err(Unwritten::Conflict));
         let (again, change) = state.edit("a", live(None)).unwrap();
         assert_eq!((again.generation, change), (3, Change::Created));
         assert_eq!((state.live(), state.dead()), (1, 0));

@@ -7,8 +7,8 @@ use super::watch::{Connection, RequestEnd, Watch};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::Writer;
-use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
-use crate::op::{ByKind, Class, Failure, Finding, Key, Op, OpKind, Part, Pen, Reply};
+use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing, Wire};
+use crate::op::{ByKind, Class, Failure, Key, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next, WorkloadFor};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -147,10 +147,10 @@ impl Shared {
     fn checked<P>(&self, check: Check, since: Nanos, workload: &mut dyn WorkloadFor<P>) {
         match check {
             Check::Unchecked => {}
-            Check::Checked(found) => checked(self, found, since, || workload.finding()),
+            Check::Checked(found) => checked(self, found, since, workload),
             Check::Several => {
                 while let Some(found) = workload.compared() {
-                    checked(self, found, since, || workload.finding());
+                    checked(self, found, since, workload);
                 }
             }
         }
@@ -175,11 +175,6 @@ impl Shared {
         if let Some(journal) = &self.journal {
             note(&mut journal.borrow_mut(), op, Some(Err(Failure::Connect)), &[]);
         }
-    }
-
-    /// Records what is not a separate request.
-    fn note(&self, kind: OpKind, result: OpResult, timing: &Timing) {
-        self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
     }
 
     /// Counts an operation of several requests when its first part has ended, and records it after
@@ -422,17 +417,20 @@ async fn wait(shared: &Shared, wait_ns: Nanos) -> Nanos {
 
 /// Records a workload's check of the data, with the time that it took.
 #[cold]
-fn checked(
+fn checked<P>(
     shared: &Shared,
     found: Result<(), Failure>,
     since: Nanos,
-    finding: impl FnOnce() -> Option<Finding>,
+    workload: &mut dyn WorkloadFor<P>,
 ) {
     shared.issue(OpKind::Verify, 1);
     let timing = Timing::between(since, shared.clock.now());
-    shared.note(OpKind::Verify, found.map(|()| Reply::default()), &timing);
-    if let Some(finding) = found.err().and_then(|_| finding()) {
-        shared.recorder.borrow_mut().find(finding);
+    let wire = workload.unconfirmed().map(Wire::of).unwrap_or_default();
+    let result = found.map(|()| Reply::default());
+    let mut recorder = shared.recorder.borrow_mut();
+    recorder.record(&Sample { wire, ..Sample::single(OpKind::Verify, &timing, result) });
+    if let Some(finding) = found.err().and_then(|_| workload.finding()) {
+        recorder.find(finding);
     }
 }
 

@@ -5,11 +5,11 @@ use super::drive::OpResult;
 use crate::clock::Nanos;
 use crate::journal::{Act, Fate, JournalEntry, Writer};
 use crate::measure::{Ack, Recorder, Timing, document_hash};
-use crate::op::{Class, Failure, Key, Op, Token};
+use crate::op::{Certainty, Class, Failure, Key, Op, Token};
 use std::collections::HashMap;
 
-/// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
-/// noted before: it may have been carried out.
+/// Notes that a write is to be sent, or what became of it. Of one without an answer there is
+/// nothing to add to the note before: it may have been carried out.
 pub(super) fn note(
     journal: &mut Writer,
     op: &Op,
@@ -28,8 +28,11 @@ pub(super) fn note(
         let (fate, token) = match of_document {
             None => (Fate::Sent, None),
             Some(Ok(token)) => (Fate::Acknowledged, token),
-            Some(Err(failure)) if failure.refuses() => (Fate::Refused, None),
-            Some(Err(_)) => continue,
+            Some(Err(failure)) => match failure.certainty() {
+                Certainty::NotDone => (Fate::Refused, None),
+                Certainty::Failed => (Fate::Failed, None),
+                Certainty::Unknown => continue,
+            },
         };
         let token = token.unwrap_or_default();
         journal.add(&JournalEntry { key, act, fate, version: op.version, token });

@@ -4,7 +4,7 @@ use super::failures::{Failed, failures};
 use super::number::length;
 use super::number::{decimal, grouped, millis};
 use super::threshold::requirements;
-use crate::measure::{Latency, Merged};
+use crate::measure::{Latency, Merged, OperationSummary, Wire};
 use crate::op::OpKind;
 use crate::plan::{Nouns, Purpose};
 use crate::record::{
@@ -82,10 +82,30 @@ pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let wrong = verified.into_iter().flat_map(|it| &it.failures);
     let wrong = wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words()));
     let wrong = wrong.collect::<Vec<_>>().join(", ");
-    Some(match &wrong[..] {
+    let judged = match &wrong[..] {
         "" => format!("{documents}, all as acknowledged"),
         wrong => format!("{documents}, of which {wrong}"),
-    })
+    };
+    let left_open = verified.map(unconfirmed_words).unwrap_or_default();
+    Some([vec![judged], left_open].concat().join("; "))
+}
+
+/// What an audit has found out about writes that were neither acknowledged nor refused, such as
+/// `failed: 10,500, of which 220 were carried out`.
+pub(super) fn unconfirmed_words(verified: &OperationSummary) -> Vec<String> {
+    let Wire { carried_out, not_carried_out, .. } = verified.wire;
+    let Wire { failed_carried_out, failed_not_carried_out, .. } = verified.wire;
+    let kinds = [
+        ("failed", failed_carried_out, failed_not_carried_out),
+        ("unanswered", carried_out, not_carried_out),
+    ];
+    let words = |(kind, done, not): (&str, u64, u64)| {
+        let all = done + not;
+        let were = if done == 1 { "was" } else { "were" };
+        let (all_words, done) = (grouped(all), grouped(done));
+        (all > 0).then(|| format!("{kind}: {all_words}, of which {done} {were} carried out"))
+    };
+    kinds.into_iter().filter_map(words).collect()
 }
 
 /// Rate, times and errors of what the run is about.

@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use super::owed::{Last, Owed};
+use crate::journal::Act;
 use crate::op::{Failure, Finding, Key};
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -39,8 +40,8 @@ impl IndexRows {
         let rows = self.rows.get(&self.hasher.hash_one(id)).copied().unwrap_or(0);
         let doubts = &owed.doubts;
         let (least, most) = match owed.last {
-            Last::Written { .. } => (u32::from(doubts.maybe_deleted == 0), 1),
-            Last::Deleted { .. } => (0, u32::from(!doubts.maybe.is_empty())),
+            Last::Written { .. } => (u32::from(!doubts.any(Act::Delete)), 1),
+            Last::Deleted { .. } => (0, u32::from(doubts.any(Act::Write))),
             Last::Nothing | Last::Unknown => (0, 1),
         };
         let class = match (rows, most) {
@@ -95,7 +96,8 @@ impl Iterator for KeysOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::owed::Doubts;
+    use crate::audit::owed::{Doubt, Doubts};
+    use crate::journal::Fate;
     use crate::op::Token;
 
     fn judged(listed: &str, last: Last, doubts: Doubts) -> Result<(), (Failure, String)> {
@@ -128,8 +130,11 @@ mod tests {
     #[test]
     fn what_had_no_answer_may_have_been_done_or_not() {
         let token = Token::default();
-        let maybe_deleted = || Doubts { maybe_deleted: 1, ..Doubts::default() };
-        let maybe_written = || Doubts { maybe: vec![1], ..Doubts::default() };
+        let maybe = |act| {
+            let maybe = vec![Doubt { act, version: 1, fate: Fate::Sent }];
+            Doubts { maybe, ..Doubts::default() }
+        };
+        let (maybe_deleted, maybe_written) = (|| maybe(Act::Delete), || maybe(Act::Write));
         for listed in ["[]", r#"["a"]"#] {
             let written = Last::Written { version: 0, token };
             assert_eq!(judged(listed, written, maybe_deleted()), Ok(()), "{listed}");

@@ -2,8 +2,11 @@
 
 use super::index::{IndexRows, KeysOf};
 use super::ledger::Ledger;
-use super::owed::{Last, Owed};
-use crate::op::{Answered, Copies, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
+use super::owed::{Doubt, Last, Owed};
+use crate::journal::Act;
+use crate::op::{
+    Answered, Copies, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token, Unconfirmed,
+};
 use crate::verify::words;
 use crate::{Check, Next, Original, Workload};
 use std::sync::Arc;
@@ -28,16 +31,26 @@ pub(super) struct Audit {
     /// Whether to wait before asking again.
     pauses: bool,
     finding: Option<Finding>,
+    /// What became of a write of the last document that was neither acknowledged nor refused.
+    unconfirmed: Option<Unconfirmed>,
     /// Whether all documents of a page are asked for at once, as long as the server can do that ...
     several: bool,
     /// ... except for this many, for which there was no answer.
     left: usize,
     /// What was found about several documents, in reverse.
-    compared: Vec<(Result<(), Failure>, Option<Finding>)>,
+    compared: Vec<Compared>,
     /// The indexes that it looks at after the documents: their places and names.
     indexes: Vec<(usize, String)>,
     /// The one whose rows are held against the documents.
     rows: Option<IndexRows>,
+}
+
+/// What was found about one document.
+#[derive(Debug)]
+struct Compared {
+    judged: Result<(), Failure>,
+    finding: Option<Finding>,
+    unconfirmed: Option<Unconfirmed>,
 }
 
 impl Audit {
@@ -56,6 +69,7 @@ impl Audit {
             tries: 0,
             pauses: false,
             finding: None,
+            unconfirmed: None,
             several: false,
             left: 0,
             compared: Vec::new(),
@@ -126,15 +140,19 @@ impl Audit {
         let before = owed.last.token();
         let token = token.filter(|_| before != Token::default());
         let is_later = token.is_none_or(|token| token.number > before.number);
-        if is_later && owed.doubts.maybe.iter().any(|&version| holds(version)) {
+        let written = |it: &&Doubt| is_later && it.act == Act::Write && holds(it.version);
+        if let Some(done) = owed.doubts.maybe.iter().find(written) {
+            let told_apart = token.is_some() || !owed.last.is(done.version);
+            self.unconfirmed = done.became(true).filter(|_| told_apart);
             return Ok(());
         }
+        self.unconfirmed = owed.doubts.not_done();
         let (version, known) = match owed.last {
             Last::Written { version, token } => (version, token),
             Last::Deleted { .. } => return Err(Failure::Resurrected),
             // Somebody else's document, which may be why this run's was refused.
             Last::Nothing if !self.alone => return Ok(()),
-            Last::Nothing if owed.doubts.maybe.is_empty() => return Err(Failure::Extra),
+            Last::Nothing if !owed.doubts.any(Act::Write) => return Err(Failure::Extra),
             Last::Unknown | Last::Nothing => return Err(Failure::WrongBody),
         };
         let same_token = token.is_none_or(|token| token == known);
@@ -160,17 +178,28 @@ impl Audit {
         result: Result<Reply, Failure>,
         document: Option<&[u8]>,
     ) -> Option<Result<(), Failure>> {
+        self.unconfirmed = None;
         let judged = match (result, document) {
             (Ok(reply), Some(document)) => self.found(key, owed, reply.token, document),
-            (Err(Failure::NotFound), _) => match owed.last {
-                Last::Written { .. } if owed.doubts.maybe_deleted == 0 => Err(Failure::Lost),
-                _ => Ok(()),
-            },
+            (Err(Failure::NotFound), _) => self.not_found(owed),
             (Err(class @ Failure::WrongDocument), _) => Err(class),
             _ => return None,
         };
         // Whatever is there, an acknowledged write was lost in between.
-        Some(if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged })
+        let judged = if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged };
+        self.unconfirmed = self.unconfirmed.filter(|_| judged.is_ok());
+        Some(judged)
+    }
+
+    /// The class of what is wrong with a document that was not found, if anything.
+    fn not_found(&mut self, owed: &Owed) -> Result<(), Failure> {
+        let deleted = owed.doubts.maybe.iter().find(|it| it.act == Act::Delete);
+        match (owed.last, deleted) {
+            (Last::Written { .. }, None) => return Err(Failure::Lost),
+            (Last::Written { .. }, Some(deleted)) => self.unconfirmed = deleted.became(true),
+            _ => self.unconfirmed = owed.doubts.not_done(),
+        }
+        Ok(())
     }
 
     /// Compares an answer about all documents of a page. Documents without an answer are asked for
@@ -196,7 +225,8 @@ impl Audit {
             if let Err(class) = judged {
                 self.wrong(key, &owed, class, of_one, row.1);
             }
-            self.compared.push((judged, self.finding.take()));
+            let (finding, unconfirmed) = (self.finding.take(), self.unconfirmed.take());
+            self.compared.push(Compared { judged, finding, unconfirmed });
         }
         self.keys.reverse();
         self.left = self.keys.len();
@@ -318,10 +348,14 @@ impl Workload for Audit {
         self.finding.take()
     }
 
+    fn unconfirmed(&mut self) -> Option<Unconfirmed> {
+        self.unconfirmed.take()
+    }
+
     fn compared(&mut self) -> Option<Result<(), Failure>> {
-        let Some((judged, finding)) = self.compared.pop() else { return self.compared_index() };
-        self.finding = finding;
-        Some(judged)
+        let Some(compared) = self.compared.pop() else { return self.compared_index() };
+        (self.finding, self.unconfirmed) = (compared.finding, compared.unconfirmed);
+        Some(compared.judged)
     }
 }
 

@@ -81,6 +81,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::owed::Doubt;
     use crate::journal::{Act, Fate};
     use crate::op::Token;
 
@@ -99,7 +100,7 @@ mod tests {
         /// accused by what is left of it.
         #[test]
         fn a_journal_that_is_cut_anywhere_accuses_nobody(
-            notes in proptest::collection::vec((0..2_usize, 0..KEYS, 0..3_usize, 0..3_u32), 1..60),
+            notes in proptest::collection::vec((0..2_usize, 0..KEYS, 0..4_usize, 0..3_u32), 1..60),
             file in 0..3_usize,
             at in 0.0..1.0_f64,
             harm in 0..4,
@@ -109,7 +110,7 @@ mod tests {
             for stage in 0..2 {
                 let mut writers = [journal.writer(stage, 0), journal.writer(stage, 1)];
                 for &(_, key, fate, version) in notes.iter().filter(|note| note.0 == stage) {
-                    let fate = [Fate::Sent, Fate::Acknowledged, Fate::Refused][fate];
+                    let fate = [Fate::Sent, Fate::Acknowledged, Fate::Refused, Fate::Failed][fate];
                     let act = if version == 0 { Act::Delete } else { Act::Write };
                     let token = Token::default();
                     let note = JournalEntry { key, act, fate, version, token };
@@ -163,7 +164,8 @@ mod tests {
             ledger.add(&note(*key, Fate::Acknowledged), false);
         }
         assert_eq!(ledger.doubts.keys().copied().collect::<Vec<_>>(), [0]);
-        assert_eq!(ledger.at(0).map(|owed| owed.doubts.maybe), Some(vec![0]));
+        let maybe = ledger.at(0).map(|owed| owed.doubts.maybe);
+        assert_eq!(maybe, Some(vec![Doubt { act: Act::Write, version: 0, fate: Fate::Sent }]));
         assert_eq!(ledger.at(2), None);
         assert_eq!(ledger.at(5_000), None);
         let parts = (0..3).flat_map(|k| ledger.part(k, 3));

@@ -1,7 +1,7 @@
 //! What follows from the notes about one document.
 
 use crate::journal::{Act, Fate, JournalEntry};
-use crate::op::Token;
+use crate::op::{Token, Unconfirmed};
 use std::cmp::Ordering;
 
 /// The state in which the last acknowledged write left a document.
@@ -24,44 +24,85 @@ pub(super) struct Owed {
     pub(super) doubts: Doubts,
 }
 
+/// A write since then that may have been carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Doubt {
+    pub(super) act: Act,
+    /// What it was to store.
+    pub(super) version: u32,
+    /// What is known of it: it was sent; it failed; or it was acknowledged, but nobody knows
+    /// whether before the others or after them.
+    pub(super) fate: Fate,
+}
+
+impl Doubt {
+    /// What is to be said of it if it was carried out or not; nothing if it was acknowledged.
+    pub(super) fn became(&self, done: bool) -> Option<Unconfirmed> {
+        let failed = self.fate == Fate::Failed;
+        (self.fate != Fate::Acknowledged).then_some(Unconfirmed { failed, done })
+    }
+}
+
 /// What else may be found of it. For most documents, nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doubts {
-    /// Versions that may have been stored since.
-    pub(super) maybe: Vec<u32>,
-    /// How many deletions since then had no answer.
-    pub(super) maybe_deleted: u32,
+    /// Writes that may have been carried out since.
+    pub(super) maybe: Vec<Doubt>,
     /// Set if a revision was acknowledged that does not follow the one acknowledged before it,
     /// which was lost in between.
     pub(super) undone: Option<(Token, Token)>,
+}
+
+impl Doubts {
+    /// Whether it may have been written, or deleted, since.
+    pub(super) fn any(&self, act: Act) -> bool {
+        self.maybe.iter().any(|it| it.act == act)
+    }
+
+    /// What is to be said of the document if none of them was carried out.
+    pub(super) fn not_done(&self) -> Option<Unconfirmed> {
+        let all = || self.maybe.iter().filter_map(|it| it.became(false));
+        all().find(|it| it.failed).or_else(|| all().next())
+    }
+
+    /// The last write like this one of which nothing is known but that it was sent. The version of
+    /// a deletion says nothing.
+    fn sent(&self, act: Act, version: u32) -> Option<usize> {
+        let same = |it: &Doubt| it.act == act && (act == Act::Delete || it.version == version);
+        self.maybe.iter().rposition(|it| it.fate == Fate::Sent && same(it))
+    }
+
+    /// Notes what became of it.
+    fn note(&mut self, act: Act, version: u32, fate: Fate) {
+        match self.sent(act, version) {
+            Some(place) => self.maybe[place].fate = fate,
+            // The notes of several connections come in any order.
+            None => self.maybe.push(Doubt { act, version, fate }),
+        }
+    }
 }
 
 impl Owed {
     /// Adds a note about a document that only one connection writes.
     pub(super) fn add(&mut self, entry: &JournalEntry) {
         let JournalEntry { act, fate, version, token, .. } = *entry;
-        let Doubts { maybe, maybe_deleted, undone } = &mut self.doubts;
-        match (fate, act) {
-            (Fate::Sent, Act::Write) => maybe.push(version),
-            (Fate::Sent, Act::Delete) => *maybe_deleted += 1,
+        let doubts = &mut self.doubts;
+        match fate {
+            Fate::Sent => doubts.maybe.push(Doubt { act, version, fate }),
             // Only this one: the same write may have been sent before and had no answer.
-            (Fate::Refused, Act::Write) => {
-                let place = maybe.iter().rposition(|it| *it == version);
-                place.map(|place| maybe.remove(place));
+            Fate::Refused => {
+                doubts.sent(act, version).map(|place| doubts.maybe.remove(place));
             }
-            (Fate::Refused, Act::Delete) => {
-                *maybe_deleted = maybe_deleted.saturating_sub(1);
-            }
-            (Fate::Acknowledged, act) => {
+            Fate::Failed => doubts.note(act, version, fate),
+            Fate::Acknowledged => {
                 if let Last::Written { token: before, .. } = self.last
                     && token != Token::default()
                     && token.number <= before.number
                 {
-                    undone.get_or_insert((before, token));
+                    doubts.undone.get_or_insert((before, token));
                 }
                 self.last = Last::of(act, version, token);
-                maybe.clear();
-                *maybe_deleted = 0;
+                doubts.maybe.clear();
             }
         }
     }
@@ -75,7 +116,7 @@ impl Owed {
         }
         if token == Token::default() && act == Act::Delete {
             // It may have come before all the others or after them: whatever is found is right.
-            return;
+            return self.doubts.note(act, version, fate);
         }
         // It no longer counts as unanswered.
         self.add(&JournalEntry { fate: Fate::Refused, ..*entry });
@@ -97,6 +138,11 @@ impl Last {
             Act::Write => Self::Written { version, token },
             Act::Delete => Self::Deleted { token },
         }
+    }
+
+    /// Whether it left this version.
+    pub(super) fn is(self, of: u32) -> bool {
+        matches!(self, Self::Written { version, .. } if version == of)
     }
 
     pub(super) fn token(self) -> Token {

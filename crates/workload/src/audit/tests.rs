@@ -64,7 +64,7 @@ fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
     judged
 }
 
-use Fate::{Acknowledged, Refused, Sent};
+use Fate::{Acknowledged, Failed, Refused, Sent};
 
 #[test]
 fn what_was_acknowledged_last_must_be_there() {
@@ -128,6 +128,70 @@ fn what_was_refused_is_not_there() {
     assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
     let twice = [write(Acknowledged, 0), delete(Sent, 0), delete(Sent, 0), delete(Refused, 0)];
     assert_eq!(judged(&twice, None), Ok(()));
+}
+
+/// What became of the write of a document that was neither acknowledged nor refused.
+fn became(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Option<(bool, bool)> {
+    let mut lane = lane(entries, false);
+    let op = lane.next(&mut crate::op::Draft::default()).op().expect("a document to look for");
+    let document = found.map(|(_, version)| stored(version));
+    let result = match found {
+        Some((revision, _)) => Ok(Reply { token: Some(token(revision)), ..Reply::default() }),
+        None => Err(Failure::NotFound),
+    };
+    let answered = Answered { document: document.as_deref(), ..Answered::default() };
+    assert_eq!(lane.observe(&op, result, &answered), Check::Checked(Ok(())));
+    let Unconfirmed { failed, done } = lane.unconfirmed()?;
+    assert_eq!(lane.unconfirmed(), None, "told once");
+    Some((failed, done))
+}
+
+/// As what had no answer, but told apart from it.
+#[test]
+fn what_the_server_failed_may_be_there_or_not() {
+    let (done, not) = (Some((true, true)), Some((true, false)));
+    let create = [write(Sent, 0), write(Failed, 0)];
+    assert_eq!(became(&create, Some((1, 0))), done);
+    assert_eq!(became(&create, None), not);
+    assert_eq!(judged(&create, Some((1, 5))), Err(Failure::WrongBody));
+    let update = [write(Acknowledged, 0), write(Sent, 1), write(Failed, 1)];
+    assert_eq!(became(&update, Some((1, 0))), not);
+    assert_eq!(became(&update, Some((2, 1))), done);
+    assert_eq!(judged(&update, None), Err(Failure::Lost));
+    assert_eq!(judged(&update, Some((2, 5))), Err(Failure::UnknownRevision));
+    let deletion = [write(Acknowledged, 0), delete(Sent, 0), delete(Failed, 0)];
+    assert_eq!(became(&deletion, Some((1, 0))), not);
+    assert_eq!(became(&deletion, None), done);
+    // Sent once more, and refused because of the first.
+    let again = [&update[..], &[write(Sent, 1), write(Refused, 1)]].concat();
+    assert_eq!(became(&again, Some((2, 1))), done);
+    let again = [&deletion[..], &[delete(Sent, 0), delete(Refused, 0)]].concat();
+    assert_eq!(became(&again, None), done);
+    // Later acknowledged: no longer in doubt.
+    let mended = [&update[..], &[write(Sent, 2), write(Acknowledged, 2)]].concat();
+    assert_eq!(became(&mended, Some((3, 2))), None);
+    assert_eq!(judged(&mended, Some((2, 1))), Err(Failure::Stale));
+    // Without an answer, and of both kinds.
+    assert_eq!(became(&[write(Sent, 0)], None), Some((false, false)));
+    let both = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 2), write(Failed, 2)];
+    assert_eq!(became(&both, Some((2, 1))), Some((false, true)));
+    assert_eq!(became(&both, Some((3, 2))), done);
+    assert_eq!(became(&both, Some((1, 0))), not);
+}
+
+/// Where versions cannot be told apart, nothing is said of what became of a write.
+#[test]
+fn what_cannot_be_told_apart_is_not_counted() {
+    let plain = |entry: JournalEntry| JournalEntry { token: Token::default(), version: 0, ..entry };
+    let same = [plain(write(Acknowledged, 0)), plain(write(Sent, 0)), plain(write(Failed, 0))];
+    assert_eq!(became(&same, Some((0, 0))), None);
+    // A deletion that was acknowledged, before the others or after them.
+    let mut ledger = Ledger::default();
+    for entry in [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)].map(plain) {
+        ledger.add(&entry, true);
+    }
+    let owed = ledger.at(KEY).expect("it is known");
+    assert!(owed.doubts.any(Act::Delete) && owed.doubts.not_done().is_none());
 }
 
 #[test]

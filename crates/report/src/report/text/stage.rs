@@ -6,7 +6,9 @@ use crate::op::OpKind;
 use crate::plan::{Nouns, Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
-use crate::report::headline::{error_words, looked_for, rate_words, share_words, time_words, unit};
+use crate::report::headline::{
+    error_words, looked_for, rate_words, share_words, time_words, unconfirmed_words, unit,
+};
 use crate::report::number::{decimal, grouped, length, millis};
 use crate::report::{agents, estimates, nodes, visible};
 use std::collections::BTreeMap;
@@ -31,6 +33,7 @@ pub(super) fn in_short(record: &RunRecord, stage: &StageRecord, sheet: &mut Shee
         if verified.failures.is_empty() {
             parts.push("all as acknowledged".to_owned());
         }
+        parts.extend(unconfirmed_words(verified));
         return sheet.parts(&title(stage, sheet), Tone::Strong, &parts);
     }
     let all = stage.merged();
