@@ -1,9 +1,9 @@
 //! Several nodes of one cluster: where connections are, and where they go when a node is gone.
 
 use crate::servers::Server;
-use crate::springload::{Finished, failures, measure, number, springload};
+use crate::springload::{Finished, binary, failures, measure, number, springload};
 use serde_json::Value;
-use springload::embedded::{NodeState, Options, StandIn, bind};
+use springload::embedded::{Fault, Faults, Lie, NodeState, Occurrence, Options, StandIn, bind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
@@ -382,4 +382,57 @@ fn writes_without_a_quorum_are_counted_by_node_and_second() {
     let more = ["--docs", "100", "--ops", "100", "-c", "2"];
     let again = measure(["run", &urls[0], &urls[2]].into_iter().chain(more)).passed();
     assert_eq!(again.sum("create", "accepted") + again.sum("bulk_insert", "accepted"), 0);
+}
+
+/// A cluster whose nodes lag: a write that one of them has acknowledged can be read later, wherever
+/// it is asked for.
+#[test]
+fn what_a_cluster_has_not_passed_on_is_missing_and_no_longer_later() {
+    let fault = Fault::Lie(Lie::LateWrite);
+    let named = vec![Occurrence { fault, fraction: 0.2, from_ns: 0, until_ns: None }];
+    let faults = Faults { named, seed: 7, ..Faults::default() };
+    let cluster = cluster(Options { faults, ..Options::default() });
+    let database = format!("{}/lag", cluster.urls()[0]);
+    ureq::put(&database).send_empty().expect("a database");
+    let urls: Vec<String> = cluster.urls().iter().map(|url| format!("{url}/lag")).collect();
+    let words = ["--workload", "bulk-insert", "--docs", "600", "--batch", "20", "-c", "3"];
+    let words = [&words[..], &["--use-existing", "--audit"]].concat();
+    let words = urls.iter().map(String::as_str).chain(words);
+    let run = measure(std::iter::once("run").chain(words));
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    let verify = run.operation("audit", "verify");
+    let wrong = verify["failures"].as_object().expect("failures");
+    assert_eq!(wrong.keys().collect::<Vec<_>>(), ["lost"], "{verify}");
+    // Each node was asked for some documents, which it need not have acknowledged itself.
+    assert!(nodes(&run, "audit").iter().all(|node| number(&node["ok"]) > 0));
+    for place in 0..120 {
+        let other = format!("{database}/other{place}");
+        ureq::put(other).send("{}").expect("it is written");
+    }
+    let out = run.output();
+    let out = out.to_str().expect("UTF-8");
+    let of_all = [&["audit", out][..], &urls.iter().map(String::as_str).collect::<Vec<_>>()];
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("audits");
+    let to = ["-o", place.to_str().expect("UTF-8")];
+    let audited = |exit: &[i32]| {
+        let _ = std::fs::remove_dir_all(&place);
+        let words = [&of_all.concat()[..], &to].concat();
+        let output = binary().args(words).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code().is_some_and(|code| exit.contains(&code)), "{told}");
+        let read = |node| {
+            let text = std::fs::read_to_string(place.join(format!("node{node}/run.json"))).ok()?;
+            let record: Value = serde_json::from_str(&text).expect("JSON");
+            let stage = record["stages"].as_array()?.last()?.clone();
+            let operations = stage["operations"].as_array()?.clone();
+            let verify = operations.into_iter().find(|it| it["kind"] == "verify")?;
+            Some((number(&verify["ok"]), failures(&verify)))
+        };
+        [1, 2, 3].map(read)
+    };
+    assert_eq!(audited(&[0]), [Some((600, 0)); 3]);
+    // One is gone: it is said of that one, and the others are looked through.
+    cluster.set_node(1, NodeState::Down);
+    assert_eq!(audited(&[3]), [Some((600, 0)), None, Some((600, 0))]);
 }

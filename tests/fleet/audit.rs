@@ -6,7 +6,7 @@ use crate::load::{BINARY, Ended, Load, Spring, kill, lost};
 use crate::servers::Server;
 use rustix::process::Signal;
 use serde_json::Value;
-use springload::embedded::Options;
+use springload::embedded::{Fault, Faults, Lie, Occurrence, Options};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -289,4 +289,27 @@ mod broker {
         let told = "agent 0: cannot note writes among temporary files: ";
         assert!(ended.stderr.contains(told), "{}", ended.stderr);
     }
+}
+
+/// What a server fails is noted by the agents, and looked for by the coordinator.
+#[test]
+fn what_a_server_failed_at_agents_is_told() {
+    let fault = Fault::Lie(Lie::FailStored);
+    let named = vec![Occurrence { fault, fraction: 0.1, from_ns: 0, until_ns: None }];
+    let faults = Faults { named, seed: 3, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("{}/failing", server.url);
+    let fill = ["run", &url, "--docs", "2k", "--batch", "50", "--workload", "bulk-insert"];
+    let all = ["--audit", "-c", "6", "--agents", "3", "-q", "-o", "out"];
+    let ended = springload(folder.path(), &[&fill[..], &all].concat(), "out/run.json");
+    let (right, wrong) = audited(&ended.record);
+    assert_eq!((right, wrong), (2_000, Vec::new()), "{}", ended.stderr);
+    let stages = ended.record["stages"].as_array().expect("stages");
+    let operations = |at: usize| stages[at]["operations"].as_array().expect("operations");
+    let failed = &operations(0)[0]["failures"]["server_error"];
+    let verify = operations(1).iter().find(|it| it["kind"] == "verify").expect("an audit");
+    assert_eq!(&verify["failed_carried_out"], failed);
+    let counters = get(&format!("{}/_springload/counters", server.url));
+    assert_eq!(&counters["faults"]["fail-stored"], failed);
 }
