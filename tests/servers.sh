@@ -23,10 +23,10 @@ from_npm() {
 
 # The jars stay in Maven's own cache; tests/servers/built has the class paths and our classes.
 from_maven() {
-    local names=(hbase cassandra infinispan ycsb) name
-    local sources=(servers/pom.xml servers/Console.java servers/{hbase,cassandra,infinispan,ycsb}/{pom.xml,*.java})
+    local names=(hbase cassandra infinispan mongojava ycsb) name
+    local sources=(servers/pom.xml servers/Console.java servers/{hbase,cassandra,infinispan,mongojava,ycsb}/{pom.xml,*.java})
     of_today servers/built/.java "${sources[@]}" && return
-    echo "Installing HBase, Cassandra, Infinispan and YCSB (tests/servers)" >&2
+    echo "Installing HBase, Cassandra, Infinispan, mongo-java-server and YCSB (tests/servers)" >&2
     rm -rf "${names[@]/#/servers/built/}" servers/built/.java
     mvn -q -B -Dstyle.color=never -Djansi.mode=strip -f servers/pom.xml dependency:build-classpath </dev/null
     for name in "${names[@]}"; do
@@ -95,7 +95,7 @@ if command -v npm >/dev/null; then from_npm; else
     missing npm "against pouchdb-server and in a browser" Node.js
 fi
 if command -v mvn >/dev/null && command -v javac >/dev/null; then from_maven; else
-    missing "mvn or javac" "against HBase, Cassandra, Infinispan and bindings of YCSB" "Maven and a JDK, 17 or later"
+    missing "mvn or javac" "against HBase, Cassandra, Infinispan, mongo-java-server and bindings of YCSB" "Maven and a JDK, 17 or later"
 fi
 if command -v go >/dev/null; then from_go; else
     missing go "against FerretDB" Go

@@ -11,6 +11,7 @@ mod guarded;
 mod guide;
 mod hbase;
 mod mongodb;
+mod mongojava;
 mod own;
 mod resp;
 mod resp_cluster;

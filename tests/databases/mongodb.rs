@@ -1,7 +1,7 @@
 //! `FerretDB` in place of MongoDB, with MongoDB's own client on the other side.
 
 use crate::own;
-use crate::servers::database::Database;
+use crate::servers::database::{Database, Lease};
 use crate::servers::ferretdb::{ferretdb, ferretdb_with_tls};
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
 use crate::trust::{Subject, checks_certificates, conforms};
@@ -51,7 +51,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     conforms("mongodb", "wrong object");
 }
 
-const SUBJECT: Subject = Subject {
+pub(crate) const SUBJECT: Subject = Subject {
     name: "mongodb",
     many: "documents",
     server: ferretdb,
@@ -89,6 +89,28 @@ fn it_is_killed() {
 #[test]
 fn it_stands_still() {
     SUBJECT.is_frozen();
+}
+
+#[test]
+fn indexes_are_created_with_the_collection() {
+    let Some(ferretdb) = ferretdb() else { return };
+    has_indexes(&ferretdb);
+}
+
+/// What a run creates has the indexes of its address; what exists must have them.
+#[track_caller]
+pub(crate) fn has_indexes(server: &Lease) {
+    let address = format!("mongodb://127.0.0.1:{}/indexed/some", server.port(0));
+    let small = "--docs 100 --ops 200 -c 4 --verify --audit";
+    let run = |more: &str| springload(server, &format!("run {address}?{more} {small}"));
+    done(run("index=name,-age&index=address.city --keep"));
+    done(run("index=address.city&index=name,-age --use-existing"));
+    let told = refused(run("index=-name,age --use-existing"));
+    assert!(told.contains("collection indexed.some has no index -name,age; create"), "{told}");
+    let output = run("transaction=true").output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("transaction, which this driver does not have"), "{told}");
 }
 
 #[test]

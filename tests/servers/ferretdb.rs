@@ -10,7 +10,7 @@ use super::{here, write_certificates};
 
 /// `FerretDB`, which asks for no password.
 pub(crate) fn ferretdb() -> Option<Lease> {
-    let missing = (!program().exists()).then_some("install Go, and run make test-servers");
+    let missing = missing();
     let command = |folder: &Path, ports: &[u16]| {
         let mut command = Command::new(program());
         command.env("GOMEMLIMIT", "512MiB").arg("serve").arg(address(ports[0])).arg(folder);
@@ -22,7 +22,7 @@ pub(crate) fn ferretdb() -> Option<Lease> {
 
 /// `FerretDB` with TLS, whose certificate `ca.pem` in its folder vouches for.
 pub(crate) fn ferretdb_with_tls() -> Option<Lease> {
-    let missing = (!program().exists()).then_some("install Go, and run make test-servers");
+    let missing = missing();
     let command = |folder: &Path, ports: &[u16]| {
         write_certificates(folder);
         let mut command = Command::new(program());
@@ -31,6 +31,11 @@ pub(crate) fn ferretdb_with_tls() -> Option<Lease> {
     };
     let up = |_: &Process, ports: &[u16]| TcpStream::connect(address(ports[0])).is_ok();
     Recipe { name: "FerretDB-with-TLS", missing, ports: 1, command, up }.lease()
+}
+
+/// How it, and the client beside it, is installed, where it is not.
+pub(super) fn missing() -> Option<&'static str> {
+    (!program().exists()).then_some("install Go, and run make test-servers")
 }
 
 fn program() -> PathBuf {

@@ -11,6 +11,7 @@ pub(crate) mod console;
 pub(crate) mod database;
 pub(crate) mod ferretdb;
 pub(crate) mod hbase;
+pub(crate) mod mongojava;
 pub(crate) mod process;
 pub(crate) mod python;
 pub(crate) mod rabbitmq;

@@ -6,6 +6,7 @@
 mod binding;
 mod client;
 mod documents;
+mod indexes;
 mod open;
 mod plan;
 mod trouble;

@@ -2,7 +2,7 @@
 
 use super::binding::BINDING;
 use super::plan::{CARD, MongoPlan};
-use super::{Mongo, words};
+use super::{Mongo, indexes, words};
 use crate::library::{CallError, Database as _, Library, is_here, reach, unusable};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
@@ -65,9 +65,14 @@ impl DriverPlan for MongoPlan {
             }
         };
         let created = !opening.as_it_is && make(&mongo, self).await?;
-        if let Err(refused) = words::try_out(&mongo).await {
+        let indexed = if opening.as_it_is { Ok(()) } else { self.index(&mongo, created).await };
+        let usable = match indexed {
+            Ok(()) => words::try_out(&mongo).await,
+            refused => refused,
+        };
+        if let Err(refused) = usable {
             // Nothing is left behind of a run that does not begin.
-            let _ = mongo.tear_down().await;
+            let _ = Mongo { removed: created, ..mongo }.tear_down().await;
             return Err(refused);
         }
         let (name, version) = brand(&told);
@@ -84,6 +89,20 @@ impl DriverPlan for MongoPlan {
 }
 
 impl MongoPlan {
+    /// Creates the indexes of a collection that was `created`; another one must have them.
+    async fn index(&self, mongo: &Mongo, created: bool) -> Result<(), TargetError> {
+        if self.indexes.is_empty() {
+            return Ok(());
+        }
+        if created {
+            indexes::create(mongo, &self.indexes).await.map_err(|trouble| {
+                let (all, reason) = (self.indexes.join("; "), trouble.reason);
+                TargetError(format!("{} cannot index {all}: {reason}", self.server))
+            })?;
+        }
+        indexes::there(mongo, &self.indexes).await
+    }
+
     /// Whether the certificates of these hosts are trusted, which the library does not say in words
     /// for its users.
     async fn trusts(&self, hosts: &[String], timeout_ns: u64) -> Result<(), TargetError> {
@@ -152,7 +171,9 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let command = doc! {"listCollections": 1, "filter": {"name": collection}, "nameOnly": true};
     let listed = mongo.command(command).await.map_err(failed)?;
     let listed = listed.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
-    let there = listed.is_ok_and(|batch| !batch.is_empty());
+    // mongo-java-server lists all, whatever the filter.
+    let is_it = |it: &Bson| it.as_document().and_then(|it| it.get_str("name").ok()) == Some(collection);
+    let there = listed.is_ok_and(|batch| batch.iter().any(is_it));
     match (&plan.database, there) {
         (kind, true) if kind.must_be_new() => Err(TargetError(format!(
             "collection {database}.{collection} exists already; add --use-existing to use it (it \

@@ -1,5 +1,6 @@
 //! The target as planned: servers, a collection, and the options of the connection string.
 
+use super::indexes;
 use crate::address::{AddressParts, decoded, encoded};
 use crate::mistake::Invalid;
 use crate::op::{Feature, OpKind};
@@ -46,6 +47,10 @@ pub struct MongoPlan {
     /// In which order documents are inserted together.
     #[serde(default, skip_serializing_if = "BulkOrder::is_default")]
     pub order: BulkOrder,
+    /// The collection's indexes besides that of `_id`: the fields of each, after a `-` those in
+    /// descending order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
 }
 
 /// In which order documents are inserted together.
@@ -73,12 +78,14 @@ impl BulkOrder {
 }
 
 /// Settings other than the address.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
     binary: bool,
     upsert: bool,
     ordered: bool,
+    #[serde(skip)]
+    indexes: Vec<String>,
 }
 
 impl Planned for MongoPlan {
@@ -117,6 +124,9 @@ impl Planned for MongoPlan {
         }
         if self.order.stops() {
             facts.push(("bulk inserts", "ordered: they end with the first refusal".to_owned()));
+        }
+        if !self.indexes.is_empty() {
+            facts.push(("indexes", self.indexes.join("; ")));
         }
         if !self.options.is_empty() {
             facts.push(("options", self.options.clone()));
@@ -176,6 +186,7 @@ impl MongoPlan {
             binary: own.binary,
             upsert: own.upsert,
             order: if own.ordered { BulkOrder::Ordered } else { BulkOrder::Any },
+            indexes: own.indexes,
         };
         let string = ConnectionString::parse(plan.connection_string());
         let string = string.map_err(|error| wrong(&error.kind.to_string()))?;
@@ -217,6 +228,11 @@ impl Options {
                 "binary" => self.binary = flag()?,
                 "upsert" => self.upsert = flag()?,
                 "ordered" => self.ordered = flag()?,
+                "index" => self.indexes.push(indexes::read(value, &self.indexes)?),
+                "transaction" | "transactions" => {
+                    let problem = "which this driver does not have: a bulk insert is one command,";
+                    return Err(format!("{name}, {problem}"));
+                }
                 // Each of these would be stored with the plan.
                 "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
                     return Err(format!("{name}, which this driver does not support,"));
@@ -253,7 +269,7 @@ mod tests {
         );
         assert_eq!(scratch.database, DatabasePlan::Scratch { keep: false });
         let named =
-            plan("mongodb://h1:1,h2:2/bench?w=majority&binary=true&upsert=true&ordered=true")
+            plan("mongodb://h1:1,h2:2/bench?w=majority&binary=true&upsert=true&ordered=true&index=a,-b&index=c")
                 .unwrap();
         assert_eq!(
             (named.server.as_str(), named.parent.as_str()),
@@ -264,6 +280,7 @@ mod tests {
             (Some("usertable"), "w=majority")
         );
         assert!(named.binary && named.upsert && named.order.stops());
+        assert_eq!(named.indexes, ["a,-b", "c"]);
         let full = plan("mongodb://ann:p%40w@[::1]:7/bench/things").unwrap();
         assert_eq!((full.login.user.as_deref(), full.login.password()), (Some("ann"), "p@w"));
         assert_eq!(full.named_database(), Some("things"));
@@ -284,6 +301,9 @@ mod tests {
             ("mongodb://u:pw@h?w=0", "w=0, with which"),
             ("mongodb://u:pw@h?retryWrites=true", "nothing is ever retried"),
             ("mongodb://u:pw@h?tlsCertificateKeyFilePassword=x", "does not support"),
+            ("mongodb://u:pw@h?index=", "no field to be indexed"),
+            ("mongodb://u:pw@h?index=a&index=a", "index twice"),
+            ("mongodb://u:pw@h?transaction=true", "does not have: a bulk insert is one command"),
             ("mongodb://u:pw@h?upsert=1", "upsert that is neither true nor false"),
             ("mongodb://u:pw@h?readPreference=x", ""),
             ("mongodb://u:pw@h:x", ""),

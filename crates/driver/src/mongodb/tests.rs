@@ -1,5 +1,7 @@
 //! The driver against a small server that speaks enough of the protocol, and misbehaves on demand.
 
+mod indexed;
+
 use super::MongoPlan;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
@@ -32,6 +34,10 @@ struct Kept {
     /// The commands, without those with which the library looks after its connections.
     heard: Vec<String>,
     connections: usize,
+    /// What it says of its indexes.
+    indexes: Vec<Document>,
+    /// Whether it does not create those that it acknowledges.
+    forgets: bool,
     /// The command at which the connection is closed, or which is never answered.
     closes: &'static str,
     ignores: &'static str,
@@ -52,8 +58,11 @@ impl Kept {
             },
             "buildInfo" => doc! {"ok": 1, "version": "9.9.9"},
             "listCollections" => {
-                let there =
-                    if self.documents.is_empty() { vec![] } else { vec![doc! {"name": "x"}] };
+                // Some servers list all collections, whichever was asked for.
+                let mut there = vec![doc! {"name": "other"}];
+                if !self.documents.is_empty() {
+                    there.push(doc! {"name": &command.get_document("filter").unwrap()["name"]});
+                }
                 doc! {"ok": 1, "cursor": {"id": 0_i64, "ns": "db.$cmd", "firstBatch": there}}
             }
             "insert" => {
@@ -73,6 +82,18 @@ impl Kept {
                 let batch = self.find(command);
                 let ns = format!("db.{}", collection.as_str().unwrap());
                 doc! {"ok": 1, "cursor": {"id": 0_i64, "ns": ns, "firstBatch": batch}}
+            }
+            "createIndexes" => {
+                if list("indexes").iter().any(|it| format!("{it}").contains("refused")) {
+                    return doc! {"ok": 0, "code": 67, "errmsg": "it cannot index that"};
+                }
+                let created = if self.forgets { Vec::new() } else { documents("indexes") };
+                self.indexes.extend(created);
+                doc! {"ok": 1}
+            }
+            "listIndexes" => {
+                let ns = "db.$cmd.listIndexes";
+                doc! {"ok": 1, "cursor": {"id": 0_i64, "ns": ns, "firstBatch": &self.indexes}}
             }
             "collStats" => doc! {
                 "ok": 1, "count": whole(self.documents.len()), "storageSize": 4096.0, "size": 7_i64,

@@ -1,0 +1,53 @@
+//! Runs that ask for indexes, of servers that have them and of some that do not.
+
+use super::*;
+
+/// What becomes of a run that asks for indexes, and what the server is asked for until then.
+async fn indexed(
+    rest: &str,
+    existing: Existing,
+    change: impl FnOnce(&mut Kept),
+) -> (Result<(), String>, Vec<String>) {
+    let (address, kept) = server();
+    change(&mut kept.lock().unwrap());
+    let asked = asked(&format!("mongodb://{address}/db{rest}"), existing);
+    let opened = MongoPlan::check(&asked).unwrap().open(&opening(false)).await;
+    let heard = kept.lock().unwrap().heard.clone();
+    (opened.map(|_| ()).map_err(|error| error.to_string()), heard)
+}
+
+#[tokio::test]
+async fn indexes_are_there_before_the_first_document_or_there_is_no_run() {
+    let (opened, heard) = indexed("?index=a,-b&index=c", Existing::No, |_| ()).await;
+    assert_eq!(opened, Ok(()));
+    let expected = ["buildInfo", "listCollections", "create", "createIndexes", "listIndexes"];
+    assert_eq!(heard, expected);
+    // One that forgets them, and one that refuses: what was created is gone.
+    let (refused, heard) = indexed("?index=a,-b", Existing::No, |it| it.forgets = true).await;
+    let told = refused.unwrap_err();
+    assert!(told.contains("has no index a,-b") && told.contains("createIndex({"), "{told}");
+    assert_eq!(heard.last().map(String::as_str), Some("drop"), "{heard:?}");
+    let (refused, heard) = indexed("?index=refused", Existing::No, |_| ()).await;
+    let told = refused.unwrap_err();
+    assert!(told.contains("cannot index refused: ") && told.contains("index that"), "{told}");
+    assert_eq!(heard.last().map(String::as_str), Some("drop"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn an_existing_collection_must_have_the_indexes() {
+    let there = |indexes: Vec<Document>| {
+        move |kept: &mut Kept| {
+            kept.documents.insert("k".to_owned(), doc! {"_id": "k"});
+            kept.indexes = indexes;
+        }
+    };
+    let right = there(vec![doc! {"key": {"a": 1, "b": -1}, "name": "theirs"}]);
+    let (opened, heard) = indexed("/x?index=a,-b", Existing::Yes, right).await;
+    assert_eq!(opened, Ok(()));
+    assert_eq!(heard, ["buildInfo", "listCollections", "listIndexes"]);
+    let other = there(vec![doc! {"key": {"b": -1, "a": 1}, "name": "theirs"}]);
+    let (refused, heard) = indexed("/x?index=a,-b", Existing::Yes, other).await;
+    let told = refused.unwrap_err();
+    assert!(told.contains("collection db.x has no index a,-b; create it first"), "{told}");
+    assert!(!heard.iter().any(|it| it == "drop" || it == "createIndexes"), "{heard:?}");
+}

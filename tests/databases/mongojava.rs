@@ -1,0 +1,50 @@
+//! mongo-java-server in place of MongoDB: a second server of its protocol, by others.
+
+use crate::mongodb::{SUBJECT, has_indexes};
+use crate::servers::mongojava::mongojava;
+use crate::springload::{done, refused, springload, ycsb};
+use crate::trust::{Subject, conforms};
+
+const OTHER: Subject = Subject { name: "mongo-java-server", server: mongojava, ..SUBJECT };
+
+#[test]
+fn it_keeps_its_word_and_is_found_out_if_it_does_not() {
+    OTHER.keeps_its_word();
+}
+
+#[test]
+fn it_is_killed() {
+    OTHER.is_killed();
+}
+
+#[test]
+fn it_stands_still() {
+    OTHER.is_frozen();
+}
+
+#[test]
+fn indexes_are_created_with_the_collection() {
+    let Some(server) = mongojava() else { return };
+    has_indexes(&server);
+}
+
+#[test]
+fn workloads_of_ycsb() {
+    let Some(server) = mongojava() else { return };
+    let binding = format!("mongodb -p mongodb.url=mongodb://127.0.0.1:{}/ycsb?w=1", server.port(0));
+    ycsb(&server, &format!("{binding} -p table=first"), 1_000, "abcf");
+    assert_eq!(server.check_collection("ycsb", "first"), "1000 rows, 10000 values\n");
+}
+
+#[test]
+fn what_must_exist_and_what_must_not() {
+    let Some(server) = mongojava() else { return };
+    let address = format!("mongodb://127.0.0.1:{}", server.port(0));
+    let small = "--docs 100 --ops 200 -c 4";
+    done(springload(&server, &format!("run {address}/bench {small} --keep")));
+    let told = refused(springload(&server, &format!("run {address}/bench {small}")));
+    assert!(told.contains("collection bench.usertable exists already"), "{told}");
+    let told = refused(springload(&server, &format!("run {address}/none --use-existing")));
+    assert!(told.contains("there is no collection none.usertable"), "{told}");
+    conforms("mongo-java-server", "wrong object");
+}

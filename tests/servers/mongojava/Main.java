@@ -1,0 +1,27 @@
+import de.bwaldvogel.mongo.MongoServer;
+import de.bwaldvogel.mongo.MongoVersion;
+import de.bwaldvogel.mongo.backend.h2.H2Backend;
+import java.util.List;
+
+/** MongoDB's protocol from a file of H2's store: {@code Main PORT FILE}. */
+public class Main {
+    /** As it says by itself, but for the wire version: clients of today refuse its 8. */
+    private static final MongoVersion VERSION = new MongoVersion() {
+        @Override
+        public List<Integer> getVersionArray() {
+            return List.of(5, 0, 0);
+        }
+
+        @Override
+        public int getWireVersion() {
+            return 13;
+        }
+    };
+
+    public static void main(String[] args) throws Exception {
+        H2Backend backend = new H2Backend(args[1]);
+        backend.version(VERSION);
+        new MongoServer(backend).bind("127.0.0.1", Integer.parseInt(args[0]));
+        Thread.currentThread().join();
+    }
+}
