@@ -37,9 +37,9 @@ pub(super) struct FaultArgs {
     /// A named fault, such as reset-after=1%
     ///
     /// A named fault for this share of requests or documents. Lies about documents:
-    /// drop-acknowledged=0.01%, late-write, drop-delete, undo-delete, wrong-body, old-revision,
-    /// other-document, duplicate-change and skip-change. Refusals: status-409, status-429,
-    /// status-500, status-503 and lock-out.
+    /// drop-acknowledged=0.01%, late-write, drop-delete, undo-delete, fail-dropped, fail-stored,
+    /// refuse-stored, wrong-body, old-revision, other-document, duplicate-change and skip-change.
+    /// Refusals: status-409, status-429, status-500, status-503 and lock-out.
     /// Faults of the connection: reset-before, reset-during, reset-after, slow-bytes,
     /// truncate-body, early-close, idle-close, duplicate-answer and unsolicited-answer.
     /// reset-after=1%@10s..20s from 10 s to 20 s after the first request; may be repeated
