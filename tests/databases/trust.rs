@@ -226,14 +226,6 @@ pub(crate) fn checks_certificates(driver: &str, server: &Database, tls: &str, pl
     conforms(driver, "TLS");
 }
 
-/// No certificate is checked with this driver, and who asks for it is told.
-#[track_caller]
-pub(crate) fn has_no_tls(driver: &str, address: &str) {
-    let refused = measure(["run", address, "-k"]);
-    refused.refused(2, &["--insecure: ", "no certificate is checked", "leave it out"]);
-    conforms(driver, "TLS is refused");
-}
-
 /// The documents that are there, and those that are not, as springload's shell finds them.
 fn ids(server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
     let ids: Vec<_> = (0..DOCUMENTS).map(|id| id.to_string()).collect();
