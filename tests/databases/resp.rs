@@ -130,21 +130,33 @@ fn documents(server: &Database, prefix: &str) -> u64 {
 }
 
 #[test]
-fn they_keep_their_word_and_are_found_out_if_they_do_not() {
+fn redis_keeps_its_word_and_is_found_out_if_it_does_not() {
     REDIS.keeps_its_word();
+}
+
+#[test]
+fn infinispan_keeps_its_word_and_is_found_out_if_it_does_not() {
     INFINISPAN.keeps_its_word();
 }
 
-/// Neither keeps anything on disk here.
+/// It keeps nothing on disk here, and neither does the next.
 #[test]
-fn they_are_killed() {
+fn redis_is_killed() {
     REDIS.is_killed();
+}
+
+#[test]
+fn infinispan_is_killed() {
     INFINISPAN.is_killed();
 }
 
 #[test]
-fn they_stand_still() {
+fn redis_stands_still() {
     REDIS.is_frozen();
+}
+
+#[test]
+fn infinispan_stands_still() {
     INFINISPAN.is_frozen();
 }
 

@@ -1,7 +1,7 @@
 //! Bulk inserts: each row with its own statement, or all as one batch.
 
 use super::answer::checked;
-use super::client::Spelled;
+use super::client::{Spelled, too_many};
 use super::frame::{Frames, MOST_IN_BATCH, Manner};
 use super::hub::Hub;
 use super::plan::BatchKind;
@@ -102,7 +102,7 @@ impl Insert<'_> {
                     found.requests += leg.frames.len() as u64;
                     Sent::Waits(wait, waiting, None)
                 }
-                Err(refused) => Sent::Not(refused),
+                Err(refused) => Sent::Not(too_many(refused)),
             });
         }
         all_ended(sent.iter_mut()).await;
@@ -147,7 +147,7 @@ impl Insert<'_> {
         for _ in 0..2 {
             let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
             let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
-            let wait = pipe.send_numbered(frames.iter(), &waiting)?;
+            let wait = pipe.send_numbered(frames.iter(), &waiting).map_err(too_many)?;
             probe.mark_send_at_once();
             found.requests += 1;
             let ended = wait.await;

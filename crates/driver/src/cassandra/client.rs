@@ -23,6 +23,16 @@ pub(super) struct Spelled {
     pub(super) bound: Bound,
 }
 
+/// A statement whose answer may have pages.
+struct Asked<'a> {
+    one: &'a Spelled,
+    manner: Manner<'static>,
+    /// How many rows are enough.
+    most: u64,
+    /// Whether the pages are kept.
+    keeps: bool,
+}
+
 impl Spelled {
     /// The token of the key among the values, if it is there.
     pub(super) fn token(&self) -> Option<i64> {
@@ -192,12 +202,13 @@ impl CassandraClient {
         }
         let one = spelled.first().ok_or_else(malformed)?;
         let manner = self.manner(op);
-        self.ask(one, manner, found, probe).await?;
-        let columns = one.statement.found.clone();
+        let columns = self.ask(one, manner, found, probe).await?.found.clone();
         match op.kind {
             OpKind::Read => self.read(&columns, pen, found),
             kind if kind == OpKind::Scan || kind.is_own() => {
-                let (pages, rows) = Box::pin(self.pages(one, manner, found, probe)).await?;
+                let most = if kind.is_own() { u64::MAX } else { u64::from(op.limit) };
+                let asked = Asked { one, manner, most, keeps: kind == OpKind::Scan };
+                let (pages, rows) = Box::pin(self.pages(asked, &columns, found, probe)).await?;
                 if kind.is_own() {
                     let own = &self.hub.target.own;
                     return own.reply(kind, rows).map_err(CallError::unexpected);
@@ -210,14 +221,15 @@ impl CassandraClient {
         }
     }
 
-    /// Sends one statement, and once more if the node must prepare it again.
+    /// Sends one statement, and once more if the node must prepare it again. Returns it as the node
+    /// has prepared it.
     async fn ask(
         &mut self,
         one: &Spelled,
         manner: Manner<'_>,
         found: &mut Found,
         probe: &mut Probe,
-    ) -> Result<(), CallError> {
+    ) -> Result<Rc<Prepared>, CallError> {
         self.frames.clear();
         self.frames.execute(&one.statement.id, &one.bound, &manner);
         let pipe = self.send(one.token(), found, probe).await?;
@@ -227,8 +239,9 @@ impl CassandraClient {
             self.frames.execute(&again.id, &one.bound, &manner);
             found.requests += 1;
             self.send(one.token(), found, probe).await?;
+            return Ok(again);
         }
-        Ok(())
+        Ok(one.statement.clone())
     }
 
     /// Sends the frame to the node of a token, and waits for the answer.
@@ -240,7 +253,8 @@ impl CassandraClient {
     ) -> Result<Rc<Pipe>, CallError> {
         let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
         self.renew();
-        let wait = pipe.send_numbered(self.frames.iter(), &self.waiting)?;
+        let wait = pipe.send_numbered(self.frames.iter(), &self.waiting);
+        let wait = wait.map_err(too_many)?;
         probe.mark_send_at_once();
         found.requests += 1;
         let ended = wait.await;
@@ -256,26 +270,30 @@ impl CassandraClient {
         }
     }
 
-    /// All pages of an answer, of which the first is there, and how many rows they have.
+    /// The pages of an answer, of which the first is there, and how many rows they have.
     async fn pages(
         &mut self,
-        one: &Spelled,
-        manner: Manner<'_>,
+        asked: Asked<'_>,
+        columns: &[Column],
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<(Vec<Vec<u8>>, u64), CallError> {
+        let Asked { one, manner, most, keeps } = asked;
         let (mut pages, mut count) = (Vec::new(), 0);
         loop {
-            let page = self.answers.get(0)?.to_vec();
-            let more = match checked(&page)? {
-                Some(rows) => {
-                    count += rows::counted(&rows, &one.statement.found)?;
-                    found.received += rows.bytes.len() as u64;
-                    rows.more.map(<[u8]>::to_vec)
+            let page = self.answers.get(0)?;
+            let Some(rows) = checked(page)? else { return Ok((pages, count)) };
+            count += rows::counted(&rows, columns)?;
+            found.received += rows.bytes.len() as u64;
+            if keeps {
+                // Together they are no larger than one answer may be.
+                if found.received > self.hub.target.servers.reach.max_answer {
+                    let reason = "the pages of the answer are larger than --max-answer";
+                    return Err(CallError::new(Failure::Protocol, reason));
                 }
-                None => None,
-            };
-            pages.push(page);
+                pages.push(page.to_vec());
+            }
+            let more = rows.more.filter(|_| count < most).map(<[u8]>::to_vec);
             let Some(after) = more else { return Ok((pages, count)) };
             self.ask(one, Manner { after: Some(&after), ..manner }, found, probe).await?;
         }
@@ -303,6 +321,12 @@ impl CassandraClient {
         }
         Ok(Reply::default())
     }
+}
+
+/// That there is no number for another request, and what to do about it.
+pub(super) fn too_many(refused: CallError) -> CallError {
+    let reason = format!("{}; give the address a larger pool=", refused.reason);
+    CallError { reason, ..refused }
 }
 
 impl Client for CassandraClient {

@@ -4,7 +4,7 @@ use super::answer::Column;
 use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
 use super::plan::{CARD, CassandraPlan, TABLE};
-use super::servers::{Beside, Found, Servers, prepare};
+use super::servers::{Beside, Found, Servers};
 use super::types::Type;
 use super::{Cassandra, words};
 use crate::call::{CallError, in_scheme, told_apart, unusable};
@@ -47,6 +47,7 @@ impl DriverPlan for CassandraPlan {
         };
         let failed = |trouble: CallError| cannot(self, &trouble);
         let version = beside.version().await.map_err(failed)?;
+        let ring = beside.ring().await.map_err(failed)?;
         let (table, removal) = make(&beside, self, opening, &place).await?;
         let same_machine = servers.hosts.iter().all(|host| is_here(host));
         let facts = ServerFacts {
@@ -59,11 +60,11 @@ impl DriverPlan for CassandraPlan {
         };
         let own = words::own(&opening.operations, &table)?;
         let refused = match suits(&beside, &table, &opening.fields).await {
-            Ok(()) => words::try_out(&own, &beside.pipe).await.err(),
+            Ok(()) => words::try_out(&own, &beside).await.err(),
             Err(refused) => Some(refused),
         };
         let cassandra = Cassandra {
-            ring: beside.ring().await.map_err(failed)?,
+            ring,
             servers: servers.clone(),
             table,
             read: self.read_consistency,
@@ -86,7 +87,7 @@ impl DriverPlan for CassandraPlan {
 /// Whether documents with these fields can be stored in the table, and compared with what is read.
 async fn suits(beside: &Beside<'_>, table: &Table, fields: &[String]) -> Result<(), TargetError> {
     let names = std::iter::empty();
-    let select = prepare(&beside.pipe, &table.select(names)).await;
+    let select = beside.prepare(&table.select(names)).await;
     // Without permission to read, an operation will say so.
     let Ok(select) = select else { return Ok(()) };
     if let Some(key) = select.wanted.first()

@@ -136,6 +136,11 @@ impl Beside<'_> {
         rows.map_or_else(|| Ok(Found::default()), |rows| Found::of(&rows).ok_or_else(malformed))
     }
 
+    /// Has a statement prepared.
+    pub(super) async fn prepare(&self, cql: &str) -> Result<Prepared, CallError> {
+        within(self.servers.timeout, prepare(&self.pipe, cql), CallError::clone).await
+    }
+
     /// Executes a statement that changes the schema, and waits until all nodes know it.
     pub(super) async fn change(&self, cql: &str) -> Result<(), CallError> {
         self.ask(cql, &[]).await?;

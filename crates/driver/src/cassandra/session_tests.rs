@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
 use crate::measure::Probe;
 use crate::op::{Failure, Fields, Op, OpKind, Pen as _};
+use crate::words::OperationPlan;
 use crate::{
     DriverPlan as _, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked,
 };
@@ -93,6 +94,11 @@ async fn a_row_lives_and_dies_in_the_layout_of_ycsb() {
             assert_eq!((outcome.result.unwrap().rows, outcome.wire.requests), (2, Some(2)));
             let listed = session.scanned().unwrap();
             assert_eq!(listed[1], br#"{"_id":"bob","name":"Bob"}"#);
+            // Two are enough, whatever the server says.
+            kept.lock().unwrap().endless = true;
+            let scan = Op { limit: 2, ..op(OpKind::Scan) };
+            let outcome = carry_out(&mut session, scan, &[("", "")]).await;
+            assert_eq!((outcome.result.unwrap().rows, outcome.wire.requests), (2, Some(2)));
             let outcome = carry_out(&mut session, op(OpKind::Delete), &[("ann", "")]).await;
             assert!(outcome.result.is_ok());
             let outcome = carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await;
@@ -232,6 +238,19 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
             assert!(kept_two.lock().unwrap().executed >= 100, "{tries}");
         })
         .await;
+}
+
+/// It answers everything else, so that a run has begun to make its table.
+#[tokio::test]
+async fn a_server_that_prepares_nothing_does_not_keep_a_run_waiting() {
+    let (address, kept) = node();
+    kept.lock().unwrap().dumb = true;
+    let plan =
+        OperationPlan::parse("own=cql SELECT * FROM {{table}} WHERE y_id = {{key}}").unwrap();
+    let opening = Opening { timeout_ns: 50_000_000, operations: vec![plan], ..opening() };
+    let asked = TargetAsked::at(&format!("cassandra://{address}"));
+    let refused = CassandraPlan::check(&asked).unwrap().open(&opening).await.unwrap_err();
+    assert!(refused.to_string().contains("no answer in time"), "{refused}");
 }
 
 #[tokio::test]

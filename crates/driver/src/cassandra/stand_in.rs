@@ -28,6 +28,10 @@ pub(super) struct Kept {
     pub(super) returns: Option<&'static str>,
     /// The rows of a page.
     pub(super) page: usize,
+    /// Whether it always says that there are more pages.
+    pub(super) endless: bool,
+    /// Whether it does not answer who has a statement prepared.
+    pub(super) dumb: bool,
     /// Its token, and the port and the token of each other node.
     pub(super) token: i64,
     pub(super) peers: Vec<(u16, i64)>,
@@ -148,6 +152,9 @@ impl Kept {
             9 => {
                 let length = rest.int()? as usize;
                 let cql = std::str::from_utf8(&rest.0[..length]).ok()?;
+                if self.dumb {
+                    return None;
+                }
                 if cql.contains("nope") {
                     return Some(refusal(0x2200, "Undefined column name nope"));
                 }
@@ -265,7 +272,8 @@ impl Kept {
                 let all: Vec<_> = self.rows.range(key..).take(limit).map(row).collect();
                 let here: Vec<_> = all.iter().skip(after).take(page).cloned().collect();
                 let end = after + here.len();
-                rows(&found, &here, Some(end).filter(|end| *end < all.len()))
+                let more = Some(end).filter(|end| *end < all.len() || self.endless);
+                rows(&found, &here, more)
             }
             _ => {
                 let key = self.returns.map_or(key, str::to_owned);

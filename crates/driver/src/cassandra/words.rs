@@ -1,11 +1,10 @@
 //! Cassandra's own word for the operations of a plan: any statement.
 
-use super::Pipe;
 use super::answer::Prepared;
 use super::cql::Table;
 use super::frame::Bound;
 use super::plan::{Consistency, Serial};
-use super::servers::prepare;
+use super::servers::Beside;
 use crate::call::CallError;
 use crate::library::LibraryPen;
 use crate::mistake::Invalid;
@@ -15,7 +14,6 @@ use crate::{TargetError, words};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::num::NonZeroU32;
-use std::rc::Rc;
 
 const EXAMPLE: &str = "SELECT * FROM {{table}} WHERE y_id = {{key}}";
 
@@ -120,9 +118,9 @@ impl Statement {
 ///
 /// # Errors
 /// The server's words about the first one that it refuses, or a value whose type is not supported.
-pub(super) async fn try_out(own: &Own, pipe: &Rc<Pipe>) -> Result<(), TargetError> {
+pub(super) async fn try_out(own: &Own, beside: &Beside<'_>) -> Result<(), TargetError> {
     for (kind, statement) in own.iter() {
-        let prepared = prepare(pipe, &statement.cql).await;
+        let prepared = beside.prepare(&statement.cql).await;
         let prepared = prepared.map_err(|trouble| refused(kind, &trouble.reason))?;
         let unknown = prepared.wanted.iter().find(|it| !it.of.is_known());
         if let Some(column) = unknown {

@@ -269,8 +269,14 @@ fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
             Err(Failure::TooLarge)
         }
         Some(
-            "attachment_too_large" | "bad_request" | "doc_validation" | "forbidden"
-            | "illegal_docid" | "missing_stub" | "not_implemented" | "unauthorized",
+            "attachment_too_large"
+            | "bad_request"
+            | "doc_validation"
+            | "forbidden"
+            | "illegal_docid"
+            | "missing_stub"
+            | "not_implemented"
+            | "unauthorized",
         ) => Err(Failure::Rejected),
         // Everything else is what CouchDB answers with status 500, in whatever words: `error` on a
         // full disk. The document may be stored.

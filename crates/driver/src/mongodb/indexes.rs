@@ -126,7 +126,10 @@ mod tests {
             assert!(found.contains(told), "{wrong}: {found}");
         }
         assert!(read("a", &["a".to_owned()]).is_err());
-        assert!(read("a", &many[..32]).is_ok() && read("a", &[&many[..], &many].concat()[..63]).is_err());
+        assert!(
+            read("a", &many[..32]).is_ok()
+                && read("a", &[&many[..], &many].concat()[..63]).is_err()
+        );
     }
 
     #[test]

@@ -172,7 +172,8 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let listed = mongo.command(command).await.map_err(failed)?;
     let listed = listed.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
     // mongo-java-server lists all, whatever the filter.
-    let is_it = |it: &Bson| it.as_document().and_then(|it| it.get_str("name").ok()) == Some(collection);
+    let is_it =
+        |it: &Bson| it.as_document().and_then(|it| it.get_str("name").ok()) == Some(collection);
     let there = listed.is_ok_and(|batch| batch.iter().any(is_it));
     match (&plan.database, there) {
         (kind, true) if kind.must_be_new() => Err(TargetError(format!(

@@ -54,8 +54,27 @@ pub(super) const fn of_code(code: i32) -> Failure {
         // ImmutableField, InvalidOptions, InvalidNamespace, CommandNotSupported,
         // DocumentValidationFailure, NotAReplicaSet, CommandNotSupportedOnView, NotImplemented,
         // ConversionFailure, and unknown fields of commands.
-        2 | 9 | 14 | 16 | 20 | 21 | 22 | 28 | 40 | 52..=59 | 66 | 72 | 73 | 115 | 121 | 123 | 166
-        | 238 | 241 | 40_414 | 40_415 => Failure::Rejected,
+        2
+        | 9
+        | 14
+        | 16
+        | 20
+        | 21
+        | 22
+        | 28
+        | 40
+        | 52..=59
+        | 66
+        | 72
+        | 73
+        | 115
+        | 121
+        | 123
+        | 166
+        | 238
+        | 241
+        | 40_414
+        | 40_415 => Failure::Rejected,
         // Errors of the server, such as InternalError, WriteConcernFailed and ShutdownInProgress,
         // and codes that are not known here: the write may have been carried out.
         _ => Failure::ServerError,
