@@ -94,6 +94,9 @@ fn a_node_that_is_killed_has_lost_what_the_audit_says() {
     assert!(lost > 300, "{}", audit.stdout);
     let there = present(&cluster, run.database()).iter().sum::<usize>() as u64;
     let least = 2_000 + run.sum("create", "ok") - lost;
-    assert!((least..=least + unsure(&run, "create")).contains(&there), "{there} are there, {lost} lost");
+    assert!(
+        (least..=least + unsure(&run, "create")).contains(&there),
+        "{there} are there, {lost} lost"
+    );
     conforms("redis", "a node of a cluster killed");
 }

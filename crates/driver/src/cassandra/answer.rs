@@ -13,6 +13,7 @@ const ERROR: u8 = 0x00;
 const READY: u8 = 0x02;
 const AUTHENTICATE: u8 = 0x03;
 const RESULT: u8 = 0x08;
+const AUTH_CHALLENGE: u8 = 0x0e;
 const AUTH_SUCCESS: u8 = 0x10;
 
 /// What precedes the message in a body, by the flags of the header.
@@ -99,6 +100,13 @@ impl<'a> Rows<'a> {
         let mut rest = Reader(self.bytes);
         let rows = (0..self.count).map(|_| self.next(&mut rest)).collect::<Option<_>>()?;
         rest.0.is_empty().then_some(rows)
+    }
+
+    /// Whether all values are there, and nothing more.
+    pub(super) fn are_whole(&self) -> bool {
+        let mut rest = Reader(self.bytes);
+        let values = u64::from(self.count) * u64::from(self.width);
+        (0..values).all(|_| rest.value().is_some()) && rest.0.is_empty()
     }
 
     pub(super) const fn width(&self) -> usize {
@@ -192,7 +200,7 @@ impl<'a> Reader<'a> {
         let (columns, width, more) = self.metadata()?;
         let (count, bytes) = (self.int()?, self.0);
         // A value has at least four bytes.
-        let least = u64::from(count) * u64::from(width) * 4;
+        let least = (u64::from(count) * u64::from(width)).saturating_mul(4);
         let is_whole = least <= bytes.len() as u64 && (width > 0 || count == 0);
         is_whole.then_some(Rows { columns, count, width, more, bytes })
     }
@@ -227,7 +235,7 @@ pub(super) fn read(frame: &[u8]) -> Option<Answer<'_>> {
     Some(match header[4] {
         ERROR => Answer::Refused(Refusal { code: rest.int()?, words: rest.text()? }),
         READY | AUTH_SUCCESS => Answer::Ready,
-        AUTHENTICATE => rest.text().map(|_| Answer::Authenticate)?,
+        AUTHENTICATE | AUTH_CHALLENGE => Answer::Authenticate,
         RESULT => match rest.int()? {
             2 => Answer::Rows(rest.rows()?),
             4 => Answer::Prepared(rest.prepared()?),

@@ -116,14 +116,20 @@ impl Insert<'_> {
                 answers.expect_at_least(leg.places.len());
                 answers.lose(unknown(lost));
             }
+            let mut unknown = Vec::new();
             for (number, &place) in leg.places.iter().enumerate() {
                 let answer = answers.get(number);
                 fates[place] = answer.and_then(|it| checked(it).map(|_| ()));
-                if answers.get(number).is_ok_and(is_unprepared)
-                    && Box::pin(self.hub.prepare(&leg.pipe, &rows[place].cql)).await.is_ok()
-                {
-                    again.push(place);
+                if answers.get(number).is_ok_and(is_unprepared) {
+                    unknown.push(place);
                 }
+            }
+            let mut known = true;
+            for cql in distinct(unknown.iter().map(|place| &rows[*place])) {
+                known &= Box::pin(self.hub.prepare(&leg.pipe, cql)).await.is_ok();
+            }
+            if known {
+                again.append(&mut unknown);
             }
         }
         again
@@ -143,7 +149,7 @@ impl Insert<'_> {
         }
         let token = rows.first().and_then(Spelled::token);
         let mut frames = Frames::default();
-        frames.batch(kind, rows, self.manner.consistency);
+        frames.batch(kind, rows, &self.manner);
         for _ in 0..2 {
             let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
             let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
@@ -162,7 +168,7 @@ impl Insert<'_> {
                 }
                 return Ok(Reply::default());
             }
-            for cql in distinct(rows) {
+            for cql in distinct(rows.iter()) {
                 Box::pin(self.hub.prepare(&pipe, cql)).await?;
             }
         }
@@ -171,8 +177,8 @@ impl Insert<'_> {
 }
 
 /// The statements of rows, each once.
-fn distinct(rows: &[Spelled]) -> Vec<&str> {
-    let mut all: Vec<_> = rows.iter().map(|row| row.cql.as_str()).collect();
+fn distinct<'a>(rows: impl Iterator<Item = &'a Spelled>) -> Vec<&'a str> {
+    let mut all: Vec<_> = rows.map(|row| row.cql.as_str()).collect();
     all.sort_unstable();
     all.dedup();
     all

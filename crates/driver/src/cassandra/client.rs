@@ -7,6 +7,7 @@ use super::hub::Hub;
 use super::servers::is_unprepared;
 use super::token::token_of;
 use super::types::Type;
+use super::words::Statement;
 use super::{Pipe, rows};
 use crate::call::CallError;
 use crate::library::{Call, Client, Found, LibraryPen, Local};
@@ -164,13 +165,21 @@ impl CassandraClient {
         self.spell(op, pen).unwrap_or(Err(Failure::Protocol.into()))
     }
 
+    /// Whether an operation changes nothing.
+    fn reads(&self, op: &Op) -> bool {
+        let own = self.hub.target.own.get(op.kind);
+        own.map_or(op.kind.only_reads(), Statement::only_reads)
+    }
+
     /// How the statement of an operation is executed.
     fn manner(&self, op: &Op) -> Manner<'static> {
         let target = &self.hub.target;
         let level = if op.kind.only_reads() { target.read } else { target.write };
         let page = (op.kind == OpKind::Scan).then_some(target.page.get());
+        let writes = !self.reads(op);
+        let stamp = writes.then(|| self.hub.stamp());
         let plain =
-            Manner { consistency: level, serial: None, page, after: None, describes: false };
+            Manner { consistency: level, serial: None, page, after: None, describes: false, stamp };
         match target.own.get(op.kind) {
             Some(own) => Manner {
                 consistency: own.consistency.unwrap_or(if own.only_reads() {
@@ -230,28 +239,35 @@ impl CassandraClient {
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<Rc<Prepared>, CallError> {
-        self.frames.clear();
-        self.frames.execute(&one.statement.id, &one.bound, &manner);
-        let pipe = self.send(one.token(), found, probe).await?;
+        let pipe = self.hub.pipe(one.token(), self.number).ok_or(Failure::Connect)?;
+        self.spell_frame(&one.statement, one, manner);
+        self.send(&pipe, found, probe).await?;
         if is_unprepared(self.answers.get(0)?) {
             let again = Box::pin(self.hub.prepare(&pipe, &one.cql)).await?;
-            self.frames.clear();
-            self.frames.execute(&again.id, &one.bound, &manner);
             found.requests += 1;
-            self.send(one.token(), found, probe).await?;
+            self.spell_frame(&again, one, manner);
+            self.send(&pipe, found, probe).await?;
             return Ok(again);
         }
         Ok(one.statement.clone())
     }
 
-    /// Sends the frame to the node of a token, and waits for the answer.
+    /// Writes the frame of a statement.
+    fn spell_frame(&mut self, statement: &Prepared, one: &Spelled, manner: Manner<'_>) {
+        // Of what has no columns before it is executed, such as a condition, the answer says which
+        // it has.
+        let manner = Manner { describes: statement.found.is_empty(), ..manner };
+        self.frames.clear();
+        self.frames.execute(&statement.id, &one.bound, &manner);
+    }
+
+    /// Sends the frame, and waits for the answer.
     async fn send(
         &mut self,
-        token: Option<i64>,
+        pipe: &Rc<Pipe>,
         found: &mut Found,
         probe: &mut Probe,
-    ) -> Result<Rc<Pipe>, CallError> {
-        let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
+    ) -> Result<(), CallError> {
         self.renew();
         let wait = pipe.send_numbered(self.frames.iter(), &self.waiting);
         let wait = wait.map_err(too_many)?;
@@ -260,7 +276,7 @@ impl CassandraClient {
         let ended = wait.await;
         self.waiting.times().mark(probe);
         self.waiting.swap(&mut self.answers);
-        ended.map(|()| pipe)
+        ended
     }
 
     /// What was given up is still waited for on its connection.
@@ -284,6 +300,10 @@ impl CassandraClient {
             let page = self.answers.get(0)?;
             let Some(rows) = checked(page)? else { return Ok((pages, count)) };
             count += rows::counted(&rows, columns)?;
+            if count > most {
+                let reason = "more rows than were asked for";
+                return Err(CallError::new(Failure::Protocol, reason));
+            }
             found.received += rows.bytes.len() as u64;
             if keeps {
                 // Together they are no larger than one answer may be.
@@ -307,13 +327,16 @@ impl CassandraClient {
         found: &mut Found,
     ) -> Result<Reply, CallError> {
         let rows = checked(self.answers.get(0)?)?.ok_or_else(malformed)?;
+        let own = rows.columns.clone();
+        let columns = own.as_deref().unwrap_or(columns);
+        rows::has(&rows, columns)?;
         if rows.count == 0 {
             return Err(Failure::NotFound.into());
         }
         found.received = rows.bytes.len() as u64;
         if pen.looks() {
             let names = rows::names(columns, &self.hub.target.table, pen.wanted().is_empty());
-            let row = rows::first(&rows, columns)?;
+            let row = rows::first(&rows)?;
             if !rows::is_of(pen.first_name(), &names, &row) {
                 return Err(Failure::WrongDocument.into());
             }
@@ -325,8 +348,7 @@ impl CassandraClient {
 
 /// That there is no number for another request, and what to do about it.
 pub(super) fn too_many(refused: CallError) -> CallError {
-    let reason = format!("{}; give the address a larger pool=", refused.reason);
-    CallError { reason, ..refused }
+    CallError { reason: refused.reason + "; give the address a larger pool=", ..refused }
 }
 
 impl Client for CassandraClient {
@@ -343,6 +365,10 @@ impl Client for CassandraClient {
 
     fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
         self.spelled = self.spell(op, pen);
+    }
+
+    fn changes(&self, op: &Op) -> bool {
+        !self.reads(op)
     }
 
     /// What is sent together with others has only a common time.

@@ -75,6 +75,8 @@ pub(super) struct Manner<'a> {
     pub(super) after: Option<&'a [u8]>,
     /// Whether the answer says which columns its rows have.
     pub(super) describes: bool,
+    /// When a write was made, in microseconds since 1970.
+    pub(super) stamp: Option<i64>,
 }
 
 impl Manner<'_> {
@@ -85,6 +87,7 @@ impl Manner<'_> {
         page: None,
         after: None,
         describes: true,
+        stamp: None,
     };
 }
 
@@ -204,7 +207,7 @@ impl Frames {
     }
 
     /// Several statements as one.
-    pub(super) fn batch(&mut self, kind: BatchKind, rows: &[Spelled], consistency: Consistency) {
+    pub(super) fn batch(&mut self, kind: BatchKind, rows: &[Spelled], manner: &Manner<'_>) {
         self.add(Opcode::Batch, |out| {
             out.push(match kind {
                 BatchKind::Logged => 0,
@@ -217,8 +220,9 @@ impl Frames {
                 out.extend_from_slice(&statement.id);
                 write_bound(bound, out);
             }
-            write_short(usize::from(consistency.number()), out);
-            out.push(0);
+            write_short(usize::from(manner.consistency.number()), out);
+            out.push(u8::from(manner.stamp.is_some()) << 5);
+            out.extend(manner.stamp.map(i64::to_be_bytes).iter().flatten());
         });
     }
 }
@@ -245,9 +249,11 @@ fn write_bound(bound: &Bound, out: &mut Vec<u8>) {
 }
 
 fn write_parameters(bound: &Bound, manner: &Manner<'_>, out: &mut Vec<u8>) {
-    let Manner { consistency, serial, page, after, describes } = *manner;
+    let Manner { consistency, serial, page, after, describes, stamp } = *manner;
     write_short(usize::from(consistency.number()), out);
-    let flags = [bound.count > 0, !describes, page.is_some(), after.is_some(), serial.is_some()];
+    let (has_page, has_stamp) = (page.is_some(), stamp.is_some());
+    let flags =
+        [bound.count > 0, !describes, has_page, after.is_some(), serial.is_some(), has_stamp];
     out.push(flags.iter().rev().fold(0, |all, flag| all << 1 | u8::from(*flag)));
     if bound.count > 0 {
         write_bound(bound, out);
@@ -262,6 +268,7 @@ fn write_parameters(bound: &Bound, manner: &Manner<'_>, out: &mut Vec<u8>) {
     if let Some(serial) = serial {
         write_short(usize::from(serial.number()), out);
     }
+    out.extend(stamp.map(i64::to_be_bytes).iter().flatten());
 }
 
 #[cfg(test)]
@@ -284,11 +291,13 @@ mod tests {
             page: Some(5),
             after: Some(b"s"),
             describes: false,
+            stamp: Some(7),
         };
         frames.execute(b"id", &bound, &manner);
         let all: Vec<_> = frames.iter().collect();
         assert_eq!(all[0], b"\x04\0\0\0\x09\0\0\0\x0a\0\0\0\x06SELECT");
-        let body = b"\0\x02id\0\x06\x1f\0\x01\0\0\0\x02ab\0\0\0\x05\0\0\0\x01s\0\x09";
+        let body = b"\0\x02id\0\x06\x3f\0\x01\0\0\0\x02ab\0\0\0\x05\0\0\0\x01s\0\x09\
+            \0\0\0\0\0\0\0\x07";
         assert_eq!(all[1][HEADER..], body[..]);
         let mut request = all[0].to_vec();
         Framing::number(&mut request, 0x1234);

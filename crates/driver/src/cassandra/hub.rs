@@ -4,17 +4,23 @@ use super::answer::Prepared;
 use super::ring::Ring;
 use super::servers::prepare;
 use super::{Cassandra, Pipe, Seat};
-use crate::call::{CallError, within};
-use crate::clock::{Nanos, SECOND_NS};
+use crate::call::CallError;
+use crate::clock::{Nanos, SECOND_NS, wall_ns};
 use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
 
 /// How often a thread asks which nodes there are, at most.
 const REFRESH_NS: Nanos = SECOND_NS;
+
+/// How long the last nodes may take to be connected once another one is.
+const MOMENT: Duration = Duration::from_millis(250);
 
 /// A node: the connections to it.
 #[derive(Debug)]
@@ -23,8 +29,18 @@ struct Node {
     seats: Vec<Rc<Seat>>,
     /// Whether it was asked to prepare the statements that are likely to be needed.
     is_prepared: Cell<bool>,
-    /// Whether a lost connection is being made again.
-    reopening: Cell<bool>,
+    /// Which connections are being made.
+    connecting: Vec<Cell<bool>>,
+}
+
+impl Node {
+    fn seat(&self, number: usize) -> &Rc<Seat> {
+        &self.seats[number % self.seats.len()]
+    }
+
+    fn connecting(&self, number: usize) -> &Cell<bool> {
+        &self.connecting[number % self.connecting.len()]
+    }
 }
 
 /// What all sessions of a thread share.
@@ -42,6 +58,10 @@ pub(super) struct Hub {
     /// When the ring was asked for, and whether it is being asked for.
     refreshed: Cell<Nanos>,
     refreshing: Cell<bool>,
+    /// Told when an attempt to connect has ended.
+    attempted: Notify,
+    /// The time of the last statement, in microseconds.
+    stamped: Cell<i64>,
 }
 
 impl Hub {
@@ -57,6 +77,8 @@ impl Hub {
             turn: Cell::default(),
             refreshed: Cell::default(),
             refreshing: Cell::default(),
+            attempted: Notify::new(),
+            stamped: Cell::default(),
         };
         hub.find_nodes();
         hub
@@ -70,9 +92,11 @@ impl Hub {
             known(name).or_else(|| {
                 let endpoint = self.target.servers.reach.endpoint(name).ok()?;
                 let seat = || Rc::new(Seat::new(endpoint.clone()));
-                let seats = (0..self.target.connections.get()).map(|_| seat()).collect();
-                let (is_prepared, reopening) = Default::default();
-                Some(Rc::new(Node { name: name.clone(), seats, is_prepared, reopening }))
+                let count = self.target.connections.get();
+                let seats = (0..count).map(|_| seat()).collect();
+                let connecting = (0..count).map(|_| Cell::default()).collect();
+                let is_prepared = Cell::default();
+                Some(Rc::new(Node { name: name.clone(), seats, is_prepared, connecting }))
             })
         };
         let nodes = self.ring.borrow().nodes().iter().map(node).collect();
@@ -100,16 +124,16 @@ impl Hub {
         });
         // Nearly always: nothing is put together.
         if let Some(node) = first
-            && let Some(pipe) = node.seats[number % node.seats.len()].pipe()
+            && let Some(pipe) = node.seat(number).pipe()
         {
             return Some(pipe);
         }
         for node in self.in_turn(token) {
-            let seat = &node.seats[number % node.seats.len()];
+            let seat = node.seat(number);
             if let Some(pipe) = seat.pipe() {
                 return Some(pipe);
             }
-            self.reopen(node.clone(), number);
+            self.reopen(&node, number);
         }
         None
     }
@@ -117,7 +141,7 @@ impl Hub {
     /// Whether there is any connection.
     pub(super) fn is_open(&self, number: usize) -> bool {
         let nodes = self.nodes.borrow();
-        nodes.iter().flatten().any(|node| node.seats[number % node.seats.len()].pipe().is_some())
+        nodes.iter().flatten().any(|node| node.seat(number).pipe().is_some())
     }
 
     /// How often nodes said something that was not asked for, since the last call.
@@ -126,56 +150,91 @@ impl Hub {
         nodes.iter().flatten().flat_map(|node| &node.seats).map(|it| it.take_unsolicited()).sum()
     }
 
-    /// Connects to all nodes.
+    /// Connects to all nodes. Once there is a connection to one of them, the others have only a
+    /// moment more: one that is silent keeps nobody waiting.
     ///
     /// # Errors
-    /// Why there is no connection to any of them.
+    /// Why there is none to any.
     pub(super) async fn open(self: &Rc<Self>, number: usize) -> Result<(), CallError> {
         let nodes: Vec<_> = self.nodes.borrow().iter().flatten().cloned().collect();
-        let mut why = CallError::new(Failure::Connect, "no node has an address");
-        for node in nodes {
-            if let Err(refusal) = self.connect(&node, number).await {
-                why = refusal;
-            }
+        for node in &nodes {
+            self.begin(node, number);
         }
+        let goes_on = || nodes.iter().any(|node| node.connecting(number).get());
+        self.until(|| self.is_open(number) || !goes_on()).await;
         if self.is_open(number) {
+            let _ = tokio::time::timeout(MOMENT, self.until(|| !goes_on())).await;
             return Ok(());
         }
-        self.refresh();
-        Err(why)
+        let refusals = nodes.iter().map(|node| node.seat(number).refusal());
+        // That nobody may log in ends a run.
+        let refusal = refusals.reduce(|one, other| match one.failure {
+            Failure::Authentication => one,
+            _ => other,
+        });
+        Err(refusal.unwrap_or(CallError::new(Failure::Connect, "no node has an address")))
     }
 
-    async fn connect(&self, node: &Node, number: usize) -> Result<(), CallError> {
-        let seat = &node.seats[number % node.seats.len()];
+    /// Waits until something holds that an attempt to connect may change.
+    async fn until(&self, holds: impl Fn() -> bool) {
+        loop {
+            let mut attempted = pin!(self.attempted.notified());
+            attempted.as_mut().enable();
+            if holds() {
+                return;
+            }
+            attempted.await;
+        }
+    }
+
+    async fn connect(&self, node: &Node, number: usize) {
+        let seat = node.seat(number);
         let (servers, context) = (&self.target.servers, &*self.context);
         seat.pause(context).await;
         let connect =
             async |endpoint: &Endpoint, failed| servers.connect(endpoint, failed, context).await;
         seat.open(context, connect).await;
-        let pipe = seat.pipe().ok_or_else(|| seat.refusal())?;
+        let Some(pipe) = seat.pipe() else { return };
         if !node.is_prepared.replace(true) {
-            for cql in self.target.table.statements() {
+            let own = self.target.own.iter().map(|(_, own)| own.cql.clone());
+            for cql in self.target.table.statements().into_iter().chain(own) {
                 // If a statement is wrong, the operation that needs it will report that.
                 if let Ok(prepared) = prepare(&pipe, &cql).await {
                     self.statements.borrow_mut().insert(cql, Rc::new(prepared));
                 }
             }
         }
-        Ok(())
     }
 
     /// Makes a lost connection again, beside the load.
-    fn reopen(self: &Rc<Self>, node: Rc<Node>, number: usize) {
-        if node.reopening.replace(true) {
+    fn reopen(self: &Rc<Self>, node: &Rc<Node>, number: usize) {
+        if !node.connecting(number).get() {
+            self.refresh();
+            self.begin(node, number);
+        }
+    }
+
+    /// Begins to connect to a node, unless that goes on or there is a connection.
+    fn begin(self: &Rc<Self>, node: &Rc<Node>, number: usize) {
+        if node.seat(number).pipe().is_some() || node.connecting(number).replace(true) {
             return;
         }
-        self.refresh();
-        let hub = self.clone();
+        let (hub, node) = (self.clone(), node.clone());
         tokio::task::spawn_local(async move {
             let connecting = hub.connect(&node, number);
-            let _ = within(hub.target.servers.timeout, connecting, CallError::clone).await;
-            node.reopening.set(false);
+            let _ = tokio::time::timeout(hub.target.servers.timeout, connecting).await;
+            node.connecting(number).set(false);
+            hub.attempted.notify_waiters();
         });
+    }
+
+    /// The time of the next statement by the cluster's clock, in microseconds since 1970: later
+    /// than that of all before, so that the last one to be sent is the one that holds, whichever
+    /// node has its turn.
+    pub(super) fn stamp(&self) -> i64 {
+        let now = (wall_ns() / 1_000).cast_signed().saturating_add(self.target.ahead);
+        self.stamped.set(now.max(self.stamped.get().saturating_add(1)));
+        self.stamped.get()
     }
 
     /// Finds out which nodes there are now, beside the load.
@@ -187,8 +246,12 @@ impl Hub {
         self.refreshing.set(true);
         let hub = self.clone();
         tokio::task::spawn_local(async move {
-            let asking = async { hub.target.servers.first(&hub.context).await?.ring().await };
-            if let Ok(ring) = within(hub.target.servers.timeout, asking, CallError::clone).await {
+            let nodes = hub.ring.borrow().nodes().to_vec();
+            let asking = async {
+                let beside = hub.target.servers.first(&nodes, &hub.context).await?;
+                beside.ring().await
+            };
+            if let Ok(ring) = asking.await {
                 *hub.ring.borrow_mut() = ring;
                 hub.find_nodes();
             }

@@ -58,6 +58,8 @@ const MOST_UNDER_WAY: usize = 1 << 14;
 pub struct Cassandra {
     servers: Servers,
     ring: Ring,
+    /// How far the cluster's clock is ahead of the one here, in microseconds.
+    ahead: i64,
     table: Table,
     read: Consistency,
     write: Consistency,
@@ -90,7 +92,7 @@ impl Database for Cassandra {
         Box::pin(async {
             let Some(removal) = &self.removal else { return Ok(false) };
             let removed = async {
-                let beside = self.servers.first(&self.servers.context()).await?;
+                let beside = self.servers.first(self.ring.nodes(), &self.servers.context()).await?;
                 beside.ask(removal, &[]).await
             };
             removed.await.map_err(|trouble: CallError| {

@@ -41,13 +41,13 @@ impl DriverPlan for CassandraPlan {
         };
         reach(&self.server, &servers.hosts, servers.timeout).await?;
         let context = servers.context();
-        let beside = match servers.first(&context).await {
+        let beside = match servers.first(&[], &context).await {
             Ok(beside) => beside,
             Err(trouble) => return Err(self.unusable(&trouble, &servers).await),
         };
         let failed = |trouble: CallError| cannot(self, &trouble);
         let version = beside.version().await.map_err(failed)?;
-        let ring = beside.ring().await.map_err(failed)?;
+        let (ring, ahead) = (beside.ring().await.map_err(failed)?, beside.ahead().await);
         let (table, removal) = make(&beside, self, opening, &place).await?;
         let same_machine = servers.hosts.iter().all(|host| is_here(host));
         let facts = ServerFacts {
@@ -65,6 +65,7 @@ impl DriverPlan for CassandraPlan {
         };
         let cassandra = Cassandra {
             ring,
+            ahead,
             servers: servers.clone(),
             table,
             read: self.read_consistency,
@@ -72,7 +73,7 @@ impl DriverPlan for CassandraPlan {
             connections: self.pool,
             batch: self.batch,
             page: self.page_size,
-            removal: removal.filter(|_| self.database.is_removed()),
+            removal,
             own,
         };
         if let Some(refused) = refused {
@@ -80,7 +81,8 @@ impl DriverPlan for CassandraPlan {
             let _ = cassandra.tear_down().await;
             return Err(refused);
         }
-        Ok((Library::new(cassandra), facts))
+        let removal = cassandra.removal.filter(|_| self.database.is_removed());
+        Ok((Library::new(Cassandra { removal, ..cassandra }), facts))
     }
 }
 
@@ -177,6 +179,7 @@ async fn make(
     }
     match tables(beside, plan, place, made()).await {
         Ok(made) => {
+            beside.agree().await;
             let removal = if known { made.drop() } else { drop_keyspace(keyspace) };
             Ok((made, Some(removal)))
         }

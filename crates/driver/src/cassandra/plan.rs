@@ -53,6 +53,9 @@ pub struct CassandraPlan {
     pub schema: Vec<String>,
 }
 
+/// The largest page that the protocol has.
+pub(super) const MOST_PAGE: NonZeroU32 = NonZeroU32::new(i32::MAX as u32).unwrap();
+
 /// That of the drivers of all languages.
 const fn usual_page() -> NonZeroU32 {
     NonZeroU32::new(5_000).unwrap()
@@ -174,8 +177,9 @@ impl Options {
             "replication" => self.replication = Some(count()?),
             "pool" => self.pool = Some(count()?),
             "page_size" => {
-                let rows = value.parse().map_err(|_| format!("{name}={value}, which is no number"));
-                self.page_size = Some(rows?);
+                let rows = value.parse().ok().filter(|rows| *rows <= MOST_PAGE);
+                let wrong = || format!("{name}={value}, which is not from 1 to {MOST_PAGE},");
+                self.page_size = Some(rows.ok_or_else(wrong)?);
             }
             "schema" => self.schema = schema::read(&decoded(value))?,
             "batch" => {

@@ -25,16 +25,18 @@ pub(super) fn names<'a>(columns: &'a [Column], table: &Table, whole: bool) -> Ve
 /// The first row.
 ///
 /// # Errors
-/// That the answer is cut short, or has other columns.
-pub(super) fn first<'a>(rows: &Rows<'a>, columns: &[Column]) -> Result<Row<'a>, CallError> {
-    has(rows, columns)?;
+/// That the answer is cut short.
+pub(super) fn first<'a>(rows: &Rows<'a>) -> Result<Row<'a>, CallError> {
     rows.next(&mut Reader(rows.bytes)).ok_or_else(malformed)
 }
 
-/// Whether rows have these columns.
-fn has(rows: &Rows<'_>, columns: &[Column]) -> Result<(), CallError> {
+/// Whether rows have these columns, and all of their values are there.
+///
+/// # Errors
+/// That they do not.
+pub(super) fn has(rows: &Rows<'_>, columns: &[Column]) -> Result<(), CallError> {
     if rows.width() == columns.len() {
-        return Ok(());
+        return if rows.are_whole() { Ok(()) } else { Err(malformed()) };
     }
     let reason = "the table has other columns than when the statement was prepared";
     Err(CallError::new(Failure::Protocol, reason))
@@ -84,8 +86,8 @@ pub(super) fn counted(rows: &Rows<'_>, prepared: &[Column]) -> Result<u64, CallE
     }
 }
 
-/// The rows in the first of the answers that bytes begin with, as JSON objects; `None` if that is no
-/// answer, or a row has a value that is not of its type. For fuzzing.
+/// The rows in the answer that bytes begin with, as JSON objects; `None` if that is no answer, or a
+/// row has a value that is not of its type. For fuzzing.
 pub fn of_bytes(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let length = Framing.step(bytes, bytes.len()).ok()??;
     let Ok(Some(rows)) = checked(&bytes[..length]) else { return None };
@@ -113,7 +115,8 @@ pub(super) fn spelled_later(
             let Ok(Some(rows)) = checked(page) else { continue };
             for row in rows.all().unwrap_or_default() {
                 let mut document = Vec::new();
-                if write(&names, &columns, &row, &mut document).is_some() {
+                let own = rows.columns.as_deref().unwrap_or(&columns);
+                if write(&names, own, &row, &mut document).is_some() {
                     out.push(document);
                 }
             }

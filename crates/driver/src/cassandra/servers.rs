@@ -7,10 +7,12 @@ use super::types::Type;
 use super::{Pipe, trouble};
 use crate::LogIn;
 use crate::call::{CallError, within};
+use crate::clock::wall_ns;
 use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use crate::pipe::{self, Answers, Reach, Waiting};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often it is asked whether all nodes know a table that was just made.
@@ -63,10 +65,15 @@ impl Servers {
         CallError { reason: trouble.reason.replace(password, "***"), ..trouble }
     }
 
-    /// The first of the hosts that can be used.
-    pub(super) async fn first(&self, context: &ShardContext) -> Result<Beside<'_>, CallError> {
+    /// The first of the hosts that can be used, or else of these nodes.
+    pub(super) async fn first<'a>(
+        &'a self,
+        nodes: &'a [Arc<str>],
+        context: &ShardContext,
+    ) -> Result<Beside<'a>, CallError> {
         let mut why = CallError::new(Failure::Connect, "no server is named");
-        for host in &self.hosts {
+        let hosts = self.hosts.iter().map(String::as_str);
+        for host in hosts.chain(nodes.iter().map(|node| &**node)) {
             let connecting = async {
                 let endpoint = self.reach.endpoint(host);
                 let endpoint = endpoint
@@ -141,9 +148,14 @@ impl Beside<'_> {
         within(self.servers.timeout, prepare(&self.pipe, cql), CallError::clone).await
     }
 
-    /// Executes a statement that changes the schema, and waits until all nodes know it.
+    /// Executes a statement that changes the schema.
     pub(super) async fn change(&self, cql: &str) -> Result<(), CallError> {
-        self.ask(cql, &[]).await?;
+        self.ask(cql, &[]).await.map(|_| ())
+    }
+
+    /// Waits until all nodes know the schema. Nodes that are away for long do not keep the run from
+    /// those that are there.
+    pub(super) async fn agree(&self) {
         let agreeing = async {
             loop {
                 let own = self.ask("SELECT schema_version FROM system.local", &[]).await?;
@@ -156,9 +168,7 @@ impl Beside<'_> {
                 tokio::time::sleep(ASK_AGAIN).await;
             }
         };
-        // Nodes that are away for long do not keep the run from those that are there.
         let _ = within(self.servers.timeout, agreeing, CallError::clone).await;
-        Ok(())
     }
 
     /// The nodes of the data centre, and the tokens of each.
@@ -172,6 +182,17 @@ impl Beside<'_> {
             peers => peers?,
         };
         Ok(Ring::of(self.host, &local, &peers))
+    }
+
+    /// How far the node's clock is ahead of the one here, in microseconds; nothing of a node that
+    /// cannot tell.
+    pub(super) async fn ahead(&self) -> i64 {
+        let micros = || (wall_ns() / 1_000).cast_signed();
+        let before = micros();
+        let told = self.ask("SELECT toUnixTimestamp(now()) FROM system.local", &[]).await;
+        let here = before.midpoint(micros());
+        let millis = told.ok().and_then(|it| it.rows.first()?.first()?.parse::<i64>().ok());
+        millis.map_or(0, |there| there.saturating_mul(1_000).saturating_sub(here))
     }
 
     pub(super) async fn version(&self) -> Result<String, CallError> {

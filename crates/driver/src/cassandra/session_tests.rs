@@ -1,6 +1,6 @@
 //! Operations against a small server of its own, which does what tests want of it.
 
-use super::stand_in::node;
+use super::stand_in::{Mood, node};
 use super::*;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
@@ -135,21 +135,21 @@ async fn what_a_server_does_wrong_is_told_by_its_class() {
                 assert_eq!(session.answered().rows, [Err(failure)]);
             }
             kept.lock().unwrap().refuses = None;
-            for (away, read, write) in [
-                (false, Failure::Timeout, Failure::Unanswered),
-                (true, Failure::Reset, Failure::Unanswered),
+            for (mood, read, write) in [
+                (Mood::Silent, Failure::Timeout, Failure::Unanswered),
+                (Mood::Away, Failure::Reset, Failure::Unanswered),
             ] {
                 for (kind, failure) in [(OpKind::Read, read), (OpKind::Create, write)] {
                     // The connection that gave no answer is not used any more.
                     carry_out(&mut session, op(OpKind::Update), &[ANN]).await.result.unwrap();
-                    (kept.lock().unwrap().silent, kept.lock().unwrap().away) = (!away, away);
+                    kept.lock().unwrap().mood = mood;
                     let outcome = carry_out(&mut session, op(kind), &[ANN]).await;
-                    assert_eq!(outcome.result, Err(failure), "{kind:?} {away}");
-                    (kept.lock().unwrap().silent, kept.lock().unwrap().away) = (false, false);
+                    assert_eq!(outcome.result, Err(failure), "{kind:?}");
+                    kept.lock().unwrap().mood = Mood::Well;
                 }
             }
             carry_out(&mut session, op(OpKind::Update), &[ANN]).await.result.unwrap();
-            kept.lock().unwrap().away = true;
+            kept.lock().unwrap().mood = Mood::Away;
             carry_out(&mut session, bulk(1), &[ANN]).await.result.unwrap();
             assert_eq!(session.answered().rows, [Err(Failure::Unanswered)]);
             sweeping.abort();
@@ -205,6 +205,10 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
         .run_until(async {
             let target = opened(one, "").await;
             let (mut session, _context) = session(&target).await;
+            session.ready().await;
+            while kept_two.lock().unwrap().knows() == 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
             let names: Vec<String> = (0..40).map(|it| format!("key{it}")).collect();
             let documents: Vec<_> = names.iter().map(|it| (it.as_str(), BOB.1)).collect();
             carry_out(&mut session, bulk(40), &documents).await.result.unwrap();
@@ -217,7 +221,7 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
             };
             assert_eq!(keys(&kept_one), first.iter().map(|it| (*it).clone()).collect());
             assert_eq!(keys(&kept_two), second.iter().map(|it| (*it).clone()).collect());
-            kept_two.lock().unwrap().away = true;
+            kept_two.lock().unwrap().mood = Mood::Away;
             let create = |name: &str| [(name.to_owned(), BOB.1)];
             // The first one finds out that it is away.
             for (place, name) in second.iter().enumerate() {
@@ -227,7 +231,7 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
                 assert_eq!(outcome.result.map(|_| ()), wanted, "{place}");
             }
             assert_eq!(keys(&kept_one).len(), 39);
-            kept_two.lock().unwrap().away = false;
+            kept_two.lock().unwrap().mood = Mood::Well;
             let mut tries = 0;
             // It is found again, beside the load.
             while kept_two.lock().unwrap().executed < 100 && tries < 1_000 {
@@ -240,17 +244,89 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
         .await;
 }
 
+/// As one that was switched off, but is still known to the others.
+#[tokio::test]
+async fn a_node_that_is_silent_keeps_nobody_waiting() {
+    let (address, kept) = node();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    kept.lock().unwrap().peers = vec![(port, i64::MAX)];
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "").await;
+            let context = ShardContext::new(Clock::system(), 20_000_000_000);
+            let mut session = target.shard(context).await.unwrap().session();
+            for name in ["a", "b", "c", "d", "e", "f"] {
+                let outcome = carry_out(&mut session, op(OpKind::Create), &[(name, BOB.1)]).await;
+                assert!(outcome.result.is_ok(), "{name}: {outcome:?}");
+            }
+            assert_eq!(kept.lock().unwrap().rows.len(), 6);
+        })
+        .await;
+}
+
+/// Without a key in the values, nodes take turns: one after the other has to prepare it.
+#[tokio::test]
+async fn what_was_prepared_again_is_executed_on_the_same_node() {
+    let nodes = [node(), node(), node()];
+    let ports: Vec<_> = nodes.iter().map(|(address, _)| address.port()).collect();
+    for ((_, kept), place) in nodes.iter().zip(0_i64..) {
+        let others = ports.iter().zip(0_i64..).filter(|(_, it)| *it != place);
+        let mut kept = kept.lock().unwrap();
+        kept.peers = others.map(|(port, it)| (*port, it * 1_000)).collect();
+        kept.token = place * 1_000;
+    }
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(nodes[0].0, "").await;
+            let (mut session, _context) = session(&target).await;
+            session.ready().await;
+            for _ in 0..3 {
+                for (_, kept) in &nodes {
+                    kept.lock().unwrap().forgets = 1;
+                }
+                for _ in 0..3 {
+                    let scan = Op { limit: 5, ..op(OpKind::Scan) };
+                    let outcome = carry_out(&mut session, scan, &[("", "")]).await;
+                    assert!(outcome.result.is_ok(), "{outcome:?}");
+                }
+            }
+        })
+        .await;
+}
+
 /// It answers everything else, so that a run has begun to make its table.
 #[tokio::test]
 async fn a_server_that_prepares_nothing_does_not_keep_a_run_waiting() {
     let (address, kept) = node();
-    kept.lock().unwrap().dumb = true;
+    kept.lock().unwrap().mood = Mood::Dumb;
     let plan =
         OperationPlan::parse("own=cql SELECT * FROM {{table}} WHERE y_id = {{key}}").unwrap();
     let opening = Opening { timeout_ns: 50_000_000, operations: vec![plan], ..opening() };
     let asked = TargetAsked::at(&format!("cassandra://{address}"));
     let refused = CassandraPlan::check(&asked).unwrap().open(&opening).await.unwrap_err();
     assert!(refused.to_string().contains("no answer in time"), "{refused}");
+}
+
+/// Whatever the clock here says: rows that were written by another machine must not hide these.
+#[tokio::test]
+async fn writes_have_increasing_times_by_the_clock_of_the_server() {
+    let (address, kept) = node();
+    kept.lock().unwrap().ahead_ms = 3_600_000;
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "").await;
+            let (mut session, _context) = session(&target).await;
+            carry_out(&mut session, op(OpKind::Create), &[ANN]).await.result.unwrap();
+            carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await.result.unwrap();
+            carry_out(&mut session, bulk(2), &[ANN, BOB]).await.result.unwrap();
+            let stamps = kept.lock().unwrap().stamps.clone();
+            assert_eq!(stamps.len(), 3, "of writes alone");
+            let now = (crate::clock::wall_ns() / 1_000).cast_signed();
+            assert!(stamps.iter().all(|it| (1_800_000_000..).contains(&(it - now))), "{stamps:?}");
+            assert!(stamps[0] < stamps[1] && stamps[1] <= stamps[2], "{stamps:?}");
+        })
+        .await;
 }
 
 #[tokio::test]

@@ -10,6 +10,19 @@ use std::sync::{Arc, Mutex};
 /// The columns of its table, all of which are texts; the first one is the key.
 const COLUMNS: [&str; 3] = ["y_id", "name", "title"];
 
+/// Whether it answers.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Mood {
+    #[default]
+    Well,
+    /// Not those who execute something.
+    Silent,
+    /// Not those who have a statement prepared.
+    Dumb,
+    /// It closes each connection at the first request.
+    Away,
+}
+
 /// What a node keeps, and what it does wrong.
 #[derive(Default)]
 pub(super) struct Kept {
@@ -22,21 +35,19 @@ pub(super) struct Kept {
     pub(super) forgets: u32,
     /// What it says to them instead of doing anything.
     pub(super) refuses: Option<(u32, &'static str)>,
-    /// Whether it does not answer them.
-    pub(super) silent: bool,
+    pub(super) mood: Mood,
     /// The row that it returns, whichever was asked for.
     pub(super) returns: Option<&'static str>,
     /// The rows of a page.
     pub(super) page: usize,
     /// Whether it always says that there are more pages.
     pub(super) endless: bool,
-    /// Whether it does not answer who has a statement prepared.
-    pub(super) dumb: bool,
+    /// How far its clock is ahead, and the times of the writes that it was sent.
+    pub(super) ahead_ms: u64,
+    pub(super) stamps: Vec<i64>,
     /// Its token, and the port and the token of each other node.
     pub(super) token: i64,
     pub(super) peers: Vec<(u16, i64)>,
-    /// Whether it closes each connection at the first request.
-    pub(super) away: bool,
 }
 
 fn short(number: usize) -> [u8; 2] {
@@ -140,6 +151,11 @@ fn values(rest: &mut Reader<'_>) -> Vec<Vec<u8>> {
 }
 
 impl Kept {
+    /// How many statements it has prepared.
+    pub(super) fn knows(&self) -> usize {
+        self.prepared.len()
+    }
+
     /// The kind and the body of the answer to a request; `None` for none.
     fn answer(&mut self, opcode: u8, body: &[u8]) -> Option<(u8, Vec<u8>)> {
         let mut rest = Reader(body);
@@ -152,7 +168,7 @@ impl Kept {
             9 => {
                 let length = rest.int()? as usize;
                 let cql = std::str::from_utf8(&rest.0[..length]).ok()?;
-                if self.dumb {
+                if self.mood == Mood::Dumb {
                     return None;
                 }
                 if cql.contains("nope") {
@@ -170,6 +186,10 @@ impl Kept {
         if cql.contains("schema_version") {
             let local = cql.contains("local");
             return rows(&["schema_version"], &vec![vec![one("v")]; usize::from(local)], None);
+        }
+        if cql.contains("toUnixTimestamp") {
+            let millis = crate::clock::wall_ns() / 1_000_000 + self.ahead_ms;
+            return rows(&["now"], &[vec![one(&millis.to_string())]], None);
         }
         if cql.contains("release_version") {
             return rows(&["release_version"], &[vec![one("9.9")]], None);
@@ -209,7 +229,7 @@ impl Kept {
 
     fn execute(&mut self, opcode: u8, mut rest: Reader<'_>) -> Option<(u8, Vec<u8>)> {
         self.executed += 1;
-        if self.silent {
+        if self.mood == Mood::Silent {
             return None;
         }
         if let Some((code, words)) = self.refuses {
@@ -228,6 +248,9 @@ impl Kept {
             let page = if flags & 4 > 0 { rest.int()? as usize } else { usize::MAX };
             let after = if flags & 8 > 0 { rest.value()?? } else { &[] };
             let after = after.try_into().map_or(0, u32::from_be_bytes) as usize;
+            if flags & 0x20 > 0 {
+                self.stamps.push(i64::from_be_bytes(rest.0.try_into().ok()?));
+            }
             return Some(self.done(&cql, &values, page.min(self.page.max(1)), after));
         }
         byte(&mut rest)?;
@@ -292,7 +315,7 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
         let mut body = vec![0; u32::from_be_bytes(header[5..].try_into().ok()?) as usize];
         stream.read_exact(&mut body).ok()?;
         let mut kept = kept.lock().unwrap();
-        if kept.away {
+        if kept.mood == Mood::Away {
             return None;
         }
         let Some((opcode, body)) = kept.answer(header[4], &body) else { continue };

@@ -3,7 +3,7 @@
 use super::answer::Prepared;
 use super::cql::Table;
 use super::frame::Bound;
-use super::plan::{Consistency, Serial};
+use super::plan::{Consistency, MOST_PAGE, Serial};
 use super::servers::Beside;
 use crate::call::CallError;
 use crate::library::LibraryPen;
@@ -62,6 +62,10 @@ fn statement(operation: &OperationPlan, table: &Table) -> Result<Statement, Wron
         given.map(|it| level("serial_consistency", "SERIAL or LOCAL_SERIAL", it)).transpose()?;
     let given = rest.params.remove("page_size");
     let page = given.map(|it| level("page_size", "100 or 5000", it)).transpose()?;
+    if page.is_some_and(|page: NonZeroU32| page > MOST_PAGE) {
+        let problem = format!("page_size: more than {MOST_PAGE}");
+        return Err((problem, "give one such as 5000".to_owned()));
+    }
     rest.only_rows()?;
     let text = table.named(operation.text(EXAMPLE)?.trim().trim_end_matches(';'));
     if text.is_empty() {
@@ -122,6 +126,12 @@ pub(super) async fn try_out(own: &Own, beside: &Beside<'_>) -> Result<(), Target
     for (kind, statement) in own.iter() {
         let prepared = beside.prepare(&statement.cql).await;
         let prepared = prepared.map_err(|trouble| refused(kind, &trouble.reason))?;
+        if prepared.wanted.len() != statement.order.len() {
+            let flag = flag_of(kind.name());
+            return Err(TargetError(format!(
+                "{flag}: the statement has a question mark of its own; write what it stands for"
+            )));
+        }
         let unknown = prepared.wanted.iter().find(|it| !it.of.is_known());
         if let Some(column) = unknown {
             let (flag, name) = (flag_of(kind.name()), &column.name);

@@ -73,8 +73,13 @@ impl Worker {
             let answer = self.call(&from, first, &[], probe).await?;
             let (count, last, more) = self.take_rows(answer, range, &from, want)?;
             found += count;
-            from = if more && count > 0 && count < want {
-                // A large answer ends early: the rest begins after its last row.
+            if more && count == 0 {
+                let reason = "no rows, though the region has more".to_owned();
+                return Err(self.failed(Failure::Protocol, reason));
+            }
+            from = if count == want || more {
+                // As many as one answer may have, or one that ended early because it was large: the
+                // rest begins after its last row.
                 [&last[..], b"\0"].concat().into()
             } else if end.is_empty() {
                 break;

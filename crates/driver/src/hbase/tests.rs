@@ -228,6 +228,23 @@ fn a_bulk_insert_is_one_call_to_each_server_and_a_scan_crosses_regions() {
     });
 }
 
+/// More rows of one region than one answer has.
+#[test]
+fn a_scan_of_many_rows_leaves_none_out() {
+    local(async {
+        let cluster = start(1, &TWO).await;
+        let mut bench = Bench::of(&cluster, PATIENT).await;
+        let names: Vec<String> = (0..2_100).map(|it| format!("a{it:04}")).collect();
+        let rows: Vec<_> = names.iter().map(|it| (it.as_str(), r#"{"f":1}"#)).collect();
+        let bulk = Op { documents: 2_100, ..Op::single(OpKind::BulkInsert, 0, None) };
+        assert!(bench.run(bulk, &rows).await.result.is_ok());
+        for (limit, found) in [(1_000, 1_000), (1_500, 1_500), (2_000, 2_000), (5_000, 2_100)] {
+            let scan = Op { limit, ..Op::single(OpKind::Scan, 0, None) };
+            assert_eq!(bench.run(scan, &[("a", "")]).await.result.unwrap().rows, found);
+        }
+    });
+}
+
 #[test]
 fn rows_of_a_server_that_is_lost_are_in_doubt_and_those_of_the_others_are_not() {
     local(async {

@@ -71,6 +71,11 @@ pub trait Client {
         op.kind != OpKind::Scan
     }
 
+    /// Whether an operation may change something.
+    fn changes(&self, op: &Op) -> bool {
+        !op.kind.only_reads()
+    }
+
     /// How often the server said something that was not asked for, since the last call.
     fn take_unsolicited(&mut self) -> u64 {
         0

@@ -72,7 +72,7 @@ impl LibrarySession {
         let began = probe.began();
         let call = Call { op, pen, found: &mut self.found, probe };
         let ended = self.deadline.within(began, self.client.execute(call)).await;
-        let changes = !op.kind.only_reads();
+        let changes = self.client.changes(op);
         ended.unwrap_or(Err(Failure::Timeout.into())).map_err(|trouble| match trouble.failure {
             // It is unknown whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => {

@@ -16,7 +16,7 @@ pub(super) fn read(value: &str, before: &[String]) -> Result<String, String> {
     for part in value.split(',').map(decoded) {
         let field = part.strip_prefix('-').unwrap_or(&part);
         let is_name = |it: &str| !it.is_empty() && !it.starts_with('$');
-        if !field.split('.').all(is_name) || field.contains('\0') || field == "_id" {
+        if !field.split('.').all(is_name) || field.contains(['\0', ',']) || field == "_id" {
             return Err(format!("index of {field:?}, which is no field to be indexed,"));
         }
         if spelled.iter().any(|it: &String| it.trim_start_matches('-') == field) {

@@ -183,6 +183,7 @@ impl<P: Protocol> Future for Wait<P> {
         }
         match ready!(result) {
             Ok(()) => {
+                inner.hand_on(flushes);
                 // The next one reads from here on.
                 if let Some(reader) = inner.reader() {
                     reader.wake();

@@ -197,6 +197,8 @@ impl Audit {
         match (owed.last, deleted) {
             (Last::Written { .. }, None) => return Err(Failure::Lost),
             (Last::Written { .. }, Some(deleted)) => self.unconfirmed = deleted.became(true),
+            // Of what may have been deleted since, nobody knows whether it was written before.
+            _ if owed.doubts.any(Act::Delete) => {}
             _ => self.unconfirmed = owed.doubts.not_done(),
         }
         Ok(())
