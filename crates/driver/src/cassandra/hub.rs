@@ -166,6 +166,8 @@ impl Hub {
             let _ = tokio::time::timeout(MOMENT, self.until(|| !goes_on())).await;
             return Ok(());
         }
+        // They may be elsewhere by now.
+        self.refresh();
         let refusals = nodes.iter().map(|node| node.seat(number).refusal());
         // That nobody may log in ends a run.
         let refusal = refusals.reduce(|one, other| match one.failure {

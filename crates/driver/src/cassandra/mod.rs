@@ -93,7 +93,7 @@ impl Database for Cassandra {
             let Some(removal) = &self.removal else { return Ok(false) };
             let removed = async {
                 let beside = self.servers.first(self.ring.nodes(), &self.servers.context()).await?;
-                beside.ask(removal, &[]).await
+                beside.change(removal).await
             };
             removed.await.map_err(|trouble: CallError| {
                 let reason = Reason::new(None, &trouble.reason).reason;

@@ -186,7 +186,7 @@ async fn make(
         Err(refused) => {
             if !known {
                 // Nothing that the run cannot use is left behind.
-                let _ = beside.ask(&drop_keyspace(keyspace), &[]).await;
+                let _ = beside.change(&drop_keyspace(keyspace)).await;
             }
             Err(refused)
         }

@@ -15,6 +15,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The least time for a change of the schema.
+const CHANGE: Duration = Duration::from_secs(10);
+
 /// How often it is asked whether all nodes know a table that was just made.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -131,6 +134,15 @@ impl Beside<'_> {
     /// What a statement finds, its values bound as texts: each row with the texts of its columns,
     /// those that are not texts in JSON.
     pub(super) async fn ask(&self, cql: &str, values: &[&str]) -> Result<Found, CallError> {
+        self.ask_within(self.servers.timeout, cql, values).await
+    }
+
+    async fn ask_within(
+        &self,
+        timeout: Duration,
+        cql: &str,
+        values: &[&str],
+    ) -> Result<Found, CallError> {
         let mut bound = Bound::default();
         for value in values {
             let _ = bound.push(|out| Type::Text.write(value.as_bytes(), out));
@@ -138,7 +150,7 @@ impl Beside<'_> {
         let mut frames = Frames::default();
         frames.query(cql, &bound, &Manner::PLAIN);
         let asking = ask(&self.pipe, &frames);
-        let answer = within(self.servers.timeout, asking, CallError::clone).await?;
+        let answer = within(timeout, asking, CallError::clone).await?;
         let rows = checked(&answer)?;
         rows.map_or_else(|| Ok(Found::default()), |rows| Found::of(&rows).ok_or_else(malformed))
     }
@@ -148,9 +160,11 @@ impl Beside<'_> {
         within(self.servers.timeout, prepare(&self.pipe, cql), CallError::clone).await
     }
 
-    /// Executes a statement that changes the schema.
+    /// Executes a statement that changes the schema. All nodes have a part in it, so that it takes
+    /// longer than what `--timeout` is meant for.
     pub(super) async fn change(&self, cql: &str) -> Result<(), CallError> {
-        self.ask(cql, &[]).await.map(|_| ())
+        let timeout = self.servers.timeout.max(CHANGE);
+        self.ask_within(timeout, cql, &[]).await.map(|_| ())
     }
 
     /// Waits until all nodes know the schema. Nodes that are away for long do not keep the run from
