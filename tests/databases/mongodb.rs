@@ -68,6 +68,7 @@ pub(crate) const SUBJECT: Subject = Subject {
     remove: |server, collection, id| {
         client(server, "remove", collection, &[id]);
     },
+    keeps: |_| true,
     clean: |_, _| {},
 };
 

@@ -40,6 +40,8 @@ pub(crate) struct Subject {
     /// What an audit calls a document that got another name in this way.
     pub(crate) changed: &'static str,
     pub(crate) remove: fn(&Database, made: &str, id: &str),
+    /// Whether it keeps what a run has begun to make, though it were killed.
+    pub(crate) keeps: fn(&Database) -> bool,
     /// Removes all that a run has made.
     pub(crate) clean: fn(&Database, made: &str),
 }
@@ -173,7 +175,7 @@ impl Subject {
         let written = || {
             let files = std::fs::read_dir(&journal).into_iter().flatten().flatten();
             let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
-            bytes > 100 * DOCUMENTS
+            bytes > 100 * DOCUMENTS && (self.keeps)(server)
         };
         assert!((0..3_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
