@@ -20,6 +20,14 @@ impl CallError {
         Self { failure, reason: reason.into() }
     }
 
+    /// The same in the words of a server that repeats what it was sent, without this secret.
+    pub(super) fn without(self, secret: &str) -> Self {
+        if secret.is_empty() {
+            return self;
+        }
+        Self { reason: self.reason.replace(secret, "***"), ..self }
+    }
+
     /// An answer that is not as expected.
     pub fn unexpected(words: String) -> Self {
         Self::new(Failure::Unexpected, words)

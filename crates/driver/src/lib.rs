@@ -17,6 +17,8 @@ mod nouns;
 mod pipe;
 mod plan;
 mod prober;
+#[cfg(test)]
+mod rehearsal;
 mod secrets;
 mod setting;
 mod words;

@@ -173,25 +173,17 @@ impl CassandraClient {
 
     /// How the statement of an operation is executed.
     fn manner(&self, op: &Op) -> Manner<'static> {
-        let target = &self.hub.target;
-        let level = if op.kind.only_reads() { target.read } else { target.write };
-        let page = (op.kind == OpKind::Scan).then_some(target.page.get());
-        let writes = !self.reads(op);
-        let stamp = writes.then(|| self.hub.stamp());
-        let plain =
-            Manner { consistency: level, serial: None, page, after: None, describes: false, stamp };
-        match target.own.get(op.kind) {
-            Some(own) => Manner {
-                consistency: own.consistency.unwrap_or(if own.only_reads() {
-                    target.read
-                } else {
-                    target.write
-                }),
-                serial: own.serial,
-                page: own.only_reads().then_some(own.page.unwrap_or(target.page).get()),
-                ..plain
-            },
-            None => plain,
+        let (target, reads) = (&self.hub.target, self.reads(op));
+        let own = target.own.get(op.kind);
+        let level = if reads { target.read } else { target.write };
+        let has_pages = reads && (op.kind == OpKind::Scan || own.is_some());
+        let page = own.and_then(|own| own.page).unwrap_or(target.page);
+        Manner {
+            consistency: own.and_then(|own| own.consistency).unwrap_or(level),
+            serial: own.and_then(|own| own.serial),
+            page: has_pages.then_some(page.get()),
+            after: None,
+            stamp: (!reads).then(|| self.hub.stamp()),
         }
     }
 
@@ -240,25 +232,21 @@ impl CassandraClient {
         probe: &mut Probe,
     ) -> Result<Rc<Prepared>, CallError> {
         let pipe = self.hub.pipe(one.token(), self.number).ok_or(Failure::Connect)?;
-        self.spell_frame(&one.statement, one, manner);
+        self.write(&one.statement, one, &manner);
         self.send(&pipe, found, probe).await?;
         if is_unprepared(self.answers.get(0)?) {
             let again = Box::pin(self.hub.prepare(&pipe, &one.cql)).await?;
             found.requests += 1;
-            self.spell_frame(&again, one, manner);
+            self.write(&again, one, &manner);
             self.send(&pipe, found, probe).await?;
             return Ok(again);
         }
         Ok(one.statement.clone())
     }
 
-    /// Writes the frame of a statement.
-    fn spell_frame(&mut self, statement: &Prepared, one: &Spelled, manner: Manner<'_>) {
-        // Of what has no columns before it is executed, such as a condition, the answer says which
-        // it has.
-        let manner = Manner { describes: statement.found.is_empty(), ..manner };
+    fn write(&mut self, statement: &Prepared, one: &Spelled, manner: &Manner<'_>) {
         self.frames.clear();
-        self.frames.execute(&statement.id, &one.bound, &manner);
+        self.frames.execute(statement, &one.bound, manner);
     }
 
     /// Sends the frame, and waits for the answer.

@@ -2,6 +2,7 @@
 //!
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 2 to 4.
 
+use super::answer::Prepared;
 use super::client::Spelled;
 use super::plan::{BatchKind, Consistency, Serial};
 use crate::call::CallError;
@@ -73,22 +74,14 @@ pub(super) struct Manner<'a> {
     pub(super) page: Option<u32>,
     /// Where the last answer ended.
     pub(super) after: Option<&'a [u8]>,
-    /// Whether the answer says which columns its rows have.
-    pub(super) describes: bool,
     /// When a write was made, in microseconds since 1970.
     pub(super) stamp: Option<i64>,
 }
 
 impl Manner<'_> {
     /// That of statements beside the load.
-    pub(super) const PLAIN: Self = Self {
-        consistency: Consistency::One,
-        serial: None,
-        page: None,
-        after: None,
-        describes: true,
-        stamp: None,
-    };
+    pub(super) const PLAIN: Self =
+        Self { consistency: Consistency::One, serial: None, page: None, after: None, stamp: None };
 }
 
 /// The values of a statement, in the order of its question marks.
@@ -188,7 +181,7 @@ impl Frames {
     pub(super) fn query(&mut self, cql: &str, bound: &Bound, manner: &Manner<'_>) {
         self.add(Opcode::Query, |out| {
             write_long_text(cql, out);
-            write_parameters(bound, manner, out);
+            write_parameters(bound, manner, true, out);
         });
     }
 
@@ -198,11 +191,13 @@ impl Frames {
     }
 
     /// A statement that was prepared, by its identifier.
-    pub(super) fn execute(&mut self, id: &[u8], bound: &Bound, manner: &Manner<'_>) {
+    pub(super) fn execute(&mut self, of: &Prepared, bound: &Bound, manner: &Manner<'_>) {
         self.add(Opcode::Execute, |out| {
-            write_short(id.len(), out);
-            out.extend_from_slice(id);
-            write_parameters(bound, manner, out);
+            write_short(of.id.len(), out);
+            out.extend_from_slice(&of.id);
+            // Of what has no columns before it is executed, such as a condition, the answer says
+            // which it has.
+            write_parameters(bound, manner, of.found.is_empty(), out);
         });
     }
 
@@ -248,8 +243,9 @@ fn write_bound(bound: &Bound, out: &mut Vec<u8>) {
     out.extend_from_slice(&bound.bytes);
 }
 
-fn write_parameters(bound: &Bound, manner: &Manner<'_>, out: &mut Vec<u8>) {
-    let Manner { consistency, serial, page, after, describes, stamp } = *manner;
+/// `describes` is whether the answer is to say which columns its rows have.
+fn write_parameters(bound: &Bound, manner: &Manner<'_>, describes: bool, out: &mut Vec<u8>) {
+    let Manner { consistency, serial, page, after, stamp } = *manner;
     write_short(usize::from(consistency.number()), out);
     let (has_page, has_stamp) = (page.is_some(), stamp.is_some());
     let flags =
@@ -273,6 +269,7 @@ fn write_parameters(bound: &Bound, manner: &Manner<'_>, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::Column;
     use super::super::types::Type;
     use super::*;
 
@@ -290,10 +287,12 @@ mod tests {
             serial: Some(Serial::LocalSerial),
             page: Some(5),
             after: Some(b"s"),
-            describes: false,
             stamp: Some(7),
         };
-        frames.execute(b"id", &bound, &manner);
+        let column = Column { name: "a".to_owned(), of: Type::Text };
+        let statement =
+            Prepared { id: b"id".to_vec(), found: [column].into(), ..Prepared::default() };
+        frames.execute(&statement, &bound, &manner);
         let all: Vec<_> = frames.iter().collect();
         assert_eq!(all[0], b"\x04\0\0\0\x09\0\0\0\x0a\0\0\0\x06SELECT");
         let body = b"\0\x02id\0\x06\x3f\0\x01\0\0\0\x02ab\0\0\0\x05\0\0\0\x01s\0\x09\

@@ -1,25 +1,15 @@
 //! Connections on which answers come with numbers, against peers that answer as the tests want.
 
 use super::Pipe;
-use super::frame::Frames;
+use super::frame::{Frames, Framing};
 use crate::call::CallError;
-use crate::clock::Clock;
-use crate::net::{Endpoint, ShardContext, Stream, TlsOptions};
 use crate::op::Failure;
 use crate::pipe::{Answers, Waiting};
+use crate::rehearsal::connected;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-
-async fn connected() -> (Rc<Pipe>, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let endpoint = Endpoint::resolve(&url.parse().unwrap(), &TlsOptions::default()).unwrap();
-    let stream = Stream::connect(&endpoint, 0, false).await.unwrap();
-    let context = ShardContext::new(Clock::system(), 1_000_000_000);
-    let (peer, _) = listener.accept().await.unwrap();
-    (Rc::new(Pipe::new(stream, true, &context, 1_000)), peer)
-}
+use tokio::net::TcpStream;
 
 /// The bytes of a request with a text of one letter.
 const REQUEST: usize = 14;
@@ -61,7 +51,7 @@ fn answer(number: u16, text: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn answers_in_any_order_go_to_those_who_asked() {
-    let (pipe, mut peer) = connected().await;
+    let (pipe, mut peer) = connected::<Framing>(1_000).await;
     let answers = async {
         let mut all = read(&mut peer, 4).await;
         all.reverse();
@@ -93,7 +83,7 @@ async fn answers_in_any_order_go_to_those_who_asked() {
 #[tokio::test]
 async fn an_answer_that_nobody_asked_for_ends_the_connection() {
     for number in [7, 1] {
-        let (pipe, mut peer) = connected().await;
+        let (pipe, mut peer) = connected::<Framing>(1_000).await;
         let answers = async {
             read(&mut peer, 2).await;
             // The second answer to a request is as wrong as one to none.
@@ -110,7 +100,7 @@ async fn an_answer_that_nobody_asked_for_ends_the_connection() {
 /// Those that came before the end are not lost with the others.
 #[tokio::test]
 async fn what_was_answered_before_the_connection_ended_is_known() {
-    let (pipe, mut peer) = connected().await;
+    let (pipe, mut peer) = connected::<Framing>(1_000).await;
     let answers = async {
         let all = read(&mut peer, 3).await;
         peer.write_all(&answer(all[1].0, "x")).await.unwrap();
@@ -130,9 +120,31 @@ async fn what_was_answered_before_the_connection_ended_is_known() {
     tokio::join!(asking, answers);
 }
 
+/// One that is answered before all of it was sent, as by a server that refuses it, may live on
+/// while it waits for other servers.
+#[tokio::test]
+async fn what_was_left_to_be_sent_does_not_wait_for_who_was_answered() {
+    let (pipe, mut peer) = connected::<Framing>(1_000).await;
+    let large = "x".repeat(16 << 20);
+    peer.write_all(&answer(0, "early")).await.unwrap();
+    let waiting = Rc::<Waiting>::default();
+    let mut first = pipe.send_numbered(requests(&[&large]).iter(), &waiting).unwrap();
+    assert_eq!((&mut first).await, Ok(()));
+    let answers = async {
+        let mut rest = vec![0; REQUEST - 1 + large.len()];
+        peer.read_exact(&mut rest).await.unwrap();
+        let (number, _) = read(&mut peer, 1).await.remove(0);
+        peer.write_all(&answer(number, "late")).await.unwrap();
+    };
+    let both = async { tokio::join!(get(&pipe, &["b"]), answers) };
+    let (late, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("an end");
+    assert_eq!(late.unwrap(), ["late"]);
+    drop(first);
+}
+
 #[tokio::test]
 async fn there_are_only_so_many_numbers() {
-    let (pipe, mut peer) = connected().await;
+    let (pipe, mut peer) = connected::<Framing>(1_000).await;
     let all: Vec<_> = std::iter::repeat_n("a", 1 << 15).collect();
     let waiting = Rc::<Waiting>::default();
     let wait = pipe.send_numbered(requests(&all).iter(), &waiting).unwrap();

@@ -52,20 +52,12 @@ impl Servers {
         };
         frames.clear();
         frames.log_in(user, self.login.password());
-        let answer = ask(&pipe, &frames).await.map_err(|lost| self.struck(lost))?;
-        if is_ready(&answer).map_err(|refused| self.struck(refused))? {
+        let password = self.login.password();
+        let answer = ask(&pipe, &frames).await.map_err(|lost| lost.without(password))?;
+        if is_ready(&answer).map_err(|refused| refused.without(password))? {
             return Ok(pipe);
         }
         Err(CallError::new(Failure::Authentication, "it wants more than a user and a password"))
-    }
-
-    /// The words of a server that repeats what it was sent, without the password.
-    fn struck(&self, trouble: CallError) -> CallError {
-        let password = self.login.password();
-        if password.is_empty() {
-            return trouble;
-        }
-        CallError { reason: trouble.reason.replace(password, "***"), ..trouble }
     }
 
     /// The first of the hosts that can be used, or else of these nodes.

@@ -4,22 +4,14 @@ use super::stand_in::{Mood, node};
 use super::*;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
-use crate::measure::Probe;
-use crate::op::{Failure, Fields, Op, OpKind, Pen as _};
+use crate::op::{Failure, Op, OpKind};
+use crate::rehearsal::op;
 use crate::words::OperationPlan;
 use crate::{
     DriverPlan as _, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked,
 };
 use std::net::SocketAddr;
 use tokio::task::LocalSet;
-
-struct Text(&'static str);
-
-impl Fields for Text {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
-    }
-}
 
 fn opening() -> Opening {
     let fields = vec!["name".to_owned(), "title".to_owned()];
@@ -41,25 +33,7 @@ async fn carry_out(
     op: Op,
     documents: &[(&str, &'static str)],
 ) -> Outcome {
-    let mut pen = session.pen();
-    for (name, text) in documents {
-        pen.name().extend_from_slice(name.as_bytes());
-        match op.kind {
-            OpKind::Update => pen.changes(Text(text)),
-            OpKind::Create | OpKind::BulkInsert => pen.document(None, Text(text)),
-            _ => {}
-        }
-    }
-    pen.look();
-    session.ready().await;
-    session.prepare(&op, &mut pen);
-    let now = Clock::system().now();
-    let mut probe = Probe::new(Clock::system(), now, now);
-    session.execute(&op, &mut pen, &mut probe).await
-}
-
-fn op(kind: OpKind) -> Op {
-    Op::single(kind, 0, None)
+    crate::rehearsal::carry_out(session, op, documents, &[]).await
 }
 
 fn bulk(documents: u32) -> Op {

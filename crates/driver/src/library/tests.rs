@@ -3,19 +3,12 @@
 use super::*;
 use crate::Session as _;
 use crate::clock::Clock;
-use crate::op::{Failure, Fields, OpKind, Pen as _, Token};
+use crate::op::{Failure, OpKind, Pen as _, Token};
+use crate::rehearsal::Text;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 /// A document as its JSON text.
-struct Text(&'static str);
-
-impl Fields for Text {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
-    }
-}
-
 fn fields(pen: &LibraryPen, place: usize) -> Vec<(String, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     pen.fields(place).map(|(name, value)| (name.to_owned(), text(value))).collect()

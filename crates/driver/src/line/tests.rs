@@ -4,18 +4,11 @@ use super::words::Own;
 use super::*;
 use crate::clock::Clock;
 use crate::measure::Probe;
-use crate::op::{Failure, Fields, Op, OpKind, Pen as _};
+use crate::op::{Failure, Op, OpKind, Pen as _};
+use crate::rehearsal::Text;
 use crate::{DriverPlan as _, Existing, Opening, Outcome, Session as _, TargetAsked};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
-
-struct Text(&'static str);
-
-impl Fields for Text {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
-    }
-}
 
 fn session(address: SocketAddr, timeout_ms: u64) -> (LineSession, Rc<ShardContext>) {
     let context = ShardContext::new(Clock::system(), timeout_ms * 1_000_000);

@@ -5,11 +5,11 @@ mod indexed;
 use super::MongoPlan;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
-use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
+use crate::op::{Failure, Op, OpKind, Token};
+use crate::rehearsal::{carry_out, op};
 use crate::{
-    DriverPlan as _, Existing, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked,
+    DriverPlan as _, Existing, Opening, Session as _, Shard as _, Target as _, TargetAsked,
 };
 use ::mongodb::bson::{Bson, Document, doc};
 use std::collections::BTreeMap;
@@ -18,14 +18,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-
-struct Text(&'static str);
-
-impl Fields for Text {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
-    }
-}
 
 /// The server's data, and what it was asked for.
 #[derive(Default)]
@@ -267,36 +259,6 @@ async fn sessions(
     let context = ShardContext::new(Clock::system(), timeout_ms * 1_000_000);
     let shard = target.shard(context.clone()).await.unwrap();
     ((0..count).map(|_| shard.session()).collect(), context)
-}
-
-async fn carry_out(
-    session: &mut LibrarySession,
-    op: Op,
-    documents: &[(&str, &'static str)],
-    wanted: &[&str],
-) -> Outcome {
-    let mut pen = session.pen();
-    for (name, text) in documents {
-        pen.name().extend_from_slice(name.as_bytes());
-        match op.kind {
-            OpKind::Update if op.token.is_none() => pen.changes(Text(text)),
-            OpKind::Update | OpKind::Create | OpKind::BulkInsert => pen.document(None, Text(text)),
-            _ => {}
-        }
-    }
-    for field in wanted {
-        pen.want(field);
-    }
-    pen.look();
-    session.ready().await;
-    session.prepare(&op, &mut pen);
-    let now = Clock::system().now();
-    let mut probe = Probe::new(Clock::system(), now, now);
-    session.execute(&op, &mut pen, &mut probe).await
-}
-
-fn op(kind: OpKind) -> Op {
-    Op::single(kind, 0, None)
 }
 
 fn document(session: &LibrarySession) -> String {

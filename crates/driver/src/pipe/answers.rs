@@ -34,11 +34,6 @@ impl Answers {
         self.places.resize(commands, (0, 0));
     }
 
-    /// Has places for so many answers.
-    pub(crate) fn expect_at_least(&mut self, commands: usize) {
-        self.places.resize(self.places.len().max(commands), (0, 0));
-    }
-
     /// Forgets the answer to a command.
     pub(crate) fn forget(&mut self, command: usize) {
         self.places[command] = (0, 0);

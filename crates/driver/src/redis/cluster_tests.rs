@@ -2,8 +2,9 @@
 
 use super::RedisPlan;
 use super::stand_in::{Kept, server};
-use super::tests::{asked, carry_out, document, op, opened, opening, session};
+use super::tests::{asked, document, opened, opening, session};
 use crate::op::{Failure, Op, OpKind};
+use crate::rehearsal::{carry_out, op};
 use crate::{DriverPlan as _, Existing, Session as _, Target as _, TargetAsked};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -54,18 +54,12 @@ impl LogInto {
         let pipe = Rc::new(Pipe::new(stream, shared, context, endpoint.max_answer));
         let commands = self.commands();
         if commands.len() > 0 {
+            let password = self.password.as_ref().map_or("", Secret::reveal);
             for answer in ask(&pipe, &commands).await?.iter() {
-                checked(answer).map_err(|trouble| self.struck(trouble))?;
+                checked(answer).map_err(|trouble| trouble.without(password))?;
             }
         }
         Ok(pipe)
-    }
-
-    /// The words of a server that repeats what it was sent, without the password.
-    fn struck(&self, trouble: CallError) -> CallError {
-        let password = self.password.as_ref().map(Secret::reveal).filter(|it| !it.is_empty());
-        let Some(password) = password else { return trouble };
-        CallError { reason: trouble.reason.replace(password, "***"), ..trouble }
     }
 }
 

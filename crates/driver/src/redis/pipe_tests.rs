@@ -1,29 +1,18 @@
 //! Connections that several sessions share, against peers that answer as the tests want.
 
 use super::Pipe;
+use super::answer::Scan;
 use super::commands::Commands;
 use crate::call::CallError;
-use crate::clock::Clock;
-use crate::net::{Endpoint, ShardContext, Stream, TlsOptions};
 use crate::op::Failure;
 use crate::pipe::{Answers, Waiting};
+use crate::rehearsal::connected;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-
-/// A pipe for several sessions, and the peer at its other end.
-async fn connected(max_answer: usize) -> (Rc<Pipe>, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let endpoint = Endpoint::resolve(&url.parse().unwrap(), &TlsOptions::default()).unwrap();
-    let stream = Stream::connect(&endpoint, 0, false).await.unwrap();
-    let context = ShardContext::new(Clock::system(), 1_000_000_000);
-    let (peer, _) = listener.accept().await.unwrap();
-    (Rc::new(Pipe::new(stream, true, &context, max_answer)), peer)
-}
+use tokio::net::TcpStream;
 
 /// Sends a command, and returns its answer.
 async fn get(pipe: &Rc<Pipe>, key: &str) -> Result<String, CallError> {
@@ -49,7 +38,7 @@ const COMMAND: usize = "*2\r\n$3\r\nGET\r\n$1\r\na\r\n".len();
 
 #[tokio::test]
 async fn what_is_sent_together_goes_out_in_one_write_and_each_gets_its_own_answer() {
-    let (pipe, mut peer) = connected(1_000).await;
+    let (pipe, mut peer) = connected::<Scan>(1_000).await;
     let answers = async {
         let mut buffer = [0; 1_000];
         // One write is one segment here, so one read brings it all.
@@ -69,7 +58,7 @@ async fn what_is_sent_together_goes_out_in_one_write_and_each_gets_its_own_answe
 
 #[tokio::test]
 async fn who_gives_up_does_not_take_the_answers_of_others() {
-    let (pipe, mut peer) = connected(1_000).await;
+    let (pipe, mut peer) = connected::<Scan>(1_000).await;
     let mut given_up = Box::pin(get(&pipe, "a"));
     let mut stays = pin!(get(&pipe, "b"));
     let is_pending = poll_fn(|context| {
@@ -91,7 +80,8 @@ async fn who_gives_up_does_not_take_the_answers_of_others() {
 /// What was given up comes after all, and then the same session uses another connection.
 #[tokio::test]
 async fn who_gave_up_once_gets_the_next_answers() {
-    let ((old, mut old_peer), (new, mut new_peer)) = (connected(99).await, connected(99).await);
+    let ((old, mut old_peer), (new, mut new_peer)) =
+        (connected::<Scan>(99).await, connected::<Scan>(99).await);
     let waiting = Rc::<Waiting>::default();
     let mut commands = Commands::default();
     commands.add(&["GET", "a"]);
@@ -123,7 +113,7 @@ async fn who_gave_up_once_gets_the_next_answers() {
 /// The one that was to send for all gives up before it did.
 #[tokio::test]
 async fn what_was_not_sent_when_its_sender_gave_up_is_sent_by_another() {
-    let (pipe, mut peer) = connected(1_000).await;
+    let (pipe, mut peer) = connected::<Scan>(1_000).await;
     let mut given_up = Box::pin(get(&pipe, "a"));
     let mut stays = pin!(get(&pipe, "b"));
     poll_fn(|context| {
@@ -150,7 +140,7 @@ async fn a_connection_that_ends_or_lies_ends_for_all() {
         ("$1001\r\n", Failure::Protocol, "larger than --max-answer"),
         ("+A\r\n+B\r\n+C\r\n", Failure::Protocol, "nobody asked for: +C"),
     ] {
-        let (pipe, mut peer) = connected(1_000).await;
+        let (pipe, mut peer) = connected::<Scan>(1_000).await;
         let answers = async {
             read(&mut peer, 2 * COMMAND).await;
             peer.write_all(answer.as_bytes()).await.unwrap();
@@ -168,7 +158,7 @@ async fn a_connection_that_ends_or_lies_ends_for_all() {
 #[tokio::test]
 async fn answers_are_read_while_commands_are_still_being_sent() {
     const LARGE: usize = 1 << 20;
-    let (pipe, mut peer) = connected(LARGE + 100).await;
+    let (pipe, mut peer) = connected::<Scan>(LARGE + 100).await;
     let text = "x".repeat(LARGE);
     let head = format!("*2\r\n$4\r\nECHO\r\n${LARGE}\r\n").len();
     let echoes = async {

@@ -7,22 +7,15 @@ use super::{RedisPlan, RedisSession, RedisTarget};
 use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
+use crate::op::{Failure, Op, OpKind, Pen as _, Token};
+use crate::rehearsal::{carry_out, op};
 use crate::{
-    DatabasePlan, DriverPlan as _, Existing, Opening, Outcome, Planned as _, ServerFacts,
-    Session as _, Shard as _, Target as _, TargetAsked,
+    DatabasePlan, DriverPlan as _, Existing, Opening, Planned as _, ServerFacts, Session as _,
+    Shard as _, Target as _, TargetAsked,
 };
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-
-pub(super) struct Text(&'static str);
-
-impl Fields for Text {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
-    }
-}
 
 pub(super) fn asked(address: &str) -> TargetAsked {
     TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) }
@@ -69,36 +62,6 @@ pub(super) async fn unseen(
 ) -> (RedisSession, Rc<ShardContext>) {
     let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
     session(&RedisTarget::new(plan.keys(&opening()).unwrap()), timeout_ms).await
-}
-
-pub(super) async fn carry_out(
-    session: &mut RedisSession,
-    op: Op,
-    documents: &[(&str, &'static str)],
-    wanted: &[&str],
-) -> Outcome {
-    let mut pen = session.pen();
-    for (name, text) in documents {
-        pen.name().extend_from_slice(name.as_bytes());
-        match op.kind {
-            OpKind::Update => pen.changes(Text(text)),
-            OpKind::Create | OpKind::BulkInsert => pen.document(None, Text(text)),
-            _ => {}
-        }
-    }
-    for field in wanted {
-        pen.want(field);
-    }
-    pen.look();
-    session.ready().await;
-    session.prepare(&op, &mut pen);
-    let now = Clock::system().now();
-    let mut probe = Probe::new(Clock::system(), now, now);
-    session.execute(&op, &mut pen, &mut probe).await
-}
-
-pub(super) fn op(kind: OpKind) -> Op {
-    Op::single(kind, 0, None)
 }
 
 pub(super) fn document(session: &RedisSession) -> String {

@@ -5,20 +5,13 @@ use super::frame::{KEY, put, put_count};
 use super::*;
 use crate::clock::Clock;
 use crate::measure::{Probe, Timing};
-use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
+use crate::op::{Failure, Op, OpKind, Pen as _, Token};
 use crate::properties::{Properties, PropertyReader};
+use crate::rehearsal::Text;
 use crate::{Binding, Outcome, Planned as _, Session as _, TargetAsked};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
-
-struct Text(&'static str);
-
-impl Fields for Text {
-    fn write(self, _: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
-    }
-}
 
 const OURS: [u8; KEY] = [7; KEY];
 const THEIRS: [u8; KEY] = [9; KEY];
