@@ -40,8 +40,8 @@ macro_rules! rooms {
 rooms! { mod cli }
 rooms! { mod selftest }
 rooms! { use springload_core::{
-    account, clock, cores, files, generate, http1, journal, measure, mistake, net, op, properties,
-    schema, statistics, values,
+    account, clock, cores, files, generate, http1, journal, measure, mistake, net, observed, op,
+    properties, schema, statistics, values,
 } }
 rooms! { use springload_driver as driver }
 rooms! { use springload_load::{engine, fleet, plan, record, run} }

@@ -79,6 +79,15 @@ echo "doc doc" >>"$logs/programs"
 xargs -P "${SPRINGLOAD_TEST_JOBS:-$(($(nproc) + 1))}" -L 1 \
     bash -c 'run_one "$@"' run_one <"$logs/programs"
 
+# The first lines of what the failed test "$1" has said in the log "$2": elsewhere, nobody has it.
+why() {
+    awk -v head="---- $1 stdout ----" '
+        $0 == head { inside = 1; next }
+        inside && /panicked at/ { told = 1; next }
+        told && /^(stack backtrace:|----|note: )/ { exit }
+        told && NF { print "      " substr($0, 1, 400); if (++lines == 4) exit }' "$2"
+}
+
 # What failed, once more and alone. A program that crashed has no such list, and has failed.
 failed=0 flaky=0
 while read -r program name _; do
@@ -95,6 +104,7 @@ while read -r program name _; do
         again=$logs/$name.$test.again
         if RUST_BACKTRACE=0 "$program" --exact "$test" --nocapture </dev/null >"$again" 2>&1; then
             echo "FLAKY $name $test: failed, and passed alone; see $log"
+            why "$test" "$log"
             flaky=$((flaky + 1))
         else
             printf '\n== %s %s\n' "$name" "$test"

@@ -32,6 +32,7 @@ mod listeners;
 mod lost;
 mod max;
 mod nodes;
+mod observe;
 mod operations;
 mod origins;
 mod outage;

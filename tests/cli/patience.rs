@@ -2,8 +2,9 @@
 //! when some of its connections die.
 
 use crate::servers::Server;
-use crate::springload::{Run, failures, measure, number};
+use crate::springload::{Finished, Run, Running, failures, measure, number};
 use crate::victims::Victim;
+use serde_json::Value;
 use springload::embedded::Options;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -119,8 +120,8 @@ fn one_hung_backend_of_four_is_not_the_end_of_the_server() {
     assert!(failures(&created) > 0, "{created}");
 }
 
-/// A run on a stand-in that is frozen for `still` as soon as it has served a while.
-fn frozen(still: Duration, words: &[&str]) -> crate::springload::Finished {
+/// A run on a stand-in that is frozen as soon as it has served a while, until `thaws` is done.
+fn frozen(words: &[&str], thaws: impl FnOnce(&Running)) -> Finished {
     let victim = Victim::stand_in();
     let target = victim.target("patience");
     let run = Run::of(&["run", &target, "-c=4", "--docs=200", "--keep"]).args(words).start();
@@ -136,7 +137,7 @@ fn frozen(still: Duration, words: &[&str]) -> crate::springload::Finished {
     }
     sleep(Duration::from_millis(300));
     assert!(victim.freeze(true));
-    sleep(still);
+    thaws(&run);
     assert!(victim.freeze(false));
     run.finish()
 }
@@ -144,17 +145,28 @@ fn frozen(still: Duration, words: &[&str]) -> crate::springload::Finished {
 #[test]
 fn a_short_timeout_is_no_reason_to_give_up_soon() {
     let words = ["-d=5s", "--timeout=500ms", "--audit", "--warmup=0s"];
-    let run = frozen(Duration::from_secs(2), &words);
+    let run = frozen(&words, |_| sleep(Duration::from_secs(2)));
     assert!(run.record["ended"].is_null(), "{}", run.stderr);
     assert!(number(&run.operation("audit", "verify")["ok"]) >= 200, "{}", run.stderr);
 }
 
 #[test]
 fn a_run_that_gave_up_is_audited_when_the_server_is_back() {
-    // Silent for 4 s, asked for 4 s more, waited for another 4 s: it comes back in the middle of
-    // the last.
     let words = ["-d=60s", "--timeout=300ms", "--give-up=4s", "--audit", "--warmup=0s"];
-    let run = frozen(Duration::from_secs(10), &words);
+    // It is back as soon as the load was given up: from then on it is waited for.
+    let gave_up = |run: &Running| {
+        let saved = || std::fs::read(run.output().join("run.json")).unwrap_or_default();
+        let mixed = || {
+            let record: Value = serde_json::from_slice(&saved()).unwrap_or_default();
+            record["stages"][1].clone()
+        };
+        let over = || mixed().is_object() && mixed()["verdict"]["kind"] != "unfinished";
+        assert!((0..6_000).any(|_| {
+            sleep(Duration::from_millis(10));
+            over()
+        }));
+    };
+    let run = frozen(&words, gave_up);
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert_eq!(run.record["ended"]["by"], "unreachable", "{}", run.stderr);
     let audited = run.operation("audit", "verify");

@@ -104,16 +104,23 @@ fn stopped_client(flags: &[&str], length: Duration) -> Finished {
     run.finish()
 }
 
+/// Whether the client stood still for long while it still had to begin operations.
+fn was_stopped_early(run: &Finished) -> bool {
+    let client = &run.stage("crud")["client"];
+    let mut pauses = client["pauses"].as_array().expect("pauses").iter();
+    pauses.any(|span| seconds(&span["length_s"]) >= 1.4 && seconds(&span["from_s"]) <= 1.5)
+}
+
 #[test]
 fn a_client_that_was_stopped_does_not_blame_the_server() {
     let loops: [&[&str]; 2] = [&[], &["--rate", "200"]];
     for pace in loops {
         let flags = ["-c", "4", "--docs", "40", "-d", "3s", "--mix", "read=1"];
-        let run = stopped_client(&[&flags[..], pace].concat(), Duration::from_millis(1_500));
+        let flags = [&flags[..], pace].concat();
+        let runs = (0..9).map(|_| stopped_client(&flags, Duration::from_millis(1_500)));
+        // On a busy machine, the stage may be almost over by then, and nothing is lost.
+        let run = runs.into_iter().find(was_stopped_early).expect("a run that was stopped early");
         let client = &run.stage("crud")["client"];
-        let pauses = client["pauses"].as_array().expect("pauses").iter();
-        let longest = pauses.map(|span| seconds(&span["length_s"])).fold(0.0, f64::max);
-        assert!(longest >= 1.4, "{client}");
         assert!(seconds(&client["hiccup_max_us"]) >= 1_400e3, "{client}");
         assert!(run.stdout.contains("s: springload itself stood still for"), "{}", run.stdout);
         let told = run.told();
@@ -162,7 +169,7 @@ fn a_page_over_refusals_alone_is_not_green() {
 
 #[test]
 fn a_report_that_cannot_be_written_fails_a_run_that_passed() {
-    let command = "\"$0\" run --docs 20 --ops 20 -c 1 -q -o \"$1\" >/dev/full";
+    let command = "\"$0\" run --docs 20 --ops 20 -c 1 -q --noise warn -o \"$1\" >/dev/full";
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = std::process::Command::new("sh")
         .args(["-c", command, BINARY])

@@ -12,6 +12,7 @@ pub mod journal;
 pub mod measure;
 pub mod mistake;
 pub mod net;
+pub mod observed;
 pub mod op;
 pub mod properties;
 pub mod schema;

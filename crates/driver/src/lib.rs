@@ -13,6 +13,7 @@ pub mod library;
 mod link;
 mod list;
 mod login;
+mod monitor;
 mod nouns;
 mod pipe;
 mod plan;
@@ -47,6 +48,7 @@ pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
+pub use monitor::{Monitor, Question, Untold};
 pub use nouns::Nouns;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, Local, ONLY_TABLE, OWN_SERVERS, Opening, Planned,
@@ -56,7 +58,7 @@ pub use prober::{Prober, Stored};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 use springload_core::{
-    clock, files, generate, http1, measure, mistake, net, op, properties, values,
+    clock, files, generate, http1, measure, mistake, net, observed, op, properties, values,
 };
 pub use words::{
     Expect, Expectation, Found, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,
@@ -167,6 +169,12 @@ pub trait Target: Clone + Send + 'static {
     /// Connections that follow changes, as many as the plan wants; none if the driver has no feed
     /// of changes.
     fn followers(&self, _plan: &FollowPlan) -> Vec<impl Follower> {
+        Vec::<std::convert::Infallible>::new()
+    }
+
+    /// Connections that ask the servers about themselves, one for each node; none if they say
+    /// nothing about themselves.
+    fn monitors(&self) -> Vec<impl Monitor> {
         Vec::<std::convert::Infallible>::new()
     }
 

@@ -2,7 +2,25 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hyper::Method;
 use serde::Serialize;
+
+/// The methods that are counted.
+const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
+/// Statuses are counted from this one on ...
+const FIRST_STATUS: u16 = 200;
+/// ... and so many of them.
+const STATUSES: usize = 400;
+
+/// Answers by status.
+#[derive(Debug)]
+struct Statuses([AtomicU64; STATUSES]);
+
+impl Default for Statuses {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; STATUSES])
+    }
+}
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -16,6 +34,10 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(super) struct Tally {
             $(pub(super) $name: AtomicU64,)*
+            /// Requests by method, whatever they ask for.
+            methods: [AtomicU64; METHODS.len()],
+            /// Answers by status, from 200 on.
+            statuses: Statuses,
         }
 
         impl Tally {
@@ -78,6 +100,34 @@ pub(super) fn add(counter: &AtomicU64, number: u64) {
 }
 
 impl Tally {
+    /// Counts a request by its method.
+    pub(super) fn asked(&self, method: &Method) {
+        if let Some(place) = METHODS.iter().position(|name| *name == method.as_str()) {
+            count(&self.methods[place]);
+        }
+    }
+
+    /// Counts the answer to any request.
+    pub(super) fn sent(&self, status: u16) {
+        let place = usize::from(status.saturating_sub(FIRST_STATUS));
+        if let Some(known) = self.statuses.0.get(place) {
+            count(known);
+        }
+    }
+
+    /// The requests of each method.
+    pub(super) fn methods(&self) -> Vec<(String, u64)> {
+        let counts = self.methods.iter().map(|it| it.load(Ordering::Relaxed));
+        METHODS.iter().map(|&name| name.to_owned()).zip(counts).collect()
+    }
+
+    /// The answers of each status that there was.
+    pub(super) fn statuses(&self) -> Vec<(String, u64)> {
+        let counts = self.statuses.0.iter().map(|it| it.load(Ordering::Relaxed));
+        let named = counts.enumerate().filter(|(_, count)| *count > 0);
+        named.map(|(at, count)| ((at + usize::from(FIRST_STATUS)).to_string(), count)).collect()
+    }
+
     /// Counts an answer by its status.
     pub(super) fn answered(&self, status: u16) {
         count(&self.requests);

@@ -9,8 +9,8 @@ pub mod record;
 pub mod run;
 
 use springload_core::{
-    account, clock, cores, files, generate, http1, journal, measure, mistake, net, op, properties,
-    schema, statistics, values,
+    account, clock, cores, files, generate, http1, journal, measure, mistake, net, observed, op,
+    properties, schema, statistics, values,
 };
 use springload_driver as driver;
 use springload_workload as workload;

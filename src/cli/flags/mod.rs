@@ -13,6 +13,7 @@ pub(in crate::cli) mod give_up;
 pub(in crate::cli) mod known;
 pub(in crate::cli) mod listen;
 pub(in crate::cli) mod load;
+pub(in crate::cli) mod observe;
 pub(in crate::cli) mod output;
 pub(in crate::cli) mod place;
 pub(in crate::cli) mod schema_source;

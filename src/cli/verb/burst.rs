@@ -9,6 +9,7 @@ use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::known::choice;
 use crate::cli::flags::load::at_rate;
+use crate::cli::flags::observe::ObserveArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::{TargetArgs, named_nodes};
 use crate::cli::pipeline::dialect::Printed;
@@ -92,6 +93,8 @@ pub(in crate::cli) struct Burst {
     #[command(flatten)]
     common: BurstArgs,
     #[command(flatten)]
+    observe: ObserveArgs,
+    #[command(flatten)]
     show: VerboseArgs,
 }
 
@@ -150,6 +153,7 @@ impl Verb for Burst {
             (Flagged::new("--connections", self.connections), named.on(call.line));
         let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
         spec.target_flag = named.flag;
+        spec.observe = self.observe.plan();
         let show = self.show;
         let plan = gated(check(&spec), &self.gate, self.common.output.quiet);
         let job = Job { plan, mistakes, output: &self.common.output };

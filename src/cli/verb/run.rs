@@ -8,6 +8,7 @@ use crate::cli::flags::credentials::{CredentialArgs, as_for};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::load::{Connections, LoadArgs, connections};
+use crate::cli::flags::observe::ObserveArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::{TargetArgs, named_nodes};
 use crate::cli::flags::{designs, schema_source};
@@ -130,6 +131,8 @@ pub(in crate::cli) struct Settings {
     growth: bool,
     #[command(flatten)]
     checks: CheckArgs,
+    #[command(flatten)]
+    observe: ObserveArgs,
 }
 
 pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
@@ -415,6 +418,7 @@ impl Settings {
             keep: self.database.keep,
             auth: Flagged::new("--auth", self.database.auth),
             threads: self.threads,
+            observe: self.observe.plan(),
             operations: self.op,
             data: self.data,
             ids,

@@ -13,6 +13,7 @@ mod leftover;
 mod listing;
 mod log_in;
 mod making;
+mod monitor;
 mod moves;
 mod nodes;
 mod open;
@@ -26,6 +27,7 @@ mod seen;
 mod session;
 mod settle;
 mod several;
+mod told;
 mod whole;
 mod words;
 
@@ -34,6 +36,7 @@ pub use credentials::Credentials;
 pub use fetch::fetch_document;
 pub use follower::CouchFollower;
 pub use making::Making;
+pub use monitor::CouchMonitor;
 use nodes::{Node, Nodes, Place};
 pub use pen::CouchPen;
 pub use plan::{CouchPlan, NodePlan};
@@ -43,8 +46,8 @@ pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, FollowPlan, Follower, Opening, Prober, ServerFacts, Shard, Size,
-    Target, TargetAsked, TargetError,
+    Binding, Card, DriverPlan, FollowPlan, Follower, Monitor, Opening, Prober, ServerFacts, Shard,
+    Size, Target, TargetAsked, TargetError,
 };
 use crate::measure::NodeLog;
 use crate::mistake::Invalid;
@@ -189,6 +192,10 @@ impl Target for CouchDb {
 
     fn followers(&self, plan: &FollowPlan) -> Vec<impl Follower> {
         CouchFollower::all(self, plan)
+    }
+
+    fn monitors(&self) -> Vec<impl Monitor> {
+        CouchMonitor::each(self)
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

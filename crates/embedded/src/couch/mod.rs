@@ -9,6 +9,7 @@ mod bulk;
 mod changes;
 pub(crate) mod connection;
 mod document;
+mod itself;
 mod json;
 mod ordered;
 mod query;

@@ -20,6 +20,12 @@ pub(crate) enum Place {
     Session,
     /// `/_springload/counters`, the stand-in's own
     Counters,
+    /// `/_node/_local/_stats`
+    Stats,
+    /// `/_node/_local/_system`
+    System,
+    /// `/_active_tasks`
+    Tasks,
     /// Something in a database, or the database itself
     In(String, Within),
 }
@@ -58,6 +64,9 @@ impl Place {
             ("_all_dbs", "") => Self::AllDbs,
             ("_session", "") => Self::Session,
             ("_springload", "counters") => Self::Counters,
+            ("_node", "_local/_stats") => Self::Stats,
+            ("_node", "_local/_system") => Self::System,
+            ("_active_tasks", "") => Self::Tasks,
             _ => Self::In(decode(first).into_owned(), Within::parse(rest)),
         }
     }
@@ -76,10 +85,15 @@ impl Place {
         if writes && matches!(status, 200 | 201) { 202 } else { status }
     }
 
+    /// Whether it is about the server itself: such questions are asked beside a load, and are not
+    /// part of it.
+    pub(crate) const fn is_about_itself(&self) -> bool {
+        matches!(self, Self::Counters | Self::Stats | Self::System | Self::Tasks)
+    }
+
     /// The methods it supports, separated by commas.
     pub(crate) fn methods(&self) -> &'static str {
         match self {
-            Self::Root | Self::Up | Self::Uuids | Self::AllDbs | Self::Counters => "GET,HEAD",
             Self::Session => "GET,HEAD,POST,DELETE",
             Self::In(_, within) => match within {
                 Within::Itself => "GET,HEAD,POST,PUT,DELETE",
@@ -88,6 +102,7 @@ impl Place {
                 Within::Document(_) => "GET,HEAD,PUT,DELETE",
                 Within::Unknown => "",
             },
+            _ => "GET,HEAD",
         }
     }
 }

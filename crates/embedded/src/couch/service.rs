@@ -13,6 +13,7 @@ use super::access::{admit, content_length};
 use super::all_docs::all_docs;
 use super::bulk::{bulk_docs, bulk_get};
 use super::changes::changes;
+use super::itself::{stats, system, tasks};
 use super::query::Query;
 use super::reply::{Refusal, Reply, ReplyBody};
 use super::route::{Place, Within};
@@ -37,6 +38,7 @@ pub(crate) async fn serve(
 ) -> Result<Response<ReplyBody>, hyper::Error> {
     let (parts, body) = request.into_parts();
     let place = Place::parse(parts.uri.path());
+    shared.tally.asked(&parts.method);
     let identity = match admit(&shared, &parts, &place, peer) {
         Ok(identity) => identity,
         Err(reply) => return Ok(send(&shared.tally, &place, reply)),
@@ -82,6 +84,7 @@ pub(crate) async fn refuse(
     refused: Refused,
 ) -> Result<Response<ReplyBody>, hyper::Error> {
     let place = Place::parse(request.uri().path());
+    shared.tally.asked(request.method());
     let mut reply = Reply::from(Refusal::from(refused));
     if read(request.into_body(), 0, patience).await?.is_err() {
         reply = reply.close();
@@ -89,9 +92,9 @@ pub(crate) async fn refuse(
     Ok(send(&shared.tally, &place, reply))
 }
 
-/// Whether a request is exempt from faults, as the counters can always be read.
+/// Whether a request is exempt from faults: what the server says about itself can always be read.
 pub(crate) fn is_exempt(request: &Request<Incoming>) -> bool {
-    Place::parse(request.uri().path()) == Place::Counters
+    Place::parse(request.uri().path()).is_about_itself()
 }
 
 fn refusal(refusal: Refusal) -> Reply {
@@ -107,6 +110,9 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
         Place::AllDbs => Ok(all_dbs(call.shared)),
         Place::Session => session(call),
         Place::Counters => Ok(counters(call.shared)),
+        Place::Stats => stats(call.shared),
+        Place::System => Ok(system(call.shared)),
+        Place::Tasks => Ok(tasks()),
         Place::In(name, Within::Itself) if call.method == Method::PUT => create(call, name),
         Place::In(name, Within::Itself) if call.method == Method::DELETE => delete(call, name),
         Place::In(name, within) => {
@@ -130,8 +136,9 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
 }
 
 fn send(tally: &Tally, place: &Place, reply: Reply) -> Response<ReplyBody> {
+    tally.sent(reply.status);
     // Reading the counters must not change them.
-    if *place != Place::Counters {
+    if !place.is_about_itself() {
         tally.answered(reply.status);
     }
     reply.into_response()

@@ -16,7 +16,7 @@ use super::json::{write_number, write_string};
 use super::query::Query;
 use super::reply::{Refusal, Reply};
 use super::store::Database;
-use crate::clock::Nanos;
+use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::counters::{Tally, count};
 use crate::lies::Liar;
 use crate::nodes::Quorum;
@@ -35,6 +35,8 @@ pub(crate) struct SharedState {
     pub(crate) quorum: Option<Arc<Quorum>>,
     secret: RandomState,
     uuids: AtomicU64,
+    /// When it was started.
+    began: Nanos,
 }
 
 /// One complete request.
@@ -76,6 +78,7 @@ impl SharedState {
             databases: RwLock::default(),
             secret: RandomState::new(),
             uuids: AtomicU64::new(0),
+            began: Clock::system().now(),
         }
     }
 
@@ -86,6 +89,11 @@ impl SharedState {
     pub(crate) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name).cloned().ok_or(Refusal::NO_DATABASE)
+    }
+
+    /// For how many whole seconds it has been up.
+    pub(super) fn up_s(&self) -> u64 {
+        Clock::system().now().saturating_sub(self.began) / SECOND_NS
     }
 
     /// The liar that decides on lies about a new database.
@@ -247,7 +255,7 @@ fn legal(name: &str) -> bool {
         })
 }
 
-fn json_line(status: u16, value: &serde_json::Value) -> Reply {
+pub(super) fn json_line(status: u16, value: &serde_json::Value) -> Reply {
     Reply::json(status, format!("{value}\n"))
 }
 

@@ -65,17 +65,18 @@ async fn connections_pause_each_by_itself_until_the_end() {
 
 #[tokio::test]
 async fn a_pause_is_as_short_as_asked() {
-    // A timer in steps of a millisecond takes at least 50 ms, on any machine.
+    // A timer in steps of a millisecond takes at least 4 ms, on any machine; few pauses in a row
+    // are undisturbed now and then, on any machine, too.
     let mut shortest_s = f64::MAX;
-    for _ in 0..50 {
-        let lanes = vec![Lane { connection: 0, workload: Reads(50) }];
+    for _ in 0..500 {
+        let lanes = vec![Lane { connection: 0, workload: Reads(5) }];
         let load = (Server(Some), Pace::Closed { think_ns: 100_000 });
-        let run = run_on(Clock::system(), load, (lanes, 50), None, Arc::default()).await;
-        assert!(run.elapsed_s >= 0.005, "50 pauses of 100 µs in {} s", run.elapsed_s);
+        let run = run_on(Clock::system(), load, (lanes, 5), None, Arc::default()).await;
+        assert!(run.elapsed_s >= 0.000_5, "5 pauses of 100 µs in {} s", run.elapsed_s);
         shortest_s = shortest_s.min(run.elapsed_s);
-        if shortest_s < 0.025 {
+        if shortest_s < 0.002_5 {
             return;
         }
     }
-    panic!("50 pauses of 100 µs took {shortest_s} s");
+    panic!("5 pauses of 100 µs took {shortest_s} s");
 }

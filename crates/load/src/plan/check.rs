@@ -60,8 +60,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
         operations::check(defined, target, &stages, &schemas, &mut mistakes);
     }
-    let ways = target.as_ref().map(|target| target.ways());
-    super::probe::check(spec, ways, &mut mistakes);
+    super::probe::check(spec, target.as_ref().map(|it| it.ways()), &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // The stand-in runs on this machine, too, and needs its own cores.
@@ -86,6 +85,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         audit: spec.audit,
         probe: spec.probe.clone(),
         follow: spec.follow.clone(),
+        observe: spec.observe,
         operations,
         data,
         thresholds,

@@ -5,6 +5,7 @@ use super::load::{
     pace, staged, thresholds,
 };
 use super::noise::Noise;
+use super::observe::ObservePlan;
 use super::operations::definitions;
 use super::planned::{FillPlan, MOST_CONNECTIONS, Plan, PlanRecord};
 use super::spec::LoadSpec;
@@ -181,6 +182,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         audit: false,
         probe: None,
         follow: None,
+        observe: ObservePlan::default(),
         thresholds,
         noise: Noise::default(),
         baseline: None,

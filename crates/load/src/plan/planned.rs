@@ -2,6 +2,7 @@
 
 use super::baseline::Baseline;
 use super::noise::Noise;
+use super::observe::ObservePlan;
 use super::probe::ProbePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
@@ -93,6 +94,9 @@ pub struct PlanRecord {
     /// Who follows the changes beside the load, if anybody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<FollowPlan>,
+    /// What is observed of the servers beside the load.
+    #[serde(default, skip_serializing_if = "ObservePlan::is_default")]
+    pub observe: ObservePlan,
     /// The operations that it defines, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "super::operations::stored")]
@@ -247,7 +251,7 @@ impl PlanRecord {
     pub fn essence(&self) -> BTreeMap<String, Value> {
         let plan = serde_json::to_value(self).unwrap_or_default();
         let mut members: BTreeMap<String, Value> = serde_json::from_value(plan).unwrap_or_default();
-        for name in ["command", "label", "seed", "thresholds", "noise", "baseline"] {
+        for name in ["command", "label", "seed", "thresholds", "noise", "baseline", "observe"] {
             members.remove(name);
         }
         members.values_mut().for_each(without_seeds);

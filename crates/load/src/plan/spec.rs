@@ -1,5 +1,6 @@
 //! A specification before it is checked.
 
+use super::observe::ObservePlan;
 use super::planned::FillPlan;
 use super::probe::ProbePlan;
 use super::schemas::SchemaSource;
@@ -100,6 +101,8 @@ pub struct PlanSpec {
     pub probe: Option<ProbePlan>,
     /// Who follows the changes beside the load.
     pub follow: Option<FollowPlan>,
+    /// What is observed of the servers beside the load.
+    pub observe: ObservePlan,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
     /// The operations that it defines, as written.
@@ -144,6 +147,7 @@ impl PlanSpec {
             audit: false,
             probe: None,
             follow: None,
+            observe: ObservePlan::NOTHING,
             measurement: None,
             operations: Vec::new(),
             data: Vec::new(),

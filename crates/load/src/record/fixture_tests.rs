@@ -115,6 +115,7 @@ pub fn record(thresholds: &[&str]) -> RunRecord {
         regressions: Vec::new(),
         journal_broken: None,
         extra_documents: None,
+        observed: None,
         ended: None,
         result: None,
     };

@@ -19,6 +19,8 @@ mod json_schema;
 mod pool;
 mod rate;
 mod result;
+mod served;
+mod server;
 mod sure;
 mod threshold;
 mod unlike;
@@ -37,17 +39,20 @@ pub use json_schema::json_schema;
 pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
 pub use rate::too_short_for_a_rate;
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
+pub use served::Counted;
+pub use server::ServerRecord;
 pub use threshold::{Judgement, Unit};
 pub use warning::{Code, Warning, unanswered};
 
 pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
 
-use crate::driver::{Nouns, OWN_SERVERS, ServerFacts};
+use crate::driver::Nouns;
 use crate::measure::{
     Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot,
     Span, Visibility, is_default,
 };
-use crate::op::{OpKind, plain};
+use crate::observed::Observed;
+use crate::op::OpKind;
 use crate::plan::{PlanRecord, Purpose, StagePlan, stage_title};
 use environment::joined;
 use serde::{Deserialize, Serialize};
@@ -96,66 +101,16 @@ pub struct RunRecord {
     /// How many documents in the database were not written by the run, if it was audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_documents: Option<u64>,
+    /// What the servers said about themselves meanwhile; absent if nothing was observed, and in
+    /// older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
     /// Why and when the run ended, if not all of the plan was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// The result; `None` until the run has ended, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
-}
-
-/// The server and database of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
-pub struct ServerRecord {
-    /// The address, without credentials.
-    pub url: String,
-    /// The server's name for itself, such as `couchdb`.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Whether the server is the embedded stand-in, in this process.
-    pub stand_in: bool,
-    /// Whether the server runs on this machine.
-    pub same_machine: bool,
-    /// The database that was used.
-    pub database: String,
-    /// Whether springload created the database.
-    pub created: bool,
-    /// Whether springload removed the database at the end.
-    pub deleted: bool,
-    /// Why springload could not remove the database that it created, or properly close another one,
-    /// if that is so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<String>,
-}
-
-impl ServerRecord {
-    /// What is known about a server before the first stage.
-    pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
-        let ServerFacts { url, name, version, same_machine, database, created } = facts;
-        // Servers may call themselves anything.
-        let one_line = |text: String| text.chars().map(plain).collect::<String>();
-        let [url, name, version, database] = [url, name, version, database].map(one_line);
-        Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
-    }
-
-    /// Which of springload's own servers it is, such as `stand-in`; `None`: none of them.
-    pub fn own(&self) -> Option<&str> {
-        let named = self.name.strip_prefix(OWN_SERVERS);
-        named.or(self.stand_in.then_some("stand-in"))
-    }
-
-    /// What could not be done at the end of the run, in words.
-    pub fn left_words(&self, nouns: Nouns) -> Option<String> {
-        let (why, database) = (self.left.as_ref()?, &self.database);
-        Some(if self.created {
-            format!("{} {database} could not be removed: {why}", nouns.place)
-        } else {
-            why.clone()
-        })
-    }
 }
 
 /// One stage of a run.

@@ -1,5 +1,6 @@
 //! What the stages of a run share, and which connections and threads belong to this process.
 
+use super::observe::Observing;
 use crate::clock::Nanos;
 use crate::driver::{Driver, FollowPlan};
 use crate::engine::{Lane, Stop};
@@ -40,6 +41,8 @@ pub(super) struct Bench<'a> {
     pub(super) journal: Option<Arc<Journal>>,
     /// When the load was given up, if it was.
     pub(super) gave_up: Cell<Option<Nanos>>,
+    /// The thread that observes the servers, if they are observed.
+    pub(super) observing: Option<Observing>,
     /// The record of the stages that have ended, once one goes on.
     pub(super) ended: RefCell<Option<RunRecord>>,
 }

@@ -14,6 +14,7 @@ mod http;
 mod lanes;
 mod live;
 mod load;
+mod observe;
 mod progress;
 mod scratch;
 mod serve;
@@ -43,6 +44,7 @@ use crate::schema::{Documents, SchemaError};
 use bench::{Bench, Part};
 use crew::Crew;
 use lanes::{Alone, Connections};
+use observe::Observing;
 use scratch::Scratch;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -178,7 +180,9 @@ pub fn run_with(
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
     let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
-    let bench = Bench {
+    let observes = plan.observe.servers && !pinned;
+    let observing = observes.then(|| Observing::begin(target.clone(), began)).transpose()?;
+    let mut bench = Bench {
         plan,
         target: &target,
         stop,
@@ -188,6 +192,7 @@ pub fn run_with(
         part,
         journal,
         gave_up: Cell::default(),
+        observing,
         ended: RefCell::default(),
     };
     let result = match fleet {
@@ -197,6 +202,9 @@ pub fn run_with(
             Crew::new(fleet, began).run(&bench, &documents, given, &mut record, observer)
         }
     };
+    if stop.reason() != Some(StopReason::Aborted) {
+        record.observed = bench.observing.take().and_then(Observing::finish);
+    }
     let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
     let at_s = (at - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
@@ -265,6 +273,7 @@ fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
         regressions: Vec::new(),
         journal_broken: None,
         extra_documents: None,
+        observed: None,
         ended: None,
         result: None,
     }
@@ -375,6 +384,7 @@ fn each_stage(
         bench.ended.replace(Some(record.clone()));
         let stage = run(number, record, observer)?;
         record.add(stage);
+        record.observed = bench.observing.as_ref().and_then(Observing::so_far);
         observer.keep(record);
     }
     if let Some(reason) = given_up {

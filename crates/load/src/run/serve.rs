@@ -96,6 +96,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
     let part = Part { agent: agent.index(), agents: assignment.agents };
     let bench = Bench {
+        observing: None,
         plan: &plan,
         target: &target,
         stop: &stop,

@@ -3,6 +3,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::observe::Observing;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::measure::{SeriesLog, Totals};
 use crate::op::ByKind;
@@ -59,6 +60,7 @@ impl Bench<'_> {
         let frame = Frame { began: [self.began, start], ..Frame::of(stage, self.plan) };
         // Threads have not said yet what they lost.
         let (verdict, account) = (Verdict::Unfinished, None);
+        record.observed = self.observing.as_ref().and_then(Observing::so_far);
         record.add(StageRecord { verdict, account, agents, ..collected.record(frame) });
         Some(record)
     }

@@ -22,7 +22,7 @@
 
   // --- from our charts to plotly's -----------------------------------------------------------
 
-  const BANDS = { outage: 'bad', silence: 'bad', pause: 'fair', lost: 'tone-8' };
+  const BANDS = { outage: 'bad', silence: 'bad', pause: 'fair', lost: 'tone-8', busy: 'tone-5' };
   // More would hide the chart.
   const MOST_CAPTIONS = 4;
 

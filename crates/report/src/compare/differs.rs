@@ -35,6 +35,28 @@ pub(super) fn differs(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
             all.push(Differs { what: what.to_owned(), a, b });
         }
     }
+    all.extend(settings(a, b));
+    all
+}
+
+/// Differences between the settings of the servers, if those of both sides are known.
+fn settings(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
+    let known = |side: &[ComparedRun]| side.iter().all(|run| !run.settings.is_empty());
+    if !known(a) || !known(b) {
+        return Vec::new();
+    }
+    let names: BTreeSet<&String> = a.iter().chain(b).flat_map(|it| it.settings.keys()).collect();
+    let of = |side: &[ComparedRun], name: &String| {
+        let values: BTreeSet<&str> =
+            side.iter().filter_map(|run| run.settings.get(name)).map(String::as_str).collect();
+        values.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let one = |name: &String| {
+        let (a, b) = (of(a, name), of(b, name));
+        Differs { what: format!("server's {name}"), a, b }
+    };
+    let mut all: Vec<Differs> = names.into_iter().map(one).filter(|it| it.a != it.b).collect();
+    all.truncate(MOST);
     all
 }
 

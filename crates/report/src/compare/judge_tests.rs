@@ -24,6 +24,7 @@ fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> ComparedRun {
         springload: "0.1.0".to_owned(),
         command: "springload run --batch 100 --seed 1".to_owned(),
         plan: BTreeMap::from([("batch".to_owned(), serde_json::json!(100))]),
+        settings: BTreeMap::new(),
         values: values.iter().map(|(of, it)| (*of, it.map_err(str::to_owned))).collect(),
         within: Vec::new(),
     }

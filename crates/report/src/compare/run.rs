@@ -33,6 +33,9 @@ pub struct ComparedRun {
     /// The plan, without the parts that do not affect what is measured.
     #[serde(skip)]
     pub(super) plan: BTreeMap<String, serde_json::Value>,
+    /// How the server was set, where that was observed.
+    #[serde(skip)]
+    pub(super) settings: BTreeMap<String, String>,
     /// What was measured, in the order in which it is shown; those without a value say why.
     #[serde(skip)]
     pub(super) values: Vec<(Quantity, Result<f64, String>)>,
@@ -59,6 +62,7 @@ impl ComparedRun {
             springload: record.environment.springload.clone(),
             command: record.plan.command.clone(),
             plan: record.plan.essence(),
+            settings: record.observed.iter().flat_map(|it| it.settings.clone()).collect(),
             values: values.collect(),
             within,
         }

@@ -24,6 +24,7 @@ mod look;
 mod max;
 mod nodes;
 mod number;
+mod observed;
 mod openmetrics;
 mod picture;
 mod pill;

@@ -35,6 +35,12 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
             text: words.to_owned(),
         });
     }
+    bands.extend(part.busy.iter().map(|it| Band {
+        from_s: it.from_s,
+        to_s: it.to_s,
+        what: What::Busy,
+        text: it.words.clone(),
+    }));
     bands.sort_by(|one, two| one.from_s.total_cmp(&two.from_s));
     bands.extend(losses(part));
     bands

@@ -12,6 +12,7 @@ mod max;
 mod percentiles;
 mod seconds;
 mod series;
+mod server;
 mod sizing;
 mod throughput;
 mod timeline;
@@ -47,17 +48,20 @@ pub enum ChartKind {
     Errors,
     /// What each agent did, over time.
     Agents,
+    /// The servers' own numbers, over time.
+    Server,
 }
 
 impl ChartKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::Latency,
         Self::Percentiles,
         Self::Heatmap,
         Self::Errors,
         Self::Agents,
+        Self::Server,
     ];
 
     /// The name used in flags and data.
@@ -69,6 +73,7 @@ impl ChartKind {
             Self::Heatmap => "heatmap",
             Self::Errors => "errors",
             Self::Agents => "agents",
+            Self::Server => "server",
         }
     }
 }
@@ -125,6 +130,8 @@ pub(super) enum What {
     Pause,
     /// An agent was lost.
     Lost,
+    /// A server was busy with something besides requests.
+    Busy,
 }
 
 /// An axis. Its title ends in its unit.
@@ -282,6 +289,7 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
     charts.extend(agents::charts(view));
+    charts.extend(server::charts(view));
     let bands = bands::of(view);
     let ends = view.parts.iter().filter_map(|part| part.timeline.stretches.last());
     let end_s = ends.map(|stretch| stretch.span_s.1).fold(0.0, f64::max);

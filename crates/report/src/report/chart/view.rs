@@ -2,9 +2,11 @@
 
 use super::timeline::Timeline;
 use super::{Chart, charts};
+use crate::observed::Observed;
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan, stage_title};
 use crate::record::{AgentRecord, RunRecord, StageRecord};
+use crate::report::observed::{Busy, busy};
 use crate::report::story::{Event, story};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -29,6 +31,9 @@ pub(super) struct Part<'a> {
     pub(super) timeline: Timeline,
     /// What happened in the stage.
     pub(super) events: Vec<Event>,
+    /// What the servers said about themselves, and what they were busy with.
+    pub(super) observed: Option<&'a Observed>,
+    pub(super) busy: Vec<Busy>,
 }
 
 /// One stage and kind of operation, from every run that has them.
@@ -65,6 +70,8 @@ impl View<'_> {
                 agents: &record.agents,
                 timeline: Timeline::new(found, kind, most),
                 events: events(record, found),
+                observed: record.observed.as_ref(),
+                busy: busy(record, found),
             }));
         }
         View { kind, overlay: runs.len() > 1, parts }

@@ -14,6 +14,7 @@ mod max;
 mod nodes;
 mod parts;
 mod result;
+mod server;
 mod sizing;
 mod summary;
 mod sweep;
@@ -83,6 +84,7 @@ fn render(runs: &[RunRecord]) -> String {
             visible::section(runs),
             burst::section(runs),
             nodes::section(runs),
+            server::section(runs),
             agents::section(runs),
         ]
         .into_iter()

@@ -213,6 +213,7 @@ const fn of_band(band: &Band) -> Colour {
         What::Outage | What::Silence => BAD,
         What::Pause => FAIR,
         What::Lost => TONES[8],
+        What::Busy => TONES[5],
     }
 }
 

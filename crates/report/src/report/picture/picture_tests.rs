@@ -1,6 +1,7 @@
 //! Pictures, read back by other people's libraries.
 
 use super::*;
+use crate::observed::{Column, Meter, Observed, Source, Table};
 use crate::record::fixture::{fleet, record};
 use quick_xml::events::Event;
 
@@ -43,13 +44,34 @@ fn a_drawing_has_every_chart_and_what_must_be_read_first() {
     }
 }
 
+/// What a server said of its queue from this time on.
+fn queue_of(from_s: f64) -> Observed {
+    let column = Column {
+        meter: Meter::gauge("run_queue", "run queue", "", "queues"),
+        values: vec![Some(1.0), Some(9.0), None, Some(4.0)],
+    };
+    let at_s = [0.5, 1.0, 1.5, 2.0].map(|at_s| from_s + at_s).to_vec();
+    let table = Table { at_s, columns: vec![column] };
+    let source = Source { tables: vec![table], ..Source::default() };
+    Observed { sources: vec![source], ..Observed::default() }
+}
+
 #[test]
 fn one_chart_is_drawn_where_one_is_asked_for() {
-    let runs = [fleet(3)];
+    let mut run = fleet(3);
+    run.observed = Some(queue_of(run.stages.last().unwrap().began_s));
+    let runs = [run];
     for kind in ChartKind::ALL {
         let (drawing, one) = (svg(&runs, Some(kind)), ink(&png(&runs, Some(kind))));
-        let titles =
-            ["Throughput", "Latency over time", "Latency by", "Heat map", "Errors", "Agents"];
+        let titles = [
+            "Throughput",
+            "Latency over time",
+            "Latency by",
+            "Heat map",
+            "Errors",
+            "Agents",
+            "Server: queues",
+        ];
         let texts = texts(&drawing);
         let found = titles.map(|it| texts[1..].iter().any(|text| text.starts_with(it)));
         let of_kind = ChartKind::ALL.map(|it| it == kind);

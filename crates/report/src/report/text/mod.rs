@@ -16,7 +16,7 @@ use super::threshold::requirements;
 use super::words::{
     Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
-use super::{Format, Render, agents, estimates, nodes, visible};
+use super::{Format, Render, agents, estimates, nodes, observed, visible};
 use crate::plan::stage_title;
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Verdict, Warning};
 pub use saved::{SavedRow, saved_text};
@@ -48,6 +48,9 @@ fn render(record: &RunRecord, look: Look) -> String {
         }
     }
     happened(record, &mut sheet);
+    for line in observed::lines(record) {
+        sheet.paragraph("  ~ ", Tone::Plain, &line, WARNING_LINES);
+    }
     failed(record, &mut sheet);
     judged(record, &mut sheet);
     if let Some(stage) = main.filter(|stage| !stage.operations.is_empty()) {

@@ -1,0 +1,310 @@
+//! The answers of servers, as they come: rates from counts, gaps where there was no answer, and no
+//! more rows for a day than for ten minutes.
+
+use super::{Activity, Column, Meter, Observed, Reading, Served, Source, Table, Task};
+use std::collections::BTreeMap;
+
+/// The most rows of a table. Beyond that, older ones are joined ...
+const MOST_ROWS: usize = 600;
+/// ... until there are no more than this ...
+const JOINED_ROWS: usize = 400;
+/// ... except for the latest.
+const LATEST_ROWS: usize = 100;
+/// The most activities that are kept: the longest.
+const MOST_ACTIVITIES: usize = 300;
+
+/// One number of a source.
+#[derive(Clone, Debug)]
+struct Kept {
+    meter: Meter,
+    /// The last count and when it came.
+    last: Option<(f64, f64)>,
+    /// Its values, in the rows from this one on.
+    values: Vec<Option<f64>>,
+}
+
+/// The answers to one question.
+#[derive(Clone, Debug, Default)]
+struct Answers {
+    at_s: Vec<f64>,
+    /// How many seconds each of the older rows stands for.
+    step_s: f64,
+    columns: Vec<Kept>,
+}
+
+/// What is known about one source.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    source: Source,
+    uptime: Option<(f64, f64)>,
+    answers: Vec<Answers>,
+    first: Option<Served>,
+    last: Option<Served>,
+}
+
+/// The source that was asked, unless its answer is of all of them, and the question.
+type Asked = (Option<usize>, usize);
+
+/// What was observed so far.
+#[derive(Clone, Debug, Default)]
+pub struct ObservedLog {
+    sources: Vec<Known>,
+    /// What goes on, by what was asked, and since when.
+    running: BTreeMap<(Asked, Task), f64>,
+    over: Vec<Activity>,
+    settings: BTreeMap<String, String>,
+}
+
+impl ObservedLog {
+    /// Of these sources, by name.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        let known =
+            |name| Known { source: Source { name, ..Source::default() }, ..Known::default() };
+        Self { sources: names.into_iter().map(known).collect(), ..Self::default() }
+    }
+
+    /// How the servers are set.
+    pub fn set(&mut self, settings: BTreeMap<String, String>) {
+        self.settings = settings;
+    }
+
+    /// A source answered its question number `question`, at this time in seconds from the run's
+    /// start.
+    pub fn answered(&mut self, source: usize, question: usize, at_s: f64, reading: &Reading) {
+        let known = &mut self.sources[source];
+        known.source.polls += 1;
+        known.look_for_a_restart(at_s, reading);
+        let answers = known.answers(question);
+        let restarted = answers.add(at_s, reading);
+        if restarted {
+            known.restarted(at_s);
+        }
+        if let Some(served) = &reading.served {
+            known.first.get_or_insert_with(|| served.clone());
+            known.last = Some(served.clone());
+        }
+        if let Some(tasks) = &reading.tasks {
+            self.busy(((!reading.of_all).then_some(source), question), at_s, tasks);
+        }
+    }
+
+    /// A source did not answer its question in time.
+    pub fn missed(&mut self, source: usize, question: usize, at_s: f64, why: &str) {
+        let known = &mut self.sources[source];
+        known.source.polls += 1;
+        known.source.missed += 1;
+        known.source.reason.get_or_insert_with(|| why.to_owned());
+        known.answers(question).gap(at_s);
+    }
+
+    /// A source could not be asked a question when that was due, because it was still silent.
+    pub fn silent(&mut self, source: usize, question: usize, at_s: f64) {
+        self.sources[source].answers(question).gap(at_s);
+    }
+
+    /// A source does not answer questions about itself.
+    pub fn refused(&mut self, source: usize, why: &str) {
+        let source = &mut self.sources[source].source;
+        source.polls += 1;
+        source.refused.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn busy(&mut self, asked: Asked, at_s: f64, tasks: &[Task]) {
+        let is_over = |(of, task): &&(Asked, Task)| *of == asked && !tasks.contains(task);
+        let over: Vec<_> = self.running.keys().filter(is_over).cloned().collect();
+        for ended in over {
+            let from_s = self.running.remove(&ended).unwrap_or(at_s);
+            self.over.push(activity(ended.1, from_s, Some(at_s)));
+        }
+        for task in tasks {
+            self.running.entry((asked, task.clone())).or_insert(at_s);
+        }
+        if self.over.len() > MOST_ACTIVITIES {
+            let length = |it: &Activity| it.to_s.unwrap_or(at_s) - it.from_s;
+            let shortest = self.over.iter().enumerate();
+            let shortest = shortest.min_by(|(_, a), (_, b)| length(a).total_cmp(&length(b)));
+            if let Some((place, _)) = shortest {
+                self.over.remove(place);
+            }
+        }
+    }
+
+    /// What was observed so far.
+    pub fn so_far(&self) -> Observed {
+        let mut activities = self.over.clone();
+        let running = self.running.iter();
+        let running = running.map(|((_, task), from_s)| activity(task.clone(), *from_s, None));
+        activities.extend(running);
+        let sources = self.sources.iter().map(Known::so_far).collect();
+        let activities = merged(activities);
+        Observed { sources, activities, settings: self.settings.clone() }
+    }
+}
+
+/// In order of time; what several nodes tell of the same is one.
+fn merged(mut all: Vec<Activity>) -> Vec<Activity> {
+    all.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+    let mut merged: Vec<Activity> = Vec::new();
+    for one in all {
+        let same = merged.iter_mut().rev().find(|it| it.kind == one.kind && it.what == one.what);
+        let end = |it: &Activity| it.to_s.unwrap_or(f64::INFINITY);
+        match same.filter(|same| end(same) >= one.from_s) {
+            Some(same) if end(same) < end(&one) => same.to_s = one.to_s,
+            Some(_) => {}
+            None => merged.push(one),
+        }
+    }
+    merged
+}
+
+fn activity(Task { kind, what }: Task, from_s: f64, to_s: Option<f64>) -> Activity {
+    Activity { kind, what, from_s: rounded(from_s), to_s: to_s.map(rounded) }
+}
+
+/// To the millisecond, or to six significant digits: more is noise.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let digits = (5.0 - value.abs().log10().floor()).clamp(-15.0, 15.0) as i32;
+    let scale = 10f64.powi(digits.max(0));
+    (value * scale).round() / scale
+}
+
+impl Known {
+    fn answers(&mut self, question: usize) -> &mut Answers {
+        if self.answers.len() <= question {
+            self.answers.resize_with(question + 1, Answers::default);
+        }
+        &mut self.answers[question]
+    }
+
+    /// A server that was started again has been up for less time than before.
+    fn look_for_a_restart(&mut self, at_s: f64, reading: &Reading) {
+        let Some(uptime_s) = reading.uptime_s else { return };
+        let earlier = self.uptime.replace((at_s, uptime_s));
+        if earlier.is_some_and(|(_, before_s)| uptime_s < before_s) {
+            self.restarted(at_s);
+        }
+    }
+
+    /// Its counts began anew: no count of before says anything about one of now.
+    fn restarted(&mut self, at_s: f64) {
+        // Each question finds out by itself.
+        let known = self.source.restarts_s.last().is_some_and(|last_s| at_s - last_s < SAME_S);
+        if !known {
+            self.source.restarts_s.push(rounded(at_s));
+        }
+    }
+
+    fn so_far(&self) -> Source {
+        let served = match (&self.first, &self.last) {
+            (Some(first), Some(last)) if self.source.restarts_s.is_empty() => last.since(first),
+            _ => None,
+        };
+        let tables = self.answers.iter().map(Answers::so_far);
+        let tables = tables.filter(|it| !it.columns.is_empty()).collect();
+        Source { tables, served, ..self.source.clone() }
+    }
+}
+
+/// Within this time, a restart that another question has found is the same.
+const SAME_S: f64 = 15.0;
+
+impl Answers {
+    /// Adds a row. Returns whether a count is below the last one.
+    fn add(&mut self, at_s: f64, reading: &Reading) -> bool {
+        let restarted = reading.values.iter().any(|(meter, value)| {
+            let last = self.columns.iter().find(|it| it.meter.name == meter.name);
+            meter.counted && last.and_then(|it| it.last).is_some_and(|(_, last)| *value < last)
+        });
+        let rows = self.at_s.len();
+        self.at_s.push(at_s);
+        for (meter, value) in &reading.values {
+            let place = self.columns.iter().position(|it| it.meter.name == meter.name);
+            let place = place.unwrap_or_else(|| {
+                let values = vec![None; rows];
+                self.columns.push(Kept { meter: meter.clone(), last: None, values });
+                self.columns.len() - 1
+            });
+            let column = &mut self.columns[place];
+            if column.values.len() > rows {
+                // It is there twice.
+                continue;
+            }
+            let before = column.last.replace((at_s, *value)).filter(|_| !restarted);
+            column.values.push(match before {
+                _ if !meter.counted => Some(*value),
+                Some((then_s, then)) if at_s > then_s => Some((value - then) / (at_s - then_s)),
+                _ => None,
+            });
+        }
+        self.fill();
+        restarted
+    }
+
+    /// Adds a row without any value.
+    fn gap(&mut self, at_s: f64) {
+        self.at_s.push(at_s);
+        self.fill();
+    }
+
+    /// Completes the columns that the last row does not have, and joins rows if there are too many.
+    fn fill(&mut self) {
+        let rows = self.at_s.len();
+        self.columns.iter_mut().for_each(|it| it.values.resize(rows, None));
+        if rows > MOST_ROWS {
+            self.join();
+            while self.at_s.len() > JOINED_ROWS {
+                self.step_s *= 2.0;
+                self.join();
+            }
+        }
+    }
+
+    /// Joins older rows, so that there is one for each `step_s`.
+    fn join(&mut self) {
+        self.step_s = self.step_s.max(1.0);
+        let old = self.at_s.len().saturating_sub(LATEST_ROWS);
+        let step = |row: &usize| (self.at_s[*row] / self.step_s) as u64;
+        let rows: Vec<usize> = (0..old).collect();
+        let groups: Vec<&[usize]> = rows.chunk_by(|a, b| step(a) == step(b)).collect();
+        let length_s =
+            |row: usize| self.at_s[row] - if row == 0 { 0.0 } else { self.at_s[row - 1] };
+        for column in &mut self.columns {
+            let joined = |group: &&[usize]| {
+                let known = group.iter().filter_map(|&row| Some((row, column.values[row]?)));
+                let known: Vec<(usize, f64)> = known.collect();
+                // What is mostly unknown stays a gap.
+                if known.len() * 2 < group.len() || known.is_empty() {
+                    return None;
+                }
+                if !column.meter.counted {
+                    return known.iter().map(|(_, value)| *value).reduce(f64::max);
+                }
+                let all_s: f64 = known.iter().map(|(row, _)| length_s(*row)).sum();
+                let sum: f64 = known.iter().map(|(row, value)| value * length_s(*row)).sum();
+                Some(if all_s > 0.0 { sum / all_s } else { known[0].1 })
+            };
+            let values: Vec<_> = groups.iter().map(joined).collect();
+            column.values.splice(..old, values);
+        }
+        let last = |group: &&[usize]| group.last().map(|&row| self.at_s[row]);
+        let times: Vec<f64> = groups.iter().filter_map(last).collect();
+        self.at_s.splice(..old, times);
+    }
+
+    fn so_far(&self) -> Table {
+        let said = |it: &&Kept| it.values.iter().flatten().any(|value| *value != 0.0);
+        let column = |it: &Kept| Column {
+            meter: it.meter.clone(),
+            values: it.values.iter().map(|value| value.map(rounded)).collect(),
+        };
+        let columns = self.columns.iter().filter(said).map(column).collect();
+        Table { at_s: self.at_s.iter().copied().map(rounded).collect(), columns }
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

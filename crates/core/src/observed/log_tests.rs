@@ -1,0 +1,165 @@
+//! Answers of servers that come one by one, and what is kept of them.
+
+use super::*;
+
+const WRITES: Meter = Meter::rate("writes_per_s", "writes", "disk");
+const QUEUE: Meter = Meter::gauge("queue", "queue", "", "queues");
+
+fn reading(writes: f64, queue: f64) -> Reading {
+    Reading { values: vec![(WRITES, writes), (QUEUE, queue)], ..Reading::default() }
+}
+
+fn log() -> ObservedLog {
+    ObservedLog::new(["n1".to_owned()])
+}
+
+fn column(log: &ObservedLog, name: &str) -> Vec<Option<f64>> {
+    let table = log.so_far().sources.remove(0).tables.remove(0);
+    table.columns.into_iter().find(|it| it.meter.name == name).unwrap().values
+}
+
+#[test]
+fn rates_are_differences_and_gauges_are_as_they_are() {
+    let mut log = log();
+    for (at_s, writes, queue) in [(1.0, 100.0, 3.0), (3.0, 300.0, 0.0), (4.0, 300.0, 7.0)] {
+        log.answered(0, 0, at_s, &reading(writes, queue));
+    }
+    assert_eq!(column(&log, "writes_per_s"), [None, Some(100.0), Some(0.0)]);
+    assert_eq!(column(&log, "queue"), [Some(3.0), Some(0.0), Some(7.0)]);
+}
+
+#[test]
+fn a_restart_is_no_negative_rate_and_no_spike() {
+    let mut log = log();
+    for (at_s, writes) in [(1.0, 1_000.0), (2.0, 1_100.0), (3.0, 40.0), (4.0, 90.0)] {
+        log.answered(0, 0, at_s, &reading(writes, 1.0));
+    }
+    assert_eq!(column(&log, "writes_per_s"), [None, Some(100.0), None, Some(50.0)]);
+    assert_eq!(log.so_far().sources[0].restarts_s, [3.0]);
+}
+
+#[test]
+fn a_server_that_counts_faster_after_its_restart_than_before_is_seen_by_its_uptime() {
+    let mut log = log();
+    for (at_s, up_s) in [(1.0, 500.0), (3.0, 502.0), (5.0, 1.0)] {
+        let reading = Reading { uptime_s: Some(up_s), ..Reading::default() };
+        log.answered(0, 1, at_s, &reading);
+    }
+    assert_eq!(log.so_far().sources[0].restarts_s, [5.0]);
+}
+
+#[test]
+fn a_missing_answer_is_a_gap() {
+    let mut log = log();
+    log.answered(0, 0, 1.0, &reading(10.0, 1.0));
+    log.missed(0, 0, 3.0, "no answer within 2 s");
+    log.answered(0, 0, 5.0, &reading(50.0, 1.0));
+    assert_eq!(column(&log, "writes_per_s"), [None, None, Some(10.0)]);
+    assert_eq!(column(&log, "queue"), [Some(1.0), None, Some(1.0)]);
+    let source = log.so_far().sources.remove(0);
+    assert_eq!((source.polls, source.missed), (3, 1));
+    assert_eq!(source.reason.as_deref(), Some("no answer within 2 s"));
+}
+
+#[test]
+fn days_take_no_more_rows_than_minutes_and_hide_no_peak_and_no_gap() {
+    let mut log = log();
+    let seconds = 100_000;
+    for second in 1..=seconds {
+        if (70_000..71_000).contains(&second) {
+            log.missed(0, 0, f64::from(second), "away");
+        } else {
+            let queue = if second == 30_000 { 99.0 } else { 1.0 };
+            log.answered(0, 0, f64::from(second), &reading(f64::from(second) * 7.0, queue));
+        }
+    }
+    let observed = log.so_far();
+    let table = &observed.sources[0].tables[0];
+    assert!(table.at_s.len() <= MOST_ROWS, "{}", table.at_s.len());
+    assert!(table.at_s.is_sorted());
+    let longest_s = table.at_s.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    assert!(longest_s <= 600.0, "a row of {longest_s} s");
+    let rates = column(&log, "writes_per_s");
+    assert!(rates.iter().flatten().all(|rate| (rate - 7.0).abs() < 1e-3), "{rates:?}");
+    let queue = column(&log, "queue");
+    assert!(queue.iter().flatten().any(|value| (value - 99.0).abs() < f64::EPSILON));
+    assert!(queue.iter().any(Option::is_none));
+}
+
+#[test]
+fn what_was_zero_throughout_is_left_out() {
+    let mut log = log();
+    log.answered(0, 0, 1.0, &reading(5.0, 0.0));
+    log.answered(0, 0, 2.0, &reading(9.0, 0.0));
+    let table = log.so_far().sources.remove(0).tables.remove(0);
+    let names: Vec<_> = table.columns.iter().map(|it| it.meter.name.as_ref()).collect();
+    assert_eq!(names, ["writes_per_s"]);
+}
+
+#[test]
+fn activities_last_from_the_first_answer_with_them_to_the_first_without() {
+    let task = |what: &str| Task { kind: "indexer".to_owned(), what: what.to_owned() };
+    let tasks = |tasks: &[Task]| Reading { tasks: Some(tasks.to_vec()), ..Reading::default() };
+    let mut log = log();
+    log.answered(0, 0, 1.0, &tasks(&[task("a")]));
+    log.answered(0, 0, 2.0, &tasks(&[task("a"), task("b")]));
+    // An answer to another question says nothing about them, nor does a missing one.
+    log.answered(0, 1, 2.5, &reading(1.0, 1.0));
+    log.missed(0, 0, 2.7, "away");
+    log.answered(0, 0, 3.0, &tasks(&[task("b")]));
+    let times: Vec<_> = log.so_far().activities.iter().map(|it| (it.from_s, it.to_s)).collect();
+    assert_eq!(times, [(1.0, Some(3.0)), (2.0, None)]);
+}
+
+#[test]
+fn what_several_nodes_tell_is_one_and_what_one_no_longer_tells_may_still_be_so() {
+    let down = || vec![Task { kind: "node_down".to_owned(), what: "n3".to_owned() }];
+    let told = |tasks, of_all| Reading { tasks: Some(tasks), of_all, ..Reading::default() };
+    let mut log = ObservedLog::new(["n1".to_owned(), "n2".to_owned()]);
+    log.answered(0, 0, 1.0, &told(down(), false));
+    log.answered(1, 0, 1.5, &told(down(), false));
+    log.answered(0, 0, 2.0, &told(Vec::new(), false));
+    let only = |log: &ObservedLog| {
+        let activities = log.so_far().activities;
+        assert_eq!(activities.len(), 1, "{activities:?}");
+        (activities[0].from_s, activities[0].to_s)
+    };
+    assert_eq!(only(&log), (1.0, None));
+    log.answered(1, 0, 3.0, &told(Vec::new(), false));
+    assert_eq!(only(&log), (1.0, Some(3.0)));
+    // One node answers in place of another.
+    let mut log = ObservedLog::new(["n1".to_owned(), "n2".to_owned()]);
+    log.answered(0, 0, 1.0, &told(down(), true));
+    log.answered(1, 0, 2.0, &told(Vec::new(), true));
+    assert_eq!(only(&log), (1.0, Some(2.0)));
+}
+
+#[test]
+fn many_activities_lose_the_shortest() {
+    let mut log = log();
+    let tasks = |what: String| Reading {
+        tasks: Some(vec![Task { kind: "compaction".to_owned(), what }]),
+        ..Reading::default()
+    };
+    log.answered(0, 0, 0.0, &tasks("long".to_owned()));
+    for n in 0..2 * MOST_ACTIVITIES {
+        log.answered(0, 0, 1_000.0 + n as f64, &tasks(n.to_string()));
+    }
+    let activities = log.so_far().activities;
+    assert!(activities.len() <= MOST_ACTIVITIES + 1);
+    assert_eq!(activities[0].what, "long");
+}
+
+#[test]
+fn requests_are_counted_between_the_first_answer_and_the_last_unless_it_was_started_again() {
+    let served = |get| Served { methods: [("GET".to_owned(), get)].into(), ..Served::default() };
+    let told = |get| Reading { served: Some(served(get)), ..Reading::default() };
+    let mut log = log();
+    for get in [10, 15, 40] {
+        log.answered(0, 0, get as f64, &told(get));
+    }
+    assert_eq!(log.so_far().sources[0].served, Some(served(30)));
+    log.answered(0, 0, 50.0, &Reading { uptime_s: Some(9.0), ..told(50) });
+    log.answered(0, 0, 60.0, &Reading { uptime_s: Some(3.0), ..told(60) });
+    assert_eq!(log.so_far().sources[0].served, None);
+}

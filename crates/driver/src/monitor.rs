@@ -1,0 +1,63 @@
+//! Monitors: connections that ask servers about themselves, beside the load.
+
+use crate::clock::Nanos;
+use crate::observed::Reading;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+/// A question that a server is asked again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// How often, in nanoseconds.
+    pub every_ns: Nanos,
+    /// Whether any node answers for all, so that one is enough.
+    pub of_all: bool,
+}
+
+/// Why a server did not say something about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Untold {
+    /// It has no such numbers, and never will.
+    Unknown,
+    /// The user may not see them.
+    Refused(String),
+    /// There was no answer in time, or none that can be read.
+    Missed(String),
+}
+
+/// One connection to one server, that asks it about itself.
+pub trait Monitor: 'static {
+    /// The name of the server or node.
+    fn name(&self) -> String;
+
+    /// What it asks.
+    fn questions(&self) -> Vec<Question>;
+
+    /// Asks question number `question`, and waits for the answer, but not for long.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn ask(&mut self, question: usize) -> impl Future<Output = Result<Reading, Untold>>;
+
+    /// How the server is set, by names of its own and without anything secret; asked once.
+    fn settings(&mut self) -> impl Future<Output = BTreeMap<String, String>>;
+}
+
+/// For drivers whose servers say nothing about themselves: there is no such monitor.
+impl Monitor for Infallible {
+    fn name(&self) -> String {
+        match *self {}
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        match *self {}
+    }
+
+    async fn ask(&mut self, _: usize) -> Result<Reading, Untold> {
+        match *self {}
+    }
+
+    async fn settings(&mut self) -> BTreeMap<String, String> {
+        match *self {}
+    }
+}

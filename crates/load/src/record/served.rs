@@ -1,0 +1,61 @@
+//! The requests of a run beside those that the server has counted: whether others asked as well,
+//! or an answer was lost.
+
+use super::{RunRecord, StageRecord};
+use crate::observed::Served;
+
+/// Others' requests are not mentioned if there are no more than so many, or than this share of all:
+/// logging in again takes some, and so does asking whether a node is back.
+const FEW: (u64, f64) = (20, 0.005);
+
+/// What the server's own count of requests says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Requests that the server counted, without those that asked for the count.
+    pub served: Served,
+    /// Requests that the run sent.
+    pub sent: u64,
+    /// Of these, those that got no answer: the server may not have counted them.
+    pub unanswered: u64,
+}
+
+impl Counted {
+    /// Requests of others, if there are enough to matter.
+    pub fn of_others(&self) -> Option<u64> {
+        let served = self.served.requests();
+        let more = served.saturating_sub(self.sent);
+        let (count, share) = FEW;
+        (more > count && more as f64 > served as f64 * share).then_some(more)
+    }
+
+    /// Answered requests that the server did not count, if there are any.
+    pub fn not_counted(&self) -> Option<u64> {
+        let answered = self.sent.saturating_sub(self.unanswered);
+        Some(answered.saturating_sub(self.served.requests())).filter(|less| *less > 0)
+    }
+}
+
+impl RunRecord {
+    /// What the server's own count of requests says; `None`: it was not asked, it or a node was
+    /// started again or gave no answer at the end, or the run sent requests that are not counted.
+    pub fn counted(&self) -> Option<Counted> {
+        let observed = self.observed.as_ref()?;
+        let beside = self.plan.fill.growth || self.plan.probe.is_some();
+        if beside || self.plan.follow.is_some() || observed.sources.is_empty() || self.partial {
+            return None;
+        }
+        let mut served = Served::default();
+        for source in &observed.sources {
+            served.add(source.served.as_ref()?);
+        }
+        let (mut sent, mut unanswered) = (0, 0);
+        for operation in self.stages.iter().flat_map(StageRecord::requests) {
+            if operation.requests > 0 {
+                sent += operation.wire.requests?;
+            }
+            let failed = operation.failures.iter().filter(|(class, _)| !class.refuses());
+            unanswered += operation.unfinished + failed.map(|(_, count)| count).sum::<u64>();
+        }
+        Some(Counted { served, sent, unanswered })
+    }
+}

@@ -1,0 +1,210 @@
+//! Observes the servers beside the load, on a thread and connections of its own: asks each about
+//! itself now and then, and keeps what it says.
+
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::{Driver, Monitor, Question, Target, Untold, WithTarget};
+use crate::observed::{Observed, ObservedLog};
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::task::{LocalSet, spawn_local};
+
+/// How often to check whether the run is over.
+const STEP: Duration = Duration::from_millis(20);
+
+/// A thread that observes until told to stop.
+pub(super) struct Observing {
+    over: Arc<AtomicBool>,
+    log: Arc<Mutex<ObservedLog>>,
+    thread: JoinHandle<()>,
+}
+
+impl Observing {
+    /// Begins, and returns once every server has answered, or did not in time. Times count from
+    /// `began`.
+    pub(super) fn begin(target: Driver, began: Nanos) -> io::Result<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let log = Arc::new(Mutex::new(ObservedLog::default()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (told, ready) = mpsc::sync_channel(1);
+        let shared = Shared { log: log.clone(), over: over.clone(), began };
+        let work = Work { shared, told, runtime };
+        let builder = std::thread::Builder::new().name("observer".to_owned());
+        let thread = builder.spawn(move || target.apply(work))?;
+        // It is gone only if it panicked, and then nothing is observed.
+        let _ = ready.recv();
+        Ok(Self { over, log, thread })
+    }
+
+    /// What was observed so far, if anything was.
+    pub(super) fn so_far(&self) -> Option<Observed> {
+        let observed = self.log.lock().unwrap_or_else(PoisonError::into_inner).so_far();
+        (!observed.is_empty()).then_some(observed)
+    }
+
+    /// Asks a last time, and returns all that was observed.
+    pub(super) fn finish(self) -> Option<Observed> {
+        self.over.store(true, Ordering::Relaxed);
+        let Self { log, thread, .. } = self;
+        // After a panic, what was observed until then is there.
+        let _ = thread.join();
+        let observed = log.lock().unwrap_or_else(PoisonError::into_inner).so_far();
+        (!observed.is_empty()).then_some(observed)
+    }
+}
+
+/// What the lanes of the thread share.
+#[derive(Clone)]
+struct Shared {
+    log: Arc<Mutex<ObservedLog>>,
+    over: Arc<AtomicBool>,
+    began: Nanos,
+}
+
+impl Shared {
+    fn at_s(&self) -> f64 {
+        Clock::system().now().saturating_sub(self.began) as f64 / SECOND_NS as f64
+    }
+
+    fn note(&self, note: impl FnOnce(&mut ObservedLog)) {
+        note(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// The work of that thread.
+struct Work {
+    shared: Shared,
+    told: SyncSender<()>,
+    runtime: Runtime,
+}
+
+impl WithTarget for Work {
+    type Output = ();
+
+    fn with<T: Target>(self, target: &T) {
+        let Self { shared, told, runtime } = self;
+        let monitors = target.monitors();
+        LocalSet::new().block_on(&runtime, carry_out(monitors, shared, told));
+    }
+}
+
+/// Asks every server in turn until the run is over.
+async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSender<()>) {
+    shared.note(|log| *log = ObservedLog::new(monitors.iter().map(Monitor::name)));
+    let answers = Rc::new(RefCell::new(vec![true; monitors.len()]));
+    let begun = monitors.into_iter().enumerate().map(|(source, monitor)| {
+        let (shared, answers) = (shared.clone(), answers.clone());
+        let questions = monitor.questions().into_iter().map(|it| Some((it, 0))).collect();
+        let mut lane = Lane { source, monitor, questions, shared, answers };
+        spawn_local(async move {
+            lane.ask_all().await;
+            lane
+        })
+    });
+    let begun: Vec<_> = begun.collect();
+    let mut lanes = Vec::new();
+    for lane in begun {
+        lanes.extend(lane.await);
+    }
+    if let Some(lane) = lanes.iter_mut().find(|lane| lane.answers()) {
+        let settings = lane.monitor.settings().await;
+        shared.note(|log| log.set(settings));
+    }
+    // Whoever waits for it begins with the load.
+    let _ = told.send(());
+    let asking: Vec<_> = lanes.into_iter().map(|lane| spawn_local(lane.go_on())).collect();
+    for lane in asking {
+        // One that panicked asks no more.
+        let _ = lane.await;
+    }
+}
+
+/// One server, and what it is asked.
+struct Lane<M> {
+    source: usize,
+    monitor: M,
+    /// When each question is due next; `None`: it is not asked again.
+    questions: Vec<Option<(Question, Nanos)>>,
+    shared: Shared,
+    /// Which of all servers answered when last asked.
+    answers: Rc<RefCell<Vec<bool>>>,
+}
+
+impl<M: Monitor> Lane<M> {
+    /// Whether it answers, and has something to say.
+    fn answers(&self) -> bool {
+        self.answers.borrow()[self.source] && self.questions.iter().any(Option::is_some)
+    }
+
+    /// Whether another server answers for all of them.
+    fn is_spared(&self, question: Question) -> bool {
+        question.of_all && self.answers.borrow()[..self.source].iter().any(|answers| *answers)
+    }
+
+    /// Asks each question once.
+    async fn ask_all(&mut self) {
+        for number in 0..self.questions.len() {
+            self.ask(number).await;
+            // It would keep the run waiting with every other question as well.
+            if !self.answers.borrow()[self.source] {
+                return;
+            }
+        }
+    }
+
+    /// Asks until the run is over, and then a last time.
+    async fn go_on(mut self) {
+        let clock = Clock::system();
+        while !self.shared.is_over() {
+            let now = clock.now();
+            let is_due = |it: &Option<(Question, Nanos)>| it.is_some_and(|(_, due)| due <= now);
+            match self.questions.iter().position(is_due) {
+                Some(number) => self.ask(number).await,
+                None => tokio::time::sleep(STEP).await,
+            }
+        }
+        self.ask_all().await;
+    }
+
+    async fn ask(&mut self, number: usize) {
+        let Some((question, _)) = self.questions[number] else { return };
+        let began = Clock::system().now();
+        self.questions[number] = Some((question, began + question.every_ns));
+        if self.is_spared(question) {
+            return;
+        }
+        let answer = self.monitor.ask(number).await;
+        let (source, at_s) = (self.source, self.shared.at_s());
+        self.answers.borrow_mut()[source] = !matches!(answer, Err(Untold::Missed(_)));
+        match answer {
+            Ok(reading) => self.shared.note(|log| log.answered(source, number, at_s, &reading)),
+            Err(Untold::Missed(why)) => {
+                let now = Clock::system().now();
+                let others = self.questions.iter().enumerate();
+                let due = others.filter(|(_, it)| it.is_some_and(|(_, due)| due <= now));
+                let due: Vec<usize> = due.map(|(other, _)| other).collect();
+                self.shared.note(|log| {
+                    log.missed(source, number, at_s, &why);
+                    for other in due.into_iter().filter(|other| *other != number) {
+                        log.silent(source, other, at_s);
+                    }
+                });
+            }
+            Err(Untold::Refused(why)) => {
+                self.questions[number] = None;
+                self.shared.note(|log| log.refused(source, &why));
+            }
+            Err(Untold::Unknown) => self.questions[number] = None,
+        }
+    }
+}

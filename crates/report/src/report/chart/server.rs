@@ -1,0 +1,62 @@
+//! The servers' own numbers over time: a chart for each thing that they are about.
+
+use super::view::{Part, View};
+use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
+use crate::observed::{Column, Observed, Table};
+use crate::report::observed::{columns, title};
+
+/// The charts, for the view of all operations of a single run: the lines of several would be too
+/// many to tell apart.
+pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
+    match &view.parts[..] {
+        [part] if view.kind.is_none() && !view.overlay => {
+            part.observed.map_or_else(Vec::new, |observed| of_run(part, observed))
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_run(part: &Part<'_>, observed: &Observed) -> Vec<Chart> {
+    let several = observed.sources.len() > 1;
+    let mut charts: Vec<(String, Chart)> = Vec::new();
+    for source in &observed.sources {
+        for (table, column) in columns(source) {
+            let name = title(source, column, several);
+            let Some(line) = line(part, name, table, column) else { continue };
+            let meter = &column.meter;
+            let about = format!("{} {}", meter.about, meter.unit);
+            let place = charts.iter().position(|(known, _)| *known == about);
+            let place = place.unwrap_or_else(|| {
+                charts.push((about, chart(column)));
+                charts.len() - 1
+            });
+            let lines = &mut charts[place].1.lines;
+            lines.push(Line { tone: lines.len(), ..line });
+        }
+    }
+    charts.into_iter().map(|(_, chart)| chart).collect()
+}
+
+fn chart(column: &Column) -> Chart {
+    let meter = &column.meter;
+    let unit = if meter.unit.is_empty() { "number" } else { &meter.unit };
+    let y = ChartAxis::new(unit, Scale::Linear);
+    Chart {
+        note: "As the server says itself; a gap is a time without an answer.".to_owned(),
+        ..Chart::new(ChartKind::Server, format!("Server: {}", meter.about), ChartAxis::time(), y)
+    }
+}
+
+/// The values within the stage; `None`: there are none.
+fn line(part: &Part<'_>, name: String, table: &Table, column: &Column) -> Option<Line> {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for (time_s, value) in table.at_s.iter().zip(&column.values) {
+        let at_s = time_s - part.stage.began_s;
+        if (0.0..=part.stage.elapsed_s).contains(&at_s) {
+            x.push(at_s);
+            y.push(*value);
+        }
+    }
+    let line = Line { name, tone: 0, stroke: Stroke::Solid, hidden: false, x, y };
+    line.y.iter().any(Option::is_some).then_some(line)
+}
