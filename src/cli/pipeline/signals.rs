@@ -25,12 +25,16 @@ pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Trouble> {
 
 fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before anything else begins: a signal that came earlier would end the process at once.
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::listen()?
+    };
     let ending = Arc::new(Ending::default());
     // After the run there is nobody left to ask: another one may have begun, with its own.
     let asked = Arc::downgrade(&ending);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
-            let Ok(mut signals) = Signals::listen() else { return };
             while signals.next().await {
                 let Some(asked) = asked.upgrade() else { return };
                 let reason = asked.ask();

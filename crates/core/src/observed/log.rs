@@ -239,8 +239,22 @@ impl Answers {
                 _ => None,
             });
         }
+        self.divide();
         self.fill();
         restarted
+    }
+
+    /// Divides the rates of the last row that are told for each unit of another.
+    fn divide(&mut self) {
+        for place in 0..self.columns.len() {
+            let Some(per) = self.columns[place].meter.per else { continue };
+            let units = self.columns.iter().find(|it| it.meter.name == per);
+            // None of them came, so there is nothing to tell for each.
+            let units = units.and_then(|it| *it.values.last()?).filter(|units| *units > 0.0);
+            if let Some(value) = self.columns[place].values.last_mut() {
+                *value = value.zip(units).map(|(all, units)| all / units);
+            }
+        }
     }
 
     /// Adds a row without any value.

@@ -29,6 +29,17 @@ fn rates_are_differences_and_gauges_are_as_they_are() {
 }
 
 #[test]
+fn what_is_told_for_each_is_divided_by_how_many_there_were() {
+    const EACH: Meter = Meter::each("write_us", "time of a write", "µs", "times", "writes_per_s");
+    let mut log = log();
+    for (at_s, us, writes) in [(1.0, 500.0, 10.0), (3.0, 2_500.0, 50.0), (4.0, 2_500.0, 50.0)] {
+        let values = vec![(EACH, us), (WRITES, writes)];
+        log.answered(0, 0, at_s, &Reading { values, ..Reading::default() });
+    }
+    assert_eq!(column(&log, "write_us"), [None, Some(50.0), None]);
+}
+
+#[test]
 fn a_restart_is_no_negative_rate_and_no_spike() {
     let mut log = log();
     for (at_s, writes) in [(1.0, 1_000.0), (2.0, 1_100.0), (3.0, 40.0), (4.0, 90.0)] {

@@ -16,9 +16,14 @@ pub struct Meter {
     pub unit: Cow<'static, str>,
     /// What it is about, such as `disk`: numbers about the same are drawn together.
     pub about: Cow<'static, str>,
-    /// Whether the server counts it from its start, so that only differences say something.
-    #[serde(skip)]
+    /// Whether the server counts it from its start: then it is told as a rate, of the time since
+    /// the answer before.
+    #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub counted: bool,
+    /// The counted number, by its name, for each unit of which this one is told: the time of all
+    /// calls is told as the time of each.
+    #[serde(skip)]
+    pub per: Option<&'static str>,
 }
 
 impl Meter {
@@ -35,17 +40,48 @@ impl Meter {
             unit: Cow::Borrowed(unit),
             about: Cow::Borrowed(about),
             counted: false,
+            per: None,
         }
     }
 
     /// A number that the server counts from its start; its rate per second is of interest.
     pub const fn rate(name: &'static str, title: &'static str, about: &'static str) -> Self {
+        Self::counted(name, title, "per second", about)
+    }
+
+    /// The same, where the rate has a unit of its own.
+    pub const fn counted(
+        name: &'static str,
+        title: &'static str,
+        unit: &'static str,
+        about: &'static str,
+    ) -> Self {
         Self {
             name: Cow::Borrowed(name),
             title: Cow::Borrowed(title),
-            unit: Cow::Borrowed("per second"),
+            unit: Cow::Borrowed(unit),
             about: Cow::Borrowed(about),
             counted: true,
+            per: None,
+        }
+    }
+
+    /// A number that the server counts from its start, told for each unit of the counted number
+    /// `per`.
+    pub const fn each(
+        name: &'static str,
+        title: &'static str,
+        unit: &'static str,
+        about: &'static str,
+        per: &'static str,
+    ) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            title: Cow::Borrowed(title),
+            unit: Cow::Borrowed(unit),
+            about: Cow::Borrowed(about),
+            counted: true,
+            per: Some(per),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What servers say about themselves beside the load: the numbers that they keep, what they were
 //! busy with, and how they are set. Knows no database and asks nobody.
 
+pub mod host;
 mod log;
 mod meter;
 mod served;

@@ -110,6 +110,11 @@ impl Admin {
         &self.credentials
     }
 
+    /// Uses a cookie that somebody else has received. `false` if there is no newer one.
+    pub(super) fn adopt(&mut self, cookie: &str) -> bool {
+        self.credentials.adopt(cookie)
+    }
+
     /// Sends one request. `path` must already be percent-encoded.
     ///
     /// # Errors
@@ -162,7 +167,13 @@ impl Admin {
             () = self.deadlines.clone().sweep() => Err(Failure::Timeout),
         };
         let failure = match answer {
-            Ok(answer) => return Ok(answer.status),
+            Ok(answer) => {
+                // The server sends a new cookie before the old one expires.
+                if let Some(cookie) = self.connection.set_cookie() {
+                    self.credentials.renew(cookie);
+                }
+                return Ok(answer.status);
+            }
             Err(failure) => failure,
         };
         let trouble = match mixed_up(&self.endpoint).await {

@@ -4,6 +4,7 @@
 //! A question costs the server 1.5 to 5 ms of processor time. As often as they are asked here, all
 //! of them together take under a hundredth of a processor.
 
+use super::credentials::Renewal;
 use super::nodes::Node;
 use super::told;
 use super::{Admin, AdminError, CouchDb, Credentials};
@@ -12,6 +13,7 @@ use crate::observed::{Reading, Served};
 use crate::{Monitor, Question, Untold};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How long a node may take to answer. One that is frozen never does.
 const PATIENCE_NS: Nanos = 2 * SECOND_NS;
@@ -38,6 +40,8 @@ const ASKED: [Asked; 4] = [
 #[derive(Debug)]
 pub struct CouchMonitor {
     admin: Admin,
+    /// The latest log-in of the load.
+    renewal: Arc<Renewal>,
     /// `/name`, percent-encoded.
     database: String,
     /// The requests that it has sent, and that the node has counted.
@@ -51,6 +55,7 @@ impl CouchMonitor {
             let admin = Admin::new(&node.endpoint, node.credentials.clone(), PATIENCE_NS);
             Self {
                 admin: admin.with_lines(&node.lines).kept_open(),
+                renewal: node.renewal.clone(),
                 database: target.database_path().to_owned(),
                 sent: Served::default(),
             }
@@ -58,29 +63,34 @@ impl CouchMonitor {
         target.nodes.iter().map(monitor).collect()
     }
 
-    /// Sends one request, after a new log-in if the last one has expired.
+    /// Sends one request. If the log-in has expired, it uses that of the load, but does not log in:
+    /// the server counts refusals, and locks the user out after a few.
     async fn get(&mut self, path: &str) -> Result<Value, Untold> {
-        for again in [true, false] {
-            let (status, body) = match self.admin.request("GET", path, None).await {
-                Ok(reply) => reply,
-                Err(error) => return Err(missed(&error)),
-            };
-            self.count("GET", status);
-            match status {
-                200 => return Ok(body),
-                401 if again && matches!(self.admin.credentials(), Credentials::Cookie { .. }) => {
-                    self.admin.log_in().await.map_err(|error| missed(&error))?;
-                    self.count("POST", 200);
-                }
-                401 | 403 => {
-                    let reason = body["reason"].as_str().unwrap_or("no reason given");
-                    return Err(Untold::Refused(reason.trim_end_matches('.').to_owned()));
-                }
-                400 | 404 | 405 | 501 => return Err(Untold::Unknown),
-                status => return Err(Untold::Missed(format!("answered {status}"))),
+        let mut reply = self.send(path).await?;
+        let by_cookie = matches!(self.admin.credentials(), Credentials::Cookie { .. });
+        if reply.0 == 401 && by_cookie {
+            let latest = self.renewal.state.lock().await.cookie.clone();
+            if self.admin.adopt(&latest) {
+                reply = self.send(path).await?;
             }
         }
-        Err(Untold::Missed("the log-in was not accepted".to_owned()))
+        let (status, body) = reply;
+        match status {
+            200 => Ok(body),
+            401 if by_cookie => Err(Untold::Missed("the log-in has expired".to_owned())),
+            401 | 403 => {
+                let reason = body["reason"].as_str().unwrap_or("no reason given");
+                Err(Untold::Refused(reason.trim_end_matches('.').to_owned()))
+            }
+            400 | 404 | 405 | 501 => Err(Untold::Unknown),
+            status => Err(Untold::Missed(format!("answered {status}"))),
+        }
+    }
+
+    async fn send(&mut self, path: &str) -> Result<(u16, Value), Untold> {
+        let reply = self.admin.request("GET", path, None).await.map_err(|error| missed(&error))?;
+        self.count("GET", reply.0);
+        Ok(reply)
     }
 
     fn count(&mut self, method: &str, status: u16) {
@@ -89,8 +99,12 @@ impl CouchMonitor {
     }
 }
 
+/// Why there was no answer; what to do about the load says nothing about these questions.
 fn missed(error: &AdminError) -> Untold {
-    Untold::Missed(error.to_string())
+    Untold::Missed(match error {
+        AdminError::Unreachable { trouble, .. } => trouble.problem.clone(),
+        other => other.to_string(),
+    })
 }
 
 impl Monitor for CouchMonitor {

@@ -17,10 +17,12 @@ const QUEUES: &str = "queues";
 const TIMES: &str = "times";
 const MEMORY: &str = "memory";
 const SIZES: &str = "sizes";
+const FILES: &str = "open files";
+const PROCESSES: &str = "processes";
 const REQUESTS: &str = "requests";
 
 /// Counts from the start of the node.
-const COUNTS: [Place; 22] = [
+const COUNTS: [Place; 26] = [
     ("/fsync/count", Meter::rate("fsyncs_per_s", "fsyncs", DISK)),
     ("commits", Meter::rate("commits_per_s", "commits", DISK)),
     (
@@ -60,6 +62,22 @@ const COUNTS: [Place; 22] = [
         "/mango/results_returned",
         Meter::rate("mango_results_per_s", "Mango: results returned", INDEXES),
     ),
+    ("query_server/time/map", Meter::each("map_us", "map call", "µs", TIMES, "map_calls_per_s")),
+    (
+        "query_server/time/reduce",
+        Meter::each("reduce_us", "reduce call", "µs", TIMES, "reduce_calls_per_s"),
+    ),
+    ("query_server/calls/reduce", Meter::rate("reduce_calls_per_s", "reduce calls", INDEXES)),
+    (
+        "/mango/docs_examined",
+        Meter::each(
+            "mango_docs_examined_per_result",
+            "Mango: documents examined for each result",
+            "",
+            INDEXES,
+            "mango_results_per_s",
+        ),
+    ),
     (
         "/mango/unindexed_queries",
         Meter::rate("mango_unindexed_per_s", "Mango: queries without an index", INDEXES),
@@ -68,8 +86,8 @@ const COUNTS: [Place; 22] = [
 
 /// Numbers that rise and fall, whatever `_stats` calls them.
 const GAUGES: [Place; 4] = [
-    ("open_databases", Meter::gauge("open_databases", "open shards", "", MEMORY)),
-    ("open_os_files", Meter::gauge("open_os_files", "open files", "", MEMORY)),
+    ("open_databases", Meter::gauge("open_databases", "open shards", "", FILES)),
+    ("open_os_files", Meter::gauge("open_os_files", "open files", "", FILES)),
     (
         "httpd/clients_requesting_changes",
         Meter::gauge("changes_clients", "followers of changes", "", QUEUES),
@@ -157,7 +175,7 @@ pub(super) fn system(system: &Value, reading: &mut Reading) {
     add(Meter::gauge("run_queue", "run queue", "", QUEUES), number("run_queue"));
     let dirty = number("run_queue_dirty_cpu");
     add(Meter::gauge("run_queue_dirty_cpu", "run queue, long work", "", QUEUES), dirty);
-    add(Meter::gauge("processes", "Erlang processes", "", MEMORY), number("process_count"));
+    add(Meter::gauge("processes", "Erlang processes", "", PROCESSES), number("process_count"));
     add(Meter::gauge("couchjs", "couchjs processes", "", QUEUES), number("os_proc_count"));
     let jobs = number("internal_replication_jobs");
     add(Meter::gauge("shard_sync_jobs", "shards to be synced", "", QUEUES), jobs);
@@ -233,10 +251,17 @@ pub(super) fn database(database: &Value, reading: &mut Reading) {
     for (meter, value) in [
         (Meter::gauge("file_bytes", "files", "bytes", SIZES), sizes["file"].as_f64()),
         (Meter::gauge("active_bytes", "live data", "bytes", SIZES), sizes["active"].as_f64()),
-        (Meter::gauge("documents", "documents", "", "count"), database["doc_count"].as_f64()),
+        (Meter::gauge("documents", "documents", "", SIZES), database["doc_count"].as_f64()),
+        (Meter::gauge("fragmentation_percent", "fragmentation", "%", SIZES), fragmentation(sizes)),
     ] {
         reading.values.extend(value.map(|value| (meter, value)));
     }
+}
+
+/// The share of the files that is not live data, in percent.
+fn fragmentation(sizes: &Value) -> Option<f64> {
+    let (file, active) = (sizes["file"].as_f64()?, sizes["active"].as_f64()?);
+    (file > 0.0).then(|| (file - active).max(0.0) / file * 100.0)
 }
 
 /// The shards and copies of the database, as `GET /{db}` has them.

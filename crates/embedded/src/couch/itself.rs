@@ -45,6 +45,11 @@ pub(crate) fn system(shared: &SharedState) -> Reply {
     json_line(200, &json!({"uptime": shared.up_s()}))
 }
 
+/// `GET /_node/_local/_config`
+pub(crate) fn config() -> Reply {
+    json_line(200, &json!({}))
+}
+
 /// `GET /_active_tasks`
 pub(crate) fn tasks() -> Reply {
     json_line(200, &json!([]))

@@ -24,6 +24,8 @@ pub(crate) enum Place {
     Stats,
     /// `/_node/_local/_system`
     System,
+    /// `/_node/_local/_config`
+    Config,
     /// `/_active_tasks`
     Tasks,
     /// Something in a database, or the database itself
@@ -66,6 +68,7 @@ impl Place {
             ("_springload", "counters") => Self::Counters,
             ("_node", "_local/_stats") => Self::Stats,
             ("_node", "_local/_system") => Self::System,
+            ("_node", "_local/_config") => Self::Config,
             ("_active_tasks", "") => Self::Tasks,
             _ => Self::In(decode(first).into_owned(), Within::parse(rest)),
         }
@@ -88,7 +91,7 @@ impl Place {
     /// Whether it is about the server itself: such questions are asked beside a load, and are not
     /// part of it.
     pub(crate) const fn is_about_itself(&self) -> bool {
-        matches!(self, Self::Counters | Self::Stats | Self::System | Self::Tasks)
+        matches!(self, Self::Counters | Self::Stats | Self::System | Self::Config | Self::Tasks)
     }
 
     /// The methods it supports, separated by commas.

@@ -13,7 +13,7 @@ use super::access::{admit, content_length};
 use super::all_docs::all_docs;
 use super::bulk::{bulk_docs, bulk_get};
 use super::changes::changes;
-use super::itself::{stats, system, tasks};
+use super::itself::{config, stats, system, tasks};
 use super::query::Query;
 use super::reply::{Refusal, Reply, ReplyBody};
 use super::route::{Place, Within};
@@ -112,6 +112,7 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
         Place::Counters => Ok(counters(call.shared)),
         Place::Stats => stats(call.shared),
         Place::System => Ok(system(call.shared)),
+        Place::Config => Ok(config()),
         Place::Tasks => Ok(tasks()),
         Place::In(name, Within::Itself) if call.method == Method::PUT => create(call, name),
         Place::In(name, Within::Itself) if call.method == Method::DELETE => delete(call, name),

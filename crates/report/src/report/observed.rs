@@ -206,15 +206,17 @@ fn pairs(
     p99: &[(f64, f64, f64)],
 ) -> Vec<(f64, f64)> {
     let mut pairs = Vec::new();
-    let mut since_s = 0.0;
+    let mut since_s = f64::NEG_INFINITY;
     for (time_s, value) in table.at_s.iter().zip(&column.values) {
         let until_s = time_s - stage.began_s;
         let within = p99.iter().filter(|(from, to, _)| *to > since_s && *from < until_s);
         let highest = within.map(|(_, _, p99)| *p99).reduce(f64::max);
-        if let (Some(value), Some(highest)) = (value, highest.filter(|_| until_s > 0.0)) {
+        // A rate over a time that began before the stage says more about what came before.
+        let is_within = until_s > 0.0 && (!column.meter.counted || since_s >= 0.0);
+        if let (Some(value), Some(highest)) = (value, highest.filter(|_| is_within)) {
             pairs.push((*value, highest));
         }
-        since_s = until_s.max(0.0);
+        since_s = until_s;
     }
     pairs
 }

@@ -39,7 +39,12 @@ fn of_run(part: &Part<'_>, observed: &Observed) -> Vec<Chart> {
 
 fn chart(column: &Column) -> Chart {
     let meter = &column.meter;
-    let unit = if meter.unit.is_empty() { "number" } else { &meter.unit };
+    let unit = match &*meter.unit {
+        "" => "number",
+        "bytes" => "MB",
+        "bytes per second" => "MB per second",
+        unit => unit,
+    };
     let y = ChartAxis::new(unit, Scale::Linear);
     Chart {
         note: "As the server says itself; a gap is a time without an answer.".to_owned(),
@@ -47,15 +52,20 @@ fn chart(column: &Column) -> Chart {
     }
 }
 
-/// The values within the stage; `None`: there are none.
+/// The values within the stage; `None`: there are none. A rate over a time that began before the
+/// stage says more about what came before.
 fn line(part: &Part<'_>, name: String, table: &Table, column: &Column) -> Option<Line> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
+    let scale = if column.meter.unit.starts_with("bytes") { 1e6 } else { 1.0 };
+    let mut since_s = f64::NEG_INFINITY;
     for (time_s, value) in table.at_s.iter().zip(&column.values) {
         let at_s = time_s - part.stage.began_s;
-        if (0.0..=part.stage.elapsed_s).contains(&at_s) {
+        let is_whole = !column.meter.counted || since_s >= 0.0;
+        if (0.0..=part.stage.elapsed_s).contains(&at_s) && is_whole {
             x.push(at_s);
-            y.push(*value);
+            y.push(value.map(|value| value / scale));
         }
+        since_s = at_s;
     }
     let line = Line { name, tone: 0, stroke: Stroke::Solid, hidden: false, x, y };
     line.y.iter().any(Option::is_some).then_some(line)
