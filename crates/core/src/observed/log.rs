@@ -63,6 +63,11 @@ impl ObservedLog {
         Self { sources: names.into_iter().map(known).collect(), ..Self::default() }
     }
 
+    /// The metrics of a source are at this URL, which has no password.
+    pub fn at(&mut self, source: usize, url: String) {
+        self.sources[source].source.url = Some(url);
+    }
+
     /// How the servers are set.
     pub fn set(&mut self, settings: BTreeMap<String, String>) {
         self.settings = settings;
@@ -78,6 +83,9 @@ impl ObservedLog {
         let restarted = answers.add(at_s, reading);
         if restarted {
             known.restarted(at_s);
+        }
+        if reading.note.is_some() {
+            known.source.note.clone_from(&reading.note);
         }
         if let Some(served) = &reading.served {
             known.first.get_or_insert_with(|| served.clone());
@@ -212,12 +220,21 @@ impl Known {
 const SAME_S: f64 = 15.0;
 
 impl Answers {
-    /// Adds a row. Returns whether a count is below the last one.
-    fn add(&mut self, at_s: f64, reading: &Reading) -> bool {
-        let restarted = reading.values.iter().any(|(meter, value)| {
-            let last = self.columns.iter().find(|it| it.meter.name == meter.name);
-            meter.counted && last.and_then(|it| it.last).is_some_and(|(_, last)| *value < last)
+    /// Whether counts are below the last ones: any, or most of those that stand alone.
+    fn fell(&self, reading: &Reading) -> bool {
+        let counts = reading.values.iter().filter_map(|(meter, value)| {
+            let column =
+                self.columns.iter().find(|it| meter.counted && it.meter.name == meter.name);
+            let (_, last) = column?.last?;
+            (last > 0.0).then_some(*value < last)
         });
+        let (fell, grew): (Vec<bool>, Vec<bool>) = counts.partition(|fell| *fell);
+        if reading.lone_counts { fell.len() > grew.len() } else { !fell.is_empty() }
+    }
+
+    /// Adds a row. Returns whether the counts began anew.
+    fn add(&mut self, at_s: f64, reading: &Reading) -> bool {
+        let restarted = self.fell(reading);
         let rows = self.at_s.len();
         self.at_s.push(at_s);
         for (meter, value) in &reading.values {
@@ -235,7 +252,9 @@ impl Answers {
             let before = column.last.replace((at_s, *value)).filter(|_| !restarted);
             column.values.push(match before {
                 _ if !meter.counted => Some(*value),
-                Some((then_s, then)) if at_s > then_s => Some((value - then) / (at_s - then_s)),
+                Some((then_s, then)) if at_s > then_s && *value >= then => {
+                    Some((value - then) / (at_s - then_s))
+                }
                 _ => None,
             });
         }

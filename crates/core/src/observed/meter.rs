@@ -99,6 +99,11 @@ pub struct Reading {
     pub of_all: bool,
     /// What it has served since it was started, without what this connection has asked of it.
     pub served: Option<Served>,
+    /// Whether a count that falls says nothing about the others: some exporters call numbers
+    /// counters that rise and fall.
+    pub lone_counts: bool,
+    /// What to know about these numbers, such as that there are more.
+    pub note: Option<String>,
 }
 
 /// Something that a server is busy with besides requests.

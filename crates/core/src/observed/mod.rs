@@ -1,9 +1,11 @@
 //! What servers say about themselves beside the load: the numbers that they keep, what they were
 //! busy with, and how they are set. Knows no database and asks nobody.
 
+pub mod exposition;
 pub mod host;
 mod log;
 mod meter;
+pub mod series;
 mod served;
 
 pub use log::ObservedLog;
@@ -33,6 +35,9 @@ pub struct Observed {
 pub struct Source {
     /// Its name: the host of a node, or the name that the user gave it.
     pub name: String,
+    /// The URL of its metrics, without user and password, if it is one that the user gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// How often it was asked.
     pub polls: u64,
     /// How often it gave no answer in time.
@@ -44,6 +49,9 @@ pub struct Source {
     /// Why it does not answer questions about itself, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// What to know about its numbers, such as that there were too many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// When its counters were seen to have begun anew, in seconds from the run's start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts_s: Vec<f64>,
@@ -98,7 +106,10 @@ pub struct Activity {
 impl Observed {
     /// Whether nothing at all was found out.
     pub fn is_empty(&self) -> bool {
-        let nothing = |it: &Source| it.tables.is_empty() && it.refused.is_none() && it.missed == 0;
+        let nothing = |it: &Source| {
+            let told = it.refused.is_some() || it.missed > 0 || it.note.is_some();
+            it.tables.is_empty() && !told
+        };
         self.sources.iter().all(nothing) && self.activities.is_empty() && self.settings.is_empty()
     }
 }

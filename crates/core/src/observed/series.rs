@@ -1,0 +1,160 @@
+//! Which series of an exporter are kept, and what they become: rates of what it counts, and
+//! everything else as it is.
+
+use super::exposition::{Exposition, Kind, Sample};
+use super::{Meter, Reading};
+use crate::op::plain;
+use std::collections::HashSet;
+
+/// The most series of an exporter that are kept.
+pub const MOST_SERIES: usize = 60;
+/// The longest name of a series, with its labels, in bytes.
+const LONGEST_NAME: usize = 500;
+/// How much of a line that could not be read is shown, in characters.
+const SHOWN: usize = 60;
+
+/// A pattern for names of series: `*` stands for any text, `?` for one character.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob(Vec<char>);
+
+impl Glob {
+    /// The pattern that this text is.
+    pub fn new(text: &str) -> Self {
+        Self(text.chars().collect())
+    }
+
+    /// Whether all of `text` matches.
+    pub fn matches(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        let (mut at, mut place) = (0, 0);
+        // The last star, and where what it stands for ends.
+        let mut star = None;
+        while at < text.len() {
+            match self.0.get(place) {
+                Some('*') => {
+                    star = Some((place, at));
+                    place += 1;
+                }
+                Some(c) if *c == '?' || *c == text[at] => {
+                    at += 1;
+                    place += 1;
+                }
+                _ => {
+                    let Some((of, end)) = &mut star else { return false };
+                    *end += 1;
+                    (place, at) = (*of + 1, *end);
+                }
+            }
+        }
+        self.0[place..].iter().all(|c| *c == '*')
+    }
+}
+
+/// The series of one exporter that are kept: the first that are found, and from then on these.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The name of the source.
+    source: String,
+    /// What is asked for; empty: everything that changes.
+    asked: Vec<Glob>,
+    kept: HashSet<String>,
+}
+
+impl Choice {
+    /// None so far.
+    pub fn new(source: &str, asked: Vec<Glob>) -> Self {
+        Self { source: source.to_owned(), asked, kept: HashSet::new() }
+    }
+
+    /// What an answer of the exporter says.
+    ///
+    /// # Errors
+    /// That it says nothing: it is no list of metrics.
+    pub fn read(&mut self, answer: &[u8]) -> Result<Reading, String> {
+        let text = String::from_utf8_lossy(answer);
+        let Exposition { samples, unread } = Exposition::read(&text);
+        match unread {
+            Some((_, line)) if samples.is_empty() => {
+                return Err(format!("the answer is not a list of metrics: {:?}", shown(line)));
+            }
+            None if text.trim().is_empty() => return Err("the answer is empty".to_owned()),
+            _ => {}
+        }
+        let mut wanted: Vec<(String, Sample<'_>)> = Vec::new();
+        for sample in samples.iter().filter(|it| it.name.len() + it.labels.len() <= LONGEST_NAME) {
+            let name = format!("{}{}", sample.name, sample.labels);
+            if self.wants(sample, &name) {
+                wanted.push((name, sample.clone()));
+            }
+        }
+        let found = wanted.len();
+        // Where there is not room for all, those without any value so far come last.
+        let crowded = found > MOST_SERIES;
+        for (name, sample) in &wanted {
+            if self.kept.len() < MOST_SERIES && !(crowded && sample.value == 0.0) {
+                self.kept.insert(name.clone());
+            }
+        }
+        wanted.retain(|(name, _)| self.kept.contains(name));
+        let mut notes = Vec::new();
+        if found == 0 && !samples.is_empty() {
+            notes.push(format!("none of its {} series is asked for", samples.len()));
+        }
+        if crowded {
+            notes.push(format!(
+                "{MOST_SERIES} of {found} series are kept, the first that are not 0; choose with \
+                 --observe-series"
+            ));
+        }
+        if let Some((lines, first)) = unread {
+            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            notes.push(format!("{lines} could not be read: {:?}", shown(first)));
+        }
+        let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
+        let meter = |(_, sample): (String, Sample<'_>)| (self.meter(&sample), sample.value);
+        let values = wanted.into_iter().map(meter).collect();
+        Ok(Reading { values, note, lone_counts: true, ..Reading::default() })
+    }
+
+    fn wants(&self, sample: &Sample<'_>, name: &str) -> bool {
+        if self.asked.is_empty() {
+            return matches!(sample.kind, Kind::Count | Kind::Gauge);
+        }
+        self.asked.iter().any(|glob| glob.matches(sample.name) || glob.matches(name))
+    }
+
+    fn meter(&self, sample: &Sample<'_>) -> Meter {
+        let Sample { name, labels, kind, .. } = sample;
+        let counted = matches!(kind, Kind::Count | Kind::Bucket);
+        let family = ["_total", "_sum"].iter().find_map(|end| name.strip_suffix(end));
+        let unit = match family.unwrap_or(name).rsplit('_').next() {
+            Some("bytes") => "bytes",
+            Some("seconds") => "seconds",
+            _ => "",
+        };
+        let unit = match (unit, counted) {
+            (unit, false) => unit,
+            ("bytes", true) => "bytes per second",
+            ("seconds", true) => "seconds per second",
+            (_, true) => "per second",
+        };
+        let per_s = if counted { "_per_s" } else { "" };
+        let title = |text: String| text.chars().map(plain).collect::<String>();
+        let mut meter = Meter::gauge("", "", "", "");
+        meter.name = title(format!("{name}{per_s}{labels}")).into();
+        meter.title = title(format!("{name}{labels}")).into();
+        meter.unit = unit.into();
+        meter.about = self.source.clone().into();
+        meter.counted = counted;
+        meter
+    }
+}
+
+/// The beginning of a line.
+fn shown(line: &str) -> String {
+    line.chars().take(SHOWN).map(plain).collect()
+}
+
+#[cfg(test)]
+#[path = "series_tests.rs"]
+mod tests;
