@@ -20,6 +20,7 @@ mod plan;
 mod prober;
 #[cfg(test)]
 mod rehearsal;
+mod scrape;
 mod secrets;
 mod setting;
 mod words;
@@ -48,13 +49,14 @@ pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
-pub use monitor::{Monitor, Question, Untold};
+pub use monitor::{Either, Monitor, Question, Untold};
 pub use nouns::Nouns;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, Local, ONLY_TABLE, OWN_SERVERS, Opening, Planned,
     ServerFacts, Size, TargetAsked, TargetError,
 };
 pub use prober::{Prober, Stored};
+pub use scrape::{Scrape, ScrapePlan, Scraper};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 use springload_core::{

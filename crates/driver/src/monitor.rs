@@ -30,6 +30,11 @@ pub trait Monitor: 'static {
     /// The name of the server or node.
     fn name(&self) -> String;
 
+    /// Where its metrics are, without a password, if the user gave their URL.
+    fn url(&self) -> Option<String> {
+        None
+    }
+
     /// What it asks.
     fn questions(&self) -> Vec<Question>;
 
@@ -41,6 +46,52 @@ pub trait Monitor: 'static {
 
     /// How the server is set, by names of its own and without anything secret; asked once.
     fn settings(&mut self) -> impl Future<Output = BTreeMap<String, String>>;
+}
+
+/// A connection of one kind or the other.
+#[derive(Debug)]
+pub enum Either<A, B> {
+    /// Of the one.
+    One(A),
+    /// Of the other.
+    Other(B),
+}
+
+impl<A: Monitor, B: Monitor> Monitor for Either<A, B> {
+    fn name(&self) -> String {
+        match self {
+            Self::One(it) => it.name(),
+            Self::Other(it) => it.name(),
+        }
+    }
+
+    fn url(&self) -> Option<String> {
+        match self {
+            Self::One(it) => it.url(),
+            Self::Other(it) => it.url(),
+        }
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        match self {
+            Self::One(it) => it.questions(),
+            Self::Other(it) => it.questions(),
+        }
+    }
+
+    async fn ask(&mut self, question: usize) -> Result<Reading, Untold> {
+        match self {
+            Self::One(it) => it.ask(question).await,
+            Self::Other(it) => it.ask(question).await,
+        }
+    }
+
+    async fn settings(&mut self) -> BTreeMap<String, String> {
+        match self {
+            Self::One(it) => it.settings().await,
+            Self::Other(it) => it.settings().await,
+        }
+    }
 }
 
 /// For drivers whose servers say nothing about themselves: there is no such monitor.

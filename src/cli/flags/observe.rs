@@ -1,9 +1,9 @@
 //! Flags about what is observed of the servers.
 
-use crate::plan::ObservePlan;
+use crate::plan::ObserveSpec;
 
 /// What is observed of the servers beside the load.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct ObserveArgs {
     /// Do not ask the server about itself during the run
     ///
@@ -12,11 +12,29 @@ pub(in crate::cli) struct ObserveArgs {
     /// beside its own measurements; that takes the server less than a hundredth of a processor
     #[arg(long)]
     no_observe: bool,
+    /// Metrics to ask for during the run, NAME=URL, as of an exporter; may be repeated
+    ///
+    /// Metrics to ask for every 2 s during the run, such as node=http://localhost:9100/metrics: any
+    /// text of Prometheus or OpenMetrics. They are shown under NAME beside springload's own
+    /// measurements. The URL may have user:password@, which is not stored. May be repeated
+    #[arg(long, value_name = "NAME=URL")]
+    observe_url: Vec<String>,
+    /// Which series of --observe-url to keep, such as 'node_disk_*'; may be repeated
+    ///
+    /// Which series of --observe-url to keep: names, with or without {labels}, in which * stands
+    /// for any text and ? for one character; may be repeated [default: the first 60 of each URL
+    /// that are not buckets or quantiles]
+    #[arg(long, value_name = "GLOB", requires = "observe_url")]
+    observe_series: Vec<String>,
 }
 
 impl ObserveArgs {
     /// What the flags ask for.
-    pub(in crate::cli) const fn plan(self) -> ObservePlan {
-        ObservePlan { servers: !self.no_observe }
+    pub(in crate::cli) fn spec(&self) -> ObserveSpec {
+        ObserveSpec {
+            servers: !self.no_observe,
+            urls: self.observe_url.clone(),
+            series: self.observe_series.clone(),
+        }
     }
 }

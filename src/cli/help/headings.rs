@@ -46,7 +46,10 @@ const HEADINGS: &[(&str, &str)] = &[
         "agents on ssh broker listen listen_cert listen_key join_token_file run_id ready_timeout \
         silence grace allow_lost",
     ),
-    ("Advanced", "threads seed timeout give_up max_answer no_observe rc"),
+    (
+        "Advanced",
+        "threads seed timeout give_up max_answer no_observe observe_url observe_series rc",
+    ),
     ("Help", "help version"),
 ];
 

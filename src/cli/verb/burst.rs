@@ -153,7 +153,7 @@ impl Verb for Burst {
             (Flagged::new("--connections", self.connections), named.on(call.line));
         let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
         spec.target_flag = named.flag;
-        spec.observe = self.observe.plan();
+        spec.observe = self.observe.spec();
         let show = self.show;
         let plan = gated(check(&spec), &self.gate, self.common.output.quiet);
         let job = Job { plan, mistakes, output: &self.common.output };

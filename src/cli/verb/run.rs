@@ -418,7 +418,7 @@ impl Settings {
             keep: self.database.keep,
             auth: Flagged::new("--auth", self.database.auth),
             threads: self.threads,
-            observe: self.observe.plan(),
+            observe: self.observe.spec(),
             operations: self.op,
             data: self.data,
             ids,

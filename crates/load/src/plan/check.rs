@@ -60,19 +60,19 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
         operations::check(defined, target, &stages, &schemas, &mut mistakes);
     }
+    let observe = super::observe::check(&spec.observe, &spec.tls, &mut mistakes);
     super::probe::check(spec, target.as_ref().map(|it| it.ways()), &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // The stand-in runs on this machine, too, and needs its own cores.
-    let default_threads = if target.is_stand_in() { cores / 2 } else { cores };
-    let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
+    let default = if target.is_stand_in() { cores / 2 } else { cores };
     Ok(Plan::proved(PlanRecord {
         command: spec.command.clone(),
         label: None,
         target,
         connections,
         most_connections,
-        threads: threads.clamp(1, connections),
+        threads: spec.threads.map_or(default, |it| it as usize).clamp(1, connections),
         seed: spec.seed,
         ids: spec.ids.clone(),
         timeout_ns: spec.timeout_ns,
@@ -85,7 +85,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         audit: spec.audit,
         probe: spec.probe.clone(),
         follow: spec.follow.clone(),
-        observe: spec.observe,
+        observe,
         operations,
         data,
         thresholds,

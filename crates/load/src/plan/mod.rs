@@ -35,7 +35,7 @@ pub use baseline::{Baseline, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as, values_of};
 pub use noise::Noise;
-pub use observe::ObservePlan;
+pub use observe::{ObservePlan, ObserveSpec};
 pub use operations::{definitions, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};

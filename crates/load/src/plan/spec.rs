@@ -1,6 +1,6 @@
 //! A specification before it is checked.
 
-use super::observe::ObservePlan;
+use super::observe::ObserveSpec;
 use super::planned::FillPlan;
 use super::probe::ProbePlan;
 use super::schemas::SchemaSource;
@@ -102,7 +102,7 @@ pub struct PlanSpec {
     /// Who follows the changes beside the load.
     pub follow: Option<FollowPlan>,
     /// What is observed of the servers beside the load.
-    pub observe: ObservePlan,
+    pub observe: ObserveSpec,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
     /// The operations that it defines, as written.
@@ -147,7 +147,7 @@ impl PlanSpec {
             audit: false,
             probe: None,
             follow: None,
-            observe: ObservePlan::NOTHING,
+            observe: ObserveSpec::NOTHING,
             measurement: None,
             operations: Vec::new(),
             data: Vec::new(),

@@ -2,7 +2,7 @@
 //! or an answer was lost.
 
 use super::{RunRecord, StageRecord};
-use crate::observed::Served;
+use crate::observed::{Served, Source};
 
 /// Others' requests are not mentioned if there are no more than so many, or than this share of all:
 /// logging in again takes some, and so does asking whether a node is back.
@@ -37,15 +37,23 @@ impl Counted {
 
 impl RunRecord {
     /// What the server's own count of requests says; `None`: it was not asked, it or a node was
-    /// started again or gave no answer at the end, or the run sent requests that are not counted.
+    /// started again or gave no answer at the end, or the run sent requests that are not counted,
+    /// such as those for its metrics.
     pub fn counted(&self) -> Option<Counted> {
         let observed = self.observed.as_ref()?;
         let beside = self.plan.fill.growth || self.plan.probe.is_some();
-        if beside || self.plan.follow.is_some() || observed.sources.is_empty() || self.partial {
+        if beside || self.plan.follow.is_some() || self.partial {
+            return None;
+        }
+        let (exporters, servers): (Vec<&Source>, Vec<&Source>) =
+            observed.sources.iter().partition(|it| it.url.is_some());
+        // A server that is its own exporter counts how often it was asked, too.
+        let of_server = |url: &String| servers.iter().any(|it| url.contains(&it.name));
+        if servers.is_empty() || exporters.iter().flat_map(|it| &it.url).any(of_server) {
             return None;
         }
         let mut served = Served::default();
-        for source in &observed.sources {
+        for source in servers {
             served.add(source.served.as_ref()?);
         }
         let (mut sent, mut unanswered) = (0, 0);

@@ -44,7 +44,7 @@ use crate::schema::{Documents, SchemaError};
 use bench::{Bench, Part};
 use crew::Crew;
 use lanes::{Alone, Connections};
-use observe::Observing;
+use observe::{Asks, Observing};
 use scratch::Scratch;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -172,6 +172,7 @@ pub fn run_with(
         echo: plan.target.shows().then(|| observer.echo()).flatten(),
         ..Opening::default()
     };
+    let asks = block_on(stop, Asks::of(plan, pinned))?;
     let (target, facts) = block_on(stop, plan.target.open(&opening))?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
     record.environment.calibration = Some(calibration);
@@ -180,8 +181,7 @@ pub fn run_with(
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
     let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
-    let observes = plan.observe.servers && !pinned;
-    let observing = observes.then(|| Observing::begin(target.clone(), began)).transpose()?;
+    let observing = asks.map(|asks| Observing::begin(asks, target.clone(), began)).transpose()?;
     let mut bench = Bench {
         plan,
         target: &target,

@@ -2,8 +2,11 @@
 //! itself now and then, and keeps what it says.
 
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Driver, Monitor, Question, Target, Untold, WithTarget};
+use crate::driver::{
+    Driver, Either, Monitor, Question, Scrape, Target, TargetError, Untold, WithTarget,
+};
 use crate::observed::{Observed, ObservedLog};
+use crate::plan::{ObservePlan, Plan};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -18,6 +21,27 @@ use tokio::task::{LocalSet, spawn_local};
 /// How often to check whether the run is over.
 const STEP: Duration = Duration::from_millis(20);
 
+/// Who is asked.
+pub(super) struct Asks {
+    /// The servers of the load.
+    servers: bool,
+    /// Others, each of which has answered once.
+    exporters: Vec<Scrape>,
+}
+
+impl Asks {
+    /// Whom the plan asks; `None`: nobody. A server in this process is not disturbed.
+    pub(super) async fn of(plan: &Plan, pinned: bool) -> Result<Option<Self>, TargetError> {
+        let ObservePlan { servers, urls, series, tls } = &plan.observe;
+        let mut exporters = Vec::new();
+        for url in urls {
+            exporters.push(Scrape::open(url, series, tls, plan.max_answer).await?);
+        }
+        let servers = *servers && !pinned;
+        Ok((servers || !exporters.is_empty()).then_some(Self { servers, exporters }))
+    }
+}
+
 /// A thread that observes until told to stop.
 pub(super) struct Observing {
     over: Arc<AtomicBool>,
@@ -28,13 +52,13 @@ pub(super) struct Observing {
 impl Observing {
     /// Begins, and returns once every server has answered, or did not in time. Times count from
     /// `began`.
-    pub(super) fn begin(target: Driver, began: Nanos) -> io::Result<Self> {
+    pub(super) fn begin(asks: Asks, target: Driver, began: Nanos) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let log = Arc::new(Mutex::new(ObservedLog::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (told, ready) = mpsc::sync_channel(1);
         let shared = Shared { log: log.clone(), over: over.clone(), began };
-        let work = Work { shared, told, runtime };
+        let work = Work { asks, shared, told, runtime };
         let builder = std::thread::Builder::new().name("observer".to_owned());
         let thread = builder.spawn(move || target.apply(work))?;
         // It is gone only if it panicked, and then nothing is observed.
@@ -83,6 +107,7 @@ impl Shared {
 
 /// The work of that thread.
 struct Work {
+    asks: Asks,
     shared: Shared,
     told: SyncSender<()>,
     runtime: Runtime,
@@ -92,15 +117,24 @@ impl WithTarget for Work {
     type Output = ();
 
     fn with<T: Target>(self, target: &T) {
-        let Self { shared, told, runtime } = self;
-        let monitors = target.monitors();
+        let Self { asks: Asks { servers, exporters }, shared, told, runtime } = self;
+        let own = if servers { target.monitors() } else { Vec::new() };
+        let own = own.into_iter().map(Either::One);
+        // Exporters come last: no server is spared because one of them answers.
+        let exporters = exporters.iter().map(|it| Either::Other(it.monitor()));
+        let monitors = own.chain(exporters).collect();
         LocalSet::new().block_on(&runtime, carry_out(monitors, shared, told));
     }
 }
 
 /// Asks every server in turn until the run is over.
 async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSender<()>) {
-    shared.note(|log| *log = ObservedLog::new(monitors.iter().map(Monitor::name)));
+    shared.note(|log| {
+        *log = ObservedLog::new(monitors.iter().map(Monitor::name));
+        for (source, monitor) in monitors.iter().enumerate() {
+            monitor.url().into_iter().for_each(|url| log.at(source, url));
+        }
+    });
     let answers = Rc::new(RefCell::new(vec![true; monitors.len()]));
     let begun = monitors.into_iter().enumerate().map(|(source, monitor)| {
         let (shared, answers) = (shared.clone(), answers.clone());

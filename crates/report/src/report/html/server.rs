@@ -66,6 +66,7 @@ fn row(source: &Source) -> (&'static str, Vec<String>) {
     let mut notes: Vec<String> = Vec::new();
     notes.extend(source.refused.as_ref().map(|why| format!("refuses to say: {why}")));
     notes.extend(source.reason.clone());
+    notes.extend(source.note.clone());
     let restarts = source.restarts_s.iter().map(|time_s| at(*time_s));
     let restarts = restarts.collect::<Vec<_>>().join(", ");
     if !restarts.is_empty() {
