@@ -6,6 +6,7 @@ use springload::driver::cassandra::of_bytes as rows_of;
 use springload::driver::couchdb::feed::Lines;
 use springload::driver::redis::answer::{Scan, Value};
 use springload::fleet::{FRAME_MAX, Guard, Weight};
+use springload::observed::series::{Choice, Glob, MOST_SERIES};
 use springload::plan::{
     self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource,
     check_http,
@@ -100,6 +101,19 @@ pub fn url_file(text: &str) {
 pub fn siegerc(text: &str) {
     for mistake in read::siegerc(text) {
         plain("a mistake", mistake.as_bytes());
+    }
+}
+
+/// What an exporter answers: all of it, and some of it.
+pub fn exposition(bytes: &[u8]) {
+    for asked in [vec![], vec![Glob::new("*_b?cket*")]] {
+        let Ok(reading) = Choice::new("it", asked).read(bytes) else { return };
+        assert!(reading.values.len() <= MOST_SERIES);
+        for (meter, value) in reading.values {
+            plain("a name", meter.name.as_bytes());
+            assert!(value.is_finite(), "{value} of {}", meter.name);
+        }
+        plain("a note", reading.note.unwrap_or_default().as_bytes());
     }
 }
 

@@ -6,8 +6,12 @@ use crate::springload::{Finished, Run, Running, measure, number};
 use crate::victims::Victim;
 use serde_json::Value;
 use springload::embedded::Options;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The only source of a run.
 fn source(run: &Finished) -> &Value {
@@ -18,7 +22,12 @@ fn source(run: &Finished) -> &Value {
 
 /// A column of the only source: the time of each value, if there is one.
 fn column(run: &Finished, name: &str) -> Vec<(f64, Option<f64>)> {
-    let tables = source(run)["tables"].as_array().expect("tables");
+    column_of(source(run), name)
+}
+
+/// A column of a source.
+fn column_of(source: &Value, name: &str) -> Vec<(f64, Option<f64>)> {
+    let tables = source["tables"].as_array().expect("tables");
     let found = tables.iter().find_map(|table| {
         let columns = table["columns"].as_array().expect("columns");
         Some((table, columns.iter().find(|it| it["name"] == name)?))
@@ -129,4 +138,128 @@ fn a_restart_is_no_negative_rate_and_no_spike() {
     assert!(rates().all(|rate| (0.0..500.0).contains(&rate)), "{writes:?}");
     assert!(source(&run)["served"].is_null(), "its count began anew");
     assert!(run.report("html").stdout.contains("started again"), "not told");
+}
+
+/// A server with metrics, whose counter grows by 100 a second.
+struct Exporter {
+    address: String,
+    /// Whether it has gone: it then closes every connection.
+    gone: Arc<AtomicBool>,
+}
+
+impl Exporter {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let gone = Arc::new(AtomicBool::new(false));
+        let (is_gone, began) = (gone.clone(), Instant::now());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let gone = is_gone.clone();
+                std::thread::spawn(move || serve(stream, &gone, began));
+            }
+        });
+        Self { address, gone }
+    }
+
+    fn url(&self) -> String {
+        format!("node=http://ann:s3cret@{}/metrics", self.address)
+    }
+}
+
+fn serve(mut stream: TcpStream, gone: &AtomicBool, began: Instant) {
+    let mut request = [0; 4_096];
+    while let Ok(length @ 1..) = stream.read(&mut request) {
+        if gone.load(Ordering::Relaxed) {
+            return;
+        }
+        let request = String::from_utf8_lossy(&request[..length]);
+        // ann:s3cret
+        let known = request.contains("\r\nAuthorization: Basic YW5uOnMzY3JldA==\r\n");
+        let status = match request.starts_with("GET /metrics ") {
+            _ if !known => "401 Unauthorized",
+            true => "200 OK",
+            false => "404 Not Found",
+        };
+        let reads = 1_000.0 + 100.0 * began.elapsed().as_secs_f64();
+        let text = format!(
+            "# HELP disk_reads reads\r# TYPE disk_reads counter\ndisk_reads{{disk=\"a\"}} {reads}\n\
+             # TYPE free_bytes gauge\nfree_bytes 5e6\n"
+        );
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", text.len());
+        if stream.write_all(format!("{head}{text}").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+const LOAD: [&str; 9] = ["run", "--docs", "20", "-d", "7s", "-r", "50", "-c", "2"];
+
+#[test]
+fn an_exporter_is_asked_beside_the_load_and_its_password_is_nowhere() {
+    let exporter = Exporter::start();
+    // Even where the server is in springload's own process.
+    let run = measure([&LOAD[..], &["--observe-url", &exporter.url()]].concat());
+    let source = source(&run);
+    assert_eq!((&source["name"], &source["missed"]), (&"node".into(), &Value::Null), "{source}");
+    let rates = column(&run, "disk_reads_per_s{disk=\"a\"}");
+    let known: Vec<f64> = rates.iter().filter_map(|(_, rate)| *rate).collect();
+    assert!(known.len() >= 2, "{rates:?}");
+    assert!(known.iter().all(|rate| (90.0..110.0).contains(rate)), "{rates:?}");
+    assert!(column(&run, "free_bytes").iter().all(|(_, bytes)| *bytes == Some(5e6)));
+    let page = run.report("html").stdout;
+    assert!(page.contains("Server: node"), "no chart");
+    for text in [&run.record.to_string(), &run.stderr, &run.stdout, &page] {
+        assert!(!text.contains("s3cret") && !text.contains("YW5uOnMzY3JldA"), "{text}");
+    }
+}
+
+#[test]
+fn an_exporter_that_dies_is_a_gap_and_only_what_is_asked_for_is_kept() {
+    let (exporter, server) = (Exporter::start(), Server::stand_in(Options::default()));
+    let flags = ["--observe-url", &exporter.url(), "--observe-series", "disk_*{*\"a\"}"];
+    let words = [&LOAD[..], &[&server.url, "--no-observe"], &flags].concat();
+    let run = Run::of(&words).start();
+    sleep(Duration::from_millis(3_500));
+    exporter.gone.store(true, Ordering::Relaxed);
+    let run = run.finish();
+    assert!(run.record["ended"].is_null(), "{}", run.stderr);
+    let source = source(&run);
+    assert!(number(&source["missed"]) >= 1, "{source}");
+    assert_eq!(source["tables"][0]["columns"].as_array().map(Vec::len), Some(1), "{source}");
+    let rates = column(&run, "disk_reads_per_s{disk=\"a\"}");
+    assert!(rates.iter().any(|(_, rate)| rate.is_some()), "{rates:?}");
+    assert!(rates.last().expect("a row").1.is_none(), "{rates:?}");
+}
+
+#[test]
+fn a_server_and_an_exporter_are_observed_together() {
+    let (exporter, server) = (Exporter::start(), Server::stand_in(Options::default()));
+    let run = measure([&LOAD[..], &[&server.url, "--observe-url", &exporter.url()]].concat());
+    let sources = run.record["observed"]["sources"].as_array().expect("sources");
+    assert_eq!(sources.len(), 2, "{sources:?}");
+    assert!(!column_of(&sources[0], "document_writes_per_s").is_empty());
+    assert!(!column_of(&sources[1], "free_bytes").is_empty());
+    let page = run.report("html").stdout;
+    assert!(page.contains("the server has counted the same requests: "), "no count");
+}
+
+#[test]
+fn a_wrong_url_is_refused_before_the_load() {
+    let exporter = Exporter::start();
+    let address = &exporter.address;
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let at = |user: &str, path: &str| format!("node=http://{user}{address}/{path}");
+    for (url, code, words) in [
+        (at("ann:s3cret@", "other"), 3, "it answers 404; check the path"),
+        (at("ann:s3cres@", "metrics"), 3, "it answers 401, and wants a log-in; give user"),
+        (format!("node=http://{free}/metrics"), 3, "refused"),
+        ("http://ann:s3cret@h/metrics".to_owned(), 2, "has no name; give NAME=URL"),
+        ("node=h:9100".to_owned(), 2, "is not a URL of http or https; give NAME=URL"),
+    ] {
+        let words = ["--observe-url", words];
+        let run = measure([&LOAD[..], &["--observe-url", &url]].concat()).refused(code, &words);
+        assert!(run.record.is_null(), "{url}");
+        assert!(!run.stderr.contains("s3cre"), "{}", run.stderr);
+    }
 }

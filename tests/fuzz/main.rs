@@ -124,6 +124,11 @@ fn siegercs() {
 }
 
 #[test]
+fn expositions() {
+    pass("exposition", checks::exposition);
+}
+
+#[test]
 fn properties() {
     pass("properties", checks::properties);
 }
