@@ -19,7 +19,7 @@ pub(in crate::cli) struct ObserveArgs {
     /// measurements. The URL may have user:password@, which is not stored. May be repeated
     #[arg(long, value_name = "NAME=URL")]
     observe_url: Vec<String>,
-    /// Which series of --observe-url to keep, such as 'node_disk_*'; may be repeated
+    /// Which series of --observe-url to keep, by a pattern with * and ?; may be repeated
     ///
     /// Which series of --observe-url to keep: names, with or without {labels}, in which * stands
     /// for any text and ? for one character; may be repeated [default: the first 60 of each URL

@@ -68,6 +68,11 @@ impl ObservedLog {
         self.sources[source].source.url = Some(url);
     }
 
+    /// A source is the machine that springload shares with a server.
+    pub fn of_machine(&mut self, source: usize) {
+        self.sources[source].source.machine = true;
+    }
+
     /// How the servers are set.
     pub fn set(&mut self, settings: BTreeMap<String, String>) {
         self.settings = settings;

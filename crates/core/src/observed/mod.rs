@@ -38,6 +38,9 @@ pub struct Source {
     /// The URL of its metrics, without user and password, if it is one that the user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Whether it is the machine that springload shares with a server.
+    #[serde(default, skip_serializing_if = "super::measure::is_default")]
+    pub machine: bool,
     /// How often it was asked.
     pub polls: u64,
     /// How often it gave no answer in time.

@@ -45,8 +45,9 @@ impl RunRecord {
         if beside || self.plan.follow.is_some() || self.partial {
             return None;
         }
+        let asked = observed.sources.iter().filter(|it| !it.machine);
         let (exporters, servers): (Vec<&Source>, Vec<&Source>) =
-            observed.sources.iter().partition(|it| it.url.is_some());
+            asked.partition(|it| it.url.is_some());
         // A server that is its own exporter counts how often it was asked, too.
         let of_server = |url: &String| servers.iter().any(|it| url.contains(&it.name));
         if servers.is_empty() || exporters.iter().flat_map(|it| &it.url).any(of_server) {

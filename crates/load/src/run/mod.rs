@@ -10,6 +10,7 @@ mod crew;
 mod enlist;
 mod fields;
 mod follow;
+mod host;
 mod http;
 mod lanes;
 mod live;
@@ -181,7 +182,8 @@ pub fn run_with(
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
     let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
-    let observing = asks.map(|asks| Observing::begin(asks, target.clone(), began)).transpose()?;
+    let asks = asks.map(|asks| asks.with_machine(record.server.same_machine));
+    let observing = asks.map(|asks| Observing::begin(asks, &target, began)).transpose()?;
     let mut bench = Bench {
         plan,
         target: &target,

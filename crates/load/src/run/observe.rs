@@ -1,6 +1,7 @@
 //! Observes the servers beside the load, on a thread and connections of its own: asks each about
 //! itself now and then, and keeps what it says.
 
+use super::host::Host;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{
     Driver, Either, Monitor, Question, Scrape, Target, TargetError, Untold, WithTarget,
@@ -25,6 +26,8 @@ const STEP: Duration = Duration::from_millis(20);
 pub(super) struct Asks {
     /// The servers of the load.
     servers: bool,
+    /// The machine that springload shares with them.
+    machine: bool,
     /// Others, each of which has answered once.
     exporters: Vec<Scrape>,
 }
@@ -38,7 +41,13 @@ impl Asks {
             exporters.push(Scrape::open(url, series, tls, plan.max_answer).await?);
         }
         let servers = *servers && !pinned;
-        Ok((servers || !exporters.is_empty()).then_some(Self { servers, exporters }))
+        let any = servers || !exporters.is_empty();
+        Ok(any.then_some(Self { servers, machine: false, exporters }))
+    }
+
+    /// And the machine, if it is shared with a server that is asked.
+    pub(super) fn with_machine(self, shared: bool) -> Self {
+        Self { machine: self.servers && shared, ..self }
     }
 }
 
@@ -52,14 +61,15 @@ pub(super) struct Observing {
 impl Observing {
     /// Begins, and returns once every server has answered, or did not in time. Times count from
     /// `began`.
-    pub(super) fn begin(asks: Asks, target: Driver, began: Nanos) -> io::Result<Self> {
+    pub(super) fn begin(asks: Asks, target: &Driver, began: Nanos) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let log = Arc::new(Mutex::new(ObservedLog::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (told, ready) = mpsc::sync_channel(1);
         let shared = Shared { log: log.clone(), over: over.clone(), began };
         let work = Work { asks, shared, told, runtime };
-        let builder = std::thread::Builder::new().name("observer".to_owned());
+        let (target, builder) = (target.clone(), std::thread::Builder::new());
+        let builder = builder.name("observer".to_owned());
         let thread = builder.spawn(move || target.apply(work))?;
         // It is gone only if it panicked, and then nothing is observed.
         let _ = ready.recv();
@@ -117,24 +127,38 @@ impl WithTarget for Work {
     type Output = ();
 
     fn with<T: Target>(self, target: &T) {
-        let Self { asks: Asks { servers, exporters }, shared, told, runtime } = self;
+        let Self { asks: Asks { servers, machine, exporters }, shared, told, runtime } = self;
         let own = if servers { target.monitors() } else { Vec::new() };
-        let own = own.into_iter().map(Either::One);
-        // Exporters come last: no server is spared because one of them answers.
-        let exporters = exporters.iter().map(|it| Either::Other(it.monitor()));
-        let monitors = own.chain(exporters).collect();
-        LocalSet::new().block_on(&runtime, carry_out(monitors, shared, told));
+        let own = own.into_iter().map(|it| Either::One(Either::One(it)));
+        // Others come last: no server is spared because one of them answers.
+        let exporters = exporters.iter().map(|it| Either::One(Either::Other(it.monitor())));
+        let host = Host::here().filter(|_| machine).map(Either::Other);
+        let is_there = host.is_some();
+        let monitors: Vec<_> = own.chain(exporters).chain(host).collect();
+        let machine = monitors.len().checked_sub(1).filter(|_| is_there);
+        let work = async {
+            begin_log(&monitors, machine, &shared);
+            carry_out(monitors, shared, told).await;
+        };
+        LocalSet::new().block_on(&runtime, work);
     }
 }
 
-/// Asks every server in turn until the run is over.
-async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSender<()>) {
+/// Notes who is asked; `machine` is the number of the machine among them.
+fn begin_log(monitors: &[impl Monitor], machine: Option<usize>, shared: &Shared) {
     shared.note(|log| {
         *log = ObservedLog::new(monitors.iter().map(Monitor::name));
         for (source, monitor) in monitors.iter().enumerate() {
             monitor.url().into_iter().for_each(|url| log.at(source, url));
         }
+        if let Some(source) = machine {
+            log.of_machine(source);
+        }
     });
+}
+
+/// Asks every server in turn until the run is over.
+async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSender<()>) {
     let answers = Rc::new(RefCell::new(vec![true; monitors.len()]));
     let begun = monitors.into_iter().enumerate().map(|(source, monitor)| {
         let (shared, answers) = (shared.clone(), answers.clone());

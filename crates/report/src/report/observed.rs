@@ -4,7 +4,7 @@
 
 use super::number::{at, decimal, grouped, millis};
 use crate::measure::{Histogram, SeriesRow};
-use crate::observed::{Activity, Column, Source, Table};
+use crate::observed::{Activity, Column, Observed, Source, Table};
 use crate::record::{Counted, RunRecord, StageRecord};
 use crate::statistics::rank_correlation;
 
@@ -144,7 +144,7 @@ pub(super) struct Together {
 /// The numbers that changed together with the 99th percentile of a stage, the closest first.
 pub(super) fn together(record: &RunRecord, stage: &StageRecord) -> Vec<Together> {
     let Some(observed) = &record.observed else { return Vec::new() };
-    let several = observed.sources.len() > 1;
+    let several = several(observed);
     let p99 = p99_by_second(stage);
     let mut found = Vec::new();
     for source in &observed.sources {
@@ -174,6 +174,11 @@ fn together_words(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     (!named.is_empty()).then(|| format!("p99 changed together with {}", named.join(", ")))
 }
 
+/// Whether there are several servers, whose numbers have to be told apart.
+pub(super) fn several(observed: &Observed) -> bool {
+    observed.sources.iter().filter(|it| !it.machine).count() > 1
+}
+
 /// The columns of a source, each with its table.
 pub(super) fn columns(source: &Source) -> impl Iterator<Item = (&Table, &Column)> {
     source.tables.iter().flat_map(|table| table.columns.iter().map(move |it| (table, it)))
@@ -182,7 +187,7 @@ pub(super) fn columns(source: &Source) -> impl Iterator<Item = (&Table, &Column)
 /// The name of a number, with its source if there are several.
 pub(super) fn title(source: &Source, column: &Column, several: bool) -> String {
     let title = &column.meter.title;
-    if several { format!("{} {title}", source.name) } else { title.to_string() }
+    if several && !source.machine { format!("{} {title}", source.name) } else { title.to_string() }
 }
 
 /// The 99th percentile of each row of a stage with enough requests for its rank to say something,

@@ -123,7 +123,7 @@ fn charts_have_a_line_for_each_node_and_a_gap_where_nothing_was_answered() {
     let names: Vec<_> = server[1].lines.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["n1 memory", "n2 memory"]);
     let line = &server[1].lines[0];
-    assert_eq!((line.y[6], line.y[7]), (Some(1e6), None));
+    assert_eq!((line.y[6], line.y[7]), (Some(1.0), None), "in MB");
     assert!((line.x[0] - 1.0).abs() < 1e-9, "times count from the stage's start");
 }
 

@@ -2,8 +2,8 @@
 
 use super::view::{Part, View};
 use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
-use crate::observed::{Column, Observed, Table};
-use crate::report::observed::{columns, title};
+use crate::observed::{Column, Observed, Source, Table};
+use crate::report::observed::{columns, several, title};
 
 /// The charts, for the view of all operations of a single run: the lines of several would be too
 /// many to tell apart.
@@ -17,7 +17,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
 }
 
 fn of_run(part: &Part<'_>, observed: &Observed) -> Vec<Chart> {
-    let several = observed.sources.len() > 1;
+    let several = several(observed);
     let mut charts: Vec<(String, Chart)> = Vec::new();
     for source in &observed.sources {
         for (table, column) in columns(source) {
@@ -27,7 +27,7 @@ fn of_run(part: &Part<'_>, observed: &Observed) -> Vec<Chart> {
             let about = format!("{} {}", meter.about, meter.unit);
             let place = charts.iter().position(|(known, _)| *known == about);
             let place = place.unwrap_or_else(|| {
-                charts.push((about, chart(column)));
+                charts.push((about, chart(source, column)));
                 charts.len() - 1
             });
             let lines = &mut charts[place].1.lines;
@@ -37,7 +37,7 @@ fn of_run(part: &Part<'_>, observed: &Observed) -> Vec<Chart> {
     charts.into_iter().map(|(_, chart)| chart).collect()
 }
 
-fn chart(column: &Column) -> Chart {
+fn chart(source: &Source, column: &Column) -> Chart {
     let meter = &column.meter;
     let unit = match &*meter.unit {
         "" => "number",
@@ -45,10 +45,11 @@ fn chart(column: &Column) -> Chart {
         "bytes per second" => "MB per second",
         unit => unit,
     };
+    let whose = if source.machine { "Machine" } else { "Server" };
     let y = ChartAxis::new(unit, Scale::Linear);
     Chart {
         note: "As the server says itself; a gap is a time without an answer.".to_owned(),
-        ..Chart::new(ChartKind::Server, format!("Server: {}", meter.about), ChartAxis::time(), y)
+        ..Chart::new(ChartKind::Server, format!("{whose}: {}", meter.about), ChartAxis::time(), y)
     }
 }
 

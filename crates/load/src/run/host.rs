@@ -1,0 +1,44 @@
+//! Asks Linux about the machine, where the server runs on it, too.
+
+use crate::clock::SECOND_NS;
+use crate::driver::{Monitor, Question, Untold};
+use crate::observed::{Reading, host};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The machine that springload shares with the server.
+#[derive(Debug)]
+pub(super) struct Host;
+
+impl Host {
+    /// `None` if there is no `/proc` to read.
+    pub(super) fn here() -> Option<Self> {
+        fs::metadata("/proc/stat").is_ok().then_some(Self)
+    }
+}
+
+impl Monitor for Host {
+    fn name(&self) -> String {
+        "this machine".to_owned()
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        vec![Question { every_ns: SECOND_NS, of_all: false }]
+    }
+
+    async fn ask(&mut self, _: usize) -> Result<Reading, Untold> {
+        let mut reading = Reading::default();
+        // What a system does not have is left out.
+        let text = |place: &str| fs::read_to_string(place).unwrap_or_default();
+        host::processors(&text("/proc/stat"), &mut reading);
+        host::memory(&text("/proc/meminfo"), &mut reading);
+        let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let names: Vec<String> = names.filter_map(|it| it.file_name().into_string().ok()).collect();
+        host::disks(&text("/proc/diskstats"), &names, &mut reading);
+        Ok(reading)
+    }
+
+    async fn settings(&mut self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+}
