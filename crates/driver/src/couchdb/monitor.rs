@@ -46,6 +46,8 @@ pub struct CouchMonitor {
     database: String,
     /// The requests that it has sent, and that the node has counted.
     sent: Served,
+    /// Whether each question has ever been answered.
+    answered: [bool; ASKED.len()],
 }
 
 impl CouchMonitor {
@@ -58,6 +60,7 @@ impl CouchMonitor {
                 renewal: node.renewal.clone(),
                 database: target.database_path().to_owned(),
                 sent: Served::default(),
+                answered: [false; ASKED.len()],
             }
         };
         target.nodes.iter().map(monitor).collect()
@@ -77,7 +80,6 @@ impl CouchMonitor {
         let (status, body) = reply;
         match status {
             200 => Ok(body),
-            401 if by_cookie => Err(Untold::Missed("the log-in has expired".to_owned())),
             401 | 403 => {
                 let reason = body["reason"].as_str().unwrap_or("no reason given");
                 Err(Untold::Refused(reason.trim_end_matches('.').to_owned()))
@@ -122,7 +124,14 @@ impl Monitor for CouchMonitor {
         let Asked { path, read, .. } = ASKED[question];
         let path = if path.is_empty() { self.database.clone() } else { path.to_owned() };
         let before = self.sent.clone();
-        let answer = self.get(&path).await?;
+        let answer = match self.get(&path).await {
+            // The user may ask; CouchDB has the same words for one who may not.
+            Err(Untold::Refused(_)) if self.answered[question] => {
+                return Err(Untold::Missed("the log-in has expired".to_owned()));
+            }
+            answer => answer?,
+        };
+        self.answered[question] = true;
         if !answer.is_object() && !answer.is_array() {
             return Err(Untold::Unknown);
         }
@@ -144,5 +153,81 @@ impl Monitor for CouchMonitor {
             settings.extend(told::settings(&answer));
         }
         settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Endpoint, TlsOptions};
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    /// A monitor of a node that gives these answers, one after the other.
+    fn monitor(answers: &'static [(&'static str, &'static str)]) -> CouchMonitor {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 2_048];
+            for (status, body) in answers {
+                assert!(stream.read(&mut request).unwrap() > 0);
+                let length = body.len();
+                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
+        let (name, password) = ("bob".to_owned(), "pw".to_owned());
+        let cookie = "AuthSession=x".to_owned();
+        let credentials = Credentials::Cookie { name, password, cookie };
+        CouchMonitor::each(&CouchDb::new(Arc::new(endpoint), credentials, "db")).remove(0)
+    }
+
+    const DATABASE: (&str, &str) = ("200 OK", r#"{"db_name":"db","doc_count":7}"#);
+    const NO_ADMIN: (&str, &str) =
+        ("401 Unauthorized", r#"{"error":"unauthorized","reason":"You are not a server admin."}"#);
+
+    #[tokio::test]
+    async fn a_user_who_is_no_administrator_is_refused_and_still_told_of_the_database() {
+        let mut monitor = monitor(&[NO_ADMIN, DATABASE]);
+        let refused = Err(Untold::Refused("You are not a server admin".to_owned()));
+        assert_eq!(monitor.ask(0).await, refused);
+        assert!(monitor.ask(3).await.unwrap().values.iter().any(|(it, _)| it.name == "documents"));
+    }
+
+    #[tokio::test]
+    async fn a_log_in_that_has_expired_is_used_again_once_the_load_has_a_new_one() {
+        let mut monitor = monitor(&[DATABASE, NO_ADMIN, NO_ADMIN, DATABASE]);
+        assert!(monitor.ask(3).await.is_ok());
+        let expired = Err(Untold::Missed("the log-in has expired".to_owned()));
+        assert_eq!(monitor.ask(3).await, expired);
+        "AuthSession=y".clone_into(&mut monitor.renewal.state.lock().await.cookie);
+        assert!(monitor.ask(3).await.is_ok(), "it asks again at once");
+    }
+
+    #[tokio::test]
+    async fn what_a_server_does_not_have_is_unknown_and_what_is_no_answer_is_missed() {
+        let mut monitor =
+            monitor(&[("404 Object Not Found", "{}"), ("200 OK", "pong"), ("503 Busy", "{}")]);
+        assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
+        assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
+        assert_eq!(monitor.ask(0).await, Err(Untold::Missed("answered 503".to_owned())));
+        assert!(matches!(monitor.ask(0).await, Err(Untold::Missed(_))), "it is gone");
+    }
+
+    /// Its own questions are no part of what the node has served.
+    #[tokio::test]
+    async fn it_does_not_count_itself() {
+        const COUNTS: (&str, &str) = (
+            "200 OK",
+            r#"{"couchdb":{"httpd_request_methods":{"GET":{"value":9}},
+                "httpd_status_codes":{"200":{"value":8}}}}"#,
+        );
+        let mut monitor = monitor(&[COUNTS, COUNTS]);
+        for own in [1, 2] {
+            let served = monitor.ask(0).await.unwrap().served.unwrap();
+            assert_eq!((served.methods["GET"], served.statuses["200"]), (9 - own, 9 - own));
+        }
     }
 }
