@@ -265,4 +265,8 @@ fn a_wrong_url_is_refused_before_the_load() {
         assert!(run.record.is_null(), "{url}");
         assert!(!run.stderr.contains("s3cre"), "{}", run.stderr);
     }
+    // Studies store their flags.
+    let words = ["sweep", "-L", "docs=10,20", "--ops=0", "-o", "out", "--observe-url"];
+    let stored = Run::bare(&[&words[..], &["node=http://ann:s3cret@h/metrics"]].concat()).finish();
+    stored.refused(2, &["was stored without its password; give it to springload run"]);
 }

@@ -4,6 +4,7 @@
 use super::login::LogIn;
 use super::monitor::{Monitor, Question, Untold};
 use super::plan::TargetError;
+use super::secrets::STRUCK;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::http1::{Connection, Request};
 use crate::measure::Probe;
@@ -60,6 +61,10 @@ impl ScrapePlan {
             return wrong("is not a URL of http or https");
         }
         let login = LogIn::of_url(&url);
+        if login.password() == STRUCK {
+            let cure = "give it to springload run, or an exporter that wants none";
+            return Err((format!("{text:?} was stored without its password"), cure));
+        }
         url.set_fragment(None);
         let struck = url.set_username("").and_then(|()| url.set_password(None));
         debug_assert!(struck.is_ok(), "it has a host");

@@ -11,7 +11,15 @@ fn a_name_and_a_url_are_an_exporter_and_its_password_is_not_stored() {
     assert!(plan.is_secure() && plan.problem().is_none());
     let stored = serde_json::to_string(&plan).unwrap();
     assert_eq!(stored, r#"{"name":"db.1","url":"https://h:1/metrics?x=1","user":"ann"}"#);
-    for wrong in ["http://h", "=http://h", "a b=http://h", "http://h/?a=b", "a=h:1", "a=ftp://h"] {
+    for wrong in [
+        "http://h",
+        "=http://h",
+        "a b=http://h",
+        "http://h/?a=b",
+        "a=h:1",
+        "a=ftp://h",
+        "a=http://u:***@h",
+    ] {
         assert!(ScrapePlan::of(wrong).is_err(), "{wrong}");
     }
     for url in ["http://a:b@h/", "h", "http://h/\r\nX: y"] {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// What is shown in place of a secret.
-const STRUCK: &str = "***";
+pub(super) const STRUCK: &str = "***";
 
 /// A secret in a plan. It can be read from JSON, but is neither written nor printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]

@@ -8,6 +8,7 @@ use crate::cli::flags::credentials::Servers;
 use crate::cli::flags::load::DEFAULT_CONNECTIONS;
 use crate::cli::pipeline::descriptors::fit;
 use crate::cli::refusal::mistake;
+use crate::cli::secrets::strike_password;
 use crate::cli::verb::run::{DEFAULT_DOCS, Settings, default_batch, spec_of};
 use crate::plan::{Invalid, Plan, PlanSpec, check, command_line, count};
 use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
@@ -16,6 +17,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
 /// Flags whose values are not stored.
 const SECRET: [&str; 1] = ["header"];
+/// What is observed, which changes nothing that is measured.
+const OBSERVED: [&str; 2] = ["observe_url", "observe_series"];
 /// More runs than anyone would wait for.
 const MOST_CELLS: u64 = SweepRecord::MOST_CELLS as u64;
 
@@ -34,7 +37,7 @@ pub(in crate::cli::verb) fn flags() -> Command {
 fn varies(argument: &Arg) -> bool {
     argument.get_long().is_some()
         && argument.get_action().takes_values()
-        && !SECRET.contains(&argument.get_id().as_str())
+        && !SECRET.iter().chain(&OBSERVED).any(|id| *id == argument.get_id().as_str())
 }
 
 /// The definition of the sweep that `args` ask for, with the flags in `matches` that were given.
@@ -141,7 +144,13 @@ pub(in crate::cli::verb) fn given(matches: &ArgMatches) -> Vec<String> {
             words.push(format!("--{long}"));
         } else {
             let values = matches.get_raw(id).into_iter().flatten();
-            words.extend(values.map(|value| format!("--{long}={}", value.to_string_lossy())));
+            // The words are stored: an exporter with a password is refused when they are read.
+            words.extend(values.map(|value| {
+                let value = value.to_string_lossy();
+                let struck =
+                    if id == "observe_url" { strike_password(&value) } else { value.into() };
+                format!("--{long}={struck}")
+            }));
         }
     }
     words
