@@ -255,7 +255,7 @@ fn a_wrong_url_is_refused_before_the_load() {
     let at = |user: &str, path: &str| format!("node=http://{user}{address}/{path}");
     for (url, code, words) in [
         (at("ann:s3cret@", "other"), 3, "it answers 404; check the path"),
-        (at("ann:s3cres@", "metrics"), 3, "it answers 401, and wants a log-in; give user"),
+        (at("ann:s3cres@", "metrics"), 3, "it answers 401, and wants a log-in; check user"),
         (format!("node=http://{free}/metrics"), 3, "refused"),
         ("http://ann:s3cret@h/metrics".to_owned(), 2, "has no name; give NAME=URL"),
         ("node=h:9100".to_owned(), 2, "is not a URL of http or https; give NAME=URL"),

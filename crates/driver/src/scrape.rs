@@ -1,7 +1,7 @@
 //! Asks exporters for their metrics beside the load: any server that answers a URL with the text of
 //! Prometheus or OpenMetrics. Knows no database.
 
-use super::login::LogIn;
+use super::login::{CHECK_LOG_IN, LogIn};
 use super::monitor::{Monitor, Question, Untold};
 use super::plan::TargetError;
 use super::secrets::STRUCK;
@@ -29,6 +29,7 @@ const ACCEPT: &str =
     "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
 /// The longest name of a source, in characters.
 const LONGEST_NAME: usize = 64;
+const GIVE_LOG_IN: &str = "give user and password as in http://user:password@host/metrics";
 const GIVE_URL: &str = "give NAME=URL, such as node=http://localhost:9100/metrics";
 
 /// An exporter that is asked. Stored without its password.
@@ -124,12 +125,10 @@ impl Scrape {
         };
         match scraper.understood(status) {
             Err(Untold::Refused(_)) if login.user.is_some() && login.password.is_none() => {}
-            Err(Untold::Refused(why)) => {
-                return wrong(
-                    why,
-                    "give user and password as in http://user:password@host/metrics",
-                );
+            Err(Untold::Refused(why)) if login.password.is_some() => {
+                return wrong(why, CHECK_LOG_IN);
             }
+            Err(Untold::Refused(why)) => return wrong(why, GIVE_LOG_IN),
             Err(Untold::Missed(why)) if status == 200 => return wrong(why, GIVE_URL),
             Err(Untold::Missed(why)) => {
                 return wrong(why, "check the path: most exporters have /metrics");

@@ -54,7 +54,8 @@ fn an_exporter_that_says_nothing_is_refused_with_words() {
     assert!(request.contains("\r\nAuthorization: Basic dTpw\r\n"), "{request}");
     for (answer, user, words) in [
         ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "", "it answers 404; check the path"),
-        ("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "a:b@", "wants a log-in; give user"),
+        ("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "", "wants a log-in; give user"),
+        ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "a:b@", "; check user and password"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", "", "not a list of metrics"),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n",
