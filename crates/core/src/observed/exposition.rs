@@ -2,7 +2,7 @@
 //! nothing of what is asked for and kept.
 //!
 //! The code is our own because it has to go on after a line that it cannot read: CouchDB separates
-//! HELP and TYPE of a family by a carriage return alone, which the parsers for Rust do not accept.
+//! HELP and TYPE of a family by a carriage return alone, which neither format allows.
 
 use std::collections::HashMap;
 
