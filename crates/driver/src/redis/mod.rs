@@ -17,6 +17,7 @@ mod exchange;
 mod group;
 mod hash;
 mod log_in;
+mod monitor;
 mod open;
 mod pen;
 mod plan;
@@ -27,6 +28,7 @@ mod trouble;
 mod words;
 mod worker;
 
+pub use monitor::RedisMonitor;
 pub use open::{RedisShard, RedisTarget};
 pub use pen::RedisPen;
 pub use plan::{Flavor, RedisPlan, RespPlan};

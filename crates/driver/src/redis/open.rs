@@ -7,13 +7,14 @@ use super::cluster::Map;
 use super::commands::Commands;
 use super::group::{Group, Hub};
 use super::log_in::ask;
+use super::monitor::RedisMonitor;
 use super::session::RedisSession;
 use super::trouble::checked;
 use crate::call::CallError;
 use crate::clock::Clock;
 use crate::net::ShardContext;
 use crate::op::Failure;
-use crate::{Shard, Size, Target, TargetError};
+use crate::{Monitor, Shard, Size, Target, TargetError};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -41,6 +42,10 @@ impl Target for RedisTarget {
     async fn size(&self) -> Option<Size> {
         let count = self.0.within(self.0.count()).await.ok()?;
         Some(Size { documents: Some(count), ..Size::default() })
+    }
+
+    fn monitors(&self) -> Vec<impl Monitor> {
+        RedisMonitor::each(&self.0)
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {
@@ -134,13 +139,13 @@ impl Greeting {
 }
 
 /// The value of a line of `INFO`.
-fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = info.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
 /// The answer to a command that is not part of the load.
-async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, CallError> {
+pub(super) async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, CallError> {
     let mut commands = Commands::default();
     commands.add(words);
     let answer = ask(pipe, &commands).await?.get(0)?.to_vec();

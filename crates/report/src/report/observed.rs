@@ -84,6 +84,9 @@ fn activity_words(all: &[&Activity]) -> String {
         "indexer" => ("building of indexes", "in", "shards"),
         "replication" => ("replication", "", "times"),
         "node_down" => ("node down", "", "nodes"),
+        "rdb_save" => ("snapshot", "of", "servers"),
+        "aof_rewrite" => ("rewriting of the append-only file", "of", "servers"),
+        "loading" => ("loading", "of", "servers"),
         other => (other, "", "times"),
     };
     let mut about: Vec<&str> = all.iter().map(|it| it.what.as_str()).collect();

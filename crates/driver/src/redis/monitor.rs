@@ -1,0 +1,172 @@
+//! Asks a Redis, or each master of a cluster, about itself: `INFO`, which costs it less than a
+//! tenth of a millisecond.
+
+use super::answer::Value;
+use super::open::{asked, value};
+use super::{Keys, Pipe};
+use crate::call::{CallError, within};
+use crate::clock::SECOND_NS;
+use crate::net::Endpoint;
+use crate::observed::{Meter, Reading, Task};
+use crate::op::Failure;
+use crate::{Monitor, Question, Untold};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+const COMMANDS: &str = "commands";
+const MEMORY: &str = "memory";
+const CLIENTS: &str = "clients";
+const NETWORK: &str = "network";
+const PROCESSORS: &str = "processors";
+
+/// Lines of `INFO`, and what they are. Times of processors are in seconds.
+const METERS: [(&str, Meter); 17] = [
+    ("total_commands_processed", Meter::rate("commands_per_s", "commands", COMMANDS)),
+    ("keyspace_hits", Meter::rate("hits_per_s", "keys found", COMMANDS)),
+    ("keyspace_misses", Meter::rate("misses_per_s", "keys not found", COMMANDS)),
+    ("expired_keys", Meter::rate("expired_per_s", "keys expired", COMMANDS)),
+    ("evicted_keys", Meter::rate("evicted_per_s", "keys evicted", COMMANDS)),
+    ("total_error_replies", Meter::rate("errors_per_s", "answers with an error", COMMANDS)),
+    (
+        "used_cpu_user_main_thread",
+        Meter::counted("main_thread_user", "main thread, user", PROCESSORS, PROCESSORS),
+    ),
+    (
+        "used_cpu_sys_main_thread",
+        Meter::counted("main_thread_system", "main thread, system", PROCESSORS, PROCESSORS),
+    ),
+    (
+        "total_net_input_bytes",
+        Meter::counted("received_bytes_per_s", "received", "bytes per second", NETWORK),
+    ),
+    (
+        "total_net_output_bytes",
+        Meter::counted("sent_bytes_per_s", "sent", "bytes per second", NETWORK),
+    ),
+    ("used_memory", Meter::gauge("memory_bytes", "used", "bytes", MEMORY)),
+    ("used_memory_rss", Meter::gauge("memory_resident_bytes", "resident", "bytes", MEMORY)),
+    (
+        "aof_current_size",
+        Meter::gauge("aof_bytes", "append-only file", "bytes", "append-only file"),
+    ),
+    ("connected_clients", Meter::gauge("clients", "connected", "", CLIENTS)),
+    ("blocked_clients", Meter::gauge("blocked_clients", "blocked", "", CLIENTS)),
+    ("latest_fork_usec", Meter::gauge("fork_us", "last fork", "µs", "fork")),
+    ("aof_delayed_fsync", Meter::rate("delayed_fsyncs_per_s", "delayed fsyncs", "disk")),
+];
+
+/// Lines of `INFO` that are 1 while something goes on.
+const TASKS: [(&str, &str); 4] = [
+    ("rdb_bgsave_in_progress", "rdb_save"),
+    ("aof_rewrite_in_progress", "aof_rewrite"),
+    ("loading", "loading"),
+    ("async_loading", "loading"),
+];
+
+/// What `INFO` says; `server` is the one that says it.
+fn told(info: &str, server: &str) -> Reading {
+    let number = |name: &str| value(info, name)?.parse::<f64>().ok();
+    let values = METERS.into_iter().filter_map(|(line, meter)| Some((meter, number(line)?)));
+    let goes_on = |(line, _): &(&str, &str)| number(line).is_some_and(|it| it > 0.0);
+    let tasks = TASKS.into_iter().filter(goes_on);
+    let tasks = tasks.map(|(_, kind)| Task { kind: kind.to_owned(), what: server.to_owned() });
+    Reading {
+        values: values.collect(),
+        uptime_s: number("uptime_in_seconds"),
+        tasks: Some(tasks.collect()),
+        ..Reading::default()
+    }
+}
+
+/// A connection to one server.
+#[derive(Debug)]
+pub struct RedisMonitor {
+    keys: Arc<Keys>,
+    endpoint: Arc<Endpoint>,
+    pipe: Option<Rc<Pipe>>,
+}
+
+impl RedisMonitor {
+    /// One for the server, or for each master of the cluster as it was when the run began.
+    pub(super) fn each(keys: &Arc<Keys>) -> Vec<Self> {
+        let endpoints = match &keys.map {
+            None => vec![keys.endpoint.clone()],
+            Some(map) => {
+                let nodes = map.nodes().iter();
+                // One whose name is not known cannot be asked.
+                nodes.filter_map(|node| keys.nodes.reach.endpoint(node).ok()).collect()
+            }
+        };
+        let monitor = |endpoint| Self { keys: keys.clone(), endpoint, pipe: None };
+        endpoints.into_iter().map(monitor).collect()
+    }
+
+    async fn info(&mut self) -> Result<Vec<u8>, CallError> {
+        let pipe = match self.pipe.take() {
+            Some(pipe) => pipe,
+            None => self.keys.connect_to(&self.endpoint).await?,
+        };
+        let answer = asked(&pipe, &["INFO"]).await;
+        // After anything else it is not known what would come next.
+        self.pipe = Some(pipe).filter(|_| answer.is_ok());
+        answer
+    }
+}
+
+impl Monitor for RedisMonitor {
+    fn name(&self) -> String {
+        self.endpoint.host().to_owned()
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
+    }
+
+    async fn ask(&mut self, _: usize) -> Result<Reading, Untold> {
+        let answer = within(PATIENCE, self.info(), CallError::clone).await;
+        let answer = answer.map_err(|trouble| match trouble.failure {
+            Failure::Rejected if trouble.reason.starts_with("NOPERM") => {
+                Untold::Refused(trouble.reason)
+            }
+            Failure::Rejected => Untold::Unknown,
+            _ => Untold::Missed(trouble.reason),
+        })?;
+        let text = Value::of(&answer).text().unwrap_or_default();
+        let server = self.endpoint.host();
+        let reading = told(&String::from_utf8_lossy(text), server);
+        if reading.values.is_empty() { Err(Untold::Unknown) } else { Ok(reading) }
+    }
+
+    async fn settings(&mut self) -> BTreeMap<String, String> {
+        // What a server is set to is behind CONFIG, which most users may not use.
+        BTreeMap::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_info_are_numbers_and_what_goes_on() {
+        let info = "# Server\r\nredis_version:7.0.15\r\nuptime_in_seconds:77\r\n# Stats\r\n\
+            total_commands_processed:1200\r\nused_memory:900000\r\nused_memory_human:878.91K\r\n\
+            used_cpu_user_main_thread:1.250000\r\nrdb_bgsave_in_progress:1\r\n\
+            aof_rewrite_in_progress:0\r\nloading:0\r\n";
+        let reading = told(info, "h:6379");
+        let known: Vec<_> =
+            reading.values.iter().map(|(meter, value)| (&*meter.name, *value)).collect();
+        let expected =
+            [("commands_per_s", 1_200.0), ("main_thread_user", 1.25), ("memory_bytes", 900_000.0)];
+        assert_eq!(known, expected);
+        assert_eq!(reading.uptime_s, Some(77.0));
+        let save = Task { kind: "rdb_save".to_owned(), what: "h:6379".to_owned() };
+        assert_eq!(reading.tasks, Some(vec![save]));
+        assert!(told("", "h").values.is_empty());
+    }
+}
