@@ -257,10 +257,10 @@ impl Load {
     pub(crate) fn falls_silent(&self) {
         let clock = Clock::system();
         let begun = clock.now();
-        let (mut last, mut changed) = (self.requests(), begun);
+        let (mut last, mut changed) = (self.mixed(), begun);
         while clock.now() - begun < (SILENT_AFTER + Duration::from_secs(2)).as_nanos() as u64 {
             std::thread::sleep(LOOK);
-            let now = self.requests();
+            let now = self.mixed();
             if now != last {
                 (last, changed) = (now, clock.now());
             }
