@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value;
 use springload::workload::ycsb::values::integrity_text;
 use springload::workload::ycsb::{KeyNames, KeyOrder};
 
@@ -318,7 +319,7 @@ fn commands_are_counted_by_the_server_as_well() {
         let column = columns.iter().find(|it| it["name"] == name);
         let values = column.unwrap_or_else(|| panic!("no {name} in {columns:?}"))["values"].clone();
         let values: Vec<f64> =
-            values.as_array().expect("values").iter().filter_map(|it| it.as_f64()).collect();
+            values.as_array().expect("values").iter().filter_map(Value::as_f64).collect();
         values
     };
     // 200 reads a second, found, and a question now and then.
