@@ -2,6 +2,7 @@
 //! more rows for a day than for ten minutes.
 
 use super::{Activity, Column, Meter, Observed, Reading, Served, Source, Table, Task};
+use crate::op::plain;
 use std::collections::BTreeMap;
 
 /// The most rows of a table. Beyond that, older ones are joined ...
@@ -10,6 +11,8 @@ const MOST_ROWS: usize = 600;
 const JOINED_ROWS: usize = 400;
 /// ... except for the latest.
 const LATEST_ROWS: usize = 100;
+/// Larger numbers are limits, such as all that could be addressed, and no record may have them.
+const MOST_VALUE: f64 = 1e15;
 /// The most activities that are kept: the longest.
 const MOST_ACTIVITIES: usize = 300;
 
@@ -74,8 +77,9 @@ impl ObservedLog {
     }
 
     /// How the servers are set.
-    pub fn set(&mut self, settings: BTreeMap<String, String>) {
-        self.settings = settings;
+    pub fn set(&mut self, settings: &BTreeMap<String, String>) {
+        let each = settings.iter().map(|(name, value)| (one_line(name), one_line(value)));
+        self.settings = each.collect();
     }
 
     /// A source answered its question number `question`, at this time in seconds from the run's
@@ -106,7 +110,7 @@ impl ObservedLog {
         let known = &mut self.sources[source];
         known.source.polls += 1;
         known.source.missed += 1;
-        known.source.reason.get_or_insert_with(|| why.to_owned());
+        known.source.reason.get_or_insert_with(|| one_line(why));
         known.answers(question).gap(at_s);
     }
 
@@ -119,7 +123,7 @@ impl ObservedLog {
     pub fn refused(&mut self, source: usize, why: &str) {
         let source = &mut self.sources[source].source;
         source.polls += 1;
-        source.refused.get_or_insert_with(|| why.to_owned());
+        source.refused.get_or_insert_with(|| one_line(why));
     }
 
     fn busy(&mut self, asked: Asked, at_s: f64, tasks: &[Task]) {
@@ -170,7 +174,13 @@ fn merged(mut all: Vec<Activity>) -> Vec<Activity> {
     merged
 }
 
+/// The words of a server, without what would do something to a terminal.
+fn one_line(words: &str) -> String {
+    words.chars().map(plain).collect()
+}
+
 fn activity(Task { kind, what }: Task, from_s: f64, to_s: Option<f64>) -> Activity {
+    let (kind, what) = (one_line(&kind), one_line(&what));
     Activity { kind, what, from_s: rounded(from_s), to_s: to_s.map(rounded) }
 }
 
@@ -333,10 +343,12 @@ impl Answers {
     }
 
     fn so_far(&self) -> Table {
-        let said = |it: &&Kept| it.values.iter().flatten().any(|value| *value != 0.0);
+        let is_told = |value: &f64| value.abs() < MOST_VALUE;
+        let known = |it: &Kept| it.values.iter().flatten().any(|it| is_told(it) && *it != 0.0);
+        let said = |it: &&Kept| known(it);
         let column = |it: &Kept| Column {
             meter: it.meter.clone(),
-            values: it.values.iter().map(|value| value.map(rounded)).collect(),
+            values: it.values.iter().map(|value| value.filter(is_told).map(rounded)).collect(),
         };
         let columns = self.columns.iter().filter(said).map(column).collect();
         Table { at_s: self.at_s.iter().copied().map(rounded).collect(), columns }

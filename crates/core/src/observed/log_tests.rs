@@ -146,6 +146,21 @@ fn what_several_nodes_tell_is_one_and_what_one_no_longer_tells_may_still_be_so()
 }
 
 #[test]
+fn a_limit_is_no_number_and_a_server_does_nothing_to_a_terminal() {
+    let mut log = log();
+    log.answered(0, 0, 1.0, &reading(0.0, 1.8e19));
+    log.answered(0, 0, 2.0, &reading(5.0, 7.0));
+    assert_eq!(column(&log, "queue"), [None, Some(7.0)]);
+    let hostile = Task { kind: "in\u{1b}[2Jdexer".to_owned(), what: "a\nb".to_owned() };
+    let busy = Reading { tasks: Some(vec![hostile]), ..Reading::default() };
+    log.answered(0, 1, 3.0, &busy);
+    log.missed(0, 1, 4.0, "\u{7}no");
+    log.set(&[("a\r".to_owned(), "\u{9b}b".to_owned())].into());
+    let text = format!("{:?}", log.so_far());
+    assert!(!text.contains("\\u{") && !text.contains("\\n") && !text.contains("\\r"), "{text}");
+}
+
+#[test]
 fn many_activities_lose_the_shortest() {
     let mut log = log();
     let tasks = |what: String| Reading {

@@ -176,7 +176,7 @@ async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSende
     }
     if let Some(lane) = lanes.iter_mut().find(|lane| lane.answers()) {
         let settings = lane.monitor.settings().await;
-        shared.note(|log| log.set(settings));
+        shared.note(|log| log.set(&settings));
     }
     // Whoever waits for it begins with the load.
     let _ = told.send(());
