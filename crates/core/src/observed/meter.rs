@@ -56,14 +56,9 @@ impl Meter {
         unit: &'static str,
         about: &'static str,
     ) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            title: Cow::Borrowed(title),
-            unit: Cow::Borrowed(unit),
-            about: Cow::Borrowed(about),
-            counted: true,
-            per: None,
-        }
+        let mut meter = Self::gauge(name, title, unit, about);
+        meter.counted = true;
+        meter
     }
 
     /// A number that the server counts from its start, told for each unit of the counted number
@@ -75,14 +70,9 @@ impl Meter {
         about: &'static str,
         per: &'static str,
     ) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            title: Cow::Borrowed(title),
-            unit: Cow::Borrowed(unit),
-            about: Cow::Borrowed(about),
-            counted: true,
-            per: Some(per),
-        }
+        let mut meter = Self::counted(name, title, unit, about);
+        meter.per = Some(per);
+        meter
     }
 }
 
