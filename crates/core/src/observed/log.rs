@@ -43,6 +43,8 @@ struct Known {
     answers: Vec<Answers>,
     first: Option<Served>,
     last: Option<Served>,
+    /// Whether it gave no answer before the first, or after the last: then requests are missing.
+    uncounted: [bool; 2],
 }
 
 /// The source that was asked, unless its answer is of all of them, and the question.
@@ -99,6 +101,7 @@ impl ObservedLog {
         if let Some(served) = &reading.served {
             known.first.get_or_insert_with(|| served.clone());
             known.last = Some(served.clone());
+            known.uncounted[1] = false;
         }
         if let Some(tasks) = &reading.tasks {
             self.busy(((!reading.of_all).then_some(source), question), at_s, tasks);
@@ -110,6 +113,8 @@ impl ObservedLog {
         let known = &mut self.sources[source];
         known.source.polls += 1;
         known.source.missed += 1;
+        let place = usize::from(known.first.is_some());
+        known.uncounted[place] = true;
         known.source.reason.get_or_insert_with(|| one_line(why));
         known.answers(question).gap(at_s);
     }
@@ -221,8 +226,9 @@ impl Known {
     }
 
     fn so_far(&self) -> Source {
+        let is_whole = self.uncounted == [false; 2] && self.source.restarts_s.is_empty();
         let served = match (&self.first, &self.last) {
-            (Some(first), Some(last)) if self.source.restarts_s.is_empty() => last.since(first),
+            (Some(first), Some(last)) if is_whole => last.since(first),
             _ => None,
         };
         let tables = self.answers.iter().map(Answers::so_far);

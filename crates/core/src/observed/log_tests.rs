@@ -185,6 +185,16 @@ fn requests_are_counted_between_the_first_answer_and_the_last_unless_it_was_star
         log.answered(0, 0, get as f64, &told(get));
     }
     assert_eq!(log.so_far().sources[0].served, Some(served(30)));
+    // What it has served since then is not known, until it says so.
+    log.missed(0, 0, 42.0, "away");
+    assert_eq!(log.so_far().sources[0].served, None);
+    log.answered(0, 0, 45.0, &told(45));
+    assert_eq!(log.so_far().sources[0].served, Some(served(35)));
+    let mut late = ObservedLog::new(["n1".to_owned()]);
+    late.missed(0, 0, 1.0, "away");
+    late.answered(0, 0, 2.0, &told(10));
+    late.answered(0, 0, 4.0, &told(20));
+    assert_eq!(late.so_far().sources[0].served, None, "what came before is not known");
     log.answered(0, 0, 50.0, &Reading { uptime_s: Some(9.0), ..told(50) });
     log.answered(0, 0, 60.0, &Reading { uptime_s: Some(3.0), ..told(60) });
     assert_eq!(log.so_far().sources[0].served, None);
