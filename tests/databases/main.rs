@@ -12,6 +12,7 @@ mod guide;
 mod hbase;
 mod mongodb;
 mod mongojava;
+mod observe;
 mod own;
 mod resp;
 mod resp_cluster;

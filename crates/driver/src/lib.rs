@@ -49,7 +49,7 @@ pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
-pub use monitor::{Either, Monitor, Question, Untold};
+pub use monitor::{Monitor, Question, Untold};
 pub use nouns::Nouns;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, Local, ONLY_TABLE, OWN_SERVERS, Opening, Planned,
@@ -176,8 +176,8 @@ pub trait Target: Clone + Send + 'static {
 
     /// Connections that ask the servers about themselves, one for each node; none if they say
     /// nothing about themselves.
-    fn monitors(&self) -> Vec<impl Monitor> {
-        Vec::<std::convert::Infallible>::new()
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        Vec::new()
     }
 
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.

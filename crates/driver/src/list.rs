@@ -1,7 +1,7 @@
 //! Code generated from the list of drivers. The driver is selected once per thread: the loop knows
 //! its type.
 
-use super::{Card, Local, Size, Target, TargetAsked, TargetError};
+use super::{Card, Local, Monitor, Size, Target, TargetAsked, TargetError};
 use crate::clock::Nanos;
 use crate::mistake::Invalid;
 use crate::op::Failure;
@@ -21,6 +21,7 @@ pub trait Opened {
     fn size(&self) -> Local<'_, Option<Size>>;
     fn answers(&self, timeout_ns: Nanos) -> Local<'_, Option<Result<(), Failure>>>;
     fn documents(&self) -> Local<'_, Option<u64>>;
+    fn monitors(&self) -> Vec<Box<dyn Monitor>>;
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>>;
 }
 
@@ -35,6 +36,10 @@ impl<T: Target> Opened for T {
 
     fn documents(&self) -> Local<'_, Option<u64>> {
         Box::pin(Target::documents(self))
+    }
+
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        Target::monitors(self)
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {

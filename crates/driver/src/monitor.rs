@@ -1,9 +1,9 @@
 //! Monitors: connections that ask servers about themselves, beside the load.
 
+use super::Local;
 use crate::clock::Nanos;
 use crate::observed::Reading;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 /// A question that a server is asked again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Untold {
 }
 
 /// One connection to one server, that asks it about itself.
-pub trait Monitor: 'static {
+pub trait Monitor {
     /// The name of the server or node.
     fn name(&self) -> String;
 
@@ -42,73 +42,10 @@ pub trait Monitor: 'static {
     ///
     /// # Errors
     /// Why there is none.
-    fn ask(&mut self, question: usize) -> impl Future<Output = Result<Reading, Untold>>;
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>>;
 
     /// How the server is set, by names of its own and without anything secret; asked once.
-    fn settings(&mut self) -> impl Future<Output = BTreeMap<String, String>>;
-}
-
-/// A connection of one kind or the other.
-#[derive(Debug)]
-pub enum Either<A, B> {
-    /// Of the one.
-    One(A),
-    /// Of the other.
-    Other(B),
-}
-
-impl<A: Monitor, B: Monitor> Monitor for Either<A, B> {
-    fn name(&self) -> String {
-        match self {
-            Self::One(it) => it.name(),
-            Self::Other(it) => it.name(),
-        }
-    }
-
-    fn url(&self) -> Option<String> {
-        match self {
-            Self::One(it) => it.url(),
-            Self::Other(it) => it.url(),
-        }
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        match self {
-            Self::One(it) => it.questions(),
-            Self::Other(it) => it.questions(),
-        }
-    }
-
-    async fn ask(&mut self, question: usize) -> Result<Reading, Untold> {
-        match self {
-            Self::One(it) => it.ask(question).await,
-            Self::Other(it) => it.ask(question).await,
-        }
-    }
-
-    async fn settings(&mut self) -> BTreeMap<String, String> {
-        match self {
-            Self::One(it) => it.settings().await,
-            Self::Other(it) => it.settings().await,
-        }
-    }
-}
-
-/// For drivers whose servers say nothing about themselves: there is no such monitor.
-impl Monitor for Infallible {
-    fn name(&self) -> String {
-        match *self {}
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        match *self {}
-    }
-
-    async fn ask(&mut self, _: usize) -> Result<Reading, Untold> {
-        match *self {}
-    }
-
-    async fn settings(&mut self) -> BTreeMap<String, String> {
-        match *self {}
+    fn settings(&mut self) -> Local<'_, BTreeMap<String, String>> {
+        Box::pin(async { BTreeMap::new() })
     }
 }

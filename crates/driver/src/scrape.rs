@@ -1,6 +1,7 @@
 //! Asks exporters for their metrics beside the load: any server that answers a URL with the text of
 //! Prometheus or OpenMetrics. Knows no database.
 
+use super::Local;
 use super::login::{CHECK_LOG_IN, LogIn};
 use super::monitor::{Monitor, Question, Untold};
 use super::plan::TargetError;
@@ -15,7 +16,6 @@ use crate::op::Failure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use url::Url;
@@ -237,13 +237,11 @@ impl Monitor for Scraper {
         vec![Question { every_ns: EVERY_NS, of_all: false }]
     }
 
-    async fn ask(&mut self, _: usize) -> Result<Reading, Untold> {
-        let status = self.get().await.map_err(|trouble| Untold::Missed(trouble.problem))?;
-        self.understood(status)
-    }
-
-    async fn settings(&mut self) -> BTreeMap<String, String> {
-        BTreeMap::new()
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+        Box::pin(async {
+            let status = self.get().await.map_err(|trouble| Untold::Missed(trouble.problem))?;
+            self.understood(status)
+        })
     }
 }
 

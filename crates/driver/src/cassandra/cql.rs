@@ -10,6 +10,8 @@ const FEW: usize = 32;
 /// A table and its columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
+    /// Its keyspace and its own name.
+    place: [String; 2],
     /// Its full name, and that of its keyspace, quoted.
     name: String,
     keyspace: String,
@@ -35,7 +37,13 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 impl Table {
     pub(super) fn new(keyspace: &str, table: &str, key: &str, fields: Vec<String>) -> Self {
         let name = format!("{}.{}", quoted(keyspace), quoted(table));
-        Self { name, keyspace: quoted(keyspace), key: key.to_owned(), fields }
+        let place = [keyspace.to_owned(), table.to_owned()];
+        Self { place, name, keyspace: quoted(keyspace), key: key.to_owned(), fields }
+    }
+
+    /// Its keyspace and its own name.
+    pub(super) fn place(&self) -> &[String; 2] {
+        &self.place
     }
 
     /// Its full name, quoted.

@@ -14,6 +14,7 @@ mod client;
 mod cql;
 mod frame;
 mod hub;
+mod monitor;
 mod open;
 mod plan;
 mod ring;
@@ -28,7 +29,7 @@ mod words;
 pub use plan::{BatchKind, CassandraPlan, Consistency};
 pub use rows::of_bytes;
 
-use super::TargetError;
+use super::{Monitor, TargetError};
 use crate::call::CallError;
 use crate::clock::Clock;
 use crate::library::{Clients, Database, Local};
@@ -37,6 +38,7 @@ use crate::op::Reason;
 use client::CassandraClient;
 use cql::Table;
 use hub::Hub;
+use monitor::CassandraMonitor;
 use ring::Ring;
 use servers::Servers;
 use std::num::NonZeroU32;
@@ -86,6 +88,10 @@ impl Database for Cassandra {
     fn clients(&self, context: &Rc<ShardContext>) -> Clients {
         let hub = Rc::new(Hub::new(self.clone(), context.clone()));
         Box::new(move || Box::new(CassandraClient::new(hub.clone())))
+    }
+
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        CassandraMonitor::each(self)
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {

@@ -194,8 +194,9 @@ impl Target for CouchDb {
         CouchFollower::all(self, plan)
     }
 
-    fn monitors(&self) -> Vec<impl Monitor> {
-        CouchMonitor::each(self)
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        let all = CouchMonitor::each(self).into_iter();
+        all.map(|it| Box::new(it) as Box<dyn Monitor>).collect()
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

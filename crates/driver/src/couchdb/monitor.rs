@@ -10,7 +10,7 @@ use super::told;
 use super::{Admin, AdminError, CouchDb, Credentials};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::observed::{Reading, Served};
-use crate::{Monitor, Question, Untold};
+use crate::{Local, Monitor, Question, Untold};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,28 +99,8 @@ impl CouchMonitor {
         *self.sent.methods.entry(method.to_owned()).or_default() += 1;
         *self.sent.statuses.entry(status.to_string()).or_default() += 1;
     }
-}
 
-/// Why there was no answer; what to do about the load says nothing about these questions.
-fn missed(error: &AdminError) -> Untold {
-    Untold::Missed(match error {
-        AdminError::Unreachable { trouble, .. } => trouble.problem.clone(),
-        other => other.to_string(),
-    })
-}
-
-impl Monitor for CouchMonitor {
-    fn name(&self) -> String {
-        self.admin.endpoint().host().to_owned()
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        let every_ns = |it: &Asked| it.every_s * SECOND_NS;
-        let all = ASKED.iter();
-        all.map(|it| Question { every_ns: every_ns(it), of_all: it.of_all }).collect()
-    }
-
-    async fn ask(&mut self, question: usize) -> Result<Reading, Untold> {
+    async fn answer(&mut self, question: usize) -> Result<Reading, Untold> {
         let Asked { path, read, .. } = ASKED[question];
         let path = if path.is_empty() { self.database.clone() } else { path.to_owned() };
         let before = self.sent.clone();
@@ -143,7 +123,7 @@ impl Monitor for CouchMonitor {
         Ok(reading)
     }
 
-    async fn settings(&mut self) -> BTreeMap<String, String> {
+    async fn set(&mut self) -> BTreeMap<String, String> {
         let database = self.database.clone();
         let mut settings = BTreeMap::new();
         if let Ok(answer) = self.get(&database).await {
@@ -153,6 +133,34 @@ impl Monitor for CouchMonitor {
             settings.extend(told::settings(&answer));
         }
         settings
+    }
+}
+
+/// Why there was no answer; what to do about the load says nothing about these questions.
+fn missed(error: &AdminError) -> Untold {
+    Untold::Missed(match error {
+        AdminError::Unreachable { trouble, .. } => trouble.problem.clone(),
+        other => other.to_string(),
+    })
+}
+
+impl Monitor for CouchMonitor {
+    fn name(&self) -> String {
+        self.admin.endpoint().host().to_owned()
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        let every_ns = |it: &Asked| it.every_s * SECOND_NS;
+        let all = ASKED.iter();
+        all.map(|it| Question { every_ns: every_ns(it), of_all: it.of_all }).collect()
+    }
+
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>> {
+        Box::pin(self.answer(question))
+    }
+
+    fn settings(&mut self) -> Local<'_, BTreeMap<String, String>> {
+        Box::pin(self.set())
     }
 }
 

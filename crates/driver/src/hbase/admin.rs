@@ -187,7 +187,7 @@ impl<'a> Admin<'a> {
     }
 }
 
-fn table_name(table: &Bytes) -> TableName {
+pub(super) fn table_name(table: &Bytes) -> TableName {
     let at = table.iter().position(|&byte| byte == b':');
     let (namespace, qualifier) = match at {
         Some(at) => (table.slice(..at), table.slice(at + 1..)),

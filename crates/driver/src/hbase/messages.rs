@@ -1,5 +1,6 @@
 //! The protocol buffers of HBase that this driver needs, in proto2: `RPC.proto`, `Client.proto`,
-//! `Registry.proto`, `HBase.proto` and `Master.proto` of HBase 2.6, without fields never used here.
+//! `Registry.proto`, `HBase.proto`, `Master.proto`, `Admin.proto` and `ClusterStatus.proto` of
+//! HBase 2.6, without fields never used here.
 //!
 //! Declared by hand, so that building springload needs no protocol compiler.
 
@@ -430,4 +431,42 @@ pub(super) struct ClusterStatus {
 pub(super) struct HBaseVersion {
     #[prost(string, required, tag = "1")]
     pub(super) version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RegionLoadRequest {
+    #[prost(message, optional, tag = "1")]
+    pub(super) table_name: Option<TableName>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RegionLoads {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) regions: Vec<RegionLoad>,
+}
+
+/// What a region holds and has served.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RegionLoad {
+    #[prost(message, required, tag = "1")]
+    pub(super) region: RegionSpecifier,
+    #[prost(uint32, optional, tag = "3")]
+    pub(super) storefiles: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    pub(super) storefiles_mb: Option<u32>,
+    #[prost(uint32, optional, tag = "6")]
+    pub(super) memstore_mb: Option<u32>,
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) reads: Option<u64>,
+    #[prost(uint64, optional, tag = "9")]
+    pub(super) writes: Option<u64>,
+    /// Cells of the compaction that goes on, or was the last ...
+    #[prost(uint64, optional, tag = "10")]
+    pub(super) compacting: Option<u64>,
+    /// ... and those of them that are done.
+    #[prost(uint64, optional, tag = "11")]
+    pub(super) compacted: Option<u64>,
+    /// 0: none, 1: minor, 2: major, 3: both.
+    #[prost(int32, optional, tag = "27")]
+    pub(super) compaction_state: Option<i32>,
 }

@@ -10,6 +10,7 @@ mod connection;
 mod exception;
 mod frame;
 mod messages;
+mod monitor;
 mod multi;
 mod open;
 mod pen;
@@ -29,10 +30,11 @@ pub use plan::{Durability, HBasePlan};
 pub use session::HBaseSession;
 pub use table::{NewTable, SplitsAsked};
 
-use super::{Shard, Target, TargetError};
+use super::{Monitor, Shard, Target, TargetError};
 use crate::net::ShardContext;
 use admin::Admin;
 use connection::Settings;
+use monitor::HBaseMonitor;
 use prost::bytes::Bytes;
 use regions::{Region, Regions};
 use servers::Servers;
@@ -101,6 +103,10 @@ impl Target for HBase {
         let _ = tokio::time::timeout(timeout, connecting).await;
         let connections = opened.connections;
         Ok(HBaseShard { shared, context, connections, sessions: Cell::new(0) })
+    }
+
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        HBaseMonitor::each(self)
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

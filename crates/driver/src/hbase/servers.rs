@@ -10,6 +10,8 @@ use tokio::sync::Mutex;
 pub(super) const CLIENT: &str = "ClientService";
 /// The service of servers that know where others are.
 pub(super) const REGISTRY: &str = "ClientMetaService";
+/// The service of region servers about themselves.
+pub(super) const ADMIN: &str = "AdminService";
 /// The service of the master.
 pub(super) const MASTER: &str = "MasterService";
 

@@ -18,7 +18,7 @@ pub use pen::{Form, LibraryPen};
 pub use servers::{is_here, reach};
 pub use session::LibrarySession;
 
-use super::{Outcome, Shard, Size, Target, TargetError};
+use super::{Monitor, Outcome, Shard, Size, Target, TargetError};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Op, OpKind, Reply};
@@ -40,6 +40,12 @@ pub trait Database: fmt::Debug + Send + Sync {
     /// Asks for its size.
     fn size(&self) -> Local<'_, Option<Size>> {
         Box::pin(async { None })
+    }
+
+    /// Connections that ask the servers about themselves, one for each node; none if they say
+    /// nothing about themselves.
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        Vec::new()
     }
 
     /// Removes what was created on opening, unless it is to be kept. Returns whether it did.
@@ -117,6 +123,10 @@ impl Target for Library {
 
     async fn size(&self) -> Option<Size> {
         self.0.size().await
+    }
+
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        self.0.monitors()
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

@@ -7,6 +7,7 @@ mod binding;
 mod client;
 mod documents;
 mod indexes;
+mod monitor;
 mod open;
 mod plan;
 mod trouble;
@@ -15,11 +16,12 @@ mod words;
 pub use plan::{BulkOrder, MongoPlan};
 
 use super::library::{CallError, Clients, Database, Form, Local, within};
-use super::{Size, TargetError};
+use super::{Monitor, Size, TargetError};
 use ::mongodb::bson::{Document, RawDocumentBuf, doc};
 use ::mongodb::options::ClientOptions;
 use ::mongodb::{Client, Collection};
 use client::MongoClient;
+use monitor::MongoMonitor;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -92,6 +94,10 @@ impl Database for Mongo {
                 ..Size::default()
             })
         })
+    }
+
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
+        MongoMonitor::each(self)
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {

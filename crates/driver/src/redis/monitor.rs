@@ -9,8 +9,7 @@ use crate::clock::SECOND_NS;
 use crate::net::Endpoint;
 use crate::observed::{Meter, Reading, Task};
 use crate::op::Failure;
-use crate::{Monitor, Question, Untold};
-use std::collections::BTreeMap;
+use crate::{Local, Monitor, Question, Untold};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +92,7 @@ pub struct RedisMonitor {
 
 impl RedisMonitor {
     /// One for the server, or for each master of the cluster as it was when the run began.
-    pub(super) fn each(keys: &Arc<Keys>) -> Vec<Self> {
+    pub(super) fn each(keys: &Arc<Keys>) -> Vec<Box<dyn Monitor>> {
         let endpoints = match &keys.map {
             None => vec![keys.endpoint.clone()],
             Some(map) => {
@@ -103,7 +102,7 @@ impl RedisMonitor {
             }
         };
         let monitor = |endpoint| Self { keys: keys.clone(), endpoint, pipe: None };
-        endpoints.into_iter().map(monitor).collect()
+        endpoints.into_iter().map(|it| Box::new(monitor(it)) as Box<dyn Monitor>).collect()
     }
 
     async fn info(&mut self) -> Result<Vec<u8>, CallError> {
@@ -116,18 +115,8 @@ impl RedisMonitor {
         self.pipe = Some(pipe).filter(|_| answer.is_ok());
         answer
     }
-}
 
-impl Monitor for RedisMonitor {
-    fn name(&self) -> String {
-        self.endpoint.host().to_owned()
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
-    }
-
-    async fn ask(&mut self, _: usize) -> Result<Reading, Untold> {
+    async fn answer(&mut self) -> Result<Reading, Untold> {
         let answer = within(PATIENCE, self.info(), CallError::clone).await;
         let answer = answer.map_err(|trouble| match trouble.failure {
             Failure::Rejected if trouble.reason.starts_with("NOPERM") => {
@@ -141,13 +130,22 @@ impl Monitor for RedisMonitor {
         let reading = told(&String::from_utf8_lossy(text), server);
         if reading.values.is_empty() { Err(Untold::Unknown) } else { Ok(reading) }
     }
-
-    async fn settings(&mut self) -> BTreeMap<String, String> {
-        // What a server is set to is behind CONFIG, which most users may not use.
-        BTreeMap::new()
-    }
 }
 
+impl Monitor for RedisMonitor {
+    fn name(&self) -> String {
+        self.endpoint.host().to_owned()
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
+    }
+
+    // What a server is set to is behind CONFIG, which most users may not use.
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+        Box::pin(self.answer())
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;

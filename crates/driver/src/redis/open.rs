@@ -44,7 +44,7 @@ impl Target for RedisTarget {
         Some(Size { documents: Some(count), ..Size::default() })
     }
 
-    fn monitors(&self) -> Vec<impl Monitor> {
+    fn monitors(&self) -> Vec<Box<dyn Monitor>> {
         RedisMonitor::each(&self.0)
     }
 

@@ -3,9 +3,7 @@
 
 use super::host::Host;
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{
-    Driver, Either, Monitor, Question, Scrape, Target, TargetError, Untold, WithTarget,
-};
+use crate::driver::{Driver, Monitor, Opened, Question, Scrape, TargetError, Untold};
 use crate::observed::{Observed, ObservedLog};
 use crate::plan::{ObservePlan, Plan};
 use std::cell::RefCell;
@@ -70,7 +68,7 @@ impl Observing {
         let work = Work { asks, shared, told, runtime };
         let (target, builder) = (target.clone(), std::thread::Builder::new());
         let builder = builder.name("observer".to_owned());
-        let thread = builder.spawn(move || target.apply(work))?;
+        let thread = builder.spawn(move || work.begin(&*target))?;
         // It is gone only if it panicked, and then nothing is observed.
         let _ = ready.recv();
         Ok(Self { over, log, thread })
@@ -123,19 +121,19 @@ struct Work {
     runtime: Runtime,
 }
 
-impl WithTarget for Work {
-    type Output = ();
-
-    fn with<T: Target>(self, target: &T) {
+impl Work {
+    fn begin(self, target: &dyn Opened) {
         let Self { asks: Asks { servers, machine, exporters }, shared, told, runtime } = self;
-        let own = if servers { target.monitors() } else { Vec::new() };
-        let own = own.into_iter().map(|it| Either::One(Either::One(it)));
+        let mut monitors = if servers { target.monitors() } else { Vec::new() };
         // Others come last: no server is spared because one of them answers.
-        let exporters = exporters.iter().map(|it| Either::One(Either::Other(it.monitor())));
-        let host = Host::here().filter(|_| machine).map(Either::Other);
-        let is_there = host.is_some();
-        let monitors: Vec<_> = own.chain(exporters).chain(host).collect();
-        let machine = monitors.len().checked_sub(1).filter(|_| is_there);
+        for exporter in exporters {
+            monitors.push(Box::new(exporter.monitor()));
+        }
+        let host = Host::here().filter(|_| machine);
+        let machine = host.map(|host| {
+            monitors.push(Box::new(host));
+            monitors.len() - 1
+        });
         let work = async {
             begin_log(&monitors, machine, &shared);
             carry_out(monitors, shared, told).await;
@@ -145,9 +143,9 @@ impl WithTarget for Work {
 }
 
 /// Notes who is asked; `machine` is the number of the machine among them.
-fn begin_log(monitors: &[impl Monitor], machine: Option<usize>, shared: &Shared) {
+fn begin_log(monitors: &[Box<dyn Monitor>], machine: Option<usize>, shared: &Shared) {
     shared.note(|log| {
-        *log = ObservedLog::new(monitors.iter().map(Monitor::name));
+        *log = ObservedLog::new(monitors.iter().map(|it| it.name()));
         for (source, monitor) in monitors.iter().enumerate() {
             monitor.url().into_iter().for_each(|url| log.at(source, url));
         }
@@ -158,7 +156,7 @@ fn begin_log(monitors: &[impl Monitor], machine: Option<usize>, shared: &Shared)
 }
 
 /// Asks every server in turn until the run is over.
-async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSender<()>) {
+async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, told: SyncSender<()>) {
     let answers = Rc::new(RefCell::new(vec![true; monitors.len()]));
     let begun = monitors.into_iter().enumerate().map(|(source, monitor)| {
         let (shared, answers) = (shared.clone(), answers.clone());
@@ -188,9 +186,9 @@ async fn carry_out<M: Monitor>(monitors: Vec<M>, shared: Shared, told: SyncSende
 }
 
 /// One server, and what it is asked.
-struct Lane<M> {
+struct Lane {
     source: usize,
-    monitor: M,
+    monitor: Box<dyn Monitor>,
     /// When each question is due next; `None`: it is not asked again.
     questions: Vec<Option<(Question, Nanos)>>,
     shared: Shared,
@@ -198,7 +196,7 @@ struct Lane<M> {
     answers: Rc<RefCell<Vec<bool>>>,
 }
 
-impl<M: Monitor> Lane<M> {
+impl Lane {
     /// Whether it answers, and has something to say.
     fn answers(&self) -> bool {
         self.answers.borrow()[self.source] && self.questions.iter().any(Option::is_some)

@@ -84,6 +84,7 @@ fn activity_words(all: &[&Activity]) -> String {
         "indexer" => ("building of indexes", "in", "shards"),
         "replication" => ("replication", "", "times"),
         "node_down" => ("node down", "", "nodes"),
+        "compaction" => ("compaction", "of", "tables"),
         "rdb_save" => ("snapshot", "of", "servers"),
         "aof_rewrite" => ("rewriting of the append-only file", "of", "servers"),
         "loading" => ("loading", "of", "servers"),
