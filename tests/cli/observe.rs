@@ -7,6 +7,7 @@ use crate::victims::Victim;
 use serde_json::Value;
 use springload::clock::{Clock, Nanos};
 use springload::embedded::Options;
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -50,12 +51,26 @@ fn requests_sent(run: &Finished) -> u64 {
     operations.map(|it| number(&it["http_requests"])).sum()
 }
 
+/// The requests of all stages by method, or their answers by status.
+fn sent_by(run: &Finished, by: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, count) in run.stages().filter_map(|it| it["sent"][by].as_object()).flatten() {
+        *sums.entry(name.clone()).or_default() += number(count);
+    }
+    sums
+}
+
 #[test]
 fn the_server_has_counted_the_same_requests() {
     let server = Server::stand_in(Options::default());
     let words = ["run", &server.url, "--docs", "400", "-d", "5s", "-c", "4"];
     let run = measure([&words[..], &["--mix", "create=1,read=3,update=1,delete=1"]].concat());
     assert_eq!(requests_served(&run), requests_sent(&run));
+    for by in ["methods", "statuses"] {
+        let served = source(&run)["served"][by].as_object().expect("counts");
+        let served = served.iter().map(|(name, count)| (name.clone(), number(count)));
+        assert_eq!(sent_by(&run, by), served.collect(), "{by}");
+    }
     let writes = column(&run, "document_writes_per_s");
     assert!(writes.iter().any(|(_, rate)| rate.is_some_and(|rate| rate > 0.0)), "{writes:?}");
     assert!(!run.stdout.contains("this server's requests"), "{}", run.stdout);
@@ -97,6 +112,12 @@ fn requests_of_others_are_told() {
         run.told().contains(&format!("{share} % of this server's requests were not this run's"))
     });
     assert!(near, "no {words:?} in {}", run.stdout);
+    // They read most of the time, as this run does.
+    let by_method = format!(
+        "({} GET, ",
+        number(&source(&run)["served"]["methods"]["GET"]) - sent_by(&run, "methods")["GET"]
+    );
+    assert!(run.told().contains(&by_method), "no {by_method:?} in {}", run.stdout);
 }
 
 /// A run against a stand-in to which something is done after 2 s.

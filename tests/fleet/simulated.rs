@@ -8,7 +8,9 @@ use springload::clock::{Clock, Nanos, SECOND_NS};
 use springload::engine::{LaneResult, LoadCounts, ShardResult, Watched};
 use springload::fleet::{Arrived, Broker, Channel, Opened, StageEnd, To};
 use springload::generate::Stream;
-use springload::measure::{ConnectionTimes, FillLog, Hiccups, Interval, Recorder, Sample, Timing};
+use springload::measure::{
+    ConnectionTimes, FillLog, Hiccups, Interval, Recorder, Sample, Served, Timing,
+};
 use springload::op::{ByKind, OpKind, Reply};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -243,6 +245,7 @@ fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
         elapsed_ns: seconds * SECOND_NS,
         cpu_ns: 1,
         nodes: Vec::new(),
+        sent: Served::default(),
     }
 }
 

@@ -13,7 +13,7 @@ use super::decode::{Decoder, Step};
 use super::head::header_values;
 use super::request::{Answer, Request};
 use crate::clock::{Clock, Nanos};
-use crate::measure::Probe;
+use crate::measure::{Probe, Tally};
 use crate::net::{
     Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps, Trouble, rest_after,
 };
@@ -58,6 +58,7 @@ pub struct Connection {
     trouble: Option<Box<Trouble>>,
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
+    tally: Rc<Tally>,
     /// The buffer for the current answer, and how much of it is filled. Empty between answers.
     buffer: Vec<u8>,
     filled: usize,
@@ -96,6 +97,7 @@ impl Connection {
             clock: context.clock(),
             buffers: context.buffers(),
             timestamps: context.timestamps(),
+            tally: context.tally(),
             buffer: Vec::new(),
             filled: 0,
             decoder: Decoder::default(),
@@ -176,7 +178,7 @@ impl Connection {
         probe: &mut Probe,
     ) -> Result<Answer, Failure> {
         self.deadline.arm(probe.began());
-        let mut resent = false;
+        let (mut resent, sent) = (false, self.sent);
         let result = loop {
             if self.answers == 0 || self.has_news() {
                 self.look();
@@ -228,6 +230,9 @@ impl Connection {
         if let Err(failure) = result {
             probe.mark_failed();
             self.decoder = Decoder::default();
+            if self.sent > sent {
+                self.tally.count(request.bytes, None);
+            }
             return Err(failure);
         }
         self.answers += 1;
@@ -236,6 +241,7 @@ impl Connection {
         if !head.keep_alive {
             self.stream = None;
         }
+        self.tally.count(request.bytes, Some(head.status));
         let body = self.decoder.body();
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
     }

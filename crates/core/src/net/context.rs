@@ -6,6 +6,7 @@
 
 use super::{Buffers, Timestamps};
 use crate::clock::{Clock, Nanos};
+use crate::measure::Tally;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
@@ -22,6 +23,7 @@ pub struct ShardContext {
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
     entries: RefCell<Vec<Weak<Entry>>>,
+    tally: Rc<Tally>,
 }
 
 #[derive(Debug)]
@@ -50,8 +52,8 @@ impl ShardContext {
     }
 
     fn with(clock: Clock, timeout_ns: Nanos, timestamps: Option<Rc<Timestamps>>) -> Rc<Self> {
-        let (buffers, entries) = (Rc::default(), RefCell::default());
-        Rc::new(Self { clock, timeout_ns, buffers, timestamps, entries })
+        let (buffers, entries, tally) = (Rc::default(), RefCell::default(), Rc::default());
+        Rc::new(Self { clock, timeout_ns, buffers, timestamps, entries, tally })
     }
 
     /// The clock for deadlines.
@@ -67,6 +69,11 @@ impl ShardContext {
     /// Reads arrival times, if requested.
     pub fn timestamps(&self) -> Option<Rc<Timestamps>> {
         self.timestamps.clone()
+    }
+
+    /// Counts the requests of HTTP.
+    pub fn tally(&self) -> Rc<Tally> {
+        self.tally.clone()
     }
 
     /// A deadline for one session, not yet armed.

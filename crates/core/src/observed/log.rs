@@ -1,7 +1,8 @@
 //! The answers of servers, as they come: rates from counts, gaps where there was no answer, and no
 //! more rows for a day than for ten minutes.
 
-use super::{Activity, Column, Meter, Observed, Reading, Served, Source, Table, Task};
+use super::{Activity, Column, Meter, Observed, Reading, Source, Table, Task};
+use crate::measure::Served;
 use crate::op::plain;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! One number that a server keeps about itself, and one answer with several of them.
 
-use super::Served;
+use crate::measure::Served;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 

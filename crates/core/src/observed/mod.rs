@@ -6,12 +6,11 @@ pub mod host;
 mod log;
 mod meter;
 pub mod series;
-mod served;
 
 pub use log::ObservedLog;
 pub use meter::{Meter, Reading, Task};
-pub use served::Served;
 
+use crate::measure::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

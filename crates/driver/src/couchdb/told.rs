@@ -3,7 +3,8 @@
 //! Of its own descriptions, some are wrong: times are in milliseconds where it says microseconds,
 //! and numbers that it calls counters rise and fall. Histograms cover the last ten seconds alone.
 
-use crate::observed::{Meter, Reading, Served, Task};
+use crate::measure::Served;
+use crate::observed::{Meter, Reading, Task};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};
 use crate::journal::Journal;
-use crate::measure::{FillLog, Interval, NodeLog, Pulse, Recorder};
+use crate::measure::{FillLog, Interval, NodeLog, Pulse, Recorder, Served};
 use crate::net::ShardContext;
 use crate::op::ByKind;
 use crate::workload::Workload;
@@ -129,6 +129,9 @@ pub struct ShardResult<W> {
     /// What it knows about each node, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeLog>,
+    /// Its requests, if they are of HTTP.
+    #[serde(default, skip_serializing_if = "crate::measure::is_default")]
+    pub sent: Served,
 }
 
 impl<W> ShardResult<W> {
@@ -143,9 +146,9 @@ impl<W> ShardResult<W> {
 
     /// The same with other workloads.
     fn map<V>(self, mut workload_of: impl FnMut(W) -> V) -> ShardResult<V> {
-        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes } = self;
+        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent } = self;
         let lanes = lanes.into_iter().map(|lane| lane.map(&mut workload_of)).collect();
-        ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes }
+        ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent }
     }
 
     /// The measurements, and the workloads by the number of their connection.
@@ -247,6 +250,7 @@ async fn run_any<T: Target>(
     place: Place<'_>,
 ) -> io::Result<ShardResult<AnyWorkload<SessionOf<T>>>> {
     let context = context(plan);
+    let tally = context.tally();
     let sweep = tokio::task::spawn_local(context.clone().sweep());
     let spare = lanes.split_off(lanes.partition_point(|it| it.connection < plan.connections));
     let opened = target.shard(context).await?;
@@ -295,7 +299,8 @@ async fn run_any<T: Target>(
     let shared = Rc::into_inner(shared).ok_or_else(|| io::Error::other("a task is left"))?;
     let mut watched = Watched { pool, ..shared.watch.finish(plan.clock) };
     let nodes = nodes(opened.nodes(), &mut watched);
-    Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes })
+    let (lanes, sent) = (done, tally.sums());
+    Ok(ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent })
 }
 
 /// The part of a shard with `open` connections, and `spare` more that may be opened later.

@@ -4,7 +4,7 @@
 use super::*;
 use crate::engine::{LoadCounts, ShardResult, Watched};
 use crate::fleet::{Full, Outbox, To};
-use crate::measure::{FillLog, Hiccups, RawRow};
+use crate::measure::{FillLog, Hiccups, RawRow, Served};
 use crate::op::{ByKind, OpKind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -63,6 +63,7 @@ fn shard(outage: (Nanos, Nanos)) -> ShardResult<()> {
         elapsed_ns: 0,
         cpu_ns: 0,
         nodes: Vec::new(),
+        sent: Served::default(),
     }
 }
 

@@ -48,8 +48,8 @@ pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_n
 
 use crate::driver::Nouns;
 use crate::measure::{
-    Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot,
-    Span, Visibility, is_default,
+    Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Served,
+    Slot, Span, Visibility, is_default,
 };
 use crate::observed::Observed;
 use crate::op::OpKind;
@@ -178,6 +178,10 @@ pub struct StageRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub nodes: Vec<NodeSummary>,
+    /// Its requests by method and by the status of the answer, with those that log in, if they are
+    /// of HTTP.
+    #[serde(default, skip_serializing_if = "crate::measure::is_default")]
+    pub sent: Served,
     /// What each agent did, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentStage>,

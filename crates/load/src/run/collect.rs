@@ -6,8 +6,8 @@ use crate::driver::Card;
 use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
     Backlog, ConnectionTimes, FillLog, Following, Growth, Hiccups, Histogram, NodeLog, NodeSummary,
-    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
-    ThreadLoss, Totals, Visibility,
+    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Served, Silences, SizePoint, Slot,
+    Spans, ThreadLoss, Totals, Visibility,
 };
 use crate::op::{ByKind, Class};
 use crate::plan::{Plan, StagePlan};
@@ -39,6 +39,7 @@ pub(super) struct Collected {
     fills: Vec<FillLog>,
     /// One for each node, if there are several.
     nodes: Vec<NodeLog>,
+    sent: Served,
 }
 
 /// The circumstances of a stage in the run.
@@ -107,6 +108,7 @@ impl Collected {
             pool: None,
             fills: Vec::new(),
             nodes: Vec::new(),
+            sent: Served::default(),
         }
     }
 
@@ -155,7 +157,7 @@ impl Collected {
         let mut part = Self::new(Totals::default(), Series::default());
         part.totals.issued = shard.issued;
         part.fills.push(shard.fill);
-        (part.nodes, part.load) = (shard.nodes, shard.load);
+        (part.nodes, part.load, part.sent) = (shard.nodes, shard.load, shard.sent);
         (part.elapsed_ns, part.cpu_ns) = (shard.elapsed_ns, shard.cpu_ns);
         (part.silences, part.pool) = (Some(shard.watched.silences), shard.watched.pool);
         part.backlog = shard.watched.backlog.unwrap_or_default();
@@ -173,6 +175,7 @@ impl Collected {
             self.nodes.resize_with(part.nodes.len(), NodeLog::default);
         }
         self.nodes.iter_mut().zip(&part.nodes).for_each(|(sum, part)| sum.merge(part));
+        self.sent.add(&part.sent);
         self.load.offered += part.load.offered;
         self.load.begun += part.load.begun;
         self.load.dropped += part.load.dropped;
@@ -265,6 +268,7 @@ impl Collected {
             following: frame.following,
             agents: Vec::new(),
             nodes: self.nodes(frame.nodes, (start, measured_s)),
+            sent: self.sent.clone(),
             start: stage.work.traits().gathering.map(|_| start_record(&self.lanes)),
         };
         let outage = self.outage();

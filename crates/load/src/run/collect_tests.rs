@@ -4,7 +4,7 @@
 use super::*;
 use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
-use crate::measure::{FillLog, Interval, SeriesLog};
+use crate::measure::{FillLog, Interval, SeriesLog, Served};
 use crate::op::{ByKind, OpKind};
 use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
 
@@ -48,6 +48,7 @@ fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
         elapsed_ns,
         cpu_ns: 100 * MS,
         nodes: Vec::new(),
+        sent: Served::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! they have counted the same requests.
 
 use super::number::{at, decimal, grouped, millis};
-use crate::measure::{Histogram, SeriesRow};
+use crate::measure::{Histogram, SeriesRow, Served};
 use crate::observed::{Activity, Column, Observed, Source, Table};
 use crate::record::{Counted, RunRecord, StageRecord};
 use crate::statistics::rank_correlation;
@@ -23,6 +23,9 @@ const LEAST_VALUES: usize = 12;
 const LEAST_REQUESTS: u64 = 50;
 /// ... and so many of them are named.
 const MOST_TOGETHER: usize = 3;
+
+/// The most methods, and statuses, of others' requests that are named.
+const MOST_KINDS: usize = 3;
 
 /// What a server was busy with for a while.
 #[derive(Clone, Debug, PartialEq)]
@@ -236,10 +239,11 @@ fn counted_words(counted: &Counted) -> Option<String> {
     if let Some(others) = counted.of_others() {
         let share = others as f64 * 100.0 / all as f64;
         return Some(format!(
-            "{} % of this server's requests were not this run's: {} of {}",
+            "{} % of this server's requests were not this run's: {} of {}{}",
             decimal(share, usize::from(share < 10.0)),
             grouped(others),
             grouped(all),
+            kinds_words(&counted.others_by()),
         ));
     }
     let less = counted.not_counted()?;
@@ -251,16 +255,30 @@ fn counted_words(counted: &Counted) -> Option<String> {
     ))
 }
 
+/// What others asked for and how it was answered, if that is known.
+fn kinds_words([methods, statuses]: &[Vec<(String, u64)>; 2]) -> String {
+    let named = |all: &[(String, u64)], before: &str| {
+        let each = |(name, count): &(String, u64)| format!("{} {before}{name}", grouped(*count));
+        all.iter().take(MOST_KINDS).map(each).collect::<Vec<_>>().join(", ")
+    };
+    match (&methods[..], &statuses[..]) {
+        ([], _) => String::new(),
+        (methods, []) => format!(" ({})", named(methods, "")),
+        (methods, statuses) => {
+            format!(" ({}; answered {})", named(methods, ""), named(statuses, "× "))
+        }
+    }
+}
+
 /// The same in any case, for those who want to know.
 pub(super) fn count_words(counted: &Counted) -> String {
     let agrees = "the server has counted the same requests";
     counted_words(counted).unwrap_or_else(|| {
         let all = counted.served.requests();
-        let few = all.abs_diff(counted.sent);
-        if few == 0 {
-            format!("{agrees}: {}", grouped(all))
-        } else {
-            format!("{agrees}, up to {few}: {} of {}", grouped(all), grouped(counted.sent))
+        let sent = counted.by.as_ref().map_or(counted.sent, Served::requests);
+        match all.abs_diff(sent) {
+            0 => format!("{agrees}: {}", grouped(all)),
+            few => format!("{agrees}, up to {few}: {} of {}", grouped(all), grouped(sent)),
         }
     })
 }

@@ -1,7 +1,8 @@
 //! What is said of servers, against records whose contents are known.
 
 use super::*;
-use crate::observed::{Meter, Observed, Served};
+use crate::measure::Served;
+use crate::observed::{Meter, Observed};
 use crate::op::OpKind;
 use crate::record::fixture::{part, record, stage};
 use crate::report::chart::{foremost, stages};
@@ -132,6 +133,7 @@ fn requests_of_others_and_lost_answers_are_told_and_a_few_are_not() {
     let counted = |served: u64, sent, unanswered| Counted {
         served: Served { methods: [("GET".to_owned(), served)].into(), ..Served::default() },
         sent,
+        by: None,
         unanswered,
     };
     let others = counted_words(&counted(12_340, 9_502, 0)).unwrap();
@@ -139,6 +141,19 @@ fn requests_of_others_and_lost_answers_are_told_and_a_few_are_not() {
     for few in [counted(9_502, 9_502, 0), counted(9_510, 9_502, 0), counted(9_490, 9_502, 12)] {
         assert_eq!(counted_words(&few), None);
     }
+    // One asks as often as the answers to the other are lost.
+    let sent = Served {
+        methods: [("PUT".to_owned(), 2_838)].into(),
+        statuses: [("201".to_owned(), 2_838)].into(),
+    };
+    let by = Counted { by: Some(sent), ..counted(2_838, 2_838, 0) };
+    assert_eq!(by.not_counted(), Some(2_838));
+    let served = Served { statuses: [("200".to_owned(), 2_838)].into(), ..by.served.clone() };
+    assert_eq!(
+        counted_words(&Counted { served, ..by }).unwrap(),
+        "100 % of this server's requests were not this run's: 2,838 of 2,838 (2,838 GET; \
+         answered 2,838 × 200)"
+    );
     let lost = counted_words(&counted(9_490, 9_502, 2)).unwrap();
     assert!(lost.contains("10 requests fewer than were answered"), "{lost}");
     assert_eq!(

@@ -13,7 +13,9 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
     let mut inside = Html::default();
     for (run, record) in runs.iter().enumerate() {
         let Some(observed) = &record.observed else { continue };
-        inside.push(&Html::element("p", &letter(runs, run)));
+        if runs.len() > 1 {
+            inside.push(&Html::element("p", &letter(runs, run)));
+        }
         inside.push(&list("observed", said(record).into_iter().collect()));
         let rows = std::iter::once(("", head())).chain(observed.sources.iter().map(row));
         inside.push(&Html::element("div class=\"scroll\"", &grid(rows)));

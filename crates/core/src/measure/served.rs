@@ -1,9 +1,10 @@
-//! The requests that a server has counted.
+//! Requests by method and answers by status: as a server has counted them, and as they were sent.
 
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Requests as a server counts them.
+/// Requests by method and by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Served {
@@ -11,6 +12,48 @@ pub struct Served {
     pub methods: BTreeMap<String, u64>,
     /// By the status of the answer.
     pub statuses: BTreeMap<String, u64>,
+}
+
+/// The methods that are told apart.
+const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "HEAD", "COPY", "PATCH", "OPTIONS"];
+/// One more than the highest status.
+const STATUSES: usize = 600;
+
+/// Counts the requests that the connections of a load thread send.
+#[derive(Debug)]
+pub struct Tally {
+    methods: [Cell<u64>; METHODS.len()],
+    statuses: Vec<Cell<u64>>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { methods: Default::default(), statuses: vec![Cell::new(0); STATUSES] }
+    }
+}
+
+impl Tally {
+    /// Counts a request, given as it was sent; `status` is that of its answer, if one came.
+    #[inline]
+    pub fn count(&self, request: &[u8], status: Option<u16>) {
+        let add = |count: Option<&Cell<u64>>| count.map(|it| it.set(it.get() + 1));
+        let method = METHODS.iter().position(|method| request.starts_with(method.as_bytes()));
+        add(method.and_then(|method| self.methods.get(method)));
+        add(status.and_then(|status| self.statuses.get(usize::from(status))));
+    }
+
+    /// What was counted.
+    pub fn sums(&self) -> Served {
+        let methods = METHODS.iter().zip(&self.methods);
+        let methods = methods.map(|(name, count)| ((*name).to_owned(), count.get()));
+        let statuses = self.statuses.iter().enumerate();
+        let statuses = statuses.map(|(status, count)| (status.to_string(), count.get()));
+        let some = |(_, count): &(String, u64)| *count > 0;
+        Served {
+            methods: methods.filter(some).collect(),
+            statuses: statuses.filter(some).collect(),
+        }
+    }
 }
 
 impl Served {
@@ -58,6 +101,20 @@ mod tests {
     fn served(get: u64, put: u64) -> Served {
         let methods = [("GET".to_owned(), get), ("PUT".to_owned(), put)].into();
         Served { methods, statuses: [("200".to_owned(), get)].into() }
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_method_and_answers_by_status() {
+        let tally = Tally::default();
+        let sent = [("PUT /a", Some(201)), ("POST /a", Some(201)), ("PUT /b", None), ("X", None)];
+        for (request, status) in sent {
+            tally.count(request.as_bytes(), status);
+        }
+        tally.count(b"GET /a", Some(999));
+        let sums = tally.sums();
+        let methods = [("GET", 1), ("POST", 1), ("PUT", 2)].map(|(it, n)| (it.to_owned(), n));
+        assert_eq!(sums.methods, methods.into());
+        assert_eq!(sums.statuses, [("201".to_owned(), 2)].into());
     }
 
     #[test]
