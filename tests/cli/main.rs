@@ -30,6 +30,7 @@ mod leaks;
 mod ledger;
 mod listeners;
 mod lost;
+mod many;
 mod max;
 mod nodes;
 mod observe;

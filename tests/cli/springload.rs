@@ -91,7 +91,9 @@ impl Finished {
         let fills = self.stages().any(|stage| stage["name"] == "crud");
         let prepares = move |name: &Value| {
             let fill = fills && name == "bulk_insert";
-            fill || name == "warm_up" || name == "burst_prepare" || name == "audit"
+            let others =
+                ["warm_up", "burst_prepare", "audit", "database_create", "database_delete"];
+            fill || others.iter().any(|other| name == other)
         };
         let server = &self.record["plan"]["target"]["driver"] != "basic";
         self.stages().filter(move |stage| server && !prepares(&stage["name"]))

@@ -86,6 +86,8 @@ pub fn scratch_name() -> String {
 pub struct Scratch {
     /// Its name.
     pub name: String,
+    /// The same without the number of one of many: what those of a run have in common.
+    pub run: String,
     /// When it was created, in seconds since 1970.
     pub began_s: u64,
     /// The process that created it.
@@ -93,14 +95,19 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// The scratch database with this name; `None` if [`scratch_name`] does not give such names.
+    /// The scratch database with this name; `None` if [`scratch_name`] does not give such names,
+    /// nor does a run with many databases, which adds a number of five digits.
     pub fn of_name(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("springload_")?.split('_');
         let mut number = || parts.next()?.parse::<u64>().ok();
         let (began_s, fraction, process) = (number()?, number()?, u32::try_from(number()?).ok()?);
-        let same = format!("springload_{began_s}_{fraction}_{process}") == name;
+        let run = format!("springload_{began_s}_{fraction}_{process}");
+        let rest = name.strip_prefix(&run)?;
+        let is_number =
+            |digits: &str| digits.len() == 5 && digits.bytes().all(|it| it.is_ascii_digit());
+        let same = rest.is_empty() || rest.strip_prefix('_').is_some_and(is_number);
         let could_be = (FIRST_S..LAST_S).contains(&began_s) && fraction < SECOND_NS;
-        (same && could_be).then(|| Self { name: name.to_owned(), began_s, process })
+        (same && could_be).then(|| Self { name: name.to_owned(), run, began_s, process })
     }
 }
 
@@ -118,11 +125,18 @@ mod tests {
         let scratch = Scratch::of_name(&own).unwrap();
         assert_eq!((scratch.name, scratch.process), (own, std::process::id()));
         assert!(wall_ns() / SECOND_NS - scratch.began_s < 60);
+        let one = Scratch::of_name("springload_1795000000_1_2_00003").unwrap();
+        assert_eq!((&*one.run, one.process), ("springload_1795000000_1_2", 2));
         for other in [
             "springload_results",
             "springload_1795000000_1",
             "springload_1795000000_1_2_old",
             "springload_1795000000_1_2_3",
+            "springload_1795000000_1_2_000031",
+            "springload_1795000000_1_2_0003x",
+            "springload_1795000000_1_2_00003_4",
+            "springload_1795000000_1_2_",
+            "springload_1795000000_1_200003",
             "springload_1795000000_1_99999999999",
             "springload_1795000000_9999999999_2",
             "springload_01795000000_1_2",

@@ -23,6 +23,7 @@ mod rehearsal;
 mod scrape;
 mod secrets;
 mod setting;
+mod spread;
 mod words;
 
 list::drivers! {
@@ -59,6 +60,7 @@ pub use prober::{Prober, Stored};
 pub use scrape::{Scrape, ScrapePlan, Scraper};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
+pub use spread::{Databases, OpenShards, Spread};
 use springload_core::{
     clock, files, generate, http1, measure, mistake, net, observed, op, properties, values,
 };
@@ -70,7 +72,7 @@ use crate::clock::Nanos;
 use crate::measure::{BodyBytes, NodeLog, Probe, Wire};
 use crate::mistake::Invalid;
 use crate::net::ShardContext;
-use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
+use crate::op::{Answered, Failure, Key, Op, Pen, Reason, Reply};
 use std::io;
 use std::rc::Rc;
 
@@ -260,6 +262,12 @@ pub trait Session {
     /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have been,
     /// if the driver has found out that it was carried out.
     fn settled(&self) -> Option<Reply> {
+        None
+    }
+
+    /// The name of the database that has the document with this key, if the load is on many. Called
+    /// rarely, so it may be slow.
+    fn place_of(&self, _key: Key) -> Option<String> {
         None
     }
 

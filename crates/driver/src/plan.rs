@@ -9,7 +9,7 @@ use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
 use crate::op::{Feature, Kinds, OpKind, Way, plain};
 use crate::words::{OperationPlan, Word};
-use crate::{Nouns, Scratch, Setting};
+use crate::{Databases, Nouns, OpenShards, Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -325,6 +325,11 @@ pub trait Planned: Debug {
         Err(Invalid::new(flag, problem, super::words::drivers_words()))
     }
 
+    /// The databases over which the load is spread, if there are many.
+    fn databases(&self) -> Option<Databases> {
+        None
+    }
+
     /// How many indexes are built before the load; [`OpKind::IndexBuild`] builds one, whose place
     /// is the operation's key.
     fn indexes(&self) -> u64 {
@@ -370,14 +375,14 @@ pub trait Planned: Debug {
         Box::pin(async { Ok(None) })
     }
 
-    /// Removes one of the scratch databases.
+    /// Removes some of the scratch databases.
     ///
     /// # Errors
-    /// Why it could not be removed.
-    fn remove_scratch<'a>(
+    /// Why one of them could not be removed.
+    fn remove_scratches<'a>(
         &'a self,
         _: &'a Opening,
-        _: &'a Scratch,
+        _: &'a [Scratch],
     ) -> Local<'a, Result<(), TargetError>> {
         Box::pin(async { Ok(()) })
     }
@@ -439,6 +444,8 @@ pub struct ServerFacts {
     pub database: String,
     /// Whether springload created the database.
     pub created: bool,
+    /// The shards of many databases, if the server tells of them.
+    pub open_shards: Option<OpenShards>,
 }
 
 /// Why a target cannot be used. Each message says what to do.

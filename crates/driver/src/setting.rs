@@ -17,12 +17,14 @@ pub enum Setting {
     Certificates,
     /// A certificate for the client itself.
     ClientCertificate,
+    /// Many databases in place of one.
+    Databases,
 }
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Self; 4] =
-        [Self::Headers, Self::Auth, Self::Certificates, Self::ClientCertificate];
+    pub const ALL: [Self; 5] =
+        [Self::Headers, Self::Auth, Self::Certificates, Self::ClientCertificate, Self::Databases];
 
     /// The flag that asks for it; `None` if it is not asked for.
     fn flag(self, asked: &TargetAsked) -> Option<&'static str> {
@@ -32,6 +34,7 @@ impl Setting {
             Self::Auth => (asked.auth != Auth::default(), asked.auth_flag),
             Self::Certificates => (tls.insecure || tls.authorities.is_some(), tls.flag()),
             Self::ClientCertificate => (tls.identity.is_some(), "--tls-cert"),
+            Self::Databases => (asked.options.contains_key("databases"), "--databases"),
         };
         is_asked.then_some(flag)
     }
@@ -43,6 +46,7 @@ impl Setting {
             Self::Auth => "credentials are not sent with requests",
             Self::Certificates => "no certificate is checked",
             Self::ClientCertificate => "no client certificate is sent",
+            Self::Databases => "a load is not spread over several databases",
         }
     }
 }
@@ -77,6 +81,9 @@ mod tests {
             Setting::ClientCertificate => {
                 let (certificate, key) = ("c.pem".into(), "k.pem".into());
                 asked.tls.identity = Some(Identity { certificate, key });
+            }
+            Setting::Databases => {
+                asked.options.insert("databases".to_owned(), 3.into());
             }
         }
         asked

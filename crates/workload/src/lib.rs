@@ -27,6 +27,7 @@ pub use bulk_insert::{BulkInsert, BulkInsertPlan, FillDemand};
 pub use burst::{BodySize, Burst, BurstDemand, BurstPlan, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
+pub use databases::{create_databases, delete_databases};
 pub use demand::{Demand, DocumentsAsked, Due, Offer, RunAsked, Step, nothing};
 pub use erased::WorkloadFor;
 pub use index::build_indexes;
@@ -57,6 +58,7 @@ workloads! {
     "urls" => urls::UrlsPlan,
     "ycsb" => ycsb::YcsbStage,
     "index_build" => index::IndexPlan,
+    "databases" => databases::DatabasesPlan,
     "audit" => audit::AuditPlan,
 }
 

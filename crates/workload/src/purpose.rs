@@ -13,6 +13,8 @@ pub enum Purpose {
     Prepare,
     /// Builds what a later stage asks, and does not count.
     Index,
+    /// Creates or removes the databases of a run with many, and does not count.
+    Databases,
     /// Does what the main stage does, and does not count.
     WarmUp,
     /// Is the subject of the run.
@@ -28,6 +30,7 @@ impl Purpose {
             "bulk_insert" | "load" => Self::Fill,
             "burst_prepare" => Self::Prepare,
             "index_build" => Self::Index,
+            "database_create" | "database_delete" => Self::Databases,
             "warm_up" => Self::WarmUp,
             "audit" => Self::Audit,
             _ => Self::Main,
@@ -36,7 +39,7 @@ impl Purpose {
 
     /// Whether it is told of although its numbers do not count.
     pub const fn is_news(self) -> bool {
-        matches!(self, Self::Index | Self::Audit)
+        matches!(self, Self::Index | Self::Databases | Self::Audit)
     }
 
     /// Whether its numbers count.

@@ -100,6 +100,9 @@ pub struct Traits {
     pub audits: bool,
     /// All documents in the database can be counted afterwards, to find any that nobody wrote.
     pub counts_others: bool,
+    /// What the later stages work on: if some of it cannot be made, the run ends. Called what it
+    /// makes, in the plural.
+    pub makes: Option<&'static str>,
 }
 
 /// The rest of the plan to which stored settings belong.

@@ -137,9 +137,12 @@ impl Observer for View<'_> {
     }
 
     fn news(&mut self, sentence: &str) {
+        // Before the first stage there is none.
+        let stage = if self.stage.is_empty() { "" } else { &format!("{}: ", self.stage) };
+        let told = format!("{stage}{sentence}");
         match &self.mode {
-            Mode::Lines { .. } => eprintln!("{}: {sentence}", self.stage),
-            Mode::Bar(bar) => bar.tell(&format!("{}: {sentence}", self.stage)),
+            Mode::Lines { .. } => eprintln!("{told}"),
+            Mode::Bar(bar) => bar.tell(&told),
             // The live view shows it in its rates.
             Mode::Quiet | Mode::Tui(_) => {}
         }

@@ -11,6 +11,7 @@ use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::folder::{JOURNAL, lock};
 use crate::cli::pipeline::{Job, audit_with};
+use crate::driver::Databases;
 use crate::journal::Journal;
 use crate::plan::{self, Existing, Flagged, Invalid, Plan, PlanSpec, check};
 use crate::workload::AuditDemand;
@@ -151,6 +152,10 @@ impl Audit {
         let views = record.plan.target.audited();
         if !views.is_empty() {
             options.insert("audit_view".to_owned(), views.into());
+        }
+        if let Some(Databases { spread, .. }) = record.plan.target.databases() {
+            let spread = serde_json::to_value(spread).unwrap_or_default();
+            options.insert("databases".to_owned(), spread);
         }
         let spec = PlanSpec {
             options,

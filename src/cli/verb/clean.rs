@@ -75,9 +75,16 @@ impl Clean {
         };
         let (old, kept): (Vec<_>, Vec<_>) =
             found.iter().map(|it| (it, self.why_kept(it))).partition(|(_, why)| why.is_none());
-        for (scratch, why) in old.iter().chain(&kept) {
+        let all: Vec<_> = old.iter().chain(&kept).collect();
+        // Those of a run with many databases have the same fate.
+        for of_run in all.chunk_by(|(one, _), (other, _)| one.run == other.run) {
+            let Some((scratch, why)) = of_run.first() else { continue };
             let why = why.as_ref().map_or_else(String::new, |why| format!(", kept: {why}"));
-            print(format!("{}  {} old{why}\n", scratch.name, words(age_s(scratch))).as_bytes());
+            let name = match of_run {
+                [_] => scratch.name.clone(),
+                _ => format!("{}_* ({})", scratch.run, databases(of_run.len())),
+            };
+            print(format!("{name}  {} old{why}\n", words(age_s(scratch))).as_bytes());
         }
         if old.is_empty() {
             eprintln!("nothing to remove on {server}");
@@ -86,7 +93,7 @@ impl Clean {
         if self.dry_run || !self.agreed(old.len(), &server)? {
             return Ok(Exit::Passed);
         }
-        let old: Vec<_> = old.into_iter().map(|(scratch, _)| scratch).collect();
+        let old: Vec<_> = old.into_iter().map(|(scratch, _)| scratch.clone()).collect();
         remove(&runtime, &plan, &opening, &old)?;
         eprintln!("removed {} from {server}", databases(old.len()));
         Ok(Exit::Passed)
@@ -147,9 +154,9 @@ fn remove(
     runtime: &Runtime,
     plan: &TargetPlan,
     opening: &Opening,
-    old: &[&Scratch],
+    old: &[Scratch],
 ) -> Result<(), TargetError> {
-    old.iter().try_for_each(|scratch| runtime.block_on(plan.remove_scratch(opening, scratch)))
+    runtime.block_on(plan.remove_scratches(opening, old))
 }
 
 fn databases(count: usize) -> String {

@@ -24,6 +24,7 @@ use crate::workload::{self, DocumentsAsked, RunAsked};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, Parser as _};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -106,6 +107,12 @@ pub(in crate::cli) struct Settings {
     /// for rows that are missing, doubled, or of deleted documents. May be repeated
     #[arg(long = "audit-view", value_name = "VIEW", requires = "audit")]
     audit_view: Vec<String>,
+    /// Spread the documents over this many databases
+    ///
+    /// Spread the documents over this many databases, such as one for each user: the run creates
+    /// them (NAME-00000 and so on) and removes them at the end, in stages of their own
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    databases: Option<u64>,
     /// The workload to run
     #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
     workload: String,
@@ -148,6 +155,12 @@ pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
     let connections = connections.max(1);
     let each = documents.div_ceil(connections);
     (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
+}
+
+/// The same with many databases: so that each gets as many requests as any other.
+fn batch_of_many(usual: u64, documents: u64, databases: u64) -> u64 {
+    let each = (documents / databases.max(1)).max(1);
+    each / each.div_ceil(usual)
 }
 
 /// The names of workloads, with what each does.
@@ -310,6 +323,9 @@ pub(in crate::cli) fn spec_of(
         Some(Err(mistake)) => mistakes.push(mistake),
         None => {}
     }
+    if let Some(databases) = settings.databases {
+        options.insert("databases".to_owned(), settings.spread(databases));
+    }
     if !settings.audit_view.is_empty() {
         options.insert("audit_view".to_owned(), settings.audit_view.clone().into());
     }
@@ -375,9 +391,23 @@ impl Settings {
         Some(Invalid::new("--batch", problem, cure))
     }
 
+    /// Documents in one bulk request.
+    fn batch(&self) -> u64 {
+        let usual = default_batch(self.connections.first(), self.docs);
+        let of_many = self.databases.map(|databases| batch_of_many(usual, self.docs, databases));
+        self.batch.or(of_many).unwrap_or(usual)
+    }
+
+    /// How documents are spread over databases.
+    fn spread(&self, databases: u64) -> Value {
+        // There are never that many: the check says so.
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let (count, batch) = (small(databases), small(self.batch()));
+        serde_json::json!({ "count": count, "documents": self.docs, "batch": batch.max(1) })
+    }
+
     /// What is asked of the workload.
     fn asked(&self) -> RunAsked {
-        let batch = || default_batch(self.connections.first(), self.docs);
         let flags = [
             ("--mix", self.mix.is_some()),
             ("--schema", !self.schema.is_empty()),
@@ -393,7 +423,7 @@ impl Settings {
         RunAsked {
             documents: DocumentsAsked {
                 documents: Flagged::new("--docs", self.docs),
-                batch: Flagged::new("--batch", self.batch.unwrap_or_else(batch)),
+                batch: Flagged::new("--batch", self.batch()),
                 operations: Flagged::new("--ops", self.ops),
                 warmup_ns: self.warmup,
             },

@@ -41,6 +41,20 @@ pub(crate) fn all_dbs_lists_a_new_database(server: &Server) {
     assert!(names.as_array().unwrap().contains(&name), "{names}");
 }
 
+pub(crate) fn dbs_info_tells_of_several_databases(server: &Server) {
+    let scratch = Scratch::new(server);
+    scratch.put("a", &json!({})).expect(201);
+    let (name, missing) = (&scratch.path[1..], unused_name());
+    let ask = |body| scratch.client.json("POST", "/_dbs_info", &body);
+    let told = ask(json!({"keys": [name, missing]})).expect(200).json();
+    assert_eq!((&told[0]["key"], &told[0]["info"]["doc_count"]), (&json!(name), &json!(1)));
+    assert_eq!(told[1], json!({"key": missing, "error": "not_found"}));
+    ask(json!({})).expect_error(400, "bad_request");
+    let many: Vec<String> = (0..101).map(|number| format!("{missing}{number}")).collect();
+    ask(json!({"keys": many})).expect_error(400, "bad_request");
+    assert_eq!(ask(json!({"keys": []})).expect(200).json(), json!([]));
+}
+
 pub(crate) fn uuids_are_handed_out(server: &Server) {
     let client = Client::new(server);
     assert_eq!(client.get("/_uuids").expect(200).json()["uuids"].as_array().unwrap().len(), 1);

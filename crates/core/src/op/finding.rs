@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Finding {
     /// What is wrong.
     pub class: Failure,
-    /// The document's identifier, cleaned.
+    /// The document's identifier, cleaned; in a load on many databases after that of its own and a
+    /// slash.
     #[cfg_attr(feature = "schema", schemars(length(max = Reason::MOST)))]
     pub id: String,
     /// What should have been there.
@@ -30,6 +31,14 @@ impl Finding {
         let clean = |text: &str| Reason::new(None, text).reason;
         let id = clean(&String::from_utf8_lossy(id));
         Self { class, id, expected: clean(expected), found: clean(found) }
+    }
+
+    /// The same for a document in this database, one of many.
+    #[must_use]
+    pub fn within(self, database: Option<String>) -> Self {
+        let Some(database) = database else { return self };
+        let id = Reason::new(None, &format!("{database}/{}", self.id)).reason;
+        Self { id, ..self }
     }
 }
 

@@ -109,6 +109,10 @@ kinds! {
     IndexBuild { name: "index_build", class: Request, ycsb: "INDEX-BUILD", mix: None }
     /// All rows of an index, for an audit.
     IndexAudit { name: "index_audit", class: Request, ycsb: "INDEX-AUDIT", mix: None }
+    /// One of the databases of the run, created.
+    DatabaseCreate { name: "database_create", class: Request, ycsb: "DATABASE-CREATE", mix: None }
+    /// The same, removed.
+    DatabaseDelete { name: "database_delete", class: Request, ycsb: "DATABASE-DELETE", mix: None }
 }
 
 impl OpKind {

@@ -57,6 +57,7 @@ impl DriverPlan for CassandraPlan {
             same_machine,
             database: format!("{}.{}", place.keyspace, place.table),
             created: removal.is_some(),
+            ..ServerFacts::default()
         };
         let own = words::own(&opening.operations, &table)?;
         let refused = match suits(&beside, &table, &opening.fields).await {

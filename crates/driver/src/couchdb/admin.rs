@@ -70,6 +70,7 @@ pub struct Admin {
     lines: String,
     credentials: Credentials,
     kept_open: bool,
+    timeout_ns: u64,
 }
 
 /// A status and a JSON body; `Null` if the body is not JSON.
@@ -87,7 +88,14 @@ impl Admin {
             lines: format!("Host: {}\r\n", endpoint.host()),
             credentials,
             kept_open: false,
+            timeout_ns,
         }
+    }
+
+    /// Another one of the same server, with the same log-in, on connections of its own.
+    pub(super) fn again(&self) -> Self {
+        let again = Self::new(&self.endpoint, self.credentials.clone(), self.timeout_ns);
+        again.with_lines(&self.lines)
     }
 
     /// The same for requests in a single runtime, which share a connection.

@@ -296,7 +296,8 @@ impl CouchSession {
         head.push(b' ');
         // The database itself has no slash at its end.
         let slash = usize::from(asked.place.is_empty());
-        head.extend_from_slice(&self.path[..self.path.len() - slash]);
+        let path = self.paths.alone();
+        head.extend_from_slice(&path[..path.len() - slash]);
         head.extend_from_slice(asked.place.as_bytes());
         head.extend_from_slice(&self.common);
         if asked.method != "GET" {

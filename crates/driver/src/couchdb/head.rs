@@ -1,8 +1,10 @@
-//! Parts of request heads.
+//! Parts of request heads, and what kind of request an operation is.
 
 use super::SEGMENT;
+use super::pen::CouchPen;
 use super::revision::Revision;
-use crate::op::Op;
+use crate::http1::Request;
+use crate::op::{Op, OpKind};
 use percent_encoding::percent_encode;
 
 /// Appends the header of a read that requests the document only if it has changed. The entity tag
@@ -37,4 +39,30 @@ pub(super) fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
         let key = serde_json::Value::from(String::from_utf8_lossy(name)).to_string();
         write_segment(key.as_bytes(), out);
     }
+}
+
+/// The request for `op` as written with `pen`. A write is never sent twice.
+pub(super) fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
+    let bytes = pen.payload.bytes();
+    if op.kind.only_reads() { Request::reading(bytes) } else { Request::changing(bytes) }
+}
+
+/// Whether `op` requests a range of documents.
+pub(super) const fn is_range(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
+}
+
+/// Whether an operation is about an index, and makes its requests itself.
+pub(super) fn is_of_index(op: &Op) -> bool {
+    matches!(op.kind, OpKind::IndexBuild | OpKind::IndexAudit)
+}
+
+/// Whether an operation is about a database as a whole, whose number is its key.
+pub(super) fn is_of_database(op: &Op) -> bool {
+    matches!(op.kind, OpKind::DatabaseCreate | OpKind::DatabaseDelete)
+}
+
+/// Whether the revision that `op` is based on must be looked up first.
+pub(super) const fn looks_up(op: &Op) -> bool {
+    matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
 }

@@ -1,8 +1,8 @@
 //! Scratch databases that earlier runs left on a server.
 
 use super::open::enter;
+use super::open_many::remove_each;
 use super::plan::CouchPlan;
-use super::{AdminError, encode_segment};
 use crate::{Opening, Scratch, TargetError};
 
 impl CouchPlan {
@@ -26,16 +26,15 @@ impl CouchPlan {
         Ok(found)
     }
 
-    /// Removes one of the scratch databases.
-    pub(super) async fn drop_scratch(
+    /// Removes these scratch databases.
+    pub(super) async fn drop_scratches(
         &self,
         opening: &Opening,
-        scratch: &Scratch,
+        scratches: &[Scratch],
     ) -> Result<(), TargetError> {
         let all = self.all(opening.stand_in.as_ref());
-        let (mut admin, _) = enter(self, &all[0], opening, false).await?;
-        let path = format!("/{}", encode_segment(&scratch.name));
-        let removed: Result<(), AdminError> = super::open::remove(&mut admin, &path).await;
-        Ok(removed?)
+        let (admin, _) = enter(self, &all[0], opening, false).await?;
+        let names = scratches.iter().map(|scratch| scratch.name.clone()).collect();
+        Ok(remove_each(&admin, names).await?)
     }
 }

@@ -1,7 +1,8 @@
 //! Session cookies: logging in again when one has expired.
 
+use super::head::request;
 use super::pen::CouchPen;
-use super::session::{CouchSession, request};
+use super::session::CouchSession;
 use crate::http1::{Answer, Request, failure_of};
 use crate::measure::Probe;
 use crate::op::{Failure, Op};

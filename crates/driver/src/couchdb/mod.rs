@@ -3,6 +3,7 @@
 mod admin;
 pub mod answer;
 mod binding;
+mod creating;
 mod credentials;
 mod design;
 pub mod feed;
@@ -13,10 +14,12 @@ mod leftover;
 mod listing;
 mod log_in;
 mod making;
+mod many;
 mod monitor;
 mod moves;
 mod nodes;
 mod open;
+mod open_many;
 mod own;
 mod pen;
 mod plan;
@@ -36,6 +39,7 @@ pub use credentials::Credentials;
 pub use fetch::fetch_document;
 pub use follower::CouchFollower;
 pub use making::Making;
+use many::Paths;
 pub use monitor::CouchMonitor;
 use nodes::{Node, Nodes, Place};
 pub use pen::CouchPen;
@@ -74,8 +78,7 @@ pub struct CouchDb {
     nodes: Arc<[Node]>,
     /// Whether connections stay with their nodes.
     pinned: bool,
-    /// `/name/`, percent-encoded.
-    path: Arc<[u8]>,
+    paths: Paths,
     cached_updates: bool,
     /// The operations that the plan defines.
     own: Arc<words::Operations>,
@@ -94,15 +97,15 @@ impl CouchDb {
     /// The database `name` on the server at `endpoint`.
     #[cfg(test)]
     pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
-        Self::on(vec![Node::new(endpoint, credentials, &[])], name)
+        Self::on(vec![Node::new(endpoint, credentials, &[])], Paths::one(name))
     }
 
-    /// The database `name` on these nodes, at least one.
-    fn on(nodes: Vec<Node>, name: &str) -> Self {
+    /// What is below these paths on these nodes, at least one.
+    fn on(nodes: Vec<Node>, paths: Paths) -> Self {
         Self {
             nodes: nodes.into(),
             pinned: false,
-            path: format!("/{}/", encode_segment(name)).into_bytes().into(),
+            paths,
             cached_updates: false,
             own: Arc::default(),
             quorum: Quorum::default(),
@@ -164,7 +167,7 @@ impl Target for CouchDb {
 
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<CouchShard> {
         let several = self.nodes.len() > 1;
-        let nodes = several.then(|| Nodes::new(&self.nodes, &self.path, &context));
+        let nodes = several.then(|| Nodes::new(&self.nodes, self.path_of_all(), &context));
         Ok(CouchShard { target: self.clone(), context, nodes })
     }
 
@@ -181,8 +184,11 @@ impl Target for CouchDb {
     }
 
     async fn documents(&self) -> Option<u64> {
-        // The server counts design documents as well.
         let all = self.ask_size().await?.documents?;
+        if self.paths.many.is_some() {
+            return Some(all);
+        }
+        // The server counts design documents as well.
         Some(all.saturating_sub(self.ask_designs().await.unwrap_or(0)))
     }
 

@@ -5,6 +5,7 @@
 //! of them together take under a hundredth of a processor.
 
 use super::credentials::Renewal;
+use super::many::{Many, Sum};
 use super::nodes::Node;
 use super::told;
 use super::{Admin, AdminError, CouchDb, Credentials};
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// How long a node may take to answer. One that is frozen never does.
 const PATIENCE_NS: Nanos = 2 * SECOND_NS;
+
+/// How many requests may tell of the sizes of many databases: those of more are not observed.
+const MOST_PAGES: u32 = 10;
 
 /// A question that nodes are asked.
 struct Asked {
@@ -43,8 +47,9 @@ pub struct CouchMonitor {
     admin: Admin,
     /// The latest log-in of the load.
     renewal: Arc<Renewal>,
-    /// `/name`, percent-encoded.
-    database: String,
+    /// `/name`, percent-encoded; of many databases that of the first.
+    database: Arc<str>,
+    many: Option<Arc<Many>>,
     /// The requests that it has sent, and that the node has counted.
     sent: Served,
     /// Whether each question has ever been answered.
@@ -59,7 +64,8 @@ impl CouchMonitor {
             Self {
                 admin: admin.with_lines(&node.lines).kept_open(),
                 renewal: node.renewal.clone(),
-                database: target.database_path().to_owned(),
+                database: target.paths.first.clone(),
+                many: target.paths.many.clone(),
                 sent: Served::default(),
                 answered: [false; ASKED.len()],
             }
@@ -70,12 +76,21 @@ impl CouchMonitor {
     /// Sends one request. If the log-in has expired, it uses that of the load, but does not log in:
     /// the server counts refusals, and locks the user out after a few.
     async fn get(&mut self, path: &str) -> Result<Value, Untold> {
-        let mut reply = self.send(path).await?;
+        self.ask_at("GET", path, None).await
+    }
+
+    async fn ask_at(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<Value, Untold> {
+        let mut reply = self.send(method, path, body).await?;
         let by_cookie = matches!(self.admin.credentials(), Credentials::Cookie { .. });
         if reply.0 == 401 && by_cookie {
             let latest = self.renewal.state.lock().await.cookie.clone();
             if self.admin.adopt(&latest) {
-                reply = self.send(path).await?;
+                reply = self.send(method, path, body).await?;
             }
         }
         let (status, body) = reply;
@@ -90,10 +105,33 @@ impl CouchMonitor {
         }
     }
 
-    async fn send(&mut self, path: &str) -> Result<(u16, Value), Untold> {
-        let reply = self.admin.request("GET", path, None).await.map_err(|error| missed(&error))?;
-        self.count("GET", reply.0);
+    async fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<(u16, Value), Untold> {
+        let reply = self.admin.request(method, path, body).await;
+        let reply = reply.map_err(|error| missed(&error))?;
+        self.count(method, reply.0);
         Ok(reply)
+    }
+
+    /// The sizes of the database, or of many together.
+    async fn sizes(&mut self) -> Result<Value, Untold> {
+        let Some(many) = self.many.clone() else {
+            let database = self.database.clone();
+            return self.get(&database).await;
+        };
+        if many.pages() > MOST_PAGES {
+            return Err(Untold::Unknown);
+        }
+        let mut sum = Sum::default();
+        for page in 0..many.pages() {
+            let answer = self.ask_at("POST", "/_dbs_info", Some(&many.page(page))).await?;
+            sum.add(&answer).ok_or(Untold::Unknown)?;
+        }
+        Ok(sum.told())
     }
 
     fn count(&mut self, method: &str, status: u16) {
@@ -103,9 +141,9 @@ impl CouchMonitor {
 
     async fn answer(&mut self, question: usize) -> Result<Reading, Untold> {
         let Asked { path, read, .. } = ASKED[question];
-        let path = if path.is_empty() { self.database.clone() } else { path.to_owned() };
         let before = self.sent.clone();
-        let answer = match self.get(&path).await {
+        let answer = if path.is_empty() { self.sizes().await } else { self.get(path).await };
+        let answer = match answer {
             // The user may ask; CouchDB has the same words for one who may not.
             Err(Untold::Refused(_)) if self.answered[question] => {
                 return Err(Untold::Missed("the log-in has expired".to_owned()));
@@ -127,7 +165,12 @@ impl CouchMonitor {
     async fn set(&mut self) -> BTreeMap<String, String> {
         let database = self.database.clone();
         let mut settings = BTreeMap::new();
-        if let Ok(answer) = self.get(&database).await {
+        let one = match &self.many {
+            // None of them is there yet.
+            Some(many) => Ok(many.one.clone()),
+            None => self.get(&database).await,
+        };
+        if let Ok(answer) = one {
             settings.extend(told::cluster(&answer));
         }
         if let Ok(answer) = self.get("/_node/_local/_config").await {
@@ -151,7 +194,12 @@ impl Monitor for CouchMonitor {
     }
 
     fn questions(&self) -> Vec<Question> {
-        let every_ns = |it: &Asked| it.every_s * SECOND_NS;
+        // Many databases are asked for less often, so that it costs no more.
+        let pages = self.many.as_ref().map_or(1, |many| u64::from(many.pages()));
+        let every_ns = |it: &Asked| {
+            let times = if it.path.is_empty() { pages } else { 1 };
+            it.every_s * times * SECOND_NS
+        };
         let all = ASKED.iter();
         all.map(|it| Question { every_ns: every_ns(it), of_all: it.of_all }).collect()
     }

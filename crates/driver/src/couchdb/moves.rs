@@ -1,6 +1,6 @@
 //! How a session moves among the nodes of a cluster: to one that answers, and back to its own.
 
-use super::session::looks_up;
+use super::head::looks_up;
 use super::{CouchPen, CouchSession};
 use crate::clock::Nanos;
 use crate::measure::Probe;

@@ -86,12 +86,12 @@ struct Known {
 }
 
 impl Nodes {
-    /// The initial knowledge of sessions on the database at `path`, which ends with a slash.
-    pub(super) fn new(all: &Arc<[Node]>, path: &[u8], context: &Rc<ShardContext>) -> Rc<Self> {
+    /// The initial knowledge of sessions; a node that answers a request for `path` is there.
+    pub(super) fn new(all: &Arc<[Node]>, path: &str, context: &Rc<ShardContext>) -> Rc<Self> {
         let nodes = Rc::new_cyclic(|own| Self {
             all: all.clone(),
             context: context.clone(),
-            path: path.strip_suffix(b"/").unwrap_or(path).to_vec(),
+            path: path.as_bytes().to_vec(),
             known: RefCell::new(vec![Known::default(); all.len()]),
             own: own.clone(),
         });

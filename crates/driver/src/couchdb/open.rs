@@ -2,12 +2,14 @@
 
 use super::design::{self, Design};
 use super::listing::ViewName;
+use super::many::Paths;
 use super::nodes::Node;
+use super::open_many::{self, Found};
 use super::plan::{CouchPlan, NodePlan};
 use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, follower, words};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::net::Endpoint;
-use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, TargetError};
+use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, Spread, TargetError};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,9 +32,12 @@ pub(super) async fn open(
     opening: &Opening,
 ) -> Result<(CouchDb, ServerFacts), TargetError> {
     let (nodes, there) = enter_all(plan, opening).await?;
+    let name = plan.database.name_or_new(opening);
+    if let Some(spread) = plan.databases {
+        return open_many(plan, opening, spread, nodes, there).await;
+    }
     let mut there = there.into_iter();
     let (server, mut admin, welcome) = there.next().expect("one node is there");
-    let name = plan.database.name_or_new(opening);
     let path = format!("/{}", encode_segment(&name));
     let made = format!("{path}{}", plan.making.query());
     let created = match plan.database {
@@ -56,7 +61,6 @@ pub(super) async fn open(
             return Err(error);
         }
     }
-    let removed = plan.database.is_removed() && !opening.as_it_is;
     let facts = ServerFacts {
         url: server,
         name: called(&welcome),
@@ -64,6 +68,7 @@ pub(super) async fn open(
         same_machine: nodes.iter().any(|node| node.endpoint.is_loopback()),
         database: name.clone(),
         created,
+        open_shards: None,
     };
     let own = words::prepared(&opening.operations)?;
     if !opening.as_it_is {
@@ -80,12 +85,41 @@ pub(super) async fn open(
         }
         found?;
     }
-    let target = CouchDb::on(nodes, &name)
-        .with_operations(own, plan)
+    Ok((target(plan, opening, nodes, Paths::one(&name)).with_operations(own, plan), facts))
+}
+
+/// The same with many databases: a stage will create them.
+async fn open_many(
+    plan: &CouchPlan,
+    opening: &Opening,
+    spread: Spread,
+    nodes: Vec<Node>,
+    mut there: Vec<There>,
+) -> Result<(CouchDb, ServerFacts), TargetError> {
+    let name = plan.database.name_or_new(opening);
+    let Found { paths, open_shards } =
+        open_many::find(plan, opening, spread, &name, &mut there).await?;
+    let (server, _, welcome) = there.swap_remove(0);
+    let facts = ServerFacts {
+        url: server,
+        name: called(&welcome),
+        version: welcome["version"].as_str().unwrap_or_default().to_owned(),
+        same_machine: nodes.iter().any(|node| node.endpoint.is_loopback()),
+        database: name,
+        created: plan.database.must_be_new() && !opening.as_it_is,
+        open_shards,
+    };
+    let own = words::prepared(&opening.operations)?;
+    Ok((target(plan, opening, nodes, paths).with_operations(own, plan), facts))
+}
+
+/// The target as planned.
+fn target(plan: &CouchPlan, opening: &Opening, nodes: Vec<Node>, paths: Paths) -> CouchDb {
+    let removed = plan.database.is_removed() && !opening.as_it_is;
+    CouchDb::on(nodes, paths)
         .with_pinned(plan.pin)
         .with_cached_updates(plan.cached_updates)
-        .with_administration(opening.timeout_ns, removed);
-    Ok((target, facts))
+        .with_administration(opening.timeout_ns, removed)
 }
 
 /// The views that operations and the audit ask, each with the flag that names it.
@@ -140,7 +174,7 @@ async fn find_views(
 }
 
 /// A node that is there: its address, its administration and its welcome message.
-type There = (String, Admin, Value);
+pub(super) type There = (String, Admin, Value);
 
 /// Finds the servers and authenticates. Returns all nodes, and those that are there, at least one.
 async fn enter_all(
@@ -204,7 +238,7 @@ pub(super) async fn enter(
 }
 
 /// Looks on another node for a database that exists on one. It may take a moment to appear there.
-async fn find_soon(
+pub(super) async fn find_soon(
     admin: &mut Admin,
     server: &str,
     other: &str,
@@ -229,7 +263,7 @@ async fn find_soon(
 }
 
 /// Creates a database that must not exist yet.
-async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetError> {
+pub(super) async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetError> {
     let (status, body) = admin.request("PUT", path, None).await?;
     match status {
         201 | 202 => {}
@@ -330,14 +364,21 @@ impl CouchDb {
         })
     }
 
-    /// `/name`, percent-encoded.
+    /// `/name` of the database, or of the first of many, percent-encoded.
     pub(super) fn database_path(&self) -> &str {
-        // It is percent-encoded and ends with a slash.
-        std::str::from_utf8(&self.path).unwrap_or_default().trim_end_matches('/')
+        &self.paths.first
+    }
+
+    /// What every node answers that has the database. Of many, none may be there yet.
+    pub(super) fn path_of_all(&self) -> &str {
+        if self.paths.many.is_some() { "/" } else { self.database_path() }
     }
 
     /// Removes the database if the plan says so. Returns whether it did.
     pub(super) async fn remove(&self) -> Result<bool, TargetError> {
+        if let Some(many) = &self.paths.many {
+            return self.remove_many(many).await;
+        }
         let mut away = None;
         for mut admin in self.admins().filter(|_| self.removed) {
             match remove(&mut admin, self.database_path()).await {
@@ -350,6 +391,9 @@ impl CouchDb {
 
     /// What the server says about the database, if it answers. An expired cookie is renewed.
     pub(super) async fn ask_size(&self) -> Option<Size> {
+        if let Some(many) = &self.paths.many {
+            return self.ask_sizes(many).await;
+        }
         self.ask("").await.map(|answer| size(&answer))
     }
 
@@ -375,7 +419,7 @@ impl CouchDb {
 }
 
 /// Reads the sizes from the server's answer. Before CouchDB 2 they had other names.
-fn size(told: &Value) -> Size {
+pub(super) fn size(told: &Value) -> Size {
     let either = |new: &Value, old: &Value| new.as_u64().or_else(|| old.as_u64());
     let sizes = &told["sizes"];
     Size {

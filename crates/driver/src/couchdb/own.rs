@@ -32,7 +32,7 @@ impl CouchSession {
         head.clear();
         head.extend_from_slice(method.as_bytes());
         head.push(b' ');
-        head.extend_from_slice(&self.path);
+        head.extend_from_slice(self.paths.alone());
         path.join(&pen.values, &mut pen.scratch, head);
         head.extend_from_slice(&self.common);
         head.extend_from_slice(headers.as_bytes());

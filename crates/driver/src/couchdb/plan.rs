@@ -14,8 +14,8 @@ use crate::plan::is_named;
 use crate::secrets::LeftOut;
 use crate::words::OperationPlan;
 use crate::{
-    Auth, Card, DatabasePlan, Existing, Local, LogIn, Opening, Planned, Scratch, Setting,
-    TargetAsked, TargetError,
+    Auth, Card, DatabasePlan, Databases, Existing, Local, LogIn, Opening, Planned, Scratch,
+    Setting, Spread, TargetAsked, TargetError,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -66,6 +66,10 @@ pub struct CouchPlan {
     /// Whether their indexes are built when the server likes, not in a stage of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_build: bool,
+    /// Many databases in place of one, over which documents are spread; each has its number at the
+    /// end of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub databases: Option<Spread>,
 }
 
 /// A further node of a cluster. Stored without its password.
@@ -91,6 +95,7 @@ struct Options {
     ddocs: Vec<Design>,
     no_build: bool,
     audit_view: Vec<ViewName>,
+    databases: Option<Spread>,
 }
 
 impl CouchPlan {
@@ -138,6 +143,7 @@ impl CouchPlan {
             designs: options.ddocs,
             no_build: options.no_build,
             audit_views: options.audit_view,
+            databases: options.databases,
         }
     }
 }
@@ -148,7 +154,11 @@ pub(super) const CARD: Card = Card {
     schemes: &["http", "https"],
     summary: "CouchDB and what speaks its protocol",
     address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
-    operations: OpKind::ON_DOCUMENTS.with(OpKind::IndexBuild).with(OpKind::IndexAudit),
+    operations: OpKind::ON_DOCUMENTS
+        .with(OpKind::IndexBuild)
+        .with(OpKind::IndexAudit)
+        .with(OpKind::DatabaseCreate)
+        .with(OpKind::DatabaseDelete),
     documents: true,
     databases: true,
     server: true,
@@ -183,12 +193,18 @@ impl Planned for CouchPlan {
         Box::pin(async { self.list_scratches(opening).await.map(Some) })
     }
 
-    fn remove_scratch<'a>(
+    fn remove_scratches<'a>(
         &'a self,
         opening: &'a Opening,
-        scratch: &'a Scratch,
+        scratches: &'a [Scratch],
     ) -> Local<'a, Result<(), TargetError>> {
-        Box::pin(self.drop_scratch(opening, scratch))
+        Box::pin(self.drop_scratches(opening, scratches))
+    }
+
+    fn databases(&self) -> Option<Databases> {
+        let own_names = self.database.name().is_none();
+        let (made, removed) = (self.database.must_be_new(), self.database.is_removed());
+        self.databases.map(|spread| Databases { spread, made, removed, own_names })
     }
 
     fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
@@ -251,6 +267,15 @@ impl Planned for CouchPlan {
         if self.headers.iter().any(|header| header.ends_with(": ***")) {
             return Some("the values of headers are not stored".to_owned());
         }
+        if let Some(problem) = self.databases.and_then(|spread| spread.problem()) {
+            return Some(problem);
+        }
+        if self.databases.is_some() && matches!(self.database, DatabasePlan::Kept { .. }) {
+            return Some("many databases, of which some may be there".to_owned());
+        }
+        if self.databases.is_some() && !(self.designs.is_empty() && self.audit_views.is_empty()) {
+            return Some("many databases, with design documents or views".to_owned());
+        }
         let name = self.database.name();
         name.filter(|name| name.is_empty() || name.starts_with('_'))
             .map(|_| "a database without a name, or one that belongs to the server".to_owned())
@@ -280,6 +305,9 @@ impl Planned for CouchPlan {
         if !made_with.is_empty() {
             facts.push(("made with", made_with.trim_start_matches('?').to_owned()));
         }
+        if let Some(Spread { count, .. }) = self.databases {
+            facts.push(("databases", count.to_string()));
+        }
         if !self.quorum.is_default() {
             facts.push(("quorum", self.quorum.told()));
         }
@@ -293,7 +321,8 @@ impl CouchPlan {
         let options: Options = asked.options(&CARD)?;
         design::check(&options.ddocs, false, false)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, options)) };
-        let Options { cached_updates, roles, ddocs: designs, no_build, audit_view } = options;
+        let Options { cached_updates, roles, ddocs: designs, no_build, audit_view, databases } =
+            options;
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
         let url = Url::parse(text).map_err(|error| match error {
@@ -352,6 +381,7 @@ impl CouchPlan {
             designs,
             no_build,
             audit_views: audit_view,
+            databases,
         })
     }
 

@@ -2,8 +2,12 @@
 
 use super::credentials::{Credentials, Renewal};
 use super::design::Design;
-use super::head::{write_condition, write_scan, write_segment};
+use super::head::{
+    is_of_database, is_of_index, is_range, looks_up, request, write_condition, write_scan,
+    write_segment,
+};
 use super::listing::ViewName;
+use super::many::Paths;
 use super::nodes::Place;
 use super::pen::CouchPen;
 use super::quorum::Quorum;
@@ -13,10 +17,12 @@ use super::words::Operations;
 use super::{CouchDb, answer, several};
 use crate::clock::Clock;
 use crate::http1::reason;
-use crate::http1::{Answer, Connection, Request};
+use crate::http1::{Answer, Connection};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Class, Copies, Failure, Op, OpKind, Pen, Reason, Reply, Saved, Token};
+use crate::op::{
+    Answered, Class, Copies, Failure, Key, Op, OpKind, Pen, Reason, Reply, Saved, Token,
+};
 use crate::{Outcome, SentAs, Session};
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,8 +37,7 @@ pub struct CouchSession {
     pub(super) renewal: Arc<Renewal>,
     /// Its place among the nodes, if there are several.
     pub(super) place: Option<Box<Place>>,
-    /// `/name/`, percent-encoded.
-    pub(super) path: Arc<[u8]>,
+    pub(super) paths: Paths,
     /// All of a head after the target, from [`Credentials::common_head`]. Shared with the other
     /// sessions until the credentials change.
     pub(super) common: Arc<[u8]>,
@@ -81,7 +86,7 @@ impl CouchSession {
             credentials: node.credentials,
             renewal: node.renewal,
             place: place.map(Box::new),
-            path: target.path.clone(),
+            paths: target.paths.clone(),
             common: node.common,
             lines: node.lines,
             inner: CouchPen::default(),
@@ -119,12 +124,18 @@ impl CouchSession {
         let verb: &[u8] = match op.kind {
             _ if op.documents > 1 => b"POST ",
             OpKind::BulkInsert => b"POST ",
-            OpKind::Create | OpKind::Update => b"PUT ",
-            OpKind::Delete => b"DELETE ",
+            OpKind::Create | OpKind::Update | OpKind::DatabaseCreate => b"PUT ",
+            OpKind::Delete | OpKind::DatabaseDelete => b"DELETE ",
             _ => b"GET ",
         };
         head.extend_from_slice(verb);
-        head.extend_from_slice(&self.path);
+        if is_of_database(op) {
+            self.paths.write_database(op.kind, op.key, head);
+            head.extend_from_slice(&self.common);
+            head.extend_from_slice(b"Content-Length: 0\r\n\r\n");
+            return;
+        }
+        self.paths.write(op.key, head);
         match op.kind {
             OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
             OpKind::Read if op.documents > 1 => head.extend_from_slice(b"_bulk_get"),
@@ -162,6 +173,7 @@ impl CouchSession {
         let expected = match op.kind.class() {
             Class::Read | Class::Query => answer.status == 200,
             Class::Delete => matches!(answer.status, 200 | 202),
+            _ if op.kind == OpKind::DatabaseDelete => matches!(answer.status, 200 | 202),
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
@@ -179,6 +191,7 @@ impl CouchSession {
         let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
         match op.kind {
             OpKind::BulkInsert => answer::rows(body, names, &mut self.rows)?,
+            OpKind::DatabaseCreate | OpKind::DatabaseDelete => {}
             _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
             OpKind::Read if op.documents > 1 => {
                 several::read(body, names, &mut self.rows, &mut self.places)?;
@@ -191,7 +204,12 @@ impl CouchSession {
 
     /// One request and its answer. If the answer is lost, it is up to the caller to find out what
     /// happened: doing so here would enlarge the future of every operation.
-    async fn request(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
+    pub(super) async fn request(
+        &mut self,
+        op: &Op,
+        pen: &mut CouchPen,
+        probe: &mut Probe,
+    ) -> Outcome {
         let sent = pen.payload.body_len() as u64;
         let asked = if op.kind.is_own() { self.own_request(op, pen) } else { request(op, pen) };
         let mut answer = self.connection.exchange(asked, probe).await;
@@ -332,27 +350,6 @@ impl CouchSession {
     }
 }
 
-/// The request for `op` as written with `pen`. A write is never sent twice.
-pub(super) fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
-    let bytes = pen.payload.bytes();
-    if op.kind.only_reads() { Request::reading(bytes) } else { Request::changing(bytes) }
-}
-
-/// Whether `op` requests a range of documents.
-const fn is_range(op: &Op) -> bool {
-    matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
-}
-
-/// Whether an operation is about an index, and makes its requests itself.
-fn is_of_index(op: &Op) -> bool {
-    matches!(op.kind, OpKind::IndexBuild | OpKind::IndexAudit)
-}
-
-/// Whether the revision that `op` is based on must be looked up first.
-pub(super) const fn looks_up(op: &Op) -> bool {
-    matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
-}
-
 impl Session for CouchSession {
     type Pen = CouchPen;
 
@@ -421,6 +418,8 @@ impl Session for CouchSession {
             outcome = Box::pin(self.build_index(op, pen, probe)).await;
         } else if op.kind == OpKind::IndexAudit {
             outcome = Box::pin(self.list_view(op, pen, probe)).await;
+        } else if is_of_database(op) {
+            outcome = Box::pin(self.on_database(op, pen, probe)).await;
         } else {
             outcome = self.request(op, pen, probe).await;
             if outcome.result == Err(Failure::Unanswered) && !op.kind.is_own() {
@@ -431,7 +430,7 @@ impl Session for CouchSession {
             outcome = Box::pin(self.overwrite(op, pen, outcome, probe)).await;
         }
         if op.settle && self.bulk_failed(Failure::Conflict) {
-            outcome = Box::pin(self.settle_conflicts(outcome, pen, probe)).await;
+            outcome = Box::pin(self.settle_conflicts(op, outcome, pen, probe)).await;
         }
         if let (OpKind::Read, 0, Some(seen), Ok(_)) =
             (op.kind, op.limit, &mut self.seen, outcome.result)
@@ -445,6 +444,11 @@ impl Session for CouchSession {
 
     fn settled(&self) -> Option<Reply> {
         self.settled
+    }
+
+    fn place_of(&self, key: Key) -> Option<String> {
+        let many = self.paths.many.as_ref()?;
+        Some(many.name(many.spread.database(key)))
     }
 
     #[inline]

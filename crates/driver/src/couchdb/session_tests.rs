@@ -349,9 +349,9 @@ fn dying() -> Arc<Endpoint> {
 async fn a_write_whose_node_died_is_looked_for_at_another_one() {
     let (other, seen) = server(vec![("200 OK", document("7", REV1))]);
     let dying = Node::new(dying(), other.nodes[0].credentials.clone(), &[]);
-    let target = CouchDb::on(vec![dying, other.nodes[0].clone()], "db");
+    let target = CouchDb::on(vec![dying, other.nodes[0].clone()], super::Paths::one("db"));
     let context = ShardContext::new(Clock::system(), 3_000_000_000);
-    let nodes = Nodes::new(&target.nodes, b"/db/", &context);
+    let nodes = Nodes::new(&target.nodes, "/db", &context);
     let place = Place::new(&nodes, 0, false);
     let mut session = CouchSession::new(&target, &context, Some(place));
     let op = Op::single(OpKind::Create, 7, None);

@@ -10,7 +10,7 @@ use super::session::CouchSession;
 use crate::clock::Nanos;
 use crate::http1::Request;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, OpKind, Pen, Reply, Token};
+use crate::op::{Failure, Key, Op, OpKind, Pen, Reply, Token};
 use crate::{Outcome, Session as _};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -84,7 +84,7 @@ impl CouchSession {
     async fn look_once(&mut self, op: &Op, pen: &CouchPen, mut lost: Outcome) -> Outcome {
         let is_bulk = op.kind == OpKind::BulkInsert;
         let keys = is_bulk.then(|| keys(each(pen.names())));
-        let Some((status, received)) = self.ask(pen.names(), keys.as_deref()).await else {
+        let Some((status, received)) = self.ask(op.key, pen.names(), keys.as_deref()).await else {
             return lost;
         };
         lost.bytes.received += received;
@@ -123,6 +123,7 @@ impl CouchSession {
     /// revision were inserted by an earlier request whose answer was lost.
     pub(super) async fn settle_conflicts(
         &mut self,
+        op: &Op,
         mut outcome: Outcome,
         pen: &CouchPen,
         probe: &mut Probe,
@@ -132,7 +133,7 @@ impl CouchSession {
             |rows: &[_]| rows.iter().filter(|row| **row == Err(Failure::Conflict)).count();
         let before = conflicts(&self.rows);
         let body = answer::lookup(names, &self.rows);
-        let request = self.look_request(names, Some(&body));
+        let request = self.look_request(op.key, names, Some(&body));
         outcome.bytes.sent += body.len() as u64;
         match self.connection.exchange(Request::reading(&request), probe).await {
             Ok(found) => {
@@ -155,11 +156,11 @@ impl CouchSession {
     /// Requests a document, or the revisions of the documents in the body `keys`, until an answer
     /// is conclusive, for at most the timeout of one operation. Returns the answer's status and
     /// length.
-    async fn ask(&mut self, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
+    async fn ask(&mut self, key: Key, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
         loop {
             self.ready().await;
-            let request = self.look_request(name, keys);
+            let request = self.look_request(key, name, keys);
             let now = self.clock.now();
             let mut probe = Probe::new(self.clock, now, now);
             let answer = self.connection.exchange(Request::reading(&request), &mut probe).await;
@@ -182,18 +183,18 @@ impl CouchSession {
         }
     }
 
-    fn look_request(&self, name: &[u8], keys: Option<&[u8]>) -> Vec<u8> {
+    fn look_request(&self, key: Key, name: &[u8], keys: Option<&[u8]>) -> Vec<u8> {
         let mut request = Vec::new();
         let Some(keys) = keys else {
-            let op = Op::single(OpKind::Read, 0, None);
+            let op = Op::single(OpKind::Read, key, None);
             self.write_head(&op, name, 0, &mut request);
             return request;
         };
         let length = format!("Content-Length: {}\r\n\r\n", keys.len());
+        request.extend_from_slice(b"POST ");
+        self.paths.write(key, &mut request);
         for part in [
-            b"POST ",
-            &*self.path,
-            b"_all_docs",
+            &b"_all_docs"[..],
             &*self.common,
             b"Content-Type: application/json\r\n",
             length.as_bytes(),

@@ -79,6 +79,7 @@ impl DriverPlan for HBasePlan {
             same_machine: is_loopback(&regions),
             database: String::from_utf8_lossy(&table).into_owned(),
             created,
+            ..ServerFacts::default()
         };
         let opened = Opened {
             seeds,

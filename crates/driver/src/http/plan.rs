@@ -324,7 +324,12 @@ impl DriverPlan for HttpTarget {
         server: true,
         phases: true,
         nouns: crate::Nouns::REQUESTS,
-        heeds: &Setting::ALL,
+        heeds: &[
+            Setting::Headers,
+            Setting::Auth,
+            Setting::Certificates,
+            Setting::ClientCertificate,
+        ],
         can: &[],
         words: &[],
     };

@@ -83,6 +83,7 @@ impl DriverPlan for MongoPlan {
             same_machine,
             database: format!("{}.{}", mongo.database, mongo.collection),
             created,
+            ..ServerFacts::default()
         };
         Ok((Library::new(mongo), facts))
     }

@@ -302,6 +302,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
                 _ => self.prefix.clone().unwrap_or_else(|| self.number.to_string()),
             },
             created: matches!(self.database, DatabasePlan::Scratch { .. }) && !opening.as_it_is,
+            ..ServerFacts::default()
         };
         Ok((RedisTarget::new(keys), facts))
     }

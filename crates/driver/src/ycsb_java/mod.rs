@@ -57,6 +57,7 @@ impl DriverPlan for YcsbJavaPlan {
             same_machine: true,
             database: self.table.clone(),
             created: false,
+            ..ServerFacts::default()
         };
         let host = Arc::new(host);
         Ok((YcsbJava { door: host.door.clone(), host: Some(host), timeout }, facts))

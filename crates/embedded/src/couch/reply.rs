@@ -63,6 +63,9 @@ impl Refusal {
         refusal(400, "bad_request", "count must be a positive integer");
     pub(crate) const COUNT_TOO_LARGE: Self =
         refusal(400, "bad_request", "count parameter too large");
+    pub(crate) const NO_DATABASE_NAMES: Self =
+        refusal(400, "bad_request", "`keys` member must exist.");
+    pub(crate) const TOO_MANY_NAMES: Self = refusal(400, "bad_request", "too_many_keys");
     pub(crate) const MALFORMED_SEQUENCE: Self =
         refusal(400, "bad_request", "Malformed sequence supplied in 'since' parameter.");
     pub(crate) const BAD_PARAMETER: Self =

@@ -16,6 +16,8 @@ pub(crate) enum Place {
     Uuids,
     /// `/_all_dbs`
     AllDbs,
+    /// `/_dbs_info`
+    DbsInfo,
     /// `/_session`
     Session,
     /// `/_springload/counters`, the stand-in's own
@@ -64,6 +66,7 @@ impl Place {
             ("_up", "") => Self::Up,
             ("_uuids", "") => Self::Uuids,
             ("_all_dbs", "") => Self::AllDbs,
+            ("_dbs_info", "") => Self::DbsInfo,
             ("_session", "") => Self::Session,
             ("_springload", "counters") => Self::Counters,
             ("_node", "_local/_stats") => Self::Stats,
@@ -98,6 +101,7 @@ impl Place {
     pub(crate) fn methods(&self) -> &'static str {
         match self {
             Self::Session => "GET,HEAD,POST,DELETE",
+            Self::DbsInfo => "POST",
             Self::In(_, within) => match within {
                 Within::Itself => "GET,HEAD,POST,PUT,DELETE",
                 Within::BulkDocs | Within::BulkGet | Within::FullCommit | Within::Compact => "POST",

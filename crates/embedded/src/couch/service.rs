@@ -19,7 +19,8 @@ use super::reply::{Refusal, Reply, ReplyBody};
 use super::route::{Place, Within};
 use super::single::{document, post};
 use super::stand_in::{
-    Call, SharedState, all_dbs, counters, create, delete, info, session, up, uuids, welcome,
+    Call, SharedState, all_dbs, counters, create, dbs_info, delete, info, session, up, uuids,
+    welcome,
 };
 use crate::catalogue::Refused;
 use crate::counters::Tally;
@@ -108,6 +109,7 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
         Place::Up => Ok(up()),
         Place::Uuids => uuids(call),
         Place::AllDbs => Ok(all_dbs(call.shared)),
+        Place::DbsInfo => dbs_info(call),
         Place::Session => session(call),
         Place::Counters => Ok(counters(call.shared)),
         Place::Stats => stats(call.shared),

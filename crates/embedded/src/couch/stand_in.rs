@@ -23,6 +23,8 @@ use crate::nodes::Quorum;
 use crate::turnstile::Gate;
 
 const API_VERSION: &str = "3.5.0";
+/// The most databases that one request may ask about.
+const MOST_NAMES: usize = 100;
 
 /// The state shared by all serving threads.
 #[derive(Debug)]
@@ -175,26 +177,65 @@ pub(crate) fn delete(call: &Call<'_>, name: &str) -> Result<Reply, Refusal> {
     Ok(Reply::json(200, "{\"ok\":true}\n"))
 }
 
+/// The databases that a request asks about.
+#[derive(Deserialize)]
+struct Keys {
+    keys: Vec<String>,
+}
+
+/// `POST /_dbs_info`
+///
+/// # Errors
+/// If it does not ask about one to a hundred databases.
+pub(crate) fn dbs_info(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let Keys { keys } =
+        serde_json::from_slice(call.body).map_err(|_| Refusal::NO_DATABASE_NAMES)?;
+    if keys.len() > MOST_NAMES {
+        return Err(Refusal::TOO_MANY_NAMES);
+    }
+    let mut body = b"[".to_vec();
+    for (place, name) in keys.iter().enumerate() {
+        body.extend_from_slice(if place == 0 { b"{\"key\":" } else { b",\n{\"key\":" });
+        write_string(name, &mut body);
+        match call.shared.database(name) {
+            Ok(database) => {
+                body.extend_from_slice(b",\"info\":");
+                write_info(name, &database, &mut body);
+            }
+            Err(_) => body.extend_from_slice(b",\"error\":\"not_found\""),
+        }
+        body.push(b'}');
+    }
+    body.extend_from_slice(b"]\n");
+    Ok(Reply::json(200, body))
+}
+
 /// `GET /db`
 pub(crate) fn info(name: &str, database: &Database) -> Reply {
-    let state = database.lock();
-    let mut body = b"{\"instance_start_time\":\"0\",\"db_name\":".to_vec();
-    write_string(name, &mut body);
-    body.extend_from_slice(b",\"purge_seq\":\"0-standin\",\"update_seq\":\"");
-    write_number(state.seq(), &mut body);
-    body.extend_from_slice(b"-standin\",\"sizes\":{\"file\":");
-    write_number(state.bytes(), &mut body);
-    body.extend_from_slice(b",\"external\":");
-    write_number(state.bytes(), &mut body);
-    body.extend_from_slice(b",\"active\":");
-    write_number(state.bytes(), &mut body);
-    body.extend_from_slice(b"},\"props\":{},\"doc_del_count\":");
-    write_number(state.dead(), &mut body);
-    body.extend_from_slice(b",\"doc_count\":");
-    write_number(state.live(), &mut body);
-    body.extend_from_slice(b",\"disk_format_version\":8,\"compact_running\":false,\"cluster\":");
-    body.extend_from_slice(b"{\"q\":1,\"n\":1,\"w\":1,\"r\":1}}\n");
+    let mut body = Vec::new();
+    write_info(name, database, &mut body);
+    body.push(b'\n');
     Reply::json(200, body)
+}
+
+fn write_info(name: &str, database: &Database, body: &mut Vec<u8>) {
+    let state = database.lock();
+    body.extend_from_slice(b"{\"instance_start_time\":\"0\",\"db_name\":");
+    write_string(name, body);
+    body.extend_from_slice(b",\"purge_seq\":\"0-standin\",\"update_seq\":\"");
+    write_number(state.seq(), body);
+    body.extend_from_slice(b"-standin\",\"sizes\":{\"file\":");
+    write_number(state.bytes(), body);
+    body.extend_from_slice(b",\"external\":");
+    write_number(state.bytes(), body);
+    body.extend_from_slice(b",\"active\":");
+    write_number(state.bytes(), body);
+    body.extend_from_slice(b"},\"props\":{},\"doc_del_count\":");
+    write_number(state.dead(), body);
+    body.extend_from_slice(b",\"doc_count\":");
+    write_number(state.live(), body);
+    body.extend_from_slice(b",\"disk_format_version\":8,\"compact_running\":false,\"cluster\":");
+    body.extend_from_slice(b"{\"q\":1,\"n\":1,\"w\":1,\"r\":1}}");
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use super::watch::{Connection, RequestEnd, Watch};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::Writer;
-use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing, Wire};
+use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
 use crate::op::{ByKind, Class, Failure, Key, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next, WorkloadFor};
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Counts an operation that begins.
-    fn issue(&self, kind: OpKind, documents: u32) {
+    pub(super) fn issue(&self, kind: OpKind, documents: u32) {
         if let Some(issued) = self.issued.get(kind) {
             issued.set(issued.get() + u64::from(documents));
         }
@@ -140,20 +140,6 @@ impl Shared {
             note(&mut journal.borrow_mut(), op, Some(result), answered.rows);
         }
         workload.observe(op, result, &answered)
-    }
-
-    /// Records a workload's check of the data, if there was one.
-    #[inline]
-    fn checked<P>(&self, check: Check, since: Nanos, workload: &mut dyn WorkloadFor<P>) {
-        match check {
-            Check::Unchecked => {}
-            Check::Checked(found) => checked(self, found, since, workload),
-            Check::Several => {
-                while let Some(found) = workload.compared() {
-                    checked(self, found, since, workload);
-                }
-            }
-        }
     }
 
     /// Notes a write that is about to be sent, with everything that was noted before: from then on
@@ -380,7 +366,7 @@ async fn drive<S: Session>(
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
         let (part, failure, began) = (op.part, outcome.result.err(), ticket.began);
         shared.watch.ended(RequestEnd { part, failure, began, timing: &timing }, &mut own);
-        shared.checked(check, timing.done, workload);
+        shared.checked(check, timing.done, workload, &|| session.place_of(op.key));
         if op.ends_whole(outcome.result.is_err()) {
             shared.tickets.done(connection, timing.done);
         }
@@ -413,25 +399,6 @@ async fn wait(shared: &Shared, wait_ns: Nanos) -> Nanos {
         tokio::time::sleep(Duration::from_nanos(left)).await;
     }
     shared.clock.now() - from
-}
-
-/// Records a workload's check of the data, with the time that it took.
-#[cold]
-fn checked<P>(
-    shared: &Shared,
-    found: Result<(), Failure>,
-    since: Nanos,
-    workload: &mut dyn WorkloadFor<P>,
-) {
-    shared.issue(OpKind::Verify, 1);
-    let timing = Timing::between(since, shared.clock.now());
-    let wire = workload.unconfirmed().map(Wire::of).unwrap_or_default();
-    let result = found.map(|()| Reply::default());
-    let mut recorder = shared.recorder.borrow_mut();
-    recorder.record(&Sample { wire, ..Sample::single(OpKind::Verify, &timing, result) });
-    if let Some(finding) = found.err().and_then(|_| workload.finding()) {
-        recorder.find(finding);
-    }
 }
 
 /// Records one finished operation, for the shard and for its connection. Returns whether all of it

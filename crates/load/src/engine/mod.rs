@@ -3,6 +3,7 @@
 //! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
 
 mod beat;
+mod check;
 mod doubt;
 mod drive;
 mod growth;

@@ -52,6 +52,7 @@ impl PlanRecord {
                 mistakes.push(Invalid::new("thresholds", problem, "leave it out"));
             }
         }
+        super::databases::check_again(&self, &mut mistakes);
         super::observe::check_again(&self.observe, &mut mistakes);
         if let Some(problem) = self.baseline.as_ref().and_then(Baseline::mistake) {
             mistakes.push(Invalid::new("baseline", problem, "leave it out"));

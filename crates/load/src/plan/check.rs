@@ -1,5 +1,6 @@
 //! Makes a plan from a specification, or reports every mistake in it.
 
+use super::databases;
 use super::http;
 use super::load::{
     check_give_up, check_length, check_load, check_max_answer, check_threads, most_connections,
@@ -12,12 +13,12 @@ use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
 use crate::clock::SECOND_NS;
-use crate::driver::{Card, Existing, TargetAsked, TargetPlan};
+use crate::driver::{Card, Databases, Existing, TargetAsked, TargetPlan};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::op::Feature;
 use crate::schema::Ids;
-use crate::workload::{AuditDemand, Purpose, build_indexes};
+use crate::workload::{AuditDemand, Purpose, build_indexes, create_databases, delete_databases};
 
 /// Makes a plan from a specification.
 ///
@@ -39,8 +40,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas.push(SchemaPlan::built_in());
     }
     let connections = spec.connections.value.clamp(1, MOST_CONNECTIONS) as usize;
-    let indexes = target.as_ref().map_or(0, |target| target.indexes());
-    let stages = stages(spec, indexes, target.as_ref().map(|it| it.audited()).unwrap_or_default());
+    let stages = stages(spec, target.as_ref());
     let (operations, data) = operations::read(spec, &mut mistakes);
     let thresholds = thresholds(&spec.thresholds, &stages, &operations, &mut mistakes);
     let at_first = connections as u64;
@@ -59,6 +59,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     if let Some(target) = &target {
         let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
         operations::check(defined, target, &stages, &schemas, &mut mistakes);
+        databases::check(spec, target, &stages, &mut mistakes);
     }
     let observe = super::observe::check(&spec.observe, &spec.tls, &mut mistakes);
     super::probe::check(spec, target.as_ref().map(|it| it.ways()), &mut mistakes);
@@ -171,7 +172,10 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-fn stages(spec: &PlanSpec, indexes: u64, audited: Vec<String>) -> Vec<StagePlan> {
+fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
+    let indexes = target.map_or(0, |target| target.indexes());
+    let databases = target.and_then(|target| target.databases());
+    let audited = target.map(|it| it.audited()).unwrap_or_default();
     let (pace, length_ns) = paced(spec);
     let mut steps = spec.work.steps();
     if indexes > 0 {
@@ -183,6 +187,11 @@ fn stages(spec: &PlanSpec, indexes: u64, audited: Vec<String>) -> Vec<StagePlan>
         let alone = spec.existing == Existing::No && spec.operations.is_empty();
         let audit = AuditDemand::of(steps.iter().map(|step| &step.work), alone);
         steps.push(audit.with_indexes(audited).step());
+    }
+    if let Some(Databases { spread, made, removed, .. }) = databases {
+        let count = spread.count.into();
+        steps.splice(0..0, made.then(|| create_databases(count)));
+        steps.extend(removed.then(|| delete_databases(count)));
     }
     staged(steps, &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
 }

@@ -5,6 +5,7 @@
 mod again;
 mod baseline;
 mod check;
+mod databases;
 mod follow;
 mod http;
 mod load;

@@ -193,6 +193,14 @@ impl Plan {
             let problem = "users of a list log in within one process";
             return wrong(problem.to_owned(), "leave it out, or the login-url".to_owned());
         }
+        let databases = self.target.databases();
+        if databases.is_some_and(|it| it.made && it.removed && !it.own_names) {
+            // Whose a database is that exists in the end, only the agent knows that made it.
+            let problem = "databases with a name of your own are removed by the process that made \
+                           them";
+            let cure = "leave their name out, or give --keep";
+            return wrong(problem.to_owned(), cure.to_owned());
+        }
         for stage in &self.stages {
             if let Pace::Open { max_in_flight, .. } = stage.pace
                 && max_in_flight < agents as u64

@@ -1,6 +1,6 @@
 //! The server and database that were measured.
 
-use crate::driver::{Nouns, OWN_SERVERS, ServerFacts};
+use crate::driver::{Nouns, OWN_SERVERS, OpenShards, ServerFacts};
 use crate::op::plain;
 use serde::{Deserialize, Serialize};
 
@@ -29,16 +29,30 @@ pub struct ServerRecord {
     /// if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
+    /// The shards of many databases, if the server tells of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_shards: Option<OpenShards>,
 }
 
 impl ServerRecord {
     /// What is known about a server before the first stage.
     pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
-        let ServerFacts { url, name, version, same_machine, database, created } = facts;
+        let ServerFacts { url, name, version, same_machine, database, created, open_shards } =
+            facts;
         // Servers may call themselves anything.
         let one_line = |text: String| text.chars().map(plain).collect::<String>();
         let [url, name, version, database] = [url, name, version, database].map(one_line);
-        Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
+        Self {
+            url,
+            name,
+            version,
+            stand_in,
+            same_machine,
+            database,
+            created,
+            open_shards,
+            ..Self::default()
+        }
     }
 
     /// Which of springload's own servers it is, such as `stand-in`; `None`: none of them.

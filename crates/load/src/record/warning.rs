@@ -64,6 +64,8 @@ pub enum Code {
     Unsolicited,
     /// A database that springload created could not be removed.
     NotRemoved,
+    /// The databases have more shards than a node keeps open.
+    OpenShards,
     /// The baseline is of another plan, server or machine.
     BaselineDiffers,
     /// The baseline is a single run.
@@ -146,9 +148,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     );
     super::baseline::warnings(record, &mut warnings);
     let nouns = record.nouns();
-    if let Some(message) = record.server.left_words(nouns) {
-        warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
-    }
+    of_databases(record, &mut warnings);
     if let Some(why) = &record.journal_broken {
         let message = format!("audit incomplete: notes of writes are missing: {why}");
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
@@ -182,6 +182,15 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         }
     }
     warnings
+}
+
+/// Adds that databases have too many shards, or could not be removed.
+fn of_databases(record: &RunRecord, warnings: &mut Vec<Warning>) {
+    let shards = record.server.open_shards.and_then(|it| it.warning());
+    let left = record.server.left_words(record.nouns());
+    for (code, message) in [(Code::OpenShards, shards), (Code::NotRemoved, left)] {
+        warnings.extend(message.map(|message| Warning { code, stage: None, message }));
+    }
 }
 
 /// The warning about springload's own servers; `None`: it is none of them.

@@ -53,7 +53,9 @@ impl Connections {
             entries: self.entries.clone(),
             persists: plan.fill.wait_for_server_ns.is_some(),
             verify: plan.verify,
-            reads_several: plan.target.card().can.contains(&Feature::Several),
+            // Those of one request may be in several databases.
+            reads_several: plan.target.card().can.contains(&Feature::Several)
+                && plan.target.databases().is_none(),
         };
         let traits = stage.work.traits();
         if let Some(journal) = bench.journal.as_ref().filter(|_| traits.audits) {

@@ -30,14 +30,14 @@ pub use progress::{KindProgress, Progress};
 pub use serve::{Served, serve};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
-use crate::driver::{Echo, Opening, TargetError, scratch_name};
+use crate::driver::{Databases, Echo, Opening, TargetError, scratch_name};
 use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::journal::Journal;
-use crate::measure::{RawRow, Visibility};
+use crate::measure::{RawRow, Visibility, failure_words};
 use crate::op::{Failure, OpKind};
-use crate::plan::{Plan, PlanRecord, SchemaPlan};
+use crate::plan::{Plan, PlanRecord, Purpose, SchemaPlan};
 use crate::record::{
     Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord, StageRecord,
 };
@@ -160,24 +160,16 @@ pub fn run_with(
     let (began, began_wall) = (Clock::system().now(), wall_ns());
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let pinned = stand_in.is_some();
-    let opening = Opening {
-        operations: plan.operations.clone(),
-        filter: plan.filter(),
-        scratch: fleet.is_some().then(scratch_name),
-        stand_in,
-        seed: plan.seed,
-        fields: fields::fields(plan)?,
-        timeout_ns: plan.timeout_ns,
-        max_answer: plan.max_answer,
-        exchanges: observer.exchanges(),
-        echo: plan.target.shows().then(|| observer.echo()).flatten(),
-        ..Opening::default()
-    };
+    let scratch = fleet.is_some().then(scratch_name);
+    let opening = Opening { scratch, stand_in, ..opening(plan, observer)? };
     let asks = block_on(stop, Asks::of(plan, pinned))?;
     let (target, facts) = block_on(stop, plan.target.open(&opening))?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
     record.environment.calibration = Some(calibration);
     observer.run_begins(&record);
+    if let Some(warning) = record.server.open_shards.and_then(|it| it.warning()) {
+        observer.news(&warning);
+    }
     let part = Part::WHOLE;
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
@@ -212,7 +204,10 @@ pub fn run_with(
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
         let ended = ended((result.err(), stop.reason()), at_s, advice);
-        record.extra_documents = others(&bench, &record).filter(|_| ended.is_none());
+        record.extra_documents = record.extra_documents.filter(|_| ended.is_none());
+        if let Some(sentence) = left_over(plan, &record) {
+            observer.news(&sentence);
+        }
         let removed = block_on(stop, target.tear_down());
         if let Some(journal) = &bench.journal
             && let Err(error) = journal.close()
@@ -224,6 +219,46 @@ pub fn run_with(
         observer.keep(&record);
     }
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// What the driver needs to know of the run.
+fn opening(plan: &Plan, observer: &mut dyn Observer) -> Result<Opening, RunError> {
+    Ok(Opening {
+        operations: plan.operations.clone(),
+        filter: plan.filter(),
+        seed: plan.seed,
+        fields: fields::fields(plan)?,
+        timeout_ns: plan.timeout_ns,
+        max_answer: plan.max_answer,
+        exchanges: observer.exchanges(),
+        echo: plan.target.shows().then(|| observer.echo()).flatten(),
+        ..Opening::default()
+    })
+}
+
+/// That the databases of an unfinished run are being removed, which may take a while.
+fn left_over(plan: &Plan, record: &RunRecord) -> Option<String> {
+    let Databases { spread, removed: true, .. } = plan.target.databases()? else { return None };
+    let is_done = record.stages.last().is_some_and(|last| {
+        last.purpose() == Purpose::Databases && record.stages.len() == plan.stages.len()
+    });
+    (!is_done).then(|| format!("removing {} databases", spread.count))
+}
+
+/// Why the stages after the last one have nothing to work on, if it could not make all of that.
+fn not_made(bench: &Bench<'_>, record: &RunRecord) -> Option<RunError> {
+    let stage = record.stages.last()?;
+    let makes = record.plan_of(stage)?.work.traits().makes?;
+    let planned = record.plan_of(stage)?.work.planned(bench.plan.connections)?;
+    let made: u64 = stage.requests().map(|it| it.ok).sum();
+    let left = planned.saturating_sub(made);
+    if left == 0 || bench.stop.reason().is_some() {
+        return None;
+    }
+    let why = failure_words(stage.requests());
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    let message = format!("{left} of {planned} {makes} could not be created{why}");
+    Some(RunError::Target(TargetError(message)))
 }
 
 /// How many documents there are beside those that an audit has found, if it found out about all and
@@ -386,6 +421,10 @@ fn each_stage(
         bench.ended.replace(Some(record.clone()));
         let stage = run(number, record, observer)?;
         record.add(stage);
+        if let Some(left_out) = not_made(bench, record) {
+            return Err(left_out);
+        }
+        record.extra_documents = record.extra_documents.or_else(|| others(bench, record));
         record.observed = bench.observing.as_ref().and_then(Observing::so_far);
         observer.keep(record);
     }

@@ -14,7 +14,7 @@ use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Start, StopReason};
 use crate::fleet::Fleet;
 use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
-use crate::plan::{MeasurementPlan, StagePlan};
+use crate::plan::{MeasurementPlan, Purpose, StagePlan};
 use crate::record::{AgentStage, StageRecord};
 use crate::workload::Workload;
 use std::sync::Arc;
@@ -131,7 +131,10 @@ impl Bench<'_> {
             planned: stage.work.documents(self.plan.connections),
             length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             audits: stage.work.traits().audits,
-            unit: self.plan.target.card().nouns.short,
+            unit: match stage.purpose() {
+                Purpose::Databases => "databases",
+                _ => self.plan.target.card().nouns.short,
+            },
             ..Progress::default()
         }
     }

@@ -129,8 +129,11 @@ pub(in crate::report) fn rate_words(stage: &StageRecord, nouns: Nouns, all: &Mer
     format!("{} {}/s", decimal(per_s, places), unit(stage, nouns))
 }
 
-/// The unit of a stage's counts: `ops` or, for a fill, such as `docs` or `rows`.
+/// The unit of a stage's counts: `ops`, or for a fill such as `docs` or `rows`; or `databases`.
 pub(in crate::report) fn unit(stage: &StageRecord, nouns: Nouns) -> &'static str {
+    if stage.purpose() == Purpose::Databases {
+        return "databases";
+    }
     let bulk = stage.requests().any(|operation| operation.kind == OpKind::BulkInsert);
     if bulk { nouns.short } else { "ops" }
 }

@@ -22,8 +22,15 @@ pub(super) fn place(server: &ServerRecord) -> String {
     }
 }
 
+/// The database, or all of many, and what became of it.
+pub(super) fn database(record: &RunRecord) -> String {
+    let (server, many) = (&record.server, record.plan.target.databases());
+    let name = many.map_or_else(|| server.database.clone(), |it| it.called(&server.database));
+    format!("{name} ({})", fate(server))
+}
+
 /// Whether this run created and removed the database.
-pub(super) const fn fate(server: &ServerRecord) -> &'static str {
+const fn fate(server: &ServerRecord) -> &'static str {
     match (server.created, server.deleted) {
         (true, true) => "created and removed by this run",
         (true, false) => "created by this run, kept",

@@ -6,7 +6,7 @@ use crate::record::RunRecord;
 use crate::report::agents::crew;
 use crate::report::chart::label;
 use crate::report::number::{bytes, decimal, grouped};
-use crate::report::words::{fate, place};
+use crate::report::words::{database, place};
 use serde_json::Value;
 
 /// A table with a column per run; rows in which runs differ are marked.
@@ -57,7 +57,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         .collect();
     let mut facts = vec![("server", place(server))];
     if !server.database.is_empty() {
-        facts.push((record.nouns().place, format!("{} ({})", server.database, fate(server))));
+        facts.push((record.nouns().place, database(record)));
     }
     facts.extend(plan.target.facts());
     facts.extend(crew(record).map(|crew| ("agents", crew)));

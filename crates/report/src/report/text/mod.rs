@@ -14,7 +14,7 @@ use super::number::decimal;
 use super::story::{Event, lines as story_lines, story};
 use super::threshold::requirements;
 use super::words::{
-    Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
+    Standing, database, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
 use super::{Format, Render, agents, estimates, nodes, observed, visible};
 use crate::plan::stage_title;
@@ -108,7 +108,7 @@ fn head(record: &RunRecord, sheet: &mut Sheet) {
     });
     if !server.database.is_empty() && (sheet.look.verbose || !server.deleted) {
         let place = record.nouns().place;
-        parts.push(format!("{place} {} ({})", server.database, fate(server)));
+        parts.push(format!("{place} {}", database(record)));
     }
     if sheet.look.verbose {
         if !plan.ids.is_sequential() {

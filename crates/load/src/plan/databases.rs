@@ -1,0 +1,111 @@
+//! A load on many databases: what it cannot be combined with, because that is about one database.
+
+use super::spec::PlanSpec;
+use super::{PlanRecord, StagePlan};
+use crate::driver::{Databases, Spread, TargetPlan};
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::workload::Fill;
+
+/// The most databases whose sizes are asked for during a fill.
+const MOST_SIZES: u32 = 1_000;
+
+/// What else is asked of a run.
+#[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+struct Besides {
+    follow: bool,
+    probe: bool,
+    operations: bool,
+    designs: bool,
+    views: bool,
+    growth: bool,
+}
+
+/// Refuses what a specification asks for that is about one database.
+pub(super) fn check(
+    spec: &PlanSpec,
+    target: &TargetPlan,
+    stages: &[StagePlan],
+    mistakes: &mut Vec<Invalid>,
+) {
+    let Some(databases) = target.databases() else { return };
+    let besides = Besides {
+        follow: spec.follow.is_some(),
+        probe: spec.probe.is_some(),
+        operations: !spec.operations.is_empty(),
+        designs: spec.options.contains_key("ddocs"),
+        views: spec.options.contains_key("audit_view"),
+        growth: spec.fill.growth,
+    };
+    refuse(databases, besides, stages, mistakes);
+}
+
+/// The same for a plan that was stored.
+pub(super) fn check_again(plan: &PlanRecord, mistakes: &mut Vec<Invalid>) {
+    let Some(databases) = plan.target.databases() else { return };
+    let besides = Besides {
+        follow: plan.follow.is_some(),
+        probe: plan.probe.is_some(),
+        operations: !plan.operations.is_empty(),
+        growth: plan.fill.growth,
+        ..Besides::default()
+    };
+    refuse(databases, besides, &plan.stages, mistakes);
+}
+
+fn refuse(
+    Databases { spread, .. }: Databases,
+    besides: Besides,
+    stages: &[StagePlan],
+    mistakes: &mut Vec<Invalid>,
+) {
+    if let Some(problem) = spread.problem() {
+        let cure = format!("give a number from 1 to {}", Spread::MOST);
+        mistakes.push(Invalid::new("--databases", problem, cure));
+        return;
+    }
+    let ranges = stages.iter().any(|stage| stage.work.does(OpKind::Scan));
+    let many = spread.count > MOST_SIZES;
+    for (asked, flag, problem) in [
+        (besides.follow, "--follow", "a follower reads the changes of one database"),
+        (besides.probe, "--probe", "probes are stored in one database"),
+        (besides.operations, "--op", "operations of your own are sent to one database"),
+        (besides.designs, "--ddocs", "design documents are stored in one database"),
+        (besides.views, "--audit-view", "a view is in one database"),
+        (besides.growth && many, "--growth", "sizes are asked for of at most 1,000 databases"),
+        (ranges, "--workload", "ranges of documents are in one database"),
+    ] {
+        if asked {
+            let problem = format!("{problem}, but there is --databases {}", spread.count);
+            mistakes.push(Invalid::new(flag, problem, "leave one of the two out"));
+        }
+    }
+    let fill = stages.iter().find_map(|stage| stage.work.traits().fill);
+    mistakes.extend(fill.and_then(|fill| too_few(fill, spread)));
+}
+
+/// Refuses a fill that leaves databases empty, or that is not the one they were planned for.
+fn too_few(Fill { documents, batch }: Fill, spread: Spread) -> Option<Invalid> {
+    let count = u64::from(spread.count);
+    if (spread.documents, spread.batch) != (documents, batch) {
+        let problem = "they are planned for another number of documents or another batch";
+        let cure = "make the plan again, from its command line";
+        return Some(Invalid::new("--databases", problem, cure));
+    }
+    let requests = documents.div_ceil(u64::from(batch.max(1)));
+    if requests >= count {
+        return None;
+    }
+    let problem = format!(
+        "{documents} documents in requests of {batch} are {requests} requests, too few for {count} \
+         databases"
+    );
+    let least = (count - 1).saturating_mul(batch.into()).saturating_add(1);
+    let smaller = match documents / count {
+        0 => String::new(),
+        batch => format!("--batch {batch} or less, "),
+    };
+    let cure = format!("give --docs {least} or more, {smaller}or --databases {requests}");
+    Some(Invalid::new("--databases", problem, cure))
+}
