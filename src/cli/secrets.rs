@@ -5,6 +5,9 @@ pub(super) use crate::mistake::strike_password;
 use crate::plan;
 use std::ffi::OsString;
 
+/// Flags whose values are shell commands.
+const COMMANDS: [&str; 4] = ["--stop", "--start", "--before-a", "--before-b"];
+
 /// The arguments as one line, with passwords in URLs masked.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).enumerate().map(|(place, argument)| {
@@ -18,6 +21,7 @@ pub(super) fn without_secrets_after(before: &str, word: &str) -> String {
     match before {
         "-H" | "--header" => plan::mask(word),
         "-u" | "--user" => strike_user(word),
+        flag if COMMANDS.contains(&flag) => plan::strike_command(word),
         _ => without_secrets(word),
     }
 }
@@ -29,6 +33,9 @@ fn strike_user(word: &str) -> String {
 
 /// A word of the command line without its secrets.
 pub(super) fn without_secrets(word: &str) -> String {
+    if let Some((flag, command)) = word.split_once('=').filter(|it| COMMANDS.contains(&it.0)) {
+        return format!("{flag}={}", plan::strike_command(command));
+    }
     strike_header(&strike_property(&strike_password(&strike_settings(word))))
 }
 
@@ -77,6 +84,10 @@ mod tests {
         let words = ["springload", "run", "-H", "X-Token: a", "-u", "ann:b", "h:1", "-k"];
         assert_eq!(line(&words), "springload run -H 'X-Token: ***' -u ann:*** h:1 -k");
         assert_eq!(line(&["springload", "run", "--header", "a"]), "springload run --header ***");
+        let words =
+            ["springload", "drill", "--stop", "curl -u a:s3cret h", "--start=x -u a:s3cret"];
+        let struck = "springload drill --stop 'curl -u *** h' '--start=x -u ***'";
+        assert_eq!(line(&words), struck);
     }
 
     #[test]

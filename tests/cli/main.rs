@@ -17,6 +17,7 @@ mod databases;
 mod defaults;
 mod descriptors;
 mod designs;
+mod drill;
 mod endings;
 mod faults;
 mod followers;

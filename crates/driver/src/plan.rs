@@ -9,7 +9,7 @@ use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
 use crate::op::{Feature, Kinds, OpKind, Way, plain};
 use crate::words::{OperationPlan, Word};
-use crate::{Databases, Nouns, OpenShards, Scratch, Setting};
+use crate::{Databases, Nouns, OpenShards, Scratch, Setting, TargetPlan};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -303,6 +303,43 @@ pub trait Planned: Debug {
     /// Whether each request is authenticated separately, which costs the server time.
     fn proves_each_request(&self) -> bool {
         false
+    }
+
+    /// The same target as it is found through one of its nodes alone, by its place from 0, with
+    /// the database of that name, which exists and is kept; `None` if there are not several.
+    fn through(&self, _node: usize, _database: &str) -> Option<TargetPlan> {
+        None
+    }
+
+    /// Whether a node can be put into maintenance mode, in which it serves nobody.
+    fn has_maintenance(&self) -> bool {
+        false
+    }
+
+    /// The maintenance mode of a node, by its place from 0; `None`: it is not set.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    fn maintained<'a>(
+        &'a self,
+        _: &'a Opening,
+        _node: usize,
+    ) -> Local<'a, Result<Option<String>, TargetError>> {
+        Box::pin(async { Err(TargetError("there is no maintenance mode".to_owned())) })
+    }
+
+    /// Sets the maintenance mode of a node, by its place from 0; `None`: as if it had never been
+    /// set.
+    ///
+    /// # Errors
+    /// Why it could not be set.
+    fn maintain<'a>(
+        &'a self,
+        _: &'a Opening,
+        _node: usize,
+        _mode: Option<&'a str>,
+    ) -> Local<'a, Result<(), TargetError>> {
+        Box::pin(async { Err(TargetError("there is no maintenance mode".to_owned())) })
     }
 
     /// Whether operations are printed as lines of text.

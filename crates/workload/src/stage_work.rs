@@ -98,6 +98,8 @@ pub struct Traits {
     pub is_auditable: bool,
     /// Looks for what earlier stages have written.
     pub audits: bool,
+    /// The only node that is asked, by its place among the addresses from 0; `None`: all.
+    pub node: Option<usize>,
     /// All documents in the database can be counted afterwards, to find any that nobody wrote.
     pub counts_others: bool,
     /// What the later stages work on: if some of it cannot be made, the run ends. Called what it

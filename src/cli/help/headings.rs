@@ -14,6 +14,7 @@ const HEADINGS: &[(&str, &str)] = &[
         keep pin",
     ),
     ("Sides", "a b before_a before_b against pairs metric gate delta"),
+    ("Drill", "stop start maintenance before broken after settle command_timeout no_audit"),
     ("Search", "slo search from to searches"),
     ("Sweep", "axes preset scale rounds x resume"),
     (

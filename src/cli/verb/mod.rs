@@ -20,6 +20,7 @@ super::verbs! {
     max: Max,
     ab: Ab,
     burst: Burst,
+    drill: Drill,
     http: Http,
     hbase: HBase,
     k8s: K8s,

@@ -145,6 +145,7 @@ impl Outline {
             _ if self.regressions.iter().any(|it| it.broken) => "worse than the baseline",
             Some(Verdict::Sustained) => "sustained",
             Some(Verdict::Closed) => "valid",
+            Some(Verdict::Drilled) => "drilled",
             Some(Verdict::TooShort) => "too short to judge",
         }
     }

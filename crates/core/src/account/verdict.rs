@@ -75,6 +75,8 @@ pub enum Verdict {
     Sustained,
     /// A closed loop: the server set the pace.
     Closed,
+    /// Something was broken on purpose: its figures are those of its phases.
+    Drilled,
     /// A closed loop that was too short to show whether the client was the limit.
     TooShort,
     /// The stage had not ended when this was written, so what springload lost is not known.
@@ -164,6 +166,7 @@ impl Verdict {
             Self::BoundByConnections { .. } => "bound_by_connections",
             Self::Sustained => "sustained",
             Self::Closed => "closed",
+            Self::Drilled => "drilled",
             Self::TooShort => "too_short",
             Self::Unfinished => "unfinished",
         }
@@ -178,7 +181,7 @@ impl Verdict {
 
     /// Whether the numbers are trustworthy.
     pub const fn trustworthy(&self) -> bool {
-        matches!(self, Self::Sustained | Self::Closed | Self::TooShort)
+        matches!(self, Self::Sustained | Self::Closed | Self::Drilled | Self::TooShort)
     }
 }
 

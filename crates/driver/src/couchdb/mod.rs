@@ -13,6 +13,7 @@ mod head;
 mod leftover;
 mod listing;
 mod log_in;
+mod maintenance;
 mod making;
 mod many;
 mod monitor;

@@ -15,7 +15,7 @@ use crate::secrets::LeftOut;
 use crate::words::OperationPlan;
 use crate::{
     Auth, Card, DatabasePlan, Databases, Existing, Local, LogIn, Opening, Planned, Scratch,
-    Setting, Spread, TargetAsked, TargetError,
+    Setting, Spread, TargetAsked, TargetError, TargetPlan,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -279,6 +279,42 @@ impl Planned for CouchPlan {
         let name = self.database.name();
         name.filter(|name| name.is_empty() || name.starts_with('_'))
             .map(|_| "a database without a name, or one that belongs to the server".to_owned())
+    }
+
+    fn through(&self, node: usize, database: &str) -> Option<TargetPlan> {
+        let NodePlan { server, login } =
+            self.all(None).into_iter().nth(node).filter(|_| !self.nodes.is_empty())?;
+        Some(TargetPlan::CouchDb(Self {
+            server: Some(server),
+            login,
+            nodes: Vec::new(),
+            pin: false,
+            database: DatabasePlan::Existing { name: database.to_owned() },
+            making: Making::default(),
+            designs: Vec::new(),
+            ..self.clone()
+        }))
+    }
+
+    fn has_maintenance(&self) -> bool {
+        true
+    }
+
+    fn maintained<'a>(
+        &'a self,
+        opening: &'a Opening,
+        node: usize,
+    ) -> Local<'a, Result<Option<String>, TargetError>> {
+        Box::pin(self.maintenance(opening, node))
+    }
+
+    fn maintain<'a>(
+        &'a self,
+        opening: &'a Opening,
+        node: usize,
+        mode: Option<&'a str>,
+    ) -> Local<'a, Result<(), TargetError>> {
+        Box::pin(self.set_maintenance(opening, node, mode))
     }
 
     fn proves_each_request(&self) -> bool {

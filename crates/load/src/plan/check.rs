@@ -1,6 +1,7 @@
 //! Makes a plan from a specification, or reports every mistake in it.
 
 use super::databases;
+use super::drill;
 use super::http;
 use super::load::{
     check_give_up, check_length, check_load, check_max_answer, check_threads, most_connections,
@@ -25,6 +26,12 @@ use crate::workload::{AuditDemand, Purpose, build_indexes, create_databases, del
 /// # Errors
 /// Every mistake that was found, each with its flag and its cure.
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
+    let drilled = spec.drill.as_ref().map(|asked| drill::complete(spec, asked));
+    check_complete(drilled.as_ref().unwrap_or(spec))
+}
+
+/// The same, where nothing is left to be added.
+fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     check_ranges(spec, &mut mistakes);
     mistakes.extend(spec.headers.iter().filter_map(|header| http::check_header(header)));
@@ -43,8 +50,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let stages = stages(spec, target.as_ref());
     let (operations, data) = operations::read(spec, &mut mistakes);
     let thresholds = thresholds(&spec.thresholds, &stages, &operations, &mut mistakes);
-    let at_first = connections as u64;
-    let most_connections = most_connections(&spec.load, at_first, &stages, &mut mistakes);
+    let most_connections = most_connections(&spec.load, connections as u64, &stages, &mut mistakes);
     if mistakes.is_empty() {
         spec.work.check_shares(connections, &mut mistakes);
     }
@@ -62,6 +68,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         databases::check(spec, target, &stages, &mut mistakes);
     }
     let observe = super::observe::check(&spec.observe, &spec.tls, &mut mistakes);
+    let drill = drill::check(spec, target.as_ref(), &stages, &mut mistakes);
     super::probe::check(spec, target.as_ref().map(|it| it.ways()), &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -86,6 +93,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         audit: spec.audit,
         probe: spec.probe.clone(),
         follow: spec.follow.clone(),
+        drill,
         observe,
         operations,
         data,
@@ -173,10 +181,9 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
 }
 
 fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
-    let indexes = target.map_or(0, |target| target.indexes());
     let databases = target.and_then(|target| target.databases());
-    let audited = target.map(|it| it.audited()).unwrap_or_default();
     let (pace, length_ns) = paced(spec);
+    let indexes = target.map_or(0, |target| target.indexes());
     let mut steps = spec.work.steps();
     if indexes > 0 {
         let fills = steps.iter().take_while(|step| step.purpose == Purpose::Fill).count();
@@ -186,7 +193,9 @@ fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
         // Operations of one's own may store documents that nobody has noted.
         let alone = spec.existing == Existing::No && spec.operations.is_empty();
         let audit = AuditDemand::of(steps.iter().map(|step| &step.work), alone);
-        steps.push(audit.with_indexes(audited).step());
+        let audit = audit.with_indexes(target.map(|it| it.audited()).unwrap_or_default());
+        let nodes = target.filter(|_| spec.drill.is_some()).map_or(0, |it| it.nodes().len());
+        steps.extend(audit.steps_at(nodes));
     }
     if let Some(Databases { spread, made, removed, .. }) = databases {
         let count = spread.count.into();
@@ -222,7 +231,7 @@ fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
 }
 
 /// The target that the specification asks for.
-fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
+pub(super) fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     if let Some(list) = &spec.http {
         return Ok(http::target(list, &spec.tls));
     }

@@ -158,7 +158,6 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let target = target(&http, &spec.tls);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan::proved(PlanRecord {
@@ -166,7 +165,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         data: reader.data,
         command: spec.command.clone(),
         label: None,
-        target,
+        target: target(&http, &spec.tls),
         connections: users as usize,
         most_connections,
         threads: threads.clamp(1, users as usize),
@@ -182,6 +181,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         audit: false,
         probe: None,
         follow: None,
+        drill: None,
         observe: ObservePlan::default(),
         thresholds,
         noise: Noise::default(),

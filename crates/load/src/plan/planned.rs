@@ -1,6 +1,7 @@
 //! A run that has been checked, and its record.
 
 use super::baseline::Baseline;
+use super::drill::DrillPlan;
 use super::noise::Noise;
 use super::observe::ObservePlan;
 use super::probe::ProbePlan;
@@ -15,6 +16,7 @@ use crate::mistake::Invalid;
 use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
 use crate::values::Data;
+use crate::workload::Purpose;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -94,6 +96,9 @@ pub struct PlanRecord {
     /// Who follows the changes beside the load, if anybody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<FollowPlan>,
+    /// What is broken and mended in the middle of the main stage, if anything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drill: Option<DrillPlan>,
     /// What is observed of the servers beside the load.
     #[serde(default, skip_serializing_if = "ObservePlan::is_default")]
     pub observe: ObservePlan,
@@ -170,6 +175,9 @@ impl Plan {
     /// Why it cannot be shared among this many.
     pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
         let FleetPlan { agents, .. } = fleet;
+        if let Some(mistake) = super::drill::shared(self.drill.as_ref()) {
+            return Err(mistake);
+        }
         let wrong = |problem: String, cure: String| Err(Invalid::new("--agents", problem, cure));
         if agents == 0 || agents > MOST_AGENTS {
             return wrong(format!("{agents} agents"), format!("give 1 to {MOST_AGENTS}"));
@@ -246,6 +254,11 @@ impl PlanRecord {
     pub fn patience_ns(&self) -> Nanos {
         let asked = self.fill.wait_for_server_ns.or(self.give_up_ns);
         asked.unwrap_or_else(|| self.timeout_ns.max(GIVE_UP_NS))
+    }
+
+    /// The drill in a stage, if that has one.
+    pub fn drill_of(&self, stage: &StagePlan) -> Option<&DrillPlan> {
+        self.drill.as_ref().filter(|_| stage.purpose() == Purpose::Main)
     }
 
     /// How many connections a stage may open besides those that it has at first.

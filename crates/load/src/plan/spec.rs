@@ -1,5 +1,6 @@
 //! A specification before it is checked.
 
+use super::drill::DrillSpec;
 use super::observe::ObserveSpec;
 use super::planned::FillPlan;
 use super::probe::ProbePlan;
@@ -101,6 +102,8 @@ pub struct PlanSpec {
     pub probe: Option<ProbePlan>,
     /// Who follows the changes beside the load.
     pub follow: Option<FollowPlan>,
+    /// What is broken and mended in the middle of the main stage.
+    pub drill: Option<DrillSpec>,
     /// What is observed of the servers beside the load.
     pub observe: ObserveSpec,
     /// How YCSB's reports show the measurements, for runs in its dialect.
@@ -147,6 +150,7 @@ impl PlanSpec {
             audit: false,
             probe: None,
             follow: None,
+            drill: None,
             observe: ObserveSpec::NOTHING,
             measurement: None,
             operations: Vec::new(),

@@ -8,8 +8,14 @@ use crate::measure::VisibleBy;
 /// a granularity of one millisecond.
 const LATE_US: f64 = 2_500.0;
 
+/// Adds the warnings about what went on beside a stage.
+pub(super) fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    of_probes(stage, warnings);
+    of_followers(stage, warnings);
+}
+
 /// Adds the warnings about a stage's probes.
-pub(super) fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let Some(found) = &stage.visibility else { return };
     let mut warn = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
@@ -43,7 +49,7 @@ pub(super) fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
 }
 
 /// Adds the warnings about a stage's followers.
-pub(super) fn of_followers(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+fn of_followers(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let Some(found) = &stage.following else { return };
     let mut warn = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });

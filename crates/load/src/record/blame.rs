@@ -76,6 +76,7 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
         | Verdict::Empty
         | Verdict::Sustained
         | Verdict::Closed
+        | Verdict::Drilled
         | Verdict::TooShort
         | Verdict::Unfinished => return None,
     })

@@ -52,6 +52,8 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
         growth: None,
         visibility: None,
         following: None,
+        drill: None,
+        unasked: None,
         start: None,
         nodes: Vec::new(),
         sent: crate::measure::Served::default(),

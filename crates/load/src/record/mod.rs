@@ -9,6 +9,8 @@ mod baseline;
 mod begun;
 mod beside;
 mod blame;
+mod drill;
+mod drilled;
 mod environment;
 mod estimates;
 mod facts;
@@ -31,6 +33,8 @@ pub(crate) use agents::most_rows;
 pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};
 pub use blame::bound_words;
+pub use drill::{Backlog, Drill, DrillRecord, DrillStep, DrillTimesTold, Phase, PhaseFigures};
+pub use drilled::NodeAudit;
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
@@ -171,6 +175,12 @@ pub struct StageRecord {
     /// What followers of the changes received, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<Following>,
+    /// What was broken and mended in the middle, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drill: Option<DrillRecord>,
+    /// Why the node that an audit is about could not be asked, if that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unasked: Option<String>,
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,
@@ -378,6 +388,12 @@ impl RunRecord {
             let lost: Vec<usize> = self.stages.iter().map(|it| self.lost_by(it).len()).collect();
             for (stage, lost) in self.stages.iter_mut().zip(lost) {
                 stage.verdict = stage.verdict.with_lost(lost, agents);
+            }
+        }
+        for at in 0..self.stages.len() {
+            let drill = self.stages[at].drilled();
+            if let Some(verdict) = drill.map(|it| it.verdict(self.plan_of(&self.stages[at]))) {
+                self.stages[at].verdict = verdict;
             }
         }
         self.warnings = warning::all(self);

@@ -67,6 +67,9 @@ pub enum Cause<'a> {
     DataWrong(&'a Warning),
     /// Agents were lost, and that is not allowed.
     AgentsLost,
+    /// The drill in this stage did not break or mend what it should, or the server did not come
+    /// back after it.
+    Drill(&'a StageRecord),
     /// The numbers of this stage cannot be trusted.
     Doubtful(&'a StageRecord),
     /// A threshold was missed.
@@ -138,8 +141,10 @@ pub(super) fn of(record: &RunRecord) -> RunResult {
 fn found(record: &RunRecord) -> Option<Found<'_>> {
     ended(record)
         .or_else(|| unusable(record))
+        .or_else(|| stays_down(record))
         .or_else(|| data_wrong(record))
         .or_else(|| audit_incomplete(record))
+        .or_else(|| invalid_drill(record))
         .or_else(|| not_trustworthy(record))
         .or_else(|| unsure(record))
         .or_else(|| threshold(record))
@@ -222,6 +227,23 @@ fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::DataWrong(found), RunResult { kind, exit_status, reason }))
 }
 
+/// Nothing succeeded after a drill had mended what it broke.
+fn stays_down(record: &RunRecord) -> Option<Found<'_>> {
+    let down = |stage: &&StageRecord| stage.drilled().is_some_and(|drill| drill.stays_down());
+    let stage = record.measured().find(down)?;
+    let why = stage.failures();
+    let invalid = record.invalid_drill().map_or_else(String::new, |(_, why)| format!("; {why}"));
+    let reason = format!("nothing succeeded any more after the drill: {why}{invalid}");
+    Some((Cause::Drill(stage), RunResult::failed(3, reason)))
+}
+
+/// What was to be broken or mended was not.
+fn invalid_drill(record: &RunRecord) -> Option<Found<'_>> {
+    let (stage, reason) = record.invalid_drill()?;
+    let (kind, exit_status) = (ResultKind::NotTrustworthy, RunResult::UNTRUSTWORTHY);
+    Some((Cause::Drill(stage), RunResult { kind, exit_status, reason: Some(reason) }))
+}
+
 /// Comes before thresholds, which say little if the numbers cannot be trusted.
 fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
     let lost = record.lost_words().filter(|_| !record.allows_losses());
@@ -259,7 +281,7 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     let why = super::blame::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
     let mut reason = format!("{}: {why}", stage.title());
     // Other failures may be the cause, such as a deleted database.
-    let (failed, issued) = (record.unprovoked(stage, |class| !class.unserved()), stage.issued());
+    let (failed, issued) = record.unprovoked(stage, |class| !class.unserved());
     if failed as f64 > issued as f64 * FAILED {
         let words = stage.failures();
         let _ =
@@ -332,11 +354,16 @@ fn failures(record: &RunRecord) -> Option<Found<'_>> {
         limited.any(|it| std::ptr::eq(it, stage))
     };
     let stage = record.measured().find(|stage| record.failing(stage) && !says_else(stage))?;
-    let (failed, issued) = (record.unprovoked(stage, |_| true), stage.issued());
+    let (failed, issued) = record.unprovoked(stage, |_| true);
     let all = Quantity { kind: None, metric: Metric::ERRORS };
     let kind = stage.requests().find(|it| it.failed() > 0).map(|it| it.kind);
     let main = record.stages_of(all).iter().any(|it| std::ptr::eq(*it, stage));
     let limit = kind.filter(|_| !main).map_or("err".to_owned(), |kind| format!("{kind}.err"));
+    if let Some(drill) = stage.drilled() {
+        let words = drill.failing_words();
+        let reason = format!("{failed} of {issued} operations failed {words}");
+        return Some((Cause::Failures(stage), RunResult::failed(4, reason)));
+    }
     let reason = format!(
         "{failed} of {issued} operations of the {} stage failed: {}; --fail-if '{limit} > N%' \
          allows more than 1 %",
@@ -377,18 +404,22 @@ impl RunRecord {
 
     /// Whether more of a stage's operations failed than allowed.
     pub fn failing(&self, stage: &StageRecord) -> bool {
-        self.unprovoked(stage, |_| true) as f64 > stage.issued() as f64 * FAILED
+        let (failed, issued) = self.unprovoked(stage, |_| true);
+        failed as f64 > issued as f64 * FAILED
     }
 
-    /// Failures of the classes that `asked` selects, without conflicts that the plan provokes.
-    fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> u64 {
+    /// Failures of the classes that `asked` selects, without conflicts that the plan provokes and
+    /// without what a drill has broken; and the documents of which these are.
+    fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> (u64, u64) {
         let plan = self.plan_of(stage);
         let provokes = plan.is_some_and(|plan| plan.work.traits().shares_documents);
+        let counts = |class: Failure| asked(class) && (!provokes || class != Failure::Conflict);
+        if let Some(drill) = stage.drilled() {
+            return drill.failed(counts);
+        }
         let failures = stage.requests().flat_map(|operation| &operation.failures);
-        let counts = |(class, _): &(&Failure, &u64)| {
-            asked(**class) && (!provokes || **class != Failure::Conflict)
-        };
-        failures.filter(counts).map(|(_, count)| count).sum()
+        let failures = failures.filter(|(class, _)| counts(**class));
+        (failures.map(|(_, count)| count).sum(), stage.issued())
     }
 }
 

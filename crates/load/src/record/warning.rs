@@ -2,7 +2,7 @@
 
 use super::begun::{LASTED, not_all_begun};
 use super::blame::{disturbed, of_verdict, outage_words, pause_words};
-use super::{RunRecord, ServerRecord, StageRecord, beside, fleet};
+use super::{RunRecord, ServerRecord, StageRecord, beside, drilled, fleet};
 use crate::driver::Nouns;
 use crate::measure::OperationSummary;
 use crate::op::{Failure, Finding, OpKind};
@@ -36,6 +36,10 @@ pub enum Code {
     DataWrong,
     /// Not every acknowledged write could be looked for.
     AuditIncomplete,
+    /// What a drill was to break or to mend was not done.
+    DrillInvalid,
+    /// Nothing changed while something should have been broken.
+    NothingBroken,
     /// The server did not keep up.
     NotSustained,
     /// There were too few connections.
@@ -161,8 +165,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     fleet::of_run(record, &mut warnings);
     for stage in &record.stages {
         fleet::of_stage(record, stage, &mut warnings);
-        beside::of_probes(stage, &mut warnings);
-        beside::of_followers(stage, &mut warnings);
+        beside::of_stage(stage, &mut warnings);
+        drilled::warnings(record, stage, &mut warnings);
         of_stage(stage, nouns, record.plan.target.accepted_words(), &mut warnings);
         of_server(stage, &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {

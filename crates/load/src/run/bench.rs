@@ -5,7 +5,7 @@ use crate::clock::Nanos;
 use crate::driver::{Driver, FollowPlan};
 use crate::engine::{Lane, Stop};
 use crate::journal::Journal;
-use crate::plan::{Plan, ProbePlan, Purpose, StagePlan};
+use crate::plan::{DrillTimes, Plan, ProbePlan, Purpose, StagePlan};
 use crate::record::RunRecord;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -117,8 +117,13 @@ impl Bench<'_> {
         Some((journal, number))
     }
 
-    /// How long the server may be silent before it counts as gone.
-    pub(super) fn patience_ns(&self) -> Nanos {
-        self.plan.patience_ns()
+    /// How long the server may be silent in a stage before it counts as gone. It does not while it
+    /// is broken on purpose.
+    pub(super) fn patience_ns(&self, stage: &StagePlan) -> Nanos {
+        let drilled = self.plan.drill_of(stage).map_or(0, |drill| {
+            let DrillTimes { broken_ns, limit_ns, .. } = drill.times;
+            broken_ns.saturating_add(limit_ns.saturating_mul(2))
+        });
+        self.plan.patience_ns().saturating_add(drilled)
     }
 }

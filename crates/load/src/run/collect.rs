@@ -12,7 +12,7 @@ use crate::measure::{
 use crate::op::{ByKind, Class};
 use crate::plan::{Plan, StagePlan};
 use crate::record::{
-    ClientRecord, Estimates, LoadRecord, PoolRecord, StageRecord, StartRecord, Verdict,
+    ClientRecord, DrillRecord, Estimates, LoadRecord, PoolRecord, StageRecord, StartRecord, Verdict,
 };
 
 /// The maximum number of client pauses listed.
@@ -63,6 +63,8 @@ pub(super) struct Frame<'a> {
     pub(super) visibility: Option<Visibility>,
     /// What followers have received, if there were any.
     pub(super) following: Option<Following>,
+    /// What was broken and mended, if that was asked for.
+    pub(super) drill: Option<DrillRecord>,
 }
 
 impl<'a> Frame<'a> {
@@ -79,6 +81,7 @@ impl<'a> Frame<'a> {
             growth: None,
             visibility: None,
             following: None,
+            drill: None,
         }
     }
 }
@@ -266,6 +269,8 @@ impl Collected {
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
             visibility: frame.visibility,
             following: frame.following,
+            drill: frame.drill,
+            unasked: None,
             agents: Vec::new(),
             nodes: self.nodes(frame.nodes, (start, measured_s)),
             sent: self.sent.clone(),

@@ -78,6 +78,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
         growth: None,
         visibility: None,
         following: None,
+        drill: None,
     }
 }
 

@@ -69,7 +69,7 @@ impl<W: Workload + Send + 'static> Load<W> {
         let (sink, source) = channel();
         let pulse = Arc::new(Pulse::new(shards));
         let hiccups = HiccupMeter::start()?;
-        let patience = Arc::new(Patience::new(bench.patience_ns()));
+        let patience = Arc::new(Patience::new(bench.patience_ns(stage)));
         let threads = own
             .into_iter()
             .map(|(shard, lanes)| {

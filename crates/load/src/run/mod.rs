@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod collect;
 mod crew;
+mod drill;
 mod enlist;
 mod fields;
 mod follow;
@@ -383,8 +384,11 @@ fn stages(
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
     let mut connections = Connections::new(bench, documents)?;
-    each_stage(bench, record, observer, |number, _, observer| {
+    each_stage(bench, record, observer, |number, record, observer| {
         let stage = &bench.plan.stages[number];
+        if stage.work.traits().node.is_some() {
+            return drill::audit_through(bench, stage, &mut connections, record, observer);
+        }
         connections.run_stage(bench, stage, Alone { bench, stage, observer, fleet: None })
     })
 }
@@ -414,6 +418,7 @@ fn each_stage(
             let moment = first.get_or_insert(now).saturating_add(gathering.not_before_ns);
             pause(bench.stop, moment);
         }
+        drill::settle(bench, stage, observer);
         if bench.stop.reason().is_some() {
             break;
         }

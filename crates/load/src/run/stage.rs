@@ -3,6 +3,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::drill::Drilling;
 use super::follow::Followers;
 use super::live::LiveStage;
 use super::load::Load;
@@ -57,6 +58,8 @@ struct Threads<'a> {
     start: Arc<Start>,
     /// Agents that have nothing to do, but say that they are there.
     fleet: Option<&'a mut Fleet>,
+    /// What a drill has done.
+    news: Option<Receiver<String>>,
 }
 
 impl Source for Threads<'_> {
@@ -72,6 +75,10 @@ impl Source for Threads<'_> {
 
     fn moment(&self) -> Option<Nanos> {
         self.start.moment()
+    }
+
+    fn news(&mut self) -> Option<String> {
+        self.news.as_ref()?.try_recv().ok()
     }
 }
 
@@ -102,9 +109,13 @@ impl Bench<'_> {
         let probes = self.probes(stage);
         let probes = probes.map(|plan| Visible::probe(self.target.clone(), plan, start.clone()));
         let probes = probes.transpose()?;
-        let mut threads = Threads { intervals, start, fleet };
+        let (drilling, news) = Drilling::begin(self, stage, &start)?.unzip();
+        let mut threads = Threads { intervals, start, fleet, news };
         let measured = self.collect(stage, &mut threads, observer, followers.as_ref())?;
         let ended = load.join()?;
+        let drill = drilling.map(Drilling::finish);
+        // What was done at the very end.
+        tell(&mut threads, observer);
         let visibility = probes.map(Visible::finish);
         let following = followers.map(Followers::finish);
         let growth = self.window(stage);
@@ -116,6 +127,7 @@ impl Bench<'_> {
             growth,
             visibility,
             following,
+            drill,
             ..Frame::of(stage, self.plan)
         };
         let mut collected = Collected::new(measured.totals, measured.series);

@@ -22,7 +22,7 @@
 
   // --- from our charts to plotly's -----------------------------------------------------------
 
-  const BANDS = { outage: 'bad', silence: 'bad', pause: 'fair', lost: 'tone-8', busy: 'tone-5' };
+  const BANDS = { outage: 'bad', silence: 'bad', pause: 'fair', lost: 'tone-8', busy: 'tone-5', broken: 'tone-6' };
   // More would hide the chart.
   const MOST_CAPTIONS = 4;
 

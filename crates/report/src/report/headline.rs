@@ -1,5 +1,6 @@
 //! The result of a run in one line: its mark, its name, and the most useful thing in a few words.
 
+use super::drill;
 use super::failures::{Failed, failures};
 use super::number::length;
 use super::number::{decimal, grouped, millis};
@@ -63,7 +64,11 @@ impl Headline {
 }
 
 fn passed_words(record: &RunRecord) -> Option<String> {
-    record.main_stage().map(|_| figures_words(record)).or_else(|| audit_words(record))
+    let main = record.main_stage();
+    if let Some(words) = main.and_then(|stage| drill::headline(record, stage)) {
+        return Some(words);
+    }
+    main.map(|_| figures_words(record)).or_else(|| audit_words(record))
 }
 
 /// What an audit has looked for: so many documents, and their rows in indexes.
@@ -190,7 +195,7 @@ fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
             let why = why(stage).unwrap_or_else(|| "no answer".to_owned());
             format!("{}no operation succeeded: {why}", of_stage(record, stage))
         }
-        Cause::Left | Cause::DataWrong(_) => return None,
+        Cause::Left | Cause::DataWrong(_) | Cause::Drill(_) => return None,
         Cause::AgentsLost => {
             let lost: Vec<_> = record.agents.iter().filter_map(|it| it.lost.as_ref()).collect();
             let first = lost.first()?;
@@ -212,6 +217,7 @@ fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
             };
             missed.first()?.missed_words() + &more
         }
+        Cause::Failures(stage) if stage.drill.is_some() => return None,
         Cause::Failures(stage) => {
             let all = stage.merged();
             let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));

@@ -11,6 +11,7 @@ mod csv;
 mod cushion;
 mod detail;
 mod drawn;
+mod drill;
 mod estimates;
 mod exposition;
 mod failures;

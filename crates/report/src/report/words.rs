@@ -89,7 +89,7 @@ pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
         Verdict::NotSustained { .. } | Verdict::BoundByConnections { .. } => Standing::Fair,
         Verdict::Empty | Verdict::TooShort | Verdict::Unfinished => Standing::Unknown,
         Verdict::Sustained | Verdict::Closed if !record.lost_by(stage).is_empty() => Standing::Fair,
-        Verdict::Sustained | Verdict::Closed => Standing::Good,
+        Verdict::Sustained | Verdict::Closed | Verdict::Drilled => Standing::Good,
     }
 }
 
@@ -120,6 +120,7 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::BoundByConnections { .. } => "bound by its connections",
         Verdict::Sustained => "sustained",
+        Verdict::Drilled => "valid by phase (broken on purpose)",
         Verdict::TooShort => "too short to judge",
         Verdict::Unfinished => "unfinished",
         Verdict::Closed if !record.plan.target.card().server => {

@@ -31,6 +31,9 @@ pub struct AuditPlan {
     /// The names of indexes that must have one row for each document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     indexes: Vec<String>,
+    /// The only node that is asked, by its place among the addresses, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node: Option<usize>,
 }
 
 impl StageWork for AuditPlan {
@@ -67,6 +70,7 @@ impl StageWork for AuditPlan {
             is_auditable: true,
             audits: true,
             counts_others: self.alone,
+            node: self.node,
             ..Traits::default()
         }
     }
@@ -122,7 +126,22 @@ impl AuditDemand {
     pub fn step(self) -> Step {
         let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Due::Free);
         let Self { of, alone, indexes } = self;
-        Step { name, purpose, work: AuditPlan { of, alone, indexes }.into(), timing }
+        Step { name, purpose, work: AuditPlan { of, alone, indexes, node: None }.into(), timing }
+    }
+
+    /// The same through each of `nodes` nodes alone, one after the other; without several nodes,
+    /// one audit.
+    pub fn steps_at(self, nodes: usize) -> Vec<Step> {
+        if nodes < 2 {
+            return vec![self.step()];
+        }
+        let at = |node: usize| {
+            let Self { of, alone, indexes } = self.clone();
+            let work = AuditPlan { of, alone, indexes, node: Some(node) }.into();
+            let name = format!("audit_{}", node + 1);
+            Step { name, purpose: Purpose::Audit, work, timing: Due::Free }
+        };
+        (0..nodes).map(at).collect()
     }
 }
 

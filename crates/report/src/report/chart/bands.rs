@@ -4,6 +4,7 @@
 use super::view::{Part, View};
 use super::{Band, What};
 use crate::record::agent_numbers;
+use crate::report::drill::broken;
 use crate::report::story::EventKind;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,10 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
         to_s: it.to_s,
         what: What::Busy,
         text: it.words.clone(),
+    }));
+    bands.extend(broken(part.stage).map(|(text, from_s, to_s)| {
+        let what = What::Broken;
+        Band { from_s, to_s, what, text }
     }));
     bands.sort_by(|one, two| one.from_s.total_cmp(&two.from_s));
     bands.extend(losses(part));

@@ -132,6 +132,8 @@ pub(super) enum What {
     Lost,
     /// A server was busy with something besides requests.
     Busy,
+    /// Something was broken on purpose.
+    Broken,
 }
 
 /// An axis. Its title ends in its unit.

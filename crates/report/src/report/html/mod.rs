@@ -6,6 +6,7 @@ mod agents;
 mod burst;
 mod compare;
 mod comparison;
+mod drill;
 mod escape;
 mod estimates;
 mod facts;
@@ -80,6 +81,7 @@ fn render(runs: &[RunRecord]) -> String {
         },
         trust: trust::details(runs),
         more: [
+            drill::section(runs),
             estimates::section(runs),
             visible::section(runs),
             burst::section(runs),

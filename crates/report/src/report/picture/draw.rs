@@ -214,6 +214,7 @@ const fn of_band(band: &Band) -> Colour {
         What::Pause => FAIR,
         What::Lost => TONES[8],
         What::Busy => TONES[5],
+        What::Broken => TONES[6],
     }
 }
 

@@ -17,7 +17,7 @@ use super::words::{
     Standing, database, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
 use super::{Format, Render, agents, estimates, nodes, observed, visible};
-use crate::plan::stage_title;
+use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Verdict, Warning};
 pub use saved::{SavedRow, saved_text};
 use sheet::{Sheet, Tone};
@@ -43,6 +43,8 @@ fn render(record: &RunRecord, look: Look) -> String {
     for stage in &record.stages {
         if is_main(stage) {
             stage::figures(record, stage, &mut sheet);
+        } else if stage.purpose() == Purpose::Audit && audits_have_rows(record) {
+            // Each has a row below.
         } else if look.verbose || !stage.is_preparation() || stage.purpose().is_news() {
             stage::in_short(record, stage, &mut sheet);
         }
@@ -57,6 +59,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         sheet.gap();
         stage::table(stage, &mut sheet);
         stage::nodes(stage, &mut sheet);
+        stage::drill(record, stage, &mut sheet);
         sheet.gap();
         spark::lines(stage, record.nouns(), &mut sheet);
         stage::start(record, stage, &mut sheet);
@@ -70,6 +73,11 @@ fn render(record: &RunRecord, look: Look) -> String {
     trust(record, &mut sheet);
     sheet.paragraph("", Tone::Plain, &result_line(record), usize::MAX);
     sheet.finish()
+}
+
+/// Whether audits are rows of a table.
+fn audits_have_rows(record: &RunRecord) -> bool {
+    record.main_stage().is_some_and(|stage| stage.drill.is_some())
 }
 
 /// The result of a run in one line of that look, and where it is saved.

@@ -10,7 +10,7 @@ use crate::report::headline::{
     error_words, looked_for, rate_words, share_words, time_words, unconfirmed_words, unit,
 };
 use crate::report::number::{decimal, grouped, length, millis};
-use crate::report::{agents, estimates, nodes, visible};
+use crate::report::{agents, drill, estimates, nodes, visible};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -258,10 +258,29 @@ pub(super) fn beside(stage: &StageRecord, sheet: &mut Sheet) {
     }
 }
 
-/// One row per node, if there are several.
-pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
-    // In a verbose report, they have their own table.
-    let Some(rows) = nodes::rows(stage).filter(|_| !sheet.look.verbose) else { return };
+/// What was broken and mended, the phases, and the audits.
+pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
+    let lines = drill::lines(record, stage);
+    if lines.is_empty() {
+        return;
+    }
+    sheet.gap();
+    for line in &lines {
+        sheet.paragraph("  ", Tone::Plain, line, 4);
+    }
+    let tables = [drill::phases(stage), drill::audits(record)];
+    for rows in tables.into_iter().flatten() {
+        sheet.gap();
+        toned_table(rows, &[], sheet);
+    }
+    if let Some(drill) = stage.drilled().filter(|_| sheet.look.verbose) {
+        sheet.gap();
+        sheet.paragraph("  ", Tone::Faint, &drill::note(drill), usize::MAX);
+    }
+}
+
+/// A table whose first row is its head, with what is bad in its tone.
+fn toned_table(rows: Vec<nodes::Row>, spare: &[usize], sheet: &mut Sheet) {
     let cells = |(number, (bad, row)): (usize, (bool, Vec<String>))| {
         let tone = match (number, bad) {
             (0, _) => Tone::Faint,
@@ -271,8 +290,15 @@ pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
         row.into_iter().map(|text| (text, tone)).collect::<Vec<Cell>>()
     };
     let rows: Vec<_> = rows.into_iter().enumerate().map(cells).collect();
+    sheet.table(&rows, spare);
+}
+
+/// One row per node, if there are several.
+pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
+    // In a verbose report, they have their own table.
+    let Some(rows) = nodes::rows(stage).filter(|_| !sheet.look.verbose) else { return };
     sheet.gap();
-    sheet.table(&rows, &[6, 4, 1]);
+    toned_table(rows, &[6, 4, 1], sheet);
 }
 
 /// How the workers of a burst started, and the agents.

@@ -1,0 +1,305 @@
+//! A drill: something is broken in the middle of the main stage, and mended again. What that is,
+//! and when.
+//!
+//! Knows nothing of how it is done, or of what came of it.
+
+use super::spec::{LoadSpec, PlanSpec};
+use super::stage::StagePlan;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::driver::{TargetPlan, is_secret, strike_secrets};
+use crate::engine::Segment;
+use crate::mistake::Invalid;
+use crate::workload::Purpose;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// The shortest time before something is broken, and after it was mended, in nanoseconds: there
+/// have to be seconds to compare.
+const LEAST_BESIDE_NS: Nanos = 5 * SECOND_NS;
+/// The shortest time for which something is broken.
+const LEAST_BROKEN_NS: Nanos = SECOND_NS;
+/// The longest of each phase, and of a command.
+const MOST_NS: Nanos = 86_400 * SECOND_NS;
+/// What stands for a secret.
+const STRUCK: &str = "***";
+
+/// A drill as requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrillSpec {
+    /// The command that breaks something.
+    pub stop: Option<String>,
+    /// The command that mends it.
+    pub start: Option<String>,
+    /// The node that is put into maintenance mode, by its address or its place among the targets.
+    pub maintenance: Option<String>,
+    /// The phases, and how long commands may take.
+    pub times: DrillTimes,
+    /// Whether all acknowledged writes are looked for at the end, where that is possible.
+    pub audits: bool,
+}
+
+/// How long the phases of a drill are, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DrillTimes {
+    /// From the start of the stage until something is broken.
+    pub before_ns: Nanos,
+    /// From then until it is mended.
+    pub broken_ns: Nanos,
+    /// From then until the end of the stage.
+    pub after_ns: Nanos,
+    /// From the end of the stage until the first audit.
+    pub settle_ns: Nanos,
+    /// How long each command, or request to a node, may take.
+    pub limit_ns: Nanos,
+}
+
+impl DrillTimes {
+    /// The length of the stage.
+    pub const fn length_ns(&self) -> Nanos {
+        self.before_ns.saturating_add(self.broken_ns).saturating_add(self.after_ns)
+    }
+}
+
+/// A drill in the main stage. Plans with one are never run from a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DrillPlan {
+    /// What is broken and mended.
+    #[serde(flatten)]
+    pub breaks: Breaks,
+    /// When.
+    #[serde(flatten)]
+    pub times: DrillTimes,
+}
+
+/// What is broken, and how it is mended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "breaks", rename_all = "snake_case")]
+pub enum Breaks {
+    /// Whatever two shell commands do. They are stored without secrets.
+    Commands {
+        /// The command that breaks something.
+        #[serde(serialize_with = "struck")]
+        stop: String,
+        /// The command that mends it.
+        #[serde(serialize_with = "struck")]
+        start: String,
+    },
+    /// A node is put into maintenance mode.
+    Maintenance {
+        /// Its place among the nodes, from 0.
+        node: usize,
+        /// Its address, without credentials.
+        url: String,
+    },
+}
+
+fn struck<S: Serializer>(command: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&strike_command(command))
+}
+
+/// A shell command, or what it has printed, without what may be secret in it: passwords in URLs,
+/// values of settings and flags whose names tell, those of `-u` and `--user`, and what follows
+/// `Authorization:` or `Cookie:` to the end of the line.
+pub fn strike_command(text: &str) -> String {
+    text.split_inclusive('\n').map(strike_line).collect()
+}
+
+fn strike_line(line: &str) -> String {
+    let lower = line.to_ascii_lowercase();
+    let header = ["authorization:", "cookie:"].iter().filter_map(|it| {
+        let at = lower.find(it)?;
+        Some(at + it.len())
+    });
+    let (line, rest) = match header.min() {
+        // Its end may be anywhere: quotes need not be what they seem.
+        Some(at) => line.split_at(at),
+        None => (line, ""),
+    };
+    let mut out = String::new();
+    let mut hides_next = false;
+    for part in line.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        let space = &part[word.len()..];
+        let name = word.trim_start_matches('-');
+        let is_flag = word.starts_with('-') && !word.contains('=');
+        if word.is_empty() {
+            out.push_str(part);
+            continue;
+        }
+        if std::mem::replace(&mut hides_next, is_flag && hides_value(word, name)) {
+            out.push_str(STRUCK);
+        } else if let Some((name, _)) = word.split_once('=').filter(|(name, _)| is_secret(name)) {
+            out.extend([name, "=", STRUCK]);
+        } else if let Some(user) = word.strip_prefix("-u").filter(|user| user.contains(':')) {
+            let user = user.split(':').next().unwrap_or_default();
+            out.extend(["-u", user, ":", STRUCK]);
+        } else {
+            out.push_str(&strike_secrets(word));
+        }
+        out.push_str(space);
+    }
+    if !rest.is_empty() {
+        out.extend([" ", STRUCK]);
+        out.push_str(if rest.ends_with('\n') { "\n" } else { "" });
+    }
+    out
+}
+
+/// Whether the word after a flag is struck out.
+fn hides_value(word: &str, name: &str) -> bool {
+    matches!(word, "-u" | "--user" | "-a") || is_secret(name)
+}
+
+/// The request with what a drill adds: the length of its phases, and an audit if there can be one.
+pub(super) fn complete(spec: &PlanSpec, drill: &DrillSpec) -> PlanSpec {
+    let steps = spec.work.steps();
+    let auditable = !steps.is_empty() && steps.iter().all(|it| it.work.traits().is_auditable);
+    let documents = super::check::target(spec).is_ok_and(|target| target.card().documents);
+    PlanSpec {
+        duration_ns: Some(drill.times.length_ns()),
+        audit: spec.audit || drill.audits && auditable && documents,
+        ..spec.clone()
+    }
+}
+
+/// The drill that is asked for, if there is one and nothing is wrong with it.
+pub(super) fn check(
+    spec: &PlanSpec,
+    target: Option<&TargetPlan>,
+    stages: &[StagePlan],
+    mistakes: &mut Vec<Invalid>,
+) -> Option<DrillPlan> {
+    let drill = spec.drill.as_ref()?;
+    let before = mistakes.len();
+    check_times(&drill.times, mistakes);
+    check_load(spec, stages, drill.times.length_ns(), mistakes);
+    let target = target?;
+    if target.is_stand_in() {
+        let problem = "the stand-in of this process would be broken together with springload";
+        let cure = "start springload serve, and give its address";
+        mistakes.push(Invalid::new("TARGET", problem, cure));
+    } else if !target.card().server {
+        let problem = format!("{} has nothing to break", target.card().summary);
+        mistakes.push(Invalid::new("TARGET", problem, "give the address of a server"));
+    }
+    let breaks = breaks(drill, target).map_err(|mistake| mistakes.push(mistake)).ok()?;
+    (mistakes.len() == before).then_some(DrillPlan { breaks, times: drill.times })
+}
+
+fn check_times(times: &DrillTimes, mistakes: &mut Vec<Invalid>) {
+    let phases = [
+        ("--before", times.before_ns, LEAST_BESIDE_NS),
+        ("--broken", times.broken_ns, LEAST_BROKEN_NS),
+        ("--after", times.after_ns, LEAST_BESIDE_NS),
+        ("--command-timeout", times.limit_ns, SECOND_NS),
+        ("--settle", times.settle_ns, 0),
+    ];
+    for (flag, length_ns, least_ns) in phases {
+        let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
+        if length_ns < least_ns {
+            let problem = format!("{} s is too short", seconds(length_ns));
+            let cure = format!("give {}s or more", seconds(least_ns));
+            mistakes.push(Invalid::new(flag, problem, cure));
+        } else if length_ns > MOST_NS {
+            mistakes.push(Invalid::new(flag, "is more than a day", "give a time such as 30s"));
+        }
+    }
+}
+
+/// Refuses loads whose phases could not be compared with each other.
+fn check_load(
+    spec: &PlanSpec,
+    stages: &[StagePlan],
+    length_ns: Nanos,
+    mistakes: &mut Vec<Invalid>,
+) {
+    if let LoadSpec::Open { segments, .. } = &spec.load
+        && segments.iter().any(|it: &Segment| it.length_ns > 0)
+    {
+        let problem = "phases with different loads cannot be compared";
+        mistakes.push(Invalid::new("--stages", problem, "give one --rate, or none"));
+    }
+    let main = || stages.iter().filter(|it| it.purpose() == Purpose::Main);
+    if main().count() != 1 || main().any(|it| it.length_ns != Some(length_ns)) {
+        let problem = "this workload has no part that goes on for a given time";
+        mistakes.push(Invalid::new("--workload", problem, "give mixed or hot"));
+    }
+}
+
+/// What is broken, as far as the flags say.
+fn breaks(drill: &DrillSpec, target: &TargetPlan) -> Result<Breaks, Invalid> {
+    let wrong = |flag: &str, problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
+    for (flag, command) in [("--stop", &drill.stop), ("--start", &drill.start)] {
+        if command.as_ref().is_some_and(|it| it.trim().is_empty()) {
+            return wrong(flag, "is empty", "give a shell command");
+        }
+    }
+    match (&drill.stop, &drill.start, &drill.maintenance) {
+        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+            wrong("--maintenance", "there is a command as well", "break one thing at a time")
+        }
+        (Some(_), None, None) => {
+            let problem = "nothing would mend what it has broken";
+            wrong("--stop", problem, "give --start, too, the command that mends it")
+        }
+        (None, Some(_), None) => wrong("--start", "there is nothing to mend", "give --stop, too"),
+        (None, None, None) => {
+            let cure = "give --stop COMMAND and --start COMMAND, or --maintenance NODE";
+            wrong("--stop", "it is not said what to break", cure)
+        }
+        (Some(stop), Some(start), None) => {
+            Ok(Breaks::Commands { stop: stop.clone(), start: start.clone() })
+        }
+        (None, None, Some(named)) => maintenance(named, target),
+    }
+}
+
+/// The node that is named by its address, or by its place from 1.
+fn maintenance(named: &str, target: &TargetPlan) -> Result<Breaks, Invalid> {
+    if !target.has_maintenance() {
+        let problem = format!("{} has no maintenance mode", target.card().summary);
+        return Err(Invalid::new("--maintenance", problem, "give --stop and --start"));
+    }
+    let mut nodes = target.nodes();
+    if nodes.is_empty() {
+        nodes.extend(target.address());
+    }
+    let host = |url: &str| {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        rest.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase()
+    };
+    let by_number = named.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let by_name = nodes.iter().position(|url| host(url) == host(named));
+    let found = by_number.filter(|node| *node < nodes.len()).or(by_name);
+    let Some(node) = found else {
+        let all: Vec<_> = nodes.iter().map(|url| host(url)).collect();
+        let problem = format!("{:?} is none of the targets", strike_secrets(named));
+        let cure = format!("give 1 to {}, or one of {}", nodes.len(), all.join(", "));
+        return Err(Invalid::new("--maintenance", problem, cure));
+    };
+    Ok(Breaks::Maintenance { node, url: nodes.swap_remove(node) })
+}
+
+/// Refuses a stored plan with a drill.
+pub(super) fn check_again(plan: Option<&DrillPlan>, mistakes: &mut Vec<Invalid>) {
+    if plan.is_some() {
+        let problem = "commands that break a server are not taken from a file";
+        let cure = "use the command line of the run, which its record has";
+        mistakes.push(Invalid::new("drill", problem, cure));
+    }
+}
+
+/// Refuses a drill that several processes would carry out.
+pub(super) fn shared(plan: Option<&DrillPlan>) -> Option<Invalid> {
+    plan.map(|_| {
+        let problem = "a drill is carried out by one process";
+        Invalid::new("--agents", problem, "leave it out")
+    })
+}
+
+#[cfg(test)]
+#[path = "drill_tests.rs"]
+mod tests;

@@ -1,0 +1,461 @@
+//! What was broken and mended in a stage, and what came of it: its figures by phase, how long it
+//! took until requests succeeded again, and until all was as before.
+//!
+//! Everything is taken from the record's own seconds, and so is known to the second.
+
+use super::{StageRecord, Verdict};
+use crate::account::Facts;
+use crate::measure::{Histogram, SeriesRow, Spans};
+use crate::observed::Observed;
+use crate::op::Failure;
+use crate::plan::StagePlan;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// All is as before once so many seconds in a row are like those before ...
+const STEADY_S: f64 = 5.0;
+/// ... where a second may be so much worse than the worst of them.
+const WORSE: f64 = 0.10;
+/// The share of the operations of the phase before that may fail through the server's fault.
+const DEGRADED: f64 = 0.10;
+/// The length of outages in the phase before that does no harm, in seconds, and as a share of it.
+const AWAY: (f64, f64) = (1.0, 0.01);
+/// The share of the load of an open loop that has to be served in the phase before.
+const SERVED: f64 = 0.95;
+/// What CouchDB calls the shards that it has to bring up to date.
+const BACKLOG: &str = "internal_replication_jobs";
+/// A number that the same answer has, and that is never 0.
+const BESIDE: &str = "memory_bytes";
+
+/// What was done in a drill.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DrillRecord {
+    /// How something was broken; absent: the stage ended before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<DrillStep>,
+    /// How it was mended; absent: nothing was broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<DrillStep>,
+}
+
+/// A command of a drill, or what was asked of a node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DrillStep {
+    /// The command, without secrets, or what was asked of a node.
+    pub command: String,
+    /// When it was begun, in seconds from the stage's start.
+    pub from_s: f64,
+    /// When it had ended, or was no longer waited for, in seconds from the stage's start.
+    pub to_s: f64,
+    /// Why it has not done what it should, if that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The end of what it has printed, without secrets, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+}
+
+/// A part of a drilled stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Until something was broken.
+    Before,
+    /// Until it was mended, with the time that both took.
+    Broken,
+    /// Until the end.
+    Healed,
+}
+
+impl Phase {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::Before, Self::Broken, Self::Healed];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::Broken => "broken",
+            Self::Healed => "healed",
+        }
+    }
+}
+
+/// The figures of a phase, over all kinds of requests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PhaseFigures {
+    /// From where to where, in seconds from the stage's start.
+    pub span_s: (f64, f64),
+    /// Requests that ended.
+    pub requests: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Of these, documents that are on fewer copies than was asked for.
+    pub accepted: u64,
+    /// Documents that failed, per class.
+    pub failures: BTreeMap<Failure, u64>,
+    /// Response times of requests that succeeded at least in part.
+    pub response: Histogram,
+}
+
+impl PhaseFigures {
+    /// Documents that failed.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// Documents that succeeded per second; `None`: it had no length.
+    pub fn ok_per_s(&self) -> Option<f64> {
+        let length_s = self.span_s.1 - self.span_s.0;
+        (length_s > 0.0).then(|| self.ok as f64 / length_s)
+    }
+
+    fn add(&mut self, row: &SeriesRow) {
+        for part in row.kinds.iter().filter(|(kind, _)| kind.is_request()).map(|(_, it)| it) {
+            self.requests += part.requests;
+            self.ok += part.ok;
+            self.accepted += part.accepted;
+            for (class, count) in &part.failures {
+                *self.failures.entry(*class).or_default() += count;
+            }
+            self.response.merge(&part.response.get());
+        }
+    }
+
+    fn p99_ns(&self) -> Option<u64> {
+        (!self.response.is_empty()).then(|| self.response.percentile(99.0))
+    }
+}
+
+/// How long it took until something happened, in seconds: no longer than that. `None`: it did not
+/// happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DrillTimesTold {
+    /// From the break until the first request failed.
+    pub first_failure_s: Option<f64>,
+    /// From the break until one succeeded after that.
+    pub first_success_s: Option<f64>,
+    /// From the mending until the first request succeeded.
+    pub healed_success_s: Option<f64>,
+    /// From the mending until all was as before.
+    pub caught_up_s: Option<f64>,
+    /// From the mending until the server had no shards left to bring up to date.
+    pub backlog_s: Option<Backlog>,
+}
+
+/// What a server said about the shards that it has to bring up to date.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Backlog {
+    /// It was seen at 0 so many seconds after the mending, and from then on.
+    Gone(f64),
+    /// It was there when last asked.
+    Left,
+    /// It was 0 whenever asked.
+    Never,
+}
+
+/// A drill with its stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Drill<'a> {
+    stage: &'a StageRecord,
+    /// When something was broken, and when it was mended, in seconds from the stage's start.
+    broken_s: (f64, f64),
+}
+
+impl StageRecord {
+    /// The drill in it, if something was broken.
+    pub fn drilled(&self) -> Option<Drill<'_>> {
+        let DrillRecord { stop, start } = self.drill.as_ref()?;
+        let from_s = stop.as_ref()?.from_s;
+        let to_s = start.as_ref().map_or(f64::INFINITY, |it| it.to_s);
+        Some(Drill { stage: self, broken_s: (from_s, to_s) })
+    }
+}
+
+impl Drill<'_> {
+    /// From when to when something was broken, in seconds from the stage's start.
+    pub fn broken_s(&self) -> (f64, f64) {
+        (self.broken_s.0, self.broken_s.1.min(self.end_s()))
+    }
+
+    /// How exactly times are known, in seconds.
+    pub fn resolution_s(&self) -> u32 {
+        self.stage.series.rows.iter().map(|row| row.seconds).max().unwrap_or(1)
+    }
+
+    /// Where the stage's load ends.
+    fn end_s(&self) -> f64 {
+        self.stage.rates_over_s().max(self.broken_s.0)
+    }
+
+    /// The phase that a second, or a longer row, belongs to: to that of the break if it was broken
+    /// in any part of it.
+    fn phase_of(&self, from_s: f64, to_s: f64) -> Phase {
+        if to_s <= self.broken_s.0 {
+            Phase::Before
+        } else if from_s < self.broken_s.1 {
+            Phase::Broken
+        } else {
+            Phase::Healed
+        }
+    }
+
+    fn phase_of_row(&self, row: &SeriesRow) -> Phase {
+        self.phase_of(f64::from(row.second), f64::from(row.end()))
+    }
+
+    /// The figures of a phase.
+    pub fn figures(&self, phase: Phase) -> PhaseFigures {
+        let mut sum = PhaseFigures::default();
+        let seconds = self.seconds();
+        let of_phase =
+            || seconds.iter().filter(|it| self.phase_of(it.span_s.0, it.span_s.1) == phase);
+        if let (Some(first), Some(last)) = (of_phase().next(), of_phase().next_back()) {
+            sum.span_s = (first.span_s.0, last.span_s.1);
+        }
+        let rows = self.stage.series.rows.iter();
+        // What ends after the load was in flight at its end.
+        rows.filter(|row| self.phase_of_row(row) == phase).for_each(|row| sum.add(row));
+        sum
+    }
+
+    /// The seconds of the stage, with those in which nothing ended, up to the end of the load.
+    fn seconds(&self) -> Vec<PhaseFigures> {
+        let mut seconds: Vec<PhaseFigures> = Vec::new();
+        let end_s = self.end_s();
+        let empty = |from_s: f64| PhaseFigures {
+            span_s: (from_s, (from_s + 1.0).min(end_s)),
+            ..PhaseFigures::default()
+        };
+        let next = |all: &[PhaseFigures]| all.last().map_or(0.0, |it| it.span_s.1);
+        for row in &self.stage.series.rows {
+            let (from_s, to_s) = (f64::from(row.second), f64::from(row.end()));
+            while next(&seconds) < from_s.min(end_s) {
+                let from_s = next(&seconds);
+                seconds.push(empty(from_s));
+            }
+            if from_s < end_s {
+                let span_s = (from_s, to_s.min(end_s));
+                let mut sum = PhaseFigures { span_s, ..PhaseFigures::default() };
+                sum.add(row);
+                seconds.push(sum);
+            }
+        }
+        while next(&seconds) < end_s {
+            let from_s = next(&seconds);
+            seconds.push(empty(from_s));
+        }
+        seconds
+    }
+
+    /// The seconds of a phase without those that are cut short, and in the first phase without the
+    /// first, in which connections begin.
+    fn whole(&self, seconds: &[PhaseFigures], phase: Phase) -> Vec<PhaseFigures> {
+        let is_whole = |it: &&PhaseFigures| it.span_s.1 - it.span_s.0 > 0.999;
+        let skipped = usize::from(phase == Phase::Before);
+        let of_phase = seconds.iter().filter(|it| self.phase_of(it.span_s.0, it.span_s.1) == phase);
+        of_phase.skip(skipped).filter(is_whole).cloned().collect()
+    }
+
+    /// Until what happened.
+    pub fn times(&self, observed: Option<&Observed>) -> DrillTimesTold {
+        let seconds = self.seconds();
+        let (from_s, to_s) = self.broken_s;
+        let since = |at_s: f64| move |it: &&PhaseFigures| it.span_s.1 > at_s;
+        let within = |at_s: f64| move |it: &PhaseFigures| it.span_s.1 - at_s;
+        let failed = seconds.iter().filter(since(from_s)).find(|it| it.failed() > 0);
+        let after = |failed: &PhaseFigures| {
+            let later = seconds.iter().filter(since(failed.span_s.0));
+            later.clone().find(|it| it.ok > 0).map(within(from_s))
+        };
+        let healed = seconds.iter().find(|it| it.span_s.0 >= to_s && it.ok > 0);
+        let healed = healed.or_else(|| {
+            // In the second in which it was mended, there may have been some before.
+            seconds.iter().find(|it| it.span_s.1 > to_s && it.ok > 0)
+        });
+        DrillTimesTold {
+            first_failure_s: failed.map(within(from_s)),
+            first_success_s: failed.and_then(after),
+            healed_success_s: healed.map(within(to_s)),
+            caught_up_s: self.caught_up_s(&seconds),
+            backlog_s: observed.and_then(|it| self.backlog(it)),
+        }
+    }
+
+    /// From the mending to the first of the seconds that are like those before, several in a row.
+    fn caught_up_s(&self, seconds: &[PhaseFigures]) -> Option<f64> {
+        let usual = Usual::of(&self.whole(seconds, Phase::Before))?;
+        let healed = self.whole(seconds, Phase::Healed);
+        let lasts = |at: &usize| {
+            let mut length_s = 0.0;
+            for second in &healed[*at..] {
+                if !usual.has(second) {
+                    return false;
+                }
+                length_s += second.span_s.1 - second.span_s.0;
+                if length_s >= STEADY_S {
+                    return true;
+                }
+            }
+            false
+        };
+        let first = (0..healed.len()).find(lasts)?;
+        Some((healed[first].span_s.0 - self.broken_s.1).max(0.0))
+    }
+
+    /// Whether anything was different while it was broken.
+    pub fn has_changed(&self) -> bool {
+        let Some(usual) = Usual::of(&self.whole(&self.seconds(), Phase::Before)) else {
+            return true;
+        };
+        let (from_s, to_s) = self.broken_s();
+        let within = |at_s: f64, until_s: f64| at_s < to_s && until_s > from_s;
+        let gone = self.stage.nodes.iter().flat_map(|node| &node.unreachable);
+        let gone = gone.map(|it| (it.from_s, it.to_s.unwrap_or(f64::INFINITY)));
+        let silent = self.stage.outage.spans.iter();
+        let silent = silent.map(|it| (it.from_s, it.from_s + it.length_s));
+        let (before, broken) = (self.figures(Phase::Before), self.figures(Phase::Broken));
+        gone.chain(silent).any(|(at_s, until_s)| within(at_s, until_s))
+            || broken.accepted > 0 && before.accepted == 0
+            || !usual.has(&broken)
+    }
+
+    /// What the servers said about shards that are not up to date.
+    fn backlog(&self, observed: &Observed) -> Option<Backlog> {
+        let mended_s = self.stage.began_s + self.broken_s.1;
+        let (mut asked, mut last): (bool, Option<Backlog>) = (false, None);
+        for table in observed.sources.iter().flat_map(|source| &source.tables) {
+            asked |= table.columns.iter().any(|it| it.meter.name == BESIDE);
+            let Some(jobs) = table.columns.iter().find(|it| it.meter.name == BACKLOG) else {
+                continue;
+            };
+            let told: Vec<(f64, f64)> = table
+                .at_s
+                .iter()
+                .zip(&jobs.values)
+                .filter_map(|(at_s, jobs)| Some((*at_s, (*jobs)?)))
+                .collect();
+            let Some(at) = told.iter().rposition(|(_, jobs)| *jobs > 0.0) else { continue };
+            let gone = told.get(at + 1).map(|(at_s, _)| (at_s - mended_s).max(0.0));
+            last = match (last, gone) {
+                (Some(Backlog::Left), _) | (_, None) => Some(Backlog::Left),
+                (Some(Backlog::Gone(other)), Some(gone)) => Some(Backlog::Gone(gone.max(other))),
+                (_, Some(gone)) => Some(Backlog::Gone(gone)),
+            };
+        }
+        last.or_else(|| asked.then_some(Backlog::Never))
+    }
+
+    /// The figures that are judged as those of any run: those before, and the last seconds.
+    fn judged(&self) -> [PhaseFigures; 2] {
+        let mut last = PhaseFigures::default();
+        let end_s = self.end_s();
+        let healed = |row: &&SeriesRow| {
+            self.phase_of_row(row) == Phase::Healed && f64::from(row.second) >= end_s - STEADY_S
+        };
+        self.stage.series.rows.iter().filter(healed).for_each(|row| last.add(row));
+        [self.figures(Phase::Before), last]
+    }
+
+    /// Documents that failed, and all documents, in the worse of the two parts that are judged as
+    /// those of any run.
+    pub(super) fn failed(&self, counts: impl Fn(Failure) -> bool) -> (u64, u64) {
+        let [before, last] = self.judged().map(|it| {
+            let failed = it.failures.iter().filter(|(class, _)| counts(**class));
+            (failed.map(|(_, count)| count).sum::<u64>(), it.ok + it.failed())
+        });
+        let share = |(failed, all): (u64, u64)| failed as f64 / all.max(1) as f64;
+        if share(last) > share(before) { last } else { before }
+    }
+
+    /// Which of the two parts is the worse, with what failed in it.
+    pub(super) fn failing_words(&self) -> String {
+        let [before, last] = self.judged();
+        let (part, when) = if share(&last) > share(&before) {
+            (last, format!("in the last {STEADY_S} s"))
+        } else {
+            (before, "before anything was broken".to_owned())
+        };
+        let classes = part.failures.iter();
+        let classes = classes.map(|(class, count)| format!("{count} {}", class.words()));
+        format!("{when}: {}", classes.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Whether requests were made after the mending, and none has succeeded.
+    pub(super) fn stays_down(&self) -> bool {
+        let healed = self.figures(Phase::Healed);
+        let waited = healed.span_s.1 > healed.span_s.0;
+        waited && healed.ok == 0
+    }
+
+    /// The verdict on the stage, without what was ordered.
+    pub(super) fn verdict(&self, plan: Option<&StagePlan>) -> Verdict {
+        let Some(account) = &self.stage.account else { return self.stage.verdict };
+        let mut facts = Facts { away: Spans::default(), ..self.stage.facts() };
+        facts.documents.1 = 0;
+        match Verdict::of(&facts, account) {
+            Verdict::Empty => return Verdict::Empty,
+            bound @ (Verdict::ClientBound { .. } | Verdict::TooShort) => return bound,
+            _ => {}
+        }
+        let before = self.figures(Phase::Before);
+        let unserved = before.failures.iter().filter(|(class, _)| class.unserved());
+        let unserved: u64 = unserved.map(|(_, count)| count).sum();
+        let all = (before.ok + before.failed()).max(1);
+        let failed_share = unserved as f64 / all as f64;
+        let (length_s, broken_s) = (before.span_s.1 - before.span_s.0, self.broken_s.0);
+        let outages = self.stage.outage.spans.iter();
+        let outage_s = outages
+            .map(|it| ((it.from_s + it.length_s).min(broken_s) - it.from_s).max(0.0))
+            .sum::<f64>();
+        if failed_share > DEGRADED || outage_s > AWAY.0 || outage_s > length_s * AWAY.1 {
+            return Verdict::Degraded { failed_share, outage_s };
+        }
+        let due = plan.and_then(|it| it.pace.due_by((before.span_s.1 * 1e9) as u64));
+        match due {
+            Some(due) if (before.requests as f64) < due * SERVED => Verdict::NotSustained {
+                offered_per_s: due / length_s.max(1.0),
+                served_per_s: before.requests as f64 / length_s.max(1.0),
+                backlog_per_s: (due - before.requests as f64) / length_s.max(1.0),
+            },
+            _ => Verdict::Drilled,
+        }
+    }
+}
+
+/// The range of the seconds before.
+struct Usual {
+    least_ok_per_s: f64,
+    most_failed: f64,
+    p99_ns: f64,
+}
+
+impl Usual {
+    /// `None`: there are none.
+    fn of(seconds: &[PhaseFigures]) -> Option<Self> {
+        let least = seconds.iter().filter_map(PhaseFigures::ok_per_s).reduce(f64::min)?;
+        let p99 = seconds.iter().filter_map(PhaseFigures::p99_ns).max().unwrap_or(0);
+        Some(Self {
+            least_ok_per_s: least * (1.0 - WORSE),
+            most_failed: seconds.iter().map(share).fold(0.0, f64::max),
+            p99_ns: p99 as f64 * (1.0 + WORSE),
+        })
+    }
+
+    /// Whether a second, or more, is no worse.
+    fn has(&self, it: &PhaseFigures) -> bool {
+        it.ok_per_s().is_some_and(|per_s| per_s >= self.least_ok_per_s)
+            && share(it) <= self.most_failed
+            && it.p99_ns().is_none_or(|p99| p99 as f64 <= self.p99_ns)
+    }
+}
+
+/// The share that failed.
+fn share(it: &PhaseFigures) -> f64 {
+    it.failed() as f64 / (it.ok + it.failed()).max(1) as f64
+}
+
+#[cfg(test)]
+#[path = "drill_tests.rs"]
+mod tests;

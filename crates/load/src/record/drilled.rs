@@ -1,0 +1,80 @@
+//! Drills of a run as a whole: what the audits of its nodes have found, and what to warn of.
+
+use super::drill::DrillStep;
+use super::{Code, RunRecord, StageRecord, Warning};
+use crate::op::{Failure, OpKind};
+
+/// What an audit through one node has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeAudit {
+    /// The node's address; empty: there is only one.
+    pub url: String,
+    /// Documents that are as acknowledged.
+    pub found: u64,
+    /// Documents that are not there.
+    pub lost: u64,
+    /// Documents that are otherwise than acknowledged.
+    pub wrong: u64,
+    /// Documents of which that is not known; `None`: nothing is known at all.
+    pub unknown: Option<u64>,
+    /// Why.
+    pub problem: Option<String>,
+}
+
+impl RunRecord {
+    /// What the audits of a drill have found, node by node.
+    pub fn audits(&self) -> Vec<NodeAudit> {
+        let urls = self.plan.target.nodes();
+        let audit = |stage: &StageRecord| {
+            let traits = self.plan_of(stage)?.work.traits();
+            traits.audits.then_some(())?;
+            let url = traits.node.and_then(|node| urls.get(node).cloned());
+            let mut found = NodeAudit { url: url.unwrap_or_default(), ..NodeAudit::default() };
+            found.problem.clone_from(&stage.unasked);
+            let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
+            found.unknown = stage.unasked.is_none().then_some(0);
+            let Some(verified) = verified else { return Some(found) };
+            let count = |of: fn(Failure) -> bool| -> u64 {
+                let classes = verified.failures.iter().filter(|(class, _)| of(**class));
+                classes.map(|(_, count)| count).sum()
+            };
+            found.found = verified.ok;
+            found.lost = count(|class| class == Failure::Lost);
+            found.wrong = count(|class| class.is_wrong_data() && class != Failure::Lost);
+            found.unknown = Some(count(|class| !class.is_wrong_data()));
+            Some(found)
+        };
+        self.stages.iter().filter_map(audit).collect()
+    }
+
+    /// What is wrong with the drill itself, in a sentence.
+    pub(super) fn invalid_drill(&self) -> Option<(&StageRecord, String)> {
+        let stage = self.stages.iter().find(|stage| stage.drill.is_some())?;
+        let drill = stage.drill.as_ref()?;
+        let told = |step: &Option<DrillStep>| step.as_ref()?.problem.clone();
+        let problem = match (&drill.stop, told(&drill.stop), told(&drill.start)) {
+            (None, ..) => Some("the stage ended before anything was broken".to_owned()),
+            (_, Some(stop), Some(start)) => Some(format!("{stop}; {start}")),
+            (_, stop, start) => stop.or(start),
+        };
+        problem.map(|problem| (stage, format!("the drill is not valid: {problem}")))
+    }
+}
+
+/// Adds warnings about a drill, and about nodes that could not be audited.
+pub(super) fn warnings(record: &RunRecord, stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let mut add = |code, message| {
+        warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
+    };
+    if let Some(why) = &stage.unasked {
+        add(Code::AuditIncomplete, format!("audit incomplete: {why}"));
+    }
+    if let Some((_, problem)) = record.invalid_drill().filter(|(it, _)| it.name == stage.name) {
+        add(Code::DrillInvalid, problem);
+    }
+    let Some(drill) = stage.drilled() else { return };
+    if !drill.has_changed() {
+        let message = "nothing changed while it was broken: did the drill break what it should?";
+        add(Code::NothingBroken, message.to_owned());
+    }
+}

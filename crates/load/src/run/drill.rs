@@ -1,0 +1,386 @@
+//! Breaks something in the middle of a stage and mends it again, on a thread of its own; and asks
+//! single nodes, after that, for what was acknowledged.
+//!
+//! Whatever was begun to be broken is mended, however the stage ends: by itself, at the user's
+//! request, or with an error.
+
+use super::bench::Bench;
+use super::collect::{Collected, Frame};
+use super::lanes::{Alone, Connections};
+use super::{Observer, RunError, block_on, pause};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::{Driver, Opening, TargetError, scratch_name};
+use crate::engine::{Start, Stop, StopReason};
+use crate::measure::{Series, Totals};
+use crate::plan::{Breaks, DrillPlan, StagePlan, TargetPlan, strike_command};
+use crate::record::{DrillRecord, DrillStep, RunRecord, StageRecord};
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often to check whether it is time, or a command has ended.
+const STEP: Duration = Duration::from_millis(10);
+/// How much of the end of a command's output is kept, in bytes.
+const MOST_OUTPUT: u64 = 2_000;
+/// The pause between two attempts to mend what a node was asked for, or to reach it.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// A thread that breaks and mends. Dropping it mends at once, and waits for that.
+pub(super) struct Drilling {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<DrillRecord>>,
+}
+
+impl Drilling {
+    /// Begins after `start`. What the user should know comes from the receiver.
+    pub(super) fn begin(
+        bench: &Bench<'_>,
+        stage: &StagePlan,
+        start: &Arc<Start>,
+    ) -> io::Result<Option<(Self, Receiver<String>)>> {
+        let Some(plan) = bench.plan.drill_of(stage) else { return Ok(None) };
+        let over = Arc::new(AtomicBool::new(false));
+        let (news, told) = channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let work = Work {
+            plan: plan.clone(),
+            target: bench.plan.target.clone(),
+            max_answer: bench.plan.max_answer,
+            start: start.clone(),
+            over: over.clone(),
+            stop: bench.stop.clone(),
+            news,
+            runtime,
+        };
+        let builder = std::thread::Builder::new().name("drill".to_owned());
+        let thread = Some(builder.spawn(move || work.carry_out())?);
+        Ok(Some((Self { over, thread }, told)))
+    }
+
+    /// Mends what is still broken, and returns what was done.
+    pub(super) fn finish(mut self) -> DrillRecord {
+        self.end()
+    }
+
+    fn end(&mut self) -> DrillRecord {
+        self.over.store(true, Ordering::Relaxed);
+        let done = self.thread.take().and_then(|thread| thread.join().ok());
+        done.unwrap_or_default()
+    }
+}
+
+impl Drop for Drilling {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The work of that thread.
+struct Work {
+    plan: DrillPlan,
+    target: TargetPlan,
+    max_answer: u64,
+    start: Arc<Start>,
+    over: Arc<AtomicBool>,
+    stop: Arc<Stop>,
+    news: Sender<String>,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// What is done in one of the two steps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Break,
+    Mend,
+}
+
+impl Act {
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Break => "--stop",
+            Self::Mend => "--start",
+        }
+    }
+}
+
+impl Work {
+    fn carry_out(self) -> DrillRecord {
+        while self.start.moment().is_none() && !self.is_over() {
+            std::thread::sleep(STEP);
+        }
+        let Some(began) = self.start.moment() else { return DrillRecord::default() };
+        let times = self.plan.times;
+        if !self.until(began + times.before_ns) {
+            return DrillRecord::default();
+        }
+        let mut mode = Mode::Unknown;
+        let stop = self.step(Act::Break, began, &mut mode);
+        self.until(began + times.before_ns + times.broken_ns);
+        let start = self.step(Act::Mend, began, &mut mode);
+        DrillRecord { stop: Some(stop), start: Some(start) }
+    }
+
+    /// Whether the stage has ended, or is to.
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || self.stop.reason().is_some()
+    }
+
+    /// Waits until `moment`. Returns whether the stage still goes on.
+    fn until(&self, moment: Nanos) -> bool {
+        let clock = Clock::system();
+        while clock.now() < moment {
+            if self.is_over() {
+                return false;
+            }
+            std::thread::sleep(STEP);
+        }
+        !self.is_over()
+    }
+
+    fn step(&self, act: Act, began: Nanos, mode: &mut Mode) -> DrillStep {
+        let since = |at: Nanos| at.saturating_sub(began) as f64 / SECOND_NS as f64;
+        let clock = Clock::system();
+        let from_s = since(clock.now());
+        let (command, done) = match &self.plan.breaks {
+            Breaks::Commands { stop, start } => {
+                let command = if act == Act::Break { stop } else { start };
+                (strike_command(command), self.command(act, command))
+            }
+            Breaks::Maintenance { node, url } => {
+                let into = if act == Act::Break { "into" } else { "out of" };
+                (format!("put {url} {into} maintenance mode"), self.maintain(act, *node, mode))
+            }
+        };
+        let to_s = since(clock.now());
+        let what = if act == Act::Break { "broken" } else { "mended" };
+        let (problem, output) = match done {
+            Ok(()) => (None, None),
+            Err(Undone { problem, output }) => (Some(problem), output),
+        };
+        let told = problem.as_ref().map_or_else(
+            || format!("{what} after {from_s:.1} s, which took {:.1} s: {command}", to_s - from_s),
+            |problem| {
+                let said = output.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+                format!("{problem}{said}")
+            },
+        );
+        // Nobody listens any more if the stage has ended.
+        let _ = self.news.send(told);
+        DrillStep { command, from_s, to_s, problem, output }
+    }
+
+    /// Runs a command, and waits for it, but not for ever.
+    fn command(&self, act: Act, command: &str) -> Result<(), Undone> {
+        let flag = act.flag();
+        let undone = |problem: String| Undone { problem, output: None };
+        let said = Said::new()
+            .map_err(|error| undone(format!("{flag}: there is no room for its output: {error}")))?;
+        let mut shell = Command::new("sh");
+        // A group of its own: Ctrl-C is for springload, and what it starts stays.
+        shell.args(["-c", command]).stdin(Stdio::null()).process_group(0);
+        let child = said.of(&mut shell).and_then(Command::spawn);
+        let mut child =
+            child.map_err(|error| undone(format!("{flag}: cannot start a shell: {error}")))?;
+        let failed = |problem: String| Undone { problem, output: said.end() };
+        let (clock, limit_ns) = (Clock::system(), self.plan.times.limit_ns);
+        let until = clock.now().saturating_add(limit_ns);
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(failed(format!("{flag} ended with {status}"))),
+                Err(error) => return Err(failed(format!("{flag}: {error}"))),
+                Ok(None) => {}
+            }
+            // Whoever has asked twice to stop waits for no command that breaks something.
+            let aborted = act == Act::Break && self.stop.reason() == Some(StopReason::Aborted);
+            if clock.now() >= until || aborted {
+                let seconds = limit_ns as f64 / SECOND_NS as f64;
+                let problem = format!("{flag} had not ended after {seconds} s");
+                return Err(failed(match act {
+                    Act::Break => {
+                        kill(&mut child);
+                        format!("{problem} and was killed")
+                    }
+                    // It may be the server itself.
+                    Act::Mend => format!("{problem}; it was left running"),
+                }));
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+
+    /// Puts a node into maintenance mode or, again and again if need be, back into the mode that it
+    /// had before.
+    fn maintain(&self, act: Act, node: usize, mode: &mut Mode) -> Result<(), Undone> {
+        let timeout_ns = self.plan.times.limit_ns;
+        let opening = Opening { timeout_ns, max_answer: self.max_answer, ..Opening::default() };
+        let set = |to: Option<&str>| {
+            self.runtime.block_on(self.target.maintain(&opening, node, to)).map_err(|error| {
+                Undone { problem: format!("--maintenance: {error}"), output: None }
+            })
+        };
+        if act == Act::Break {
+            let before = self.runtime.block_on(self.target.maintained(&opening, node));
+            let problem = match before {
+                Ok(Some(before)) if before != "false" => {
+                    format!("--maintenance: the node is in the mode {before:?} already")
+                }
+                Ok(before) => {
+                    *mode = Mode::Was(before);
+                    return set(Some("true"));
+                }
+                Err(error) => format!("--maintenance: {error}"),
+            };
+            return Err(Undone { problem, output: None });
+        }
+        // What was not begun needs no mending.
+        let Mode::Was(before) = mode else { return Ok(()) };
+        let clock = Clock::system();
+        let until = clock.now().saturating_add(timeout_ns);
+        loop {
+            let done = set(before.as_deref());
+            if done.is_ok() || clock.now() >= until {
+                return done;
+            }
+            std::thread::sleep(AGAIN);
+        }
+    }
+}
+
+/// The maintenance mode of a node before the drill.
+enum Mode {
+    Unknown,
+    /// `None`: it was not set.
+    Was(Option<String>),
+}
+
+/// Why a step was not done, and what it has printed.
+struct Undone {
+    problem: String,
+    output: Option<String>,
+}
+
+/// Kills a command with everything that it has started and not let go.
+fn kill(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(group) = group {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+/// What a command prints: into a file without a name, because a pipe would break in the hands of a
+/// server that it has started.
+struct Said(File);
+
+impl Said {
+    fn new() -> io::Result<Self> {
+        let path = std::env::temp_dir().join(scratch_name());
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        fs::remove_file(&path)?;
+        Ok(Self(file))
+    }
+
+    /// Has both of a command's outputs go there.
+    fn of<'a>(&self, command: &'a mut Command) -> io::Result<&'a mut Command> {
+        Ok(command.stdout(self.0.try_clone()?).stderr(self.0.try_clone()?))
+    }
+
+    /// The end of it, without secrets; `None`: there is nothing.
+    fn end(&self) -> Option<String> {
+        let mut file = &self.0;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MOST_OUTPUT))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MOST_OUTPUT).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = strike_command(text.trim());
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// The audit of what was acknowledged, through one node alone. A node that cannot be asked is
+/// waited for, as long as a server may be silent.
+pub(super) fn audit_through(
+    bench: &Bench<'_>,
+    stage: &StagePlan,
+    connections: &mut Connections,
+    record: &RunRecord,
+    observer: &mut dyn Observer,
+) -> Result<StageRecord, RunError> {
+    let node = stage.work.traits().node.unwrap_or_default();
+    let found = match bench.plan.target.through(node, &record.server.database) {
+        None => Err("there is no such node".to_owned()),
+        Some(plan) => opened(bench, &plan)?,
+    };
+    let target = match found {
+        Ok(target) => target,
+        Err(why) => {
+            let url = bench.plan.target.nodes().get(node).cloned().unwrap_or_default();
+            let frame = Frame {
+                began: [bench.began, Clock::system().now()],
+                nodes: Vec::new(),
+                ..Frame::of(stage, bench.plan)
+            };
+            let empty = Collected::new(Totals::default(), Series::default()).record(frame);
+            let unasked = Some(format!("nothing could be asked of {url}: {why}"));
+            return Ok(StageRecord { unasked, ..empty });
+        }
+    };
+    let alone = Bench {
+        plan: bench.plan,
+        target: &target,
+        stop: bench.stop,
+        began: bench.began,
+        began_wall: bench.began_wall,
+        pinned: bench.pinned,
+        part: bench.part,
+        journal: bench.journal.clone(),
+        gave_up: Cell::default(),
+        observing: None,
+        ended: RefCell::default(),
+    };
+    let runner = Alone { bench: &alone, stage, observer, fleet: None };
+    let audited = connections.run_stage(&alone, stage, runner)?;
+    Ok(StageRecord { nodes: Vec::new(), ..audited })
+}
+
+/// The node, once it can be used, or why it cannot.
+fn opened(bench: &Bench<'_>, plan: &TargetPlan) -> Result<Result<Driver, String>, RunError> {
+    let timeout_ns = bench.plan.timeout_ns;
+    let opening = Opening { timeout_ns, max_answer: bench.plan.max_answer, ..Opening::default() };
+    let clock = Clock::system();
+    let until = clock.now().saturating_add(bench.plan.patience_ns());
+    let opening = async {
+        loop {
+            match plan.open(&opening).await {
+                Ok((target, _)) => return Ok(Ok(target)),
+                Err(TargetError(why)) if clock.now() >= until || bench.stop.reason().is_some() => {
+                    return Ok(Err(why));
+                }
+                Err(_) => tokio::time::sleep(AGAIN).await,
+            }
+        }
+    };
+    block_on(bench.stop, opening)
+}
+
+/// Waits for servers to settle before the first audit of a drill.
+pub(super) fn settle(bench: &Bench<'_>, stage: &StagePlan, observer: &mut dyn Observer) {
+    let Some(drill) = &bench.plan.drill else { return };
+    let audits = |it: &&StagePlan| it.work.traits().audits;
+    let first = bench.plan.stages.iter().find(audits);
+    let settle_ns = drill.times.settle_ns;
+    if settle_ns > 0 && first.is_some_and(|it| std::ptr::eq(it, stage)) {
+        let seconds = settle_ns as f64 / SECOND_NS as f64;
+        observer.news(&format!("waiting {seconds} s for the servers to settle before the audit"));
+        pause(bench.stop, Clock::system().now() + settle_ns);
+    }
+}

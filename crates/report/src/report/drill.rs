@@ -1,0 +1,182 @@
+//! A drill in words and rows: what was broken and when, the figures of each phase, how long it took
+//! until all was well again, and what each node has of what was acknowledged.
+
+use super::nodes::host;
+use super::number::{at, decimal, grouped, length, millis};
+use crate::op::Failure;
+use crate::record::{
+    Backlog, Drill, DrillRecord, DrillStep, NodeAudit, Phase, PhaseFigures, RunRecord, StageRecord,
+};
+
+/// A row of a table, and whether something was wrong.
+pub(super) type Row = (bool, Vec<String>);
+
+/// What was broken in a stage, for the bands of charts: in words, and from when to when.
+pub(super) fn broken(stage: &StageRecord) -> Option<(String, f64, f64)> {
+    let drill = stage.drilled()?;
+    let (from_s, to_s) = drill.broken_s();
+    Some((format!("broken for {}", length(to_s - from_s)), from_s, to_s))
+}
+
+/// What was done and what came of it, a line each; none if there was no drill.
+pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
+    let Some(DrillRecord { stop, start }) = &stage.drill else { return Vec::new() };
+    let mut lines = Vec::new();
+    match stop {
+        None => lines.push("nothing was broken: the stage ended before".to_owned()),
+        Some(stop) => lines.push(step_words("broken", stop)),
+    }
+    lines.extend(start.iter().map(|start| step_words("mended", start)));
+    let Some(drill) = stage.drilled() else { return lines };
+    let times = drill.times(record.observed.as_ref());
+    let within = |seconds: f64| format!("within {} s", decimal(seconds.max(0.1), 1));
+    let mut told = vec![times.first_failure_s.map_or_else(
+        || "nothing failed".to_owned(),
+        |it| format!("first failure {} of the break", within(it)),
+    )];
+    told.extend(times.first_success_s.map(|it| format!("next success {} of it", within(it))));
+    lines.push(told.join(", "));
+    let success = times.healed_success_s.map_or_else(
+        || "after it was mended, nothing succeeded".to_owned(),
+        |it| format!("first success {} of the mending", within(it)),
+    );
+    lines.push(format!("{success}, {}", caught_up_words(times.caught_up_s)));
+    lines.extend(times.backlog_s.map(backlog_words));
+    if !drill.has_changed() {
+        lines.push("nothing changed while it was broken".to_owned());
+    }
+    lines
+}
+
+/// The drill in one line: what failed meanwhile, whether all was well again, and what is missing;
+/// `None`: nothing was broken.
+pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String> {
+    let drill = stage.drilled()?;
+    let failed = drill.figures(Phase::Broken).failed();
+    let caught_up = drill.times(None).caught_up_s;
+    let failed = match failed {
+        0 => "nothing failed while it was broken".to_owned(),
+        some => format!("{} failed while it was broken", grouped(some)),
+    };
+    let audits = record.audits();
+    let looked = audits.iter().map(|it| it.found).max().map(|found| {
+        let through = match audits.len() {
+            1 => String::new(),
+            nodes => format!(" through each of {nodes} nodes"),
+        };
+        format!("{} {} as acknowledged{through}", grouped(found), record.nouns().many)
+    });
+    let parts = [Some(failed), Some(caught_up_words(caught_up)), looked];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+}
+
+/// When all was as before.
+fn caught_up_words(caught_up_s: Option<f64>) -> String {
+    match caught_up_s {
+        Some(it) if it < 1.0 => "as before at once".to_owned(),
+        Some(it) => format!("as before after {}", length(it)),
+        None => "not yet as before at the end".to_owned(),
+    }
+}
+
+fn step_words(what: &str, step: &DrillStep) -> String {
+    let DrillStep { command, from_s, to_s, problem, output } = step;
+    let took = length((to_s - from_s).max(0.0));
+    let mut words = format!("{what} at {} (took {took}): {command}", at(*from_s));
+    for more in [problem, output].into_iter().flatten() {
+        words = format!("{words}; {}", more.trim().replace('\n', " · "));
+    }
+    words
+}
+
+fn backlog_words(backlog: Backlog) -> String {
+    let what = "internal replication";
+    match backlog {
+        Backlog::Gone(seconds) => {
+            format!("{what}: no jobs left {} after the mending", length(seconds))
+        }
+        Backlog::Left => format!("{what}: there were jobs left when last asked"),
+        Backlog::Never => format!("{what}: no jobs whenever asked"),
+    }
+}
+
+/// The figures of each phase after the names of the columns; `None`: nothing was broken.
+pub(super) fn phases(stage: &StageRecord) -> Option<Vec<Row>> {
+    let drill = stage.drilled()?;
+    let all = Phase::ALL.map(|phase| (phase, drill.figures(phase)));
+    let accepted = all.iter().any(|(_, it)| it.accepted > 0);
+    let mut head = vec!["phase", "seconds", "requests", "ok/s", "p50", "p99", "failed"];
+    head.extend(accepted.then_some("202"));
+    head.push("why");
+    let mut rows = vec![(false, head.into_iter().map(str::to_owned).collect())];
+    rows.extend(all.iter().map(|(phase, it)| row(*phase, it, accepted)));
+    Some(rows)
+}
+
+fn row(phase: Phase, it: &PhaseFigures, accepted: bool) -> Row {
+    let (from_s, to_s) = it.span_s;
+    let none = || "-".to_owned();
+    let time = |percentile: f64| {
+        let us = |ns: u64| millis(ns as f64 / 1e3);
+        let told = it.response.earns(percentile).then(|| us(it.response.percentile(percentile)));
+        told.unwrap_or_else(none)
+    };
+    let rate = |per_s: f64| decimal(per_s, usize::from(per_s < 10.0));
+    let mut row = vec![
+        phase.name().to_owned(),
+        format!("{}–{}", decimal(from_s, 0), decimal(to_s, 0)),
+        grouped(it.requests),
+        it.ok_per_s().map_or_else(none, rate),
+        time(50.0),
+        time(99.0),
+        grouped(it.failed()),
+    ];
+    row.extend(accepted.then(|| grouped(it.accepted)));
+    let mut why: Vec<_> = it.failures.iter().collect();
+    why.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let words = |class: Failure, count: u64| format!("{} {}", grouped(count), class.words());
+    let why = why.iter().map(|(class, count)| words(**class, **count));
+    row.push(why.collect::<Vec<_>>().join(", "));
+    (it.failed() > 0, row)
+}
+
+/// What each node has of what was acknowledged, after the names of the columns; `None`: that was
+/// not looked for, or there was no drill.
+pub(super) fn audits(record: &RunRecord) -> Option<Vec<Row>> {
+    record.stages.iter().find(|stage| stage.drill.is_some())?;
+    let audits = record.audits();
+    if audits.is_empty() {
+        return None;
+    }
+    let head = ["audit through", "found", "lost", "wrong", "unknown"].map(str::to_owned);
+    let row = |audit: &NodeAudit| {
+        let NodeAudit { url, found, lost, wrong, unknown, problem } = audit;
+        let name = if url.is_empty() { "the server" } else { host(url) };
+        let counts = [*found, *lost, *wrong].map(grouped);
+        let unknown = match (unknown, problem) {
+            (Some(unknown), _) => grouped(*unknown),
+            (None, Some(problem)) => format!("all: {problem}"),
+            (None, None) => "all".to_owned(),
+        };
+        let bad = *lost > 0 || *wrong > 0 || audit.unknown != Some(0);
+        (bad, [vec![name.to_owned()], counts.to_vec(), vec![unknown]].concat())
+    };
+    Some([vec![(false, head.to_vec())], audits.iter().map(row).collect()].concat())
+}
+
+/// How the times of a drill are to be read.
+pub(super) fn note(drill: Drill<'_>) -> String {
+    let (from_s, to_s) = drill.broken_s();
+    let exact = match drill.resolution_s() {
+        1 => "the second".to_owned(),
+        seconds => format!("{seconds} s"),
+    };
+    format!(
+        "Broken from {} to {}. Times are known to {exact}; a second in which it was broken for a \
+         part counts as broken. As before: five seconds in a row with no larger share of \
+         failures, a throughput of at least 90 % and a p99 of at most 110 % of the worst second \
+         before.",
+        at(from_s),
+        at(to_s),
+    )
+}
