@@ -49,6 +49,7 @@ mod pty;
 mod questions;
 mod rates;
 mod refusals;
+mod replicate;
 mod robust;
 mod saved;
 mod secure;

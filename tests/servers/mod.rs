@@ -165,6 +165,8 @@ fn pouchdb_process(script: &Path, more: &[&'static str]) -> io::Result<(Process,
     let mut process = Process::start(Box::new(move |folder| {
         let mut command = Command::new("node");
         command
+            // It does not handle that the document of a replication is gone, and would end.
+            .arg("--unhandled-rejections=warn")
             .arg(&script)
             .args(["--host", "127.0.0.1", "--port", &port.to_string()])
             .args(&more)

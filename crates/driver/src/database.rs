@@ -81,7 +81,7 @@ pub fn scratch_name() -> String {
     format!("springload_{seconds}_{fraction}_{}", std::process::id())
 }
 
-/// A database that a run created and named.
+/// A database that a run created and named, or a replication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scratch {
     /// Its name.
@@ -92,9 +92,16 @@ pub struct Scratch {
     pub began_s: u64,
     /// The process that created it.
     pub process: u32,
+    /// Whether it is a replication, not a database.
+    pub is_replication: bool,
 }
 
 impl Scratch {
+    /// Whether it is a database of the same run.
+    pub fn is_of_run(&self, other: &Self) -> bool {
+        self.run == other.run && !self.is_replication && !other.is_replication
+    }
+
     /// The scratch database with this name; `None` if [`scratch_name`] does not give such names,
     /// nor does a run with many databases, which adds a number of five digits.
     pub fn of_name(name: &str) -> Option<Self> {
@@ -107,7 +114,9 @@ impl Scratch {
             |digits: &str| digits.len() == 5 && digits.bytes().all(|it| it.is_ascii_digit());
         let same = rest.is_empty() || rest.strip_prefix('_').is_some_and(is_number);
         let could_be = (FIRST_S..LAST_S).contains(&began_s) && fraction < SECOND_NS;
-        (same && could_be).then(|| Self { name: name.to_owned(), run, began_s, process })
+        let name = name.to_owned();
+        let is_replication = false;
+        (same && could_be).then(|| Self { name, run, began_s, process, is_replication })
     }
 }
 

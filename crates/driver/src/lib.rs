@@ -20,6 +20,7 @@ mod plan;
 mod prober;
 #[cfg(test)]
 mod rehearsal;
+mod replicator;
 mod scrape;
 mod secrets;
 mod setting;
@@ -57,6 +58,10 @@ pub use plan::{
     ServerFacts, Size, TargetAsked, TargetError,
 };
 pub use prober::{Prober, Stored};
+pub use replicator::{
+    DocumentCount, ReplicaEnd, Replicated, ReplicatedPage, ReplicationPhase, ReplicationState,
+    Replicator,
+};
 pub use scrape::{Scrape, ScrapePlan, Scraper};
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
@@ -180,6 +185,12 @@ pub trait Target: Clone + Send + 'static {
     /// nothing about themselves.
     fn monitors(&self) -> Vec<Box<dyn Monitor>> {
         Vec::new()
+    }
+
+    /// A connection with which the database is replicated from or to; `None` if the driver's
+    /// servers do not replicate single databases, or not when asked.
+    fn replicator(&self) -> Option<Box<dyn Replicator>> {
+        None
     }
 
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.

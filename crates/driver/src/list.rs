@@ -1,7 +1,7 @@
 //! Code generated from the list of drivers. The driver is selected once per thread: the loop knows
 //! its type.
 
-use super::{Card, Local, Monitor, Size, Target, TargetAsked, TargetError};
+use super::{Card, Local, Monitor, Replicator, Size, Target, TargetAsked, TargetError};
 use crate::clock::Nanos;
 use crate::mistake::Invalid;
 use crate::op::Failure;
@@ -22,6 +22,7 @@ pub trait Opened {
     fn answers(&self, timeout_ns: Nanos) -> Local<'_, Option<Result<(), Failure>>>;
     fn documents(&self) -> Local<'_, Option<u64>>;
     fn monitors(&self) -> Vec<Box<dyn Monitor>>;
+    fn replicator(&self) -> Option<Box<dyn Replicator>>;
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>>;
 }
 
@@ -40,6 +41,10 @@ impl<T: Target> Opened for T {
 
     fn monitors(&self) -> Vec<Box<dyn Monitor>> {
         Target::monitors(self)
+    }
+
+    fn replicator(&self) -> Option<Box<dyn Replicator>> {
+        Target::replicator(self)
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {

@@ -90,6 +90,9 @@ impl Card {
             ),
             Feature::Saving => (flag, "cannot save what is answered", "leave save out"),
             Feature::Changes => ("--follow", "has no changes to follow", "leave it out"),
+            Feature::Replication => {
+                (flag, "does not replicate single databases", "give CouchDB servers")
+            }
             Feature::Designs => ("--ddocs", "has no design documents", "leave it out"),
             // It is done one document at a time instead.
             Feature::Several => return None,

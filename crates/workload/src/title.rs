@@ -5,6 +5,7 @@ pub fn stage_title(name: &str) -> String {
     match name {
         "crud" => "mixed".to_owned(),
         "warm_up" => "warm-up".to_owned(),
+        "replicated" => "with replication".to_owned(),
         "urls" => "URLs".to_owned(),
         _ => name.replace('_', " "),
     }

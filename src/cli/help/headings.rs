@@ -17,6 +17,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Drill", "stop start maintenance before broken after settle command_timeout no_audit"),
     ("Search", "slo search from to searches"),
     ("Sweep", "axes preset scale rounds x resume"),
+    ("Replication", "topology push marker_every start_timeout converge_timeout"),
     (
         "Load",
         "connections num_connections concurrent ycsb_threads workers rate ycsb_target stages \

@@ -77,25 +77,28 @@ impl Clean {
             found.iter().map(|it| (it, self.why_kept(it))).partition(|(_, why)| why.is_none());
         let all: Vec<_> = old.iter().chain(&kept).collect();
         // Those of a run with many databases have the same fate.
-        for of_run in all.chunk_by(|(one, _), (other, _)| one.run == other.run) {
+        for of_run in all.chunk_by(|(one, _), (other, _)| one.is_of_run(other)) {
             let Some((scratch, why)) = of_run.first() else { continue };
             let why = why.as_ref().map_or_else(String::new, |why| format!(", kept: {why}"));
+            let what = if scratch.is_replication { "replication " } else { "" };
+            let age = words(age_s(scratch));
             let name = match of_run {
                 [_] => scratch.name.clone(),
-                _ => format!("{}_* ({})", scratch.run, databases(of_run.len())),
+                _ => format!("{}_* ({} databases)", scratch.run, of_run.len()),
             };
-            print(format!("{name}  {} old{why}\n", words(age_s(scratch))).as_bytes());
+            print(format!("{what}{name}  {age} old{why}\n").as_bytes());
         }
         if old.is_empty() {
             eprintln!("nothing to remove on {server}");
             return Ok(Exit::Passed);
         }
-        if self.dry_run || !self.agreed(old.len(), &server)? {
+        let old: Vec<Scratch> = old.into_iter().map(|(scratch, _)| scratch.clone()).collect();
+        let counted = counted(&old);
+        if self.dry_run || !self.agreed(&counted, &server)? {
             return Ok(Exit::Passed);
         }
-        let old: Vec<_> = old.into_iter().map(|(scratch, _)| scratch.clone()).collect();
         remove(&runtime, &plan, &opening, &old)?;
-        eprintln!("removed {} from {server}", databases(old.len()));
+        eprintln!("removed {counted} from {server}");
         Ok(Exit::Passed)
     }
 
@@ -130,7 +133,7 @@ impl Clean {
     }
 
     /// Whether the user wants them removed.
-    fn agreed(&self, count: usize, server: &str) -> Result<bool, Trouble> {
+    fn agreed(&self, counted: &str, server: &str) -> Result<bool, Trouble> {
         if self.yes {
             return Ok(true);
         }
@@ -139,7 +142,7 @@ impl Clean {
             let cure = "give --yes to remove them, or --dry-run to only see them";
             return Err(Invalid::new("--yes", problem, cure).into());
         }
-        write!(io::stderr(), "remove {} from {server}? [y/N] ", databases(count))?;
+        write!(io::stderr(), "remove {counted} from {server}? [y/N] ")?;
         let mut line = String::new();
         io::stdin().read_line(&mut line)?;
         let agreed = matches!(line.trim(), "y" | "Y" | "yes");
@@ -159,8 +162,17 @@ fn remove(
     runtime.block_on(plan.remove_scratches(opening, old))
 }
 
-fn databases(count: usize) -> String {
-    if count == 1 { "1 database".to_owned() } else { format!("{count} databases") }
+/// How many databases and replications they are.
+fn counted(all: &[Scratch]) -> String {
+    let words = |count: usize, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {one}s")),
+    };
+    let replications = all.iter().filter(|it| it.is_replication).count();
+    let databases = words(all.len() - replications, "database");
+    let all = databases.into_iter().chain(words(replications, "replication"));
+    all.collect::<Vec<_>>().join(" and ")
 }
 
 /// How long ago it was made, in seconds.

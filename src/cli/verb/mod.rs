@@ -19,6 +19,7 @@ super::verbs! {
     sweep: Sweep,
     max: Max,
     ab: Ab,
+    replicate: Replicate,
     burst: Burst,
     drill: Drill,
     http: Http,

@@ -42,6 +42,10 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
         return Err(within(Invalid::new("target", "it has a password", cure)).into());
     }
     credentials.log_in(target)?;
+    let others = complete.pointer_mut("/replication/others").and_then(Value::as_array_mut);
+    for other in others.into_iter().flatten() {
+        credentials.log_in(other)?;
+    }
     let mut plan: PlanRecord = serde_json::from_value(complete)
         .map_err(|error| whole(format!("not a plan: {error}"), CURE))?;
     let unknown = unknown(&stored, &plan);
@@ -55,7 +59,8 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
     for request in plan.http.iter_mut().flat_map(|list| &mut list.requests) {
         request.user = requesters.of(&request.server, None)?;
     }
-    if plan.target.lacks_password() {
+    let others = plan.replication.iter().flat_map(|it| &it.others);
+    if std::iter::once(&plan.target).chain(others).any(|it| it.lacks_password()) {
         let cure = "give it in SPRINGLOAD_PASSWORD or with --password-file";
         let problem = "its user logs in with a password, which is not stored";
         return Err(within(Invalid::new("target", problem, cure)).into());

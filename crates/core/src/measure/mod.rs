@@ -19,6 +19,7 @@ mod outage;
 mod pool;
 mod probe;
 mod recorder;
+mod replication;
 mod series;
 mod served;
 mod silence;
@@ -45,6 +46,9 @@ pub use outage::{Outage, OutageLog, Pulse, Spell};
 pub use pool::{Held, Opened, PoolLog};
 pub use probe::{OLDEST_NOTE_NS, Probe, Sample, Timing};
 pub use recorder::Recorder;
+pub use replication::{
+    Comparison, LagPoint, LinkEnd, MarkerLog, Markers, ReplicaPlace, Replication, ReplicationLink,
+};
 pub use series::{Series, SeriesKind, SeriesLog, SeriesRow};
 pub use served::{Served, Tally};
 pub use silence::{Answers, NodeAnswers, Silences};

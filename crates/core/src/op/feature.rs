@@ -20,11 +20,13 @@ pub enum Feature {
     Changes,
     /// Values that are taken from the answers to operations of one's own.
     Saving,
+    /// Servers that copy a database to another one, continuously.
+    Replication,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ranges,
         Self::Overwriting,
         Self::Conditions,
@@ -33,5 +35,6 @@ impl Feature {
         Self::Designs,
         Self::Changes,
         Self::Saving,
+        Self::Replication,
     ];
 }

@@ -108,6 +108,11 @@ impl Admin {
         Self { lines: lines.to_owned(), ..self }
     }
 
+    /// The header lines of each request, besides those of the credentials.
+    pub(super) fn lines(&self) -> &str {
+        &self.lines
+    }
+
     /// The server.
     pub const fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint

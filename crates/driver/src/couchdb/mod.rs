@@ -26,6 +26,7 @@ mod pen;
 mod plan;
 mod prober;
 mod quorum;
+mod replicator;
 mod revision;
 mod seen;
 mod session;
@@ -47,12 +48,13 @@ pub use pen::CouchPen;
 pub use plan::{CouchPlan, NodePlan};
 pub use prober::CouchProber;
 pub use quorum::Quorum;
+pub use replicator::CouchReplicator;
 pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, FollowPlan, Follower, Monitor, Opening, Prober, ServerFacts, Shard,
-    Size, Target, TargetAsked, TargetError,
+    Binding, Card, DriverPlan, FollowPlan, Follower, Monitor, Opening, Prober, Replicator,
+    ServerFacts, Shard, Size, Target, TargetAsked, TargetError,
 };
 use crate::measure::NodeLog;
 use crate::mistake::Invalid;
@@ -75,6 +77,8 @@ pub fn encode_segment(segment: &str) -> String {
 /// One database on one server, or on the nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct CouchDb {
+    /// The address of the first server that was there, without credentials.
+    server: Arc<str>,
     /// At least one node.
     nodes: Arc<[Node]>,
     /// Whether connections stay with their nodes.
@@ -104,6 +108,7 @@ impl CouchDb {
     /// What is below these paths on these nodes, at least one.
     fn on(nodes: Vec<Node>, paths: Paths) -> Self {
         Self {
+            server: Arc::default(),
             nodes: nodes.into(),
             pinned: false,
             paths,
@@ -115,6 +120,12 @@ impl CouchDb {
             timeout_ns: 0,
             removed: false,
         }
+    }
+
+    /// At this address.
+    fn at(mut self, server: &str) -> Self {
+        self.server = server.into();
+        self
     }
 
     /// With `pinned`, connections stay with their nodes.
@@ -204,6 +215,10 @@ impl Target for CouchDb {
     fn monitors(&self) -> Vec<Box<dyn Monitor>> {
         let all = CouchMonitor::each(self).into_iter();
         all.map(|it| Box::new(it) as Box<dyn Monitor>).collect()
+    }
+
+    fn replicator(&self) -> Option<Box<dyn Replicator>> {
+        CouchReplicator::new(self).map(|it| Box::new(it) as Box<dyn Replicator>)
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

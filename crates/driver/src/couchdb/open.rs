@@ -85,7 +85,8 @@ pub(super) async fn open(
         }
         found?;
     }
-    Ok((target(plan, opening, nodes, Paths::one(&name)).with_operations(own, plan), facts))
+    let target = target(plan, opening, nodes, Paths::one(&name));
+    Ok((target.at(&facts.url).with_operations(own, plan), facts))
 }
 
 /// The same with many databases: a stage will create them.

@@ -55,6 +55,9 @@ impl PlanRecord {
         super::databases::check_again(&self, &mut mistakes);
         super::drill::check_again(self.drill.as_ref(), &mut mistakes);
         super::observe::check_again(&self.observe, &mut mistakes);
+        if let Some(plan) = &self.replication {
+            super::replicate::check_again(plan, &self.target, &self.stages, &mut mistakes);
+        }
         if let Some(problem) = self.baseline.as_ref().and_then(Baseline::mistake) {
             mistakes.push(Invalid::new("baseline", problem, "leave it out"));
         }

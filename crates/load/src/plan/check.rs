@@ -10,6 +10,7 @@ use super::load::{
 use super::noise::Noise;
 use super::operations;
 use super::planned::{FillPlan, MOST_CONNECTIONS, MOST_THREADS, Plan, PlanRecord};
+use super::replicate;
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
@@ -55,12 +56,7 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         spec.work.check_shares(connections, &mut mistakes);
     }
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
-        mistakes.extend(verify_mistake(spec, &stages, &card));
-        mistakes.extend(audit_mistake(spec, &stages, &card));
-        let designs = card.lack("--ddocs", Feature::Designs);
-        mistakes.extend(designs.filter(|_| spec.options.contains_key("ddocs")));
-        super::follow::check(spec, &card, &mut mistakes);
-        check_card(&card, spec.target_flag, (&stages, &spec.fill), &mut mistakes);
+        check_driver(spec, &stages, &card, &mut mistakes);
     }
     if let Some(target) = &target {
         let defined = operations::Defined { operations: &operations, data: &data, ids: &spec.ids };
@@ -70,6 +66,7 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let observe = super::observe::check(&spec.observe, &spec.tls, &mut mistakes);
     let drill = drill::check(spec, target.as_ref(), &stages, &mut mistakes);
     super::probe::check(spec, target.as_ref().map(|it| it.ways()), &mut mistakes);
+    let replication = replicate::check(spec, target.as_ref(), &stages, &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // The stand-in runs on this machine, too, and needs its own cores.
@@ -94,6 +91,7 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         probe: spec.probe.clone(),
         follow: spec.follow.clone(),
         drill,
+        replication,
         observe,
         operations,
         data,
@@ -104,6 +102,16 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         ycsb: spec.measurement.clone(),
         fleet: None,
     }))
+}
+
+/// Refuses what the driver cannot do of what is asked for.
+fn check_driver(spec: &PlanSpec, stages: &[StagePlan], card: &Card, mistakes: &mut Vec<Invalid>) {
+    mistakes.extend(verify_mistake(spec, stages, card));
+    mistakes.extend(audit_mistake(spec, stages, card));
+    let designs = card.lack("--ddocs", Feature::Designs);
+    mistakes.extend(designs.filter(|_| spec.options.contains_key("ddocs")));
+    super::follow::check(spec, card, mistakes);
+    check_card(card, spec.target_flag, (stages, &spec.fill), mistakes);
 }
 
 /// Refuses what the driver cannot do of what is planned.
@@ -189,6 +197,7 @@ fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
         let fills = steps.iter().take_while(|step| step.purpose == Purpose::Fill).count();
         steps.insert(fills, build_indexes(indexes));
     }
+    replicate::add_step(spec, &mut steps);
     if spec.audit {
         // Operations of one's own may store documents that nobody has noted.
         let alone = spec.existing == Existing::No && spec.operations.is_empty();
@@ -235,13 +244,18 @@ pub(super) fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     if let Some(list) = &spec.http {
         return Ok(http::target(list, &spec.tls));
     }
+    TargetPlan::check(&asked_target(spec))
+}
+
+/// What is asked of its driver.
+pub(super) fn asked_target(spec: &PlanSpec) -> TargetAsked {
     let prefix = match (spec.work.id_prefix(), &spec.ids) {
         (Some(prefix), _) => prefix,
         (None, Ids::Prefix(text)) => text,
         (None, Ids::Partitions(_)) => "p0:",
         (None, _) => "",
     };
-    TargetPlan::check(&TargetAsked {
+    TargetAsked {
         address: spec.target.clone(),
         flag: spec.target_flag,
         nodes: spec.nodes.clone(),
@@ -255,7 +269,7 @@ pub(super) fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         headers: spec.headers.clone(),
         id_prefix: prefix.to_owned(),
         options: spec.options.clone(),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ struct Besides {
     designs: bool,
     views: bool,
     growth: bool,
+    replication: bool,
 }
 
 /// Refuses what a specification asks for that is about one database.
@@ -37,6 +38,7 @@ pub(super) fn check(
         designs: spec.options.contains_key("ddocs"),
         views: spec.options.contains_key("audit_view"),
         growth: spec.fill.growth,
+        replication: spec.replicate.is_some(),
     };
     refuse(databases, besides, stages, mistakes);
 }
@@ -49,6 +51,7 @@ pub(super) fn check_again(plan: &PlanRecord, mistakes: &mut Vec<Invalid>) {
         probe: plan.probe.is_some(),
         operations: !plan.operations.is_empty(),
         growth: plan.fill.growth,
+        replication: plan.replication.is_some(),
         ..Besides::default()
     };
     refuse(databases, besides, &plan.stages, mistakes);
@@ -74,6 +77,7 @@ fn refuse(
         (besides.designs, "--ddocs", "design documents are stored in one database"),
         (besides.views, "--audit-view", "a view is in one database"),
         (besides.growth && many, "--growth", "sizes are asked for of at most 1,000 databases"),
+        (besides.replication, "--databases", "a replication is of one database"),
         (ranges, "--workload", "ranges of documents are in one database"),
     ] {
         if asked {

@@ -124,8 +124,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     let users = spec.users;
     let connections = Flagged::new(spec.flags.users, users);
     mistakes.extend(connections.out_of_range(1, MOST_CONNECTIONS));
-    let threads = Flagged::new("--threads", spec.threads.unwrap_or(1));
-    mistakes.extend(threads.out_of_range(1, 256));
+    mistakes.extend(Flagged::new("--threads", spec.threads.unwrap_or(1)).out_of_range(1, 256));
     mistakes.extend(check_threads(spec.threads, connections));
     check_times(spec, &mut mistakes);
     let (_, data) = definitions(&[], &spec.data, &mut mistakes);
@@ -182,6 +181,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         probe: None,
         follow: None,
         drill: None,
+        replication: None,
         observe: ObservePlan::default(),
         thresholds,
         noise: Noise::default(),

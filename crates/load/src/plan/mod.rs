@@ -16,6 +16,7 @@ mod operations;
 mod planned;
 mod probe;
 mod quantity;
+mod replicate;
 mod schemas;
 mod sequence;
 mod spec;
@@ -43,6 +44,7 @@ pub use operations::{definitions, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
 pub use quantity::{Metric, Quantity, Span, Statistic, ThresholdError};
+pub use replicate::{Link, REPLICATED, ReplicatePlan, ReplicateSpec, Topology};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
 #[cfg(feature = "schema")]

@@ -5,6 +5,7 @@ use super::drill::DrillPlan;
 use super::noise::Noise;
 use super::observe::ObservePlan;
 use super::probe::ProbePlan;
+use super::replicate::ReplicatePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
 use super::threshold::{Limit, Threshold};
@@ -99,6 +100,9 @@ pub struct PlanRecord {
     /// What is broken and mended in the middle of the main stage, if anything is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drill: Option<DrillPlan>,
+    /// Replication beside the load, if there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<ReplicatePlan>,
     /// What is observed of the servers beside the load.
     #[serde(default, skip_serializing_if = "ObservePlan::is_default")]
     pub observe: ObservePlan,
@@ -191,6 +195,10 @@ impl Plan {
         }
         if self.stages.iter().all(|stage| stage.work.traits().audits) {
             let problem = "an audit is made by one process";
+            return wrong(problem.to_owned(), "leave it out".to_owned());
+        }
+        if self.replication.is_some() {
+            let problem = "replication is measured by one process";
             return wrong(problem.to_owned(), "leave it out".to_owned());
         }
         if self.target.shows() {

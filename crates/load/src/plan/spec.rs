@@ -4,6 +4,7 @@ use super::drill::DrillSpec;
 use super::observe::ObserveSpec;
 use super::planned::FillPlan;
 use super::probe::ProbePlan;
+use super::replicate::ReplicateSpec;
 use super::schemas::SchemaSource;
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
@@ -104,6 +105,8 @@ pub struct PlanSpec {
     pub follow: Option<FollowPlan>,
     /// What is broken and mended in the middle of the main stage.
     pub drill: Option<DrillSpec>,
+    /// Replication beside the load.
+    pub replicate: Option<ReplicateSpec>,
     /// What is observed of the servers beside the load.
     pub observe: ObserveSpec,
     /// How YCSB's reports show the measurements, for runs in its dialect.
@@ -151,6 +154,7 @@ impl PlanSpec {
             probe: None,
             follow: None,
             drill: None,
+            replicate: None,
             observe: ObserveSpec::NOTHING,
             measurement: None,
             operations: Vec::new(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The names that stages have, as a regular expression.
 #[cfg(feature = "schema")]
 pub const STAGE_NAME: &str = "^(bulk_insert|load|index_build|database_(create|delete)|warm_up|crud|hot|\
-    run|urls|audit(_[0-9]+)?|burst_(prepare|write|read)(_[0-9]+)?)$";
+    run|urls|replicated|audit(_[0-9]+)?|burst_(prepare|write|read)(_[0-9]+)?)$";
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -119,6 +119,7 @@ pub fn record(thresholds: &[&str]) -> RunRecord {
         journal_broken: None,
         extra_documents: None,
         observed: None,
+        replication: None,
         ended: None,
         result: None,
     };

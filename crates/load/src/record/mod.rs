@@ -20,6 +20,7 @@ mod fleet;
 mod json_schema;
 mod pool;
 mod rate;
+mod replication;
 mod result;
 mod served;
 mod server;
@@ -42,6 +43,7 @@ pub use fleet::{AgentStarts, numbers as agent_numbers};
 pub use json_schema::json_schema;
 pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
 pub use rate::too_short_for_a_rate;
+pub use replication::{link_name, place_name};
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
 pub use served::Counted;
 pub use server::ServerRecord;
@@ -52,8 +54,8 @@ pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_n
 
 use crate::driver::Nouns;
 use crate::measure::{
-    Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Served,
-    Slot, Span, Visibility, is_default,
+    Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Replication,
+    Series, Served, Slot, Span, Visibility, is_default,
 };
 use crate::observed::Observed;
 use crate::op::OpKind;
@@ -109,6 +111,9 @@ pub struct RunRecord {
     /// older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// What replication did beside the load and after it, if there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<Replication>,
     /// Why and when the run ended, if not all of the plan was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
@@ -396,7 +401,9 @@ impl RunRecord {
                 self.stages[at].verdict = verdict;
             }
         }
-        self.warnings = warning::all(self);
+        let mut warnings = warning::all(self);
+        replication::warnings(self, &mut warnings);
+        self.warnings = warnings;
     }
 
     /// Adds a stage that has ended. Warnings are those of the stages so far.

@@ -2,7 +2,7 @@
 
 use super::warning::DATA_WRONG;
 use super::{Code, Judgement, RunRecord, StageRecord, Unit, Verdict, Warning};
-use crate::measure::failure_words;
+use crate::measure::{LinkEnd, failure_words};
 use crate::op::Failure;
 use crate::plan::{Metric, Noise, Purpose, Quantity};
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,8 @@ pub enum Cause<'a> {
     Threshold,
     /// Too many operations of this stage failed.
     Failures(&'a StageRecord),
+    /// A target of replication does not answer, or did not have everything in time.
+    NotReplicated,
     /// The run is worse than its baseline.
     Regression,
 }
@@ -142,12 +144,14 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
     ended(record)
         .or_else(|| unusable(record))
         .or_else(|| stays_down(record))
+        .or_else(|| not_replicated(record, LinkEnd::Gone))
         .or_else(|| data_wrong(record))
         .or_else(|| audit_incomplete(record))
         .or_else(|| invalid_drill(record))
         .or_else(|| not_trustworthy(record))
         .or_else(|| unsure(record))
         .or_else(|| threshold(record))
+        .or_else(|| not_replicated(record, LinkEnd::Behind))
         .or_else(|| failures(record))
         .or_else(|| regression(record))
         .or_else(|| left(record))
@@ -194,7 +198,15 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
 
 /// The target could not be closed properly: a warning, unless nothing else is wrong.
 fn left(record: &RunRecord) -> Option<Found<'_>> {
-    record.server.left_words(record.nouns()).map(|words| (Cause::Left, RunResult::failed(3, words)))
+    let words = record.server.left_words(record.nouns()).or_else(|| record.left_of_replication());
+    words.map(|words| (Cause::Left, RunResult::failed(3, words)))
+}
+
+/// A link of replication ended like this: its servers are gone, or it did not keep up.
+fn not_replicated(record: &RunRecord, end: LinkEnd) -> Option<Found<'_>> {
+    let exit_status = if end == LinkEnd::Gone { 3 } else { 4 };
+    let words = record.link_ended(end)?;
+    Some((Cause::NotReplicated, RunResult::failed(exit_status, words)))
 }
 
 /// The number of records that a load phase left out, and the planned number; `None`: none.

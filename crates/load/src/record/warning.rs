@@ -82,6 +82,8 @@ pub enum Code {
     Outside,
     /// Acknowledged probes were never seen.
     NotVisible,
+    /// A target of replication did not have everything in time, or refused documents.
+    NotReplicated,
     /// Probes could not be written or looked for.
     ProbesFailed,
     /// Not all followers could read the changes to the end.

@@ -1,6 +1,7 @@
 //! What the stages of a run share, and which connections and threads belong to this process.
 
 use super::observe::Observing;
+use super::replicate::Replicas;
 use crate::clock::Nanos;
 use crate::driver::{Driver, FollowPlan};
 use crate::engine::{Lane, Stop};
@@ -43,6 +44,8 @@ pub(super) struct Bench<'a> {
     pub(super) gave_up: Cell<Option<Nanos>>,
     /// The thread that observes the servers, if they are observed.
     pub(super) observing: Option<Observing>,
+    /// The other databases, if there is replication.
+    pub(super) replicas: Option<Replicas>,
     /// The record of the stages that have ended, once one goes on.
     pub(super) ended: RefCell<Option<RunRecord>>,
 }

@@ -345,6 +345,7 @@ pub(super) fn audit_through(
         journal: bench.journal.clone(),
         gave_up: Cell::default(),
         observing: None,
+        replicas: None,
         ended: RefCell::default(),
     };
     let runner = Alone { bench: &alone, stage, observer, fleet: None };

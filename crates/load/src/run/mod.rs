@@ -18,6 +18,7 @@ mod live;
 mod load;
 mod observe;
 mod progress;
+mod replicate;
 mod scratch;
 mod serve;
 mod share;
@@ -31,14 +32,14 @@ pub use progress::{KindProgress, Progress};
 pub use serve::{Served, serve};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
-use crate::driver::{Databases, Echo, Opening, TargetError, scratch_name};
+use crate::driver::{Databases, Driver, Echo, Opening, ServerFacts, TargetError, scratch_name};
 use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::journal::Journal;
 use crate::measure::{RawRow, Visibility, failure_words};
 use crate::op::{Failure, OpKind};
-use crate::plan::{Plan, PlanRecord, Purpose, SchemaPlan};
+use crate::plan::{Plan, PlanRecord, Purpose, REPLICATED, SchemaPlan};
 use crate::record::{
     Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord, StageRecord,
 };
@@ -47,6 +48,7 @@ use bench::{Bench, Part};
 use crew::Crew;
 use lanes::{Alone, Connections};
 use observe::{Asks, Observing};
+use replicate::Replicas;
 use scratch::Scratch;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -164,14 +166,13 @@ pub fn run_with(
     let scratch = fleet.is_some().then(scratch_name);
     let opening = Opening { scratch, stand_in, ..opening(plan, observer)? };
     let asks = block_on(stop, Asks::of(plan, pinned))?;
-    let (target, facts) = block_on(stop, plan.target.open(&opening))?;
+    let (target, facts, replicas) = open(plan, &opening, stop)?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
     record.environment.calibration = Some(calibration);
     observer.run_begins(&record);
     if let Some(warning) = record.server.open_shards.and_then(|it| it.warning()) {
         observer.news(&warning);
     }
-    let part = Part::WHOLE;
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(Scratch::new).transpose()?;
     let journal = given.or_else(|| own.as_ref().map(Scratch::journal));
@@ -184,10 +185,11 @@ pub fn run_with(
         began,
         began_wall,
         pinned,
-        part,
+        part: Part::WHOLE,
         journal,
         gave_up: Cell::default(),
         observing,
+        replicas,
         ended: RefCell::default(),
     };
     let result = match fleet {
@@ -197,9 +199,7 @@ pub fn run_with(
             Crew::new(fleet, began).run(&bench, &documents, given, &mut record, observer)
         }
     };
-    if stop.reason() != Some(StopReason::Aborted) {
-        record.observed = bench.observing.take().and_then(Observing::finish);
-    }
+    end_beside(&mut bench, &mut record)?;
     let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
     let at_s = (at - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
@@ -262,10 +262,39 @@ fn not_made(bench: &Bench<'_>, record: &RunRecord) -> Option<RunError> {
     Some(RunError::Target(TargetError(message)))
 }
 
+/// Opens the target of `plan`, and the other databases if there is replication.
+fn open(
+    plan: &Plan,
+    opening: &Opening,
+    stop: &Stop,
+) -> Result<(Driver, ServerFacts, Option<Replicas>), RunError> {
+    let (target, facts) = block_on(stop, plan.target.open(opening))?;
+    match Replicas::open(plan, opening, &target, &facts, stop) {
+        Ok(replicas) => Ok((target, facts, replicas)),
+        Err(error) => {
+            // If it was created, it was so a moment ago and is empty.
+            let _ = block_on(stop, target.tear_down());
+            Err(error)
+        }
+    }
+}
+
+/// Ends what goes on beside the stages, unless the user asked twice to stop.
+fn end_beside(bench: &mut Bench<'_>, record: &mut RunRecord) -> Result<(), RunError> {
+    if bench.stop.reason() != Some(StopReason::Aborted) {
+        record.observed = bench.observing.take().and_then(Observing::finish);
+        if let Some(replicas) = &bench.replicas {
+            record.replication = Some(replicas.finish(bench.stop)?);
+        }
+    }
+    Ok(())
+}
+
 /// How many documents there are beside those that an audit has found, if it found out about all and
 /// the number of documents cannot have changed since.
 fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
-    let stage = record.stages.last()?;
+    // Markers are beside them.
+    let stage = record.stages.last().filter(|_| bench.replicas.is_none())?;
     let counts = record.plan_of(stage)?.work.traits().counts_others;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify)?;
     let judged = |(class, _): &(&Failure, &u64)| class.is_wrong_data();
@@ -312,6 +341,7 @@ fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
         journal_broken: None,
         extra_documents: None,
         observed: None,
+        replication: None,
         ended: None,
         result: None,
     }
@@ -413,6 +443,10 @@ fn each_stage(
                 break;
             }
         }
+        let replicas = bench.replicas.as_ref().filter(|_| stage.name == REPLICATED);
+        if let Some(replicas) = replicas.filter(|_| bench.stop.reason().is_none()) {
+            replicas.begin(bench.stop, observer)?;
+        }
         let now = Clock::system().now();
         if let Some(gathering) = stage.work.traits().gathering {
             let moment = first.get_or_insert(now).saturating_add(gathering.not_before_ns);
@@ -430,6 +464,9 @@ fn each_stage(
             return Err(left_out);
         }
         record.extra_documents = record.extra_documents.or_else(|| others(bench, record));
+        if let Some(replicas) = replicas {
+            record.replication = Some(replicas.settle(bench.stop, observer));
+        }
         record.observed = bench.observing.as_ref().and_then(Observing::so_far);
         observer.keep(record);
     }

@@ -94,16 +94,16 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         Err(error) => return refuse(format!("cannot note writes among temporary files: {error}")),
     };
     agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
-    let part = Part { agent: agent.index(), agents: assignment.agents };
     let bench = Bench {
         observing: None,
+        replicas: None,
         plan: &plan,
         target: &target,
         stop: &stop,
         began,
         began_wall,
         pinned: false,
-        part,
+        part: Part { agent: agent.index(), agents: assignment.agents },
         journal: journal.as_ref().map(Scratch::journal),
         gave_up: Cell::default(),
         ended: RefCell::default(),

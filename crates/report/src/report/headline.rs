@@ -195,7 +195,7 @@ fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
             let why = why(stage).unwrap_or_else(|| "no answer".to_owned());
             format!("{}no operation succeeded: {why}", of_stage(record, stage))
         }
-        Cause::Left | Cause::DataWrong(_) | Cause::Drill(_) => return None,
+        Cause::Left | Cause::DataWrong(_) | Cause::Drill(_) | Cause::NotReplicated => return None,
         Cause::AgentsLost => {
             let lost: Vec<_> = record.agents.iter().filter_map(|it| it.lost.as_ref()).collect();
             let first = lost.first()?;

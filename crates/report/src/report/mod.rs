@@ -29,6 +29,7 @@ mod observed;
 mod openmetrics;
 mod picture;
 mod pill;
+mod replicated;
 mod sane;
 mod siege;
 mod sizing;

@@ -14,6 +14,7 @@ mod forest;
 mod max;
 mod nodes;
 mod parts;
+mod replicated;
 mod result;
 mod server;
 mod sizing;
@@ -83,6 +84,7 @@ fn render(runs: &[RunRecord]) -> String {
         more: [
             drill::section(runs),
             estimates::section(runs),
+            replicated::section(runs),
             visible::section(runs),
             burst::section(runs),
             nodes::section(runs),

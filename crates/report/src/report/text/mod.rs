@@ -16,7 +16,7 @@ use super::threshold::requirements;
 use super::words::{
     Standing, database, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
-use super::{Format, Render, agents, estimates, nodes, observed, visible};
+use super::{Format, Render, agents, estimates, nodes, observed, replicated, visible};
 use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Verdict, Warning};
 pub use saved::{SavedRow, saved_text};
@@ -65,6 +65,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         stage::start(record, stage, &mut sheet);
         stage::beside(stage, &mut sheet);
     }
+    stage::replication(record, &mut sheet);
     if look.verbose {
         details(record, &mut sheet);
     }
@@ -207,6 +208,12 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
         super::burst::section(record, stage, &mut out);
         agents::section(record, stage, &mut out);
         nodes::section(stage, &mut out);
+        sheet.gap();
+        sheet.block(&out);
+    }
+    let mut out = String::new();
+    replicated::section(record, &mut out);
+    if !out.is_empty() {
         sheet.gap();
         sheet.block(&out);
     }

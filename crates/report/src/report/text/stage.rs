@@ -10,7 +10,7 @@ use crate::report::headline::{
     error_words, looked_for, rate_words, share_words, time_words, unconfirmed_words, unit,
 };
 use crate::report::number::{decimal, grouped, length, millis};
-use crate::report::{agents, drill, estimates, nodes, visible};
+use crate::report::{agents, drill, estimates, nodes, replicated, visible};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -276,6 +276,21 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
     if let Some(drill) = stage.drilled().filter(|_| sheet.look.verbose) {
         sheet.gap();
         sheet.paragraph("  ", Tone::Faint, &drill::note(drill), usize::MAX);
+    }
+}
+
+/// What became of replication: its lag, and the response times without and with it.
+pub(super) fn replication(record: &RunRecord, sheet: &mut Sheet) {
+    // In a verbose report, it has its own section.
+    let facts = replicated::facts(record);
+    if sheet.look.verbose || facts.is_empty() {
+        return;
+    }
+    sheet.gap();
+    sheet.parts("", Tone::Plain, &facts);
+    for rows in replicated::tables(record) {
+        // Rates are less important than times.
+        toned_table(rows.into_iter().map(|row| (false, row)).collect(), &[7, 8], sheet);
     }
 }
 

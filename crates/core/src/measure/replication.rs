@@ -1,0 +1,258 @@
+//! What replication did beside the load and after it: when it ran, how far each target lagged
+//! behind its source, and whether every document arrived.
+
+use super::histogram::Histogram;
+use super::is_default;
+use super::latency::Latency;
+use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
+
+/// The replication of a run. Times are in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replication {
+    /// The databases, in the order in which they were given. The load went to the first.
+    pub places: Vec<ReplicaPlace>,
+    /// From the first request for a replication to when all of them were running; `None`: they
+    /// never all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_s: Option<f64>,
+    /// Each replication.
+    pub links: Vec<ReplicationLink>,
+    /// The marker documents that remained in databases that are not removed, as far as is known.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub markers_left: u64,
+    /// What was made for the run and could not be removed, with the reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+}
+
+/// A database that takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReplicaPlace {
+    /// The server, without credentials.
+    pub server: String,
+    /// The database.
+    pub database: String,
+    /// The server's name and version.
+    pub version: String,
+    /// Whether the run created the database.
+    pub created: bool,
+}
+
+/// How a replication stood in the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LinkEnd {
+    /// The run ended before it was found out.
+    #[default]
+    Unknown,
+    /// The target has every document of the source.
+    Converged,
+    /// The target did not have all of them when the time was over.
+    Behind,
+    /// The replication had nothing left to do, and the target did not have all of them.
+    Lost,
+    /// The source or the target did not answer.
+    Gone,
+}
+
+/// A replication from one database to another.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReplicationLink {
+    /// The place of its source, from 0.
+    pub source: usize,
+    /// The place of its target.
+    pub target: usize,
+    /// From the request for it to when the server first said that it was running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_s: Option<f64>,
+    /// From the request for it to when the target had as much as the source; `None`: it never had
+    /// before the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filled_s: Option<f64>,
+    /// Documents that the target then had, with deleted ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub filled_documents: u64,
+    /// The markers of its source, looked for at its target.
+    pub markers: Markers,
+    /// Its state at the end of the run, as its server names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// What the server said of its failure, or why nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Documents that it has written, as its server counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents_written: Option<u64>,
+    /// Documents that the target refused, as its server counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_failures: Option<u64>,
+    /// How it stood in the end.
+    pub end: LinkEnd,
+    /// From the end of the load to when the target had everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converged_s: Option<f64>,
+    /// The comparison of source and target at the end; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+}
+
+/// Documents of a source, deleted ones included, each looked for at the target with its revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Comparison {
+    /// Documents that were looked for.
+    pub documents: u64,
+    /// Those that the target does not have.
+    pub missing: u64,
+    /// Those that it has in another revision.
+    pub different: u64,
+    /// Those of which it has the revision, but shows another one of its own: it had documents of
+    /// the same names before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overruled: u64,
+    /// The first of the missing and different ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Comparison::MOST_NAMED)))]
+    pub examples: Vec<String>,
+}
+
+impl Comparison {
+    /// No more documents are named.
+    pub const MOST_NAMED: usize = 5;
+
+    /// Documents that did not arrive as they are.
+    pub const fn wrong(&self) -> u64 {
+        self.missing + self.different
+    }
+}
+
+/// Documents that were written to a source in order to be looked for at a target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Markers {
+    /// Those whose write was acknowledged.
+    pub written: u64,
+    /// Those whose write was not.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub write_failures: u64,
+    /// Acknowledged ones that were not seen before the search was given up.
+    pub unseen: u64,
+    /// Requests to the target that failed and were repeated.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub look_failures: u64,
+    /// The first thing that went wrong with a write or a look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The times from the acknowledgement of the write to the end of the first answer of the
+    /// target that showed the marker.
+    pub lag: Latency,
+    /// The longest of these times over time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = MarkerLog::MOST_POINTS)))]
+    pub over_time: Vec<LagPoint>,
+}
+
+/// The longest lag of the markers of some seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LagPoint {
+    /// When they were acknowledged: from the start of the stage, in seconds.
+    pub at_s: u32,
+    /// How many seconds it stands for.
+    pub seconds: u32,
+    /// Markers that were seen.
+    pub markers: u64,
+    /// The longest lag of them, in microseconds.
+    pub longest_us: f64,
+}
+
+/// Collects the lags of markers.
+#[derive(Debug, Default)]
+pub struct MarkerLog {
+    lags: Histogram,
+    points: Vec<LagPoint>,
+    /// The seconds of a point; 0 before the first.
+    seconds: u32,
+}
+
+impl MarkerLog {
+    /// No more points are kept: later ones stand for more seconds each.
+    pub const MOST_POINTS: usize = 600;
+
+    /// Notes a marker that was acknowledged `at_ns` after the start of the stage and was seen
+    /// `after_ns` after that.
+    pub fn seen(&mut self, at_ns: Nanos, after_ns: Nanos) {
+        self.lags.record(after_ns);
+        let second = u32::try_from(at_ns / SECOND_NS).unwrap_or(u32::MAX);
+        self.seconds = self.seconds.max(1);
+        while second / self.seconds >= Self::MOST_POINTS as u32 {
+            self.coarsen();
+        }
+        let at_s = second / self.seconds * self.seconds;
+        let place = self.points.partition_point(|point| point.at_s < at_s);
+        if self.points.get(place).is_none_or(|point| point.at_s != at_s) {
+            let seconds = self.seconds;
+            self.points.insert(place, LagPoint { at_s, seconds, ..LagPoint::default() });
+        }
+        let point = &mut self.points[place];
+        point.markers += 1;
+        point.longest_us = point.longest_us.max(after_ns as f64 / 1e3);
+    }
+
+    /// Has each point stand for twice as many seconds.
+    fn coarsen(&mut self) {
+        self.seconds = self.seconds.saturating_mul(2);
+        let mut merged: Vec<LagPoint> = Vec::new();
+        for point in self.points.drain(..) {
+            let at_s = point.at_s / self.seconds * self.seconds;
+            match merged.last_mut().filter(|last| last.at_s == at_s) {
+                Some(last) => {
+                    last.markers += point.markers;
+                    last.longest_us = last.longest_us.max(point.longest_us);
+                }
+                None => merged.push(LagPoint { at_s, seconds: self.seconds, ..point }),
+            }
+        }
+        self.points = merged;
+    }
+
+    /// The lags, and the longest of them over time.
+    pub fn finish(self) -> (Latency, Vec<LagPoint>) {
+        (Latency::new(self.lags), self.points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_lag_of_each_second_is_kept_and_long_runs_have_longer_steps() {
+        let mut log = MarkerLog::default();
+        for (at_s, lag_ms) in [(0, 5), (0, 9), (2, 4), (1, 7), (2, 3)] {
+            log.seen(at_s * SECOND_NS, lag_ms * 1_000_000);
+        }
+        let (lag, points) = log.finish();
+        // Histograms round, and points do not.
+        assert_eq!((lag.samples, (lag.max_us / 100.0).round()), (5, 90.0));
+        let seen = points.iter().map(|it| (it.at_s, it.markers, it.longest_us));
+        assert_eq!(seen.collect::<Vec<_>>(), [(0, 2, 9_000.0), (1, 1, 7_000.0), (2, 2, 4_000.0)]);
+
+        let mut log = MarkerLog::default();
+        for second in 0..5_000 {
+            log.seen(second * SECOND_NS, second * 1_000);
+        }
+        let (lag, points) = log.finish();
+        assert_eq!(lag.samples, 5_000);
+        assert!(points.len() <= MarkerLog::MOST_POINTS, "{}", points.len());
+        assert_eq!(points.iter().map(|it| it.markers).sum::<u64>(), 5_000);
+        let last = points.last().unwrap();
+        assert_eq!((last.seconds, last.longest_us), (16, 4_999.0));
+        assert!(points.windows(2).all(|pair| pair[0].at_s + 16 == pair[1].at_s));
+    }
+}

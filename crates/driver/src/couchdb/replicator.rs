@@ -1,0 +1,387 @@
+//! Replication by CouchDB's `_replicator`, and by servers that have one like it.
+
+use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use crate::{
+    DocumentCount, Local, ReplicaEnd, Replicated, ReplicatedPage, ReplicationPhase,
+    ReplicationState, Replicator, TargetError,
+};
+use serde_json::{Map, Value, json};
+
+/// The database of replications.
+pub(super) const REPLICATOR: &str = "/_replicator";
+/// Documents in one page of changes, and in one request for several.
+const PAGE: usize = 1_000;
+
+/// A connection to one database.
+#[derive(Debug)]
+pub struct CouchReplicator {
+    admin: Admin,
+    /// The server's address, without credentials.
+    server: String,
+    /// `/name`, percent-encoded.
+    path: String,
+}
+
+impl CouchReplicator {
+    /// A connection to this database, on its first node.
+    pub(super) fn new(target: &CouchDb) -> Option<Self> {
+        let admin = target.admins().next()?.kept_open();
+        let path = target.database_path().to_owned();
+        Some(Self { admin, server: target.server.to_string(), path })
+    }
+
+    /// Sends one request, after a new log-in if the last one has expired.
+    async fn ask(
+        &mut self,
+        statuses: &[u16],
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value), AdminError> {
+        let body = body.map(Value::to_string);
+        let body = body.as_deref().map(str::as_bytes);
+        let reply = self.admin.request(method, path, body).await?;
+        if reply.0 != 401 {
+            return self.admin.expect_reply(reply, statuses, method, path);
+        }
+        self.admin.log_in().await?;
+        self.admin.expect(statuses, method, path, body).await
+    }
+
+    /// The same below this database.
+    async fn ask_database(
+        &mut self,
+        statuses: &[u16],
+        method: &str,
+        rest: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value), AdminError> {
+        let path = format!("{}{rest}", self.path);
+        self.ask(statuses, method, &path, body).await
+    }
+
+    async fn put_job(
+        &mut self,
+        name: &str,
+        source: &ReplicaEnd,
+        target: &ReplicaEnd,
+    ) -> Result<(), TargetError> {
+        let job = json!({ "source": source.0, "target": target.0, "continuous": true });
+        let path = format!("{REPLICATOR}/{}", encode_segment(name));
+        match self.ask(&[201, 202], "PUT", &path, Some(&job)).await {
+            Ok(_) => Ok(()),
+            Err(AdminError::Unexpected { status: 404, .. }) => Err(self.lacks_replicator()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn lacks_replicator(&self) -> TargetError {
+        let server = &self.server;
+        TargetError(format!(
+            "{server} has no database _replicator, in which replications are asked for; create it \
+             first (curl -X PUT {server}{REPLICATOR})"
+        ))
+    }
+
+    async fn find_replicator(&mut self) -> Result<(), TargetError> {
+        match self.ask(&[200], "GET", REPLICATOR, None).await {
+            Ok(_) => Ok(()),
+            Err(AdminError::Unexpected { status: 404, .. }) => Err(self.lacks_replicator()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Asks the scheduler, or, of servers that have none, reads the document.
+    async fn ask_state(&mut self, name: &str) -> Result<ReplicationState, AdminError> {
+        let name = encode_segment(name);
+        let path = format!("/_scheduler/docs{REPLICATOR}/{name}");
+        // 404: it has not looked at it yet, or there is no scheduler; others: there is none.
+        let (status, told) = self.ask(&[200, 400, 404, 405, 501], "GET", &path, None).await?;
+        if status == 200 && told.get("state").is_some() {
+            return Ok(of_scheduler(&told));
+        }
+        let path = format!("{REPLICATOR}/{name}");
+        let (_, stored) = self.ask(&[200], "GET", &path, None).await?;
+        Ok(of_document(&stored))
+    }
+
+    async fn drop_job(&mut self, name: &str) -> Result<(), AdminError> {
+        drop_job(&mut self.admin, name).await
+    }
+
+    async fn rows_of(&mut self, ids: &[String]) -> Result<Vec<Option<Replicated>>, AdminError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for keys in ids.chunks(PAGE) {
+            let body = json!({ "keys": keys });
+            let (_, told) = self.ask_database(&[200], "POST", "/_all_docs", Some(&body)).await?;
+            let rows = told["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+            found.extend((0..keys.len()).map(|place| rows.get(place).and_then(of_row)));
+        }
+        Ok(found)
+    }
+
+    async fn unknown_of(&mut self, documents: &[Replicated]) -> Result<Vec<usize>, AdminError> {
+        let mut unknown = Vec::new();
+        for (chunk, documents) in documents.chunks(PAGE).enumerate() {
+            let asked = documents.iter().map(|it| (it.id.clone(), json!([it.rev])));
+            let asked = Value::Object(asked.collect::<Map<_, _>>());
+            let (_, told) = self.ask_database(&[200], "POST", "/_revs_diff", Some(&asked)).await?;
+            let lacks = |it: &Replicated| told.get(&it.id).is_some();
+            let places = documents.iter().enumerate().filter(|(_, it)| lacks(it));
+            unknown.extend(places.map(|(place, _)| chunk * PAGE + place));
+        }
+        Ok(unknown)
+    }
+
+    async fn page_after(&mut self, after: &str) -> Result<ReplicatedPage, AdminError> {
+        let since = if after.is_empty() { "0" } else { after };
+        let rest = format!("/_changes?limit={PAGE}&since={}", encode_segment(since));
+        let (_, told) = self.ask_database(&[200], "GET", &rest, None).await?;
+        let rows = told["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let next = match &told["last_seq"] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Ok(ReplicatedPage { documents: rows.iter().filter_map(of_change).collect(), next })
+    }
+
+    async fn delete(&mut self, documents: &[(String, String)]) -> Result<u64, AdminError> {
+        let mut deleted = 0;
+        for chunk in documents.chunks(PAGE) {
+            let docs =
+                chunk.iter().map(|(id, rev)| json!({ "_id": id, "_rev": rev, "_deleted": true }));
+            let body = json!({ "docs": docs.collect::<Vec<_>>() });
+            let (_, told) =
+                self.ask_database(&[201, 202], "POST", "/_bulk_docs", Some(&body)).await?;
+            let rows = told.as_array().map(Vec::as_slice).unwrap_or_default();
+            deleted += rows.iter().filter(|row| row.get("error").is_none()).count() as u64;
+        }
+        Ok(deleted)
+    }
+
+    async fn counted(&mut self) -> Result<DocumentCount, AdminError> {
+        let (_, told) = self.ask_database(&[200], "GET", "", None).await?;
+        let count = |name: &str| told[name].as_u64().unwrap_or(0);
+        Ok(DocumentCount { documents: count("doc_count"), deleted: count("doc_del_count") })
+    }
+}
+
+/// Has the server of `admin` forget a replication.
+pub(super) async fn drop_job(admin: &mut Admin, name: &str) -> Result<(), AdminError> {
+    let path = format!("{REPLICATOR}/{}", encode_segment(name));
+    // The server may change the document in between.
+    for last in [false, false, true] {
+        let mut reply = admin.request("GET", &path, None).await?;
+        if reply.0 == 401 {
+            admin.log_in().await?;
+            reply = admin.request("GET", &path, None).await?;
+        }
+        let (status, stored) = admin.expect_reply(reply, &[200, 404], "GET", &path)?;
+        if status == 404 {
+            return Ok(());
+        }
+        let path = format!("{path}?rev={}", stored["_rev"].as_str().unwrap_or_default());
+        let statuses: &[u16] = if last { &[200, 202, 404] } else { &[200, 202, 404, 409] };
+        if admin.expect(statuses, "DELETE", &path, None).await?.0 != 409 {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Of the answer of `_scheduler/docs`.
+fn of_scheduler(told: &Value) -> ReplicationState {
+    use ReplicationPhase::{Failed, Failing, Running, Waiting};
+    let name = told["state"].as_str().unwrap_or_default();
+    let phase = match name {
+        "running" | "completed" => Running,
+        "crashing" | "error" => Failing,
+        "failed" => Failed,
+        _ => Waiting,
+    };
+    let info = &told["info"];
+    let reason = match info {
+        Value::String(reason) => Some(reason.clone()),
+        _ => info["error"].as_str().map(str::to_owned),
+    };
+    ReplicationState {
+        name: if name.is_empty() { "not begun".to_owned() } else { name.to_owned() },
+        phase,
+        reason: reason.filter(|_| matches!(phase, Failing | Failed)),
+        written: info["docs_written"].as_u64(),
+        write_failures: info["doc_write_failures"].as_u64(),
+    }
+}
+
+/// Of a document in `_replicator`, in which servers without a scheduler write the state.
+fn of_document(stored: &Value) -> ReplicationState {
+    use ReplicationPhase::{Failed, Running, Waiting};
+    let name = stored["_replication_state"].as_str().unwrap_or_default();
+    let phase = match name {
+        "triggered" | "completed" => Running,
+        "error" | "failed" => Failed,
+        _ => Waiting,
+    };
+    let reason = &stored["_replication_state_reason"];
+    let reason = reason.as_str().map(str::to_owned).or_else(|| match reason {
+        Value::Object(members) => Some(Value::Object(members.clone()).to_string()),
+        _ => None,
+    });
+    ReplicationState {
+        name: if name.is_empty() { "not begun".to_owned() } else { name.to_owned() },
+        phase,
+        reason: reason.filter(|_| phase == Failed),
+        written: stored["_replication_stats"]["docs_written"].as_u64(),
+        write_failures: stored["_replication_stats"]["doc_write_failures"].as_u64(),
+    }
+}
+
+/// A document of `_all_docs`; `None`: there is none.
+fn of_row(row: &Value) -> Option<Replicated> {
+    let value = &row["value"];
+    Some(Replicated {
+        id: row["id"].as_str()?.to_owned(),
+        rev: value["rev"].as_str()?.to_owned(),
+        deleted: value["deleted"] == true,
+    })
+}
+
+/// A document of `_changes`.
+fn of_change(row: &Value) -> Option<Replicated> {
+    Some(Replicated {
+        id: row["id"].as_str()?.to_owned(),
+        rev: row["changes"][0]["rev"].as_str()?.to_owned(),
+        deleted: row["deleted"] == true,
+    })
+}
+
+impl Replicator for CouchReplicator {
+    fn end(&self) -> ReplicaEnd {
+        let url = format!("{}{}", self.server, self.path);
+        let mut lines = Vec::new();
+        match self.admin.credentials().clone() {
+            // A server logs in by itself, with the password.
+            Credentials::Cookie { name, password, .. } => {
+                Credentials::Basic { name, password }.write_header(&mut lines);
+            }
+            other => other.write_header(&mut lines),
+        }
+        let lines = String::from_utf8_lossy(&lines);
+        let headers = header_lines(&lines).chain(header_lines(self.admin.lines()));
+        let headers: Map<_, _> = headers.filter(|(name, _)| name != "Host").collect();
+        // Servers like CouchDB may know nothing but addresses.
+        let plain = headers.is_empty();
+        ReplicaEnd(if plain { url.into() } else { json!({ "url": url, "headers": headers }) })
+    }
+
+    fn ready(&mut self) -> Local<'_, Result<(), TargetError>> {
+        Box::pin(self.find_replicator())
+    }
+
+    fn start<'a>(
+        &'a mut self,
+        name: &'a str,
+        source: &'a ReplicaEnd,
+        target: &'a ReplicaEnd,
+    ) -> Local<'a, Result<(), TargetError>> {
+        Box::pin(self.put_job(name, source, target))
+    }
+
+    fn state<'a>(&'a mut self, name: &'a str) -> Local<'a, Result<ReplicationState, TargetError>> {
+        Box::pin(async { Ok(self.ask_state(name).await?) })
+    }
+
+    fn stop<'a>(&'a mut self, name: &'a str) -> Local<'a, Result<(), TargetError>> {
+        Box::pin(async { Ok(self.drop_job(name).await?) })
+    }
+
+    fn store<'a>(&'a mut self, id: &'a str) -> Local<'a, Result<String, TargetError>> {
+        Box::pin(async {
+            let (rest, body) = (format!("/{}", encode_segment(id)), json!({ "marker": true }));
+            let (_, told) = self.ask_database(&[201, 202], "PUT", &rest, Some(&body)).await?;
+            Ok(told["rev"].as_str().unwrap_or_default().to_owned())
+        })
+    }
+
+    fn remove<'a>(
+        &'a mut self,
+        documents: &'a [(String, String)],
+    ) -> Local<'a, Result<u64, TargetError>> {
+        Box::pin(async { Ok(self.delete(documents).await?) })
+    }
+
+    fn find<'a>(
+        &'a mut self,
+        ids: &'a [String],
+    ) -> Local<'a, Result<Vec<Option<Replicated>>, TargetError>> {
+        Box::pin(async { Ok(self.rows_of(ids).await?) })
+    }
+
+    fn unknown<'a>(
+        &'a mut self,
+        documents: &'a [Replicated],
+    ) -> Local<'a, Result<Vec<usize>, TargetError>> {
+        Box::pin(async { Ok(self.unknown_of(documents).await?) })
+    }
+
+    fn count(&mut self) -> Local<'_, Result<DocumentCount, TargetError>> {
+        Box::pin(async { Ok(self.counted().await?) })
+    }
+
+    fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>> {
+        Box::pin(async { Ok(self.page_after(after).await?) })
+    }
+}
+
+/// The headers in `lines`, by name.
+fn header_lines(lines: &str) -> impl Iterator<Item = (String, Value)> {
+    let pairs = lines.lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_those_of_the_scheduler_or_of_the_document() {
+        use ReplicationPhase::{Failed, Failing, Running, Waiting};
+        for (state, phase) in [
+            (json!(null), Waiting),
+            (json!("initializing"), Waiting),
+            (json!("pending"), Waiting),
+            (json!("running"), Running),
+            (json!("completed"), Running),
+            (json!("crashing"), Failing),
+            (json!("error"), Failing),
+            (json!("failed"), Failed),
+        ] {
+            assert_eq!(of_scheduler(&json!({ "state": state })).phase, phase, "{state}");
+        }
+        let told = json!({ "state": "crashing", "info": { "error": "db_not_found: x" } });
+        assert_eq!(of_scheduler(&told).reason.as_deref(), Some("db_not_found: x"));
+        let info = json!({ "docs_written": 7, "doc_write_failures": 1, "error": null });
+        let told = of_scheduler(&json!({ "state": "running", "info": info }));
+        assert_eq!((told.written, told.write_failures, told.reason), (Some(7), Some(1), None));
+
+        assert_eq!(of_document(&json!({ "_id": "a" })).phase, Waiting);
+        let told = json!({ "_replication_state": "triggered" });
+        assert_eq!(of_document(&told).phase, Running);
+        let told = json!({ "_replication_state": "error", "_replication_state_reason": "no" });
+        assert_eq!(
+            (of_document(&told).phase, of_document(&told).reason),
+            (Failed, Some("no".to_owned()))
+        );
+    }
+
+    #[test]
+    fn documents_are_read_from_lists_and_changes_deleted_ones_too() {
+        let row = json!({ "id": "a", "key": "a", "value": { "rev": "2-x", "deleted": true } });
+        let deleted = Replicated { id: "a".to_owned(), rev: "2-x".to_owned(), deleted: true };
+        assert_eq!(of_row(&row), Some(deleted.clone()));
+        assert_eq!(of_row(&json!({ "key": "b", "error": "not_found" })), None);
+        let change =
+            json!({ "seq": "1-g", "id": "a", "changes": [{ "rev": "2-x" }], "deleted": true });
+        assert_eq!(of_change(&change), Some(deleted));
+    }
+}

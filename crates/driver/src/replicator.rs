@@ -1,0 +1,136 @@
+//! Replication: databases whose servers copy documents from one to another.
+
+use super::{Local, TargetError};
+use serde_json::Value;
+use std::fmt;
+
+/// A database as a server that replicates it reaches it: its address, with credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ReplicaEnd(pub(crate) Value);
+
+impl fmt::Debug for ReplicaEnd {
+    /// Shows nothing: there may be a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReplicaEnd")
+    }
+}
+
+/// What a server says of a replication.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicationState {
+    /// Its state, as the server names it.
+    pub name: String,
+    /// What that means.
+    pub phase: ReplicationPhase,
+    /// What went wrong, in the server's words.
+    pub reason: Option<String>,
+    /// Documents that it has written to the target, if the server says so.
+    pub written: Option<u64>,
+    /// Documents that the target refused, if the server says so.
+    pub write_failures: Option<u64>,
+}
+
+/// How far a replication is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplicationPhase {
+    /// It has not begun.
+    #[default]
+    Waiting,
+    /// It is at work, or has done it.
+    Running,
+    /// It failed, and the server will try again.
+    Failing,
+    /// It failed for good.
+    Failed,
+}
+
+/// How many documents a database has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DocumentCount {
+    /// Documents.
+    pub documents: u64,
+    /// Deleted ones that it remembers.
+    pub deleted: u64,
+}
+
+impl DocumentCount {
+    /// Both together.
+    pub const fn all(self) -> u64 {
+        self.documents.saturating_add(self.deleted)
+    }
+}
+
+/// A document as its database shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replicated {
+    /// Its identifier.
+    pub id: String,
+    /// The revision that it is shown in.
+    pub rev: String,
+    /// Whether it is deleted.
+    pub deleted: bool,
+}
+
+/// Some of the documents that have changed, and from where the next ones are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicatedPage {
+    /// Each with its last revision.
+    pub documents: Vec<Replicated>,
+    /// Where the next page begins.
+    pub next: String,
+}
+
+/// One connection to a database that takes part in a replication, and to its server.
+///
+/// # Errors
+/// All methods fail if the server does not answer as it should, in words for the user.
+pub trait Replicator {
+    /// The database as the servers reach it.
+    fn end(&self) -> ReplicaEnd;
+
+    /// Checks that this server can be asked to replicate.
+    fn ready(&mut self) -> Local<'_, Result<(), TargetError>>;
+
+    /// Has this server replicate continuously from `source` to `target`. The replication is called
+    /// `name`, as from [`scratch_name`](crate::scratch_name).
+    fn start<'a>(
+        &'a mut self,
+        name: &'a str,
+        source: &'a ReplicaEnd,
+        target: &'a ReplicaEnd,
+    ) -> Local<'a, Result<(), TargetError>>;
+
+    /// How far it is.
+    fn state<'a>(&'a mut self, name: &'a str) -> Local<'a, Result<ReplicationState, TargetError>>;
+
+    /// Ends it, and has the server forget it.
+    fn stop<'a>(&'a mut self, name: &'a str) -> Local<'a, Result<(), TargetError>>;
+
+    /// Stores a document. Returns its revision once the server has acknowledged it.
+    fn store<'a>(&'a mut self, id: &'a str) -> Local<'a, Result<String, TargetError>>;
+
+    /// Deletes documents with these identifiers and revisions. Returns how many were deleted.
+    fn remove<'a>(
+        &'a mut self,
+        documents: &'a [(String, String)],
+    ) -> Local<'a, Result<u64, TargetError>>;
+
+    /// Looks for documents. Returns each in the place of its identifier; `None`: there is none.
+    fn find<'a>(
+        &'a mut self,
+        ids: &'a [String],
+    ) -> Local<'a, Result<Vec<Option<Replicated>>, TargetError>>;
+
+    /// Which of these documents, by their places, it does not know in that revision.
+    fn unknown<'a>(
+        &'a mut self,
+        documents: &'a [Replicated],
+    ) -> Local<'a, Result<Vec<usize>, TargetError>>;
+
+    /// How many documents it has.
+    fn count(&mut self) -> Local<'_, Result<DocumentCount, TargetError>>;
+
+    /// The documents that have changed since `after`, which is empty for all of them. None: there
+    /// are no more.
+    fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>>;
+}

@@ -1,0 +1,185 @@
+//! What replication came to: its warnings, and what of it makes a run fail.
+
+use super::warning::{Code, DATA_WRONG, Warning};
+use super::{RunRecord, StageRecord};
+use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
+use crate::plan::{Purpose, REPLICATED};
+
+impl RunRecord {
+    /// The stage without and the one with replication, if both were measured.
+    pub fn replicated_pair(&self) -> Option<(&StageRecord, &StageRecord)> {
+        let with = self.stages.iter().position(|stage| stage.name == REPLICATED)?;
+        let is_main = |stage: &&StageRecord| stage.purpose() == Purpose::Main;
+        let without = self.stages[..with].iter().rfind(is_main)?;
+        Some((without, &self.stages[with]))
+    }
+
+    /// The first link that ended like this, in words.
+    pub(super) fn link_ended(&self, end: LinkEnd) -> Option<String> {
+        let replication = self.replication.as_ref()?;
+        let link = replication.links.iter().find(|link| link.end == end)?;
+        words(replication, link)
+    }
+
+    /// What was made for replication and could not be removed.
+    pub(super) fn left_of_replication(&self) -> Option<String> {
+        let first = self.replication.as_ref()?.left.first()?;
+        Some(format!("not removed: {first}"))
+    }
+}
+
+/// The name of a database of a run with replication: its server, and which one of several on it.
+pub fn place_name(replication: &Replication, place: usize) -> String {
+    let Some(ReplicaPlace { server, .. }) = replication.places.get(place) else {
+        return format!("database {}", place.saturating_add(1));
+    };
+    let host = server.split_once("://").map_or(&server[..], |(_, host)| host);
+    let same = replication.places.iter().filter(|it| it.server == *server).count();
+    if same == 1 {
+        return host.to_owned();
+    }
+    let before = replication.places[..place].iter().filter(|it| it.server == *server).count();
+    format!("{host} #{}", before + 1)
+}
+
+/// A link in words, such as `a:5984 → b:5984`.
+pub fn link_name(replication: &Replication, link: &ReplicationLink) -> String {
+    let name = |place| place_name(replication, place);
+    format!("{} → {}", name(link.source), name(link.target))
+}
+
+/// What went wrong with a link in the end; `None`: nothing, or nothing is known.
+fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
+    let name = link_name(replication, link);
+    let found = link.comparison.as_ref();
+    let missing = found.map(|it| {
+        let of = format!("of {} documents", it.documents);
+        let missing = (it.missing > 0).then(|| format!("{} {of} are missing", it.missing));
+        let different = (it.different > 0).then(|| format!("{} {of} differ", it.different));
+        missing.into_iter().chain(different).collect::<Vec<_>>().join(", ")
+    });
+    let examples = found.map(|it| it.examples.join(", ")).filter(|it| !it.is_empty());
+    let examples = examples.map_or_else(String::new, |it| format!(": {it}"));
+    let reason = link.reason.as_ref().map_or_else(String::new, |it| format!(" ({it})"));
+    let state = link.state.as_ref().map_or_else(String::new, |it| format!("; it is {it}"));
+    let missing = missing.filter(|it| !it.is_empty()).unwrap_or_else(|| "not compared".to_owned());
+    match link.end {
+        LinkEnd::Unknown | LinkEnd::Converged => None,
+        LinkEnd::Lost => Some(format!("replication {name}: at the target, {missing}{examples}")),
+        LinkEnd::Behind => Some(format!(
+            "replication {name} did not catch up in time: at the target, {missing}{state}{reason}"
+        )),
+        LinkEnd::Gone => {
+            Some(format!("replication {name}: a server no longer answers, so {missing}{reason}"))
+        }
+    }
+}
+
+/// Adds the warnings about replication.
+pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
+    let Some(replication) = &record.replication else { return };
+    let mut warn = |code, message| {
+        warnings.push(Warning { code, stage: None, message });
+    };
+    for link in &replication.links {
+        let name = link_name(replication, link);
+        if let Some(words) = words(replication, link) {
+            match link.end {
+                LinkEnd::Lost => warn(Code::DataWrong, format!("{DATA_WRONG}{words}")),
+                _ => warn(Code::NotReplicated, words),
+            }
+        }
+        if let Some(refused @ 1..) = link.write_failures {
+            let message = format!("replication {name}: the target refused {refused} documents");
+            warn(Code::NotReplicated, message);
+        }
+        let markers = &link.markers;
+        let because = markers.reason.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+        if markers.unseen > 0 {
+            let (unseen, written) = (markers.unseen, markers.written);
+            let message = format!(
+                "replication {name}: {unseen} of {written} acknowledged markers were never seen at \
+                 the target{because}"
+            );
+            warn(Code::NotVisible, message);
+        }
+        if markers.written == 0 && link.end != LinkEnd::Unknown {
+            let message = format!("replication {name}: no marker was acknowledged{because}");
+            warn(Code::ProbesFailed, message);
+        }
+    }
+    if replication.markers_left > 0 {
+        let left = replication.markers_left;
+        let message = format!(
+            "{left} marker documents may remain in the databases: their names begin with \
+             springload:"
+        );
+        warn(Code::NotRemoved, message);
+    }
+    for left in &replication.left {
+        warn(Code::NotRemoved, format!("not removed: {left}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Comparison, Markers};
+    use crate::record::fixture;
+
+    /// A run with one replication that ended like this.
+    fn run(link: ReplicationLink) -> RunRecord {
+        let place = |server: &str| ReplicaPlace { server: server.to_owned(), ..<_>::default() };
+        let mut record = fixture::without_failures(&[]);
+        record.replication = Some(Replication {
+            places: vec![place("http://a:1"), place("http://b:2")],
+            links: vec![ReplicationLink { target: 1, ..link }],
+            ..Replication::default()
+        });
+        record.conclude();
+        record
+    }
+
+    fn link(end: LinkEnd, missing: u64) -> ReplicationLink {
+        let examples = if missing > 0 { vec!["doc7".to_owned()] } else { Vec::new() };
+        let comparison = Comparison { documents: 100, missing, examples, ..Comparison::default() };
+        let markers = Markers { written: 5, ..Markers::default() };
+        ReplicationLink { end, markers, comparison: Some(comparison), ..<_>::default() }
+    }
+
+    fn codes(record: &RunRecord) -> Vec<Code> {
+        let of_replication = |it: &&Warning| it.message.contains("replication");
+        record.warnings.iter().filter(of_replication).map(|it| it.code).collect()
+    }
+
+    #[test]
+    fn what_is_lost_is_wrong_data_and_what_is_late_or_unreachable_is_not() {
+        let lost = run(link(LinkEnd::Lost, 1));
+        assert_eq!(codes(&lost), [Code::DataWrong]);
+        let reason = lost.result().reason.unwrap_or_default();
+        assert!(reason.contains("1 of 100 documents are missing: doc7"), "{reason}");
+        assert_eq!(lost.result().exit_status, 6);
+        let behind = run(link(LinkEnd::Behind, 9));
+        assert_eq!((codes(&behind), behind.result().exit_status), (vec![Code::NotReplicated], 4));
+        let gone = run(link(LinkEnd::Gone, 0));
+        assert_eq!((codes(&gone), gone.result().exit_status), (vec![Code::NotReplicated], 3));
+        // The innocent: everything is there, or it was not looked for because the run ended.
+        for end in [LinkEnd::Converged, LinkEnd::Unknown] {
+            let fine = run(link(end, 0));
+            assert_eq!((codes(&fine), fine.result().exit_status), (vec![], 0), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn places_on_one_server_are_told_apart_and_unknown_ones_do_no_harm() {
+        let place = |server: &str| ReplicaPlace { server: server.to_owned(), ..<_>::default() };
+        let places = vec![place("http://a:1"), place("http://b:2"), place("http://a:1")];
+        let replication = Replication { places, ..Replication::default() };
+        let name = |source, target| {
+            link_name(&replication, &ReplicationLink { source, target, ..<_>::default() })
+        };
+        assert_eq!(name(0, 2), "a:1 #1 → a:1 #2");
+        assert_eq!(name(0, 1), "a:1 #1 → b:2");
+        assert_eq!(name(1, usize::MAX), format!("b:2 → database {}", usize::MAX));
+    }
+}

@@ -1,0 +1,290 @@
+//! The thread with what goes on beside the load: markers are written to each source, and each link
+//! looks for them at its target.
+
+use super::Replicas;
+use super::link::{Ends, Lookout, Queue, Sent};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::{Driver, Replicator, scratch_name};
+use crate::engine::Stop;
+use crate::measure::{Comparison, LinkEnd, Markers};
+use crate::plan::Link;
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::MissedTickBehavior;
+
+/// How often to look whether the load is over, and whether the user asks to stop.
+pub(super) const STEP: Duration = Duration::from_millis(10);
+/// The pause before the last marker is written again.
+const RETRY: Duration = Duration::from_millis(100);
+/// The load goes on.
+const NOT_OVER: Nanos = Nanos::MAX;
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// In the order of the links.
+    pub(super) links: Vec<FoundLink>,
+    /// The markers of each place: identifiers and, if known, revisions.
+    pub(super) markers: Vec<Vec<(String, Option<String>)>>,
+}
+
+/// What was found of a link.
+#[derive(Default)]
+pub(super) struct FoundLink {
+    pub(super) markers: Markers,
+    pub(super) end: LinkEnd,
+    pub(super) converged_s: Option<f64>,
+    pub(super) comparison: Option<Comparison>,
+    /// Why an end does not answer.
+    pub(super) reason: Option<String>,
+}
+
+/// What the thread is told.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// When the load ended; [`NOT_OVER`] before that.
+    over_at: AtomicU64,
+    /// Whether to give up at once.
+    abandoned: AtomicBool,
+}
+
+impl Told {
+    /// When the load ended, if it has.
+    pub(super) fn over_at(&self) -> Option<Nanos> {
+        Some(self.over_at.load(Ordering::Acquire)).filter(|at| *at != NOT_OVER)
+    }
+
+    /// Whether to give up at once.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+}
+
+/// The thread.
+pub(super) struct Beside {
+    told: Arc<Told>,
+    thread: JoinHandle<Found>,
+}
+
+impl Beside {
+    /// Begins at once.
+    pub(super) fn begin(replicas: &Replicas) -> io::Result<Self> {
+        let told =
+            Arc::new(Told { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) });
+        let links = replicas.plan.links();
+        let job = |link: &Link| LinkJob {
+            link: *link,
+            counted: replicas
+                .counted(*link)
+                .into_iter()
+                .filter(|_| replicas.is_countable(*link))
+                .collect(),
+            before: (0..links.len()).filter(|&it| replicas.is_before(links[it], *link)).collect(),
+        };
+        let work = Work {
+            places: replicas.places.clone(),
+            links: links.iter().map(job).collect(),
+            limits: Limits {
+                every_ns: replicas.plan.marker_every_ns,
+                converge_ns: replicas.plan.converge_timeout_ns,
+                patience_ns: replicas.patience_ns,
+                may_differ: replicas.may_differ(),
+            },
+            told: told.clone(),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+        };
+        let builder = std::thread::Builder::new().name("replication".to_owned());
+        Ok(Self { told, thread: builder.spawn(move || work.carry_out())? })
+    }
+
+    /// Waits until all targets have everything, or the time is over, or the user asks to stop.
+    pub(super) fn settle(self, stop: &Stop) -> Found {
+        self.told.over_at.store(Clock::system().now(), Ordering::Release);
+        while !self.thread.is_finished() {
+            if stop.reason().is_some() {
+                self.told.abandoned.store(true, Ordering::Relaxed);
+            }
+            std::thread::sleep(STEP);
+        }
+        self.thread.join().unwrap_or_default()
+    }
+
+    /// Gives up at once.
+    pub(super) fn abandon(self) -> Found {
+        self.told.abandoned.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// What a link needs to know.
+#[derive(Clone)]
+pub(super) struct LinkJob {
+    pub(super) link: Link,
+    /// The places with as many documents as the target has in the end; none if that says nothing.
+    pub(super) counted: Vec<usize>,
+    /// The links that bring what this one passes on.
+    pub(super) before: Vec<usize>,
+}
+
+/// Times, in nanoseconds, and what may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    every_ns: Nanos,
+    pub(super) converge_ns: Nanos,
+    pub(super) patience_ns: Nanos,
+    /// Whether a target may show another revision than its source, though it has both.
+    pub(super) may_differ: bool,
+}
+
+/// The work of the thread.
+struct Work {
+    places: Vec<Driver>,
+    links: Vec<LinkJob>,
+    limits: Limits,
+    told: Arc<Told>,
+    runtime: Runtime,
+}
+
+impl Work {
+    fn carry_out(self) -> Found {
+        LocalSet::new().block_on(&self.runtime, self.go_on())
+    }
+
+    async fn go_on(&self) -> Found {
+        let (clock, mark) = (Clock::system(), scratch_name());
+        let began = clock.now();
+        let over = Rc::new(RefCell::new(vec![false; self.links.len()]));
+        let (mut queues, mut lookouts) = (Vec::new(), Vec::new());
+        for (number, job) in self.links.iter().enumerate() {
+            let connect = |place: usize| self.places[place].replicator();
+            let (Some(source), Some(target)) = (connect(job.link.source), connect(job.link.target))
+            else {
+                continue;
+            };
+            let queue = Rc::new(Queue::default());
+            queues.push((job.link.source, queue.clone()));
+            let counted = job.counted.iter().filter_map(|&place| connect(place)).collect();
+            let ends = Ends { source, target, counted };
+            let lookout = Lookout::new(ends, queue, self.told.clone(), self.limits, began);
+            let (over, before) = (over.clone(), job.before.clone());
+            lookouts.push(spawn_local(async move {
+                let upstream = over.clone();
+                let are_ended = move || before.iter().all(|&it| upstream.borrow()[it]);
+                let found = lookout.go_on(are_ended).await;
+                over.borrow_mut()[number] = true;
+                found
+            }));
+        }
+        let mut writers = Vec::new();
+        for (place, target) in self.places.iter().enumerate() {
+            let queues: Vec<_> =
+                queues.iter().filter(|it| it.0 == place).map(|it| it.1.clone()).collect();
+            let connection = target.replicator().filter(|_| !queues.is_empty());
+            let writer = connection.map(|connection| Writer {
+                connection,
+                mark: format!("springload:{mark}_{place}"),
+                queues,
+                told: self.told.clone(),
+                limits: self.limits,
+            });
+            writers.push(writer.map(|writer| spawn_local(writer.go_on())));
+        }
+        let mut found = Found::default();
+        for writer in writers {
+            let markers = match writer {
+                Some(writer) => writer.await.unwrap_or_default(),
+                None => Vec::new(),
+            };
+            found.markers.push(markers);
+        }
+        for lookout in lookouts {
+            found.links.push(lookout.await.unwrap_or_default());
+        }
+        found
+    }
+}
+
+/// Writes the markers of one place.
+struct Writer {
+    connection: Box<dyn Replicator>,
+    /// With what the identifiers of markers begin. The colon is for partitioned databases.
+    mark: String,
+    /// The links that look for them.
+    queues: Vec<Rc<Queue>>,
+    told: Arc<Told>,
+    limits: Limits,
+}
+
+impl Writer {
+    /// Writes until the load is over, and then one more.
+    async fn go_on(mut self) -> Vec<(String, Option<String>)> {
+        let mut due = tokio::time::interval(Duration::from_nanos(self.limits.every_ns));
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (clock, mut written) = (Clock::system(), Vec::new());
+        for number in 0u64.. {
+            tokio::select! {
+                _ = due.tick() => {}
+                () = over(&self.told) => {}
+            }
+            if self.told.is_abandoned() {
+                return written;
+            }
+            let over_at = self.told.over_at();
+            let id = format!("{}_{number}", self.mark);
+            let stored = tokio::select! {
+                stored = self.connection.store(&id) => stored,
+                () = abandoned(&self.told) => {
+                    written.push((id, None));
+                    return written;
+                }
+            };
+            let now = clock.now();
+            match stored {
+                Ok(rev) => {
+                    written.push((id.clone(), Some(rev)));
+                    let sent = Sent { id, number, acknowledged: now, is_last: over_at.is_some() };
+                    self.queues.iter().for_each(|queue| queue.push(sent.clone()));
+                    if over_at.is_some() {
+                        return written;
+                    }
+                }
+                Err(error) => {
+                    written.push((id, None));
+                    self.queues.iter().for_each(|queue| queue.fail(&error.to_string()));
+                    let patience_ns = self.limits.patience_ns.min(self.limits.converge_ns);
+                    if over_at.is_some_and(|at| now.saturating_sub(at) >= patience_ns) {
+                        return written;
+                    }
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+        written
+    }
+}
+
+/// Waits until the load is over.
+async fn over(told: &Told) {
+    while told.over_at().is_none() && !told.is_abandoned() {
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+/// Waits until all is to be given up.
+pub(super) async fn abandoned(told: &Told) {
+    while !told.is_abandoned() {
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+/// From nanoseconds.
+pub(super) fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / SECOND_NS as f64
+}

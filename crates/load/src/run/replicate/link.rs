@@ -1,0 +1,364 @@
+//! One link beside the load: looks for markers at its target, and finds out after the load when the
+//! target has everything.
+
+use super::beside::{FoundLink, Limits, STEP, Told, abandoned, seconds};
+use super::compare::{Compared, compare};
+use super::start::{count_all, pause_after};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::{DocumentCount, Replicator, TargetError};
+use crate::measure::{LinkEnd, MarkerLog, Markers};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The shortest pause between two looks, in nanoseconds ...
+const LEAST_PAUSE_NS: Nanos = SECOND_NS / 1_000;
+/// ... the longest ...
+const MOST_PAUSE_NS: Nanos = SECOND_NS / 4;
+/// ... and otherwise the age of the markers, divided by this: that is how exact their lag is.
+const PAUSE_SHARE: u64 = 10;
+/// The pause after a look that failed.
+const RETRY_NS: Nanos = SECOND_NS / 10;
+/// Markers that are looked for in one request: as many of the oldest, and of the newest.
+const AT_ONCE: usize = 500;
+/// How long nothing more has to arrive before what is missing counts as lost, in nanoseconds, ...
+const QUIET_NS: Nanos = 30 * SECOND_NS;
+/// ... or this part of the time that there is.
+const QUIET_SHARE: u64 = 3;
+/// How long the last comparison may take once the time is over, in nanoseconds.
+const LAST_LOOK_NS: Nanos = 60 * SECOND_NS;
+
+/// A marker that was acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) id: String,
+    /// Its number among those of its source.
+    pub(super) number: u64,
+    pub(super) acknowledged: Nanos,
+    /// Whether it was written after the load, and none comes after it.
+    pub(super) is_last: bool,
+}
+
+/// What the writer of a source tells a link.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    inner: RefCell<Queued>,
+    notify: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queued {
+    sent: Vec<Sent>,
+    failures: u64,
+    reason: Option<String>,
+}
+
+impl Queue {
+    /// Tells of a marker.
+    pub(super) fn push(&self, sent: Sent) {
+        self.inner.borrow_mut().sent.push(sent);
+        self.notify.notify_one();
+    }
+
+    /// Tells that one was not acknowledged.
+    pub(super) fn fail(&self, reason: &str) {
+        let mut inner = self.inner.borrow_mut();
+        inner.failures += 1;
+        inner.reason.get_or_insert_with(|| reason.to_owned());
+    }
+
+    fn take(&self) -> Queued {
+        std::mem::take(&mut self.inner.borrow_mut())
+    }
+}
+
+/// The connections of a link.
+pub(super) struct Ends {
+    pub(super) source: Box<dyn Replicator>,
+    pub(super) target: Box<dyn Replicator>,
+    /// Those with as many documents as the target has in the end; none if that says nothing.
+    pub(super) counted: Vec<Box<dyn Replicator>>,
+}
+
+/// Looks for the markers of a source at a target.
+pub(super) struct Lookout {
+    ends: Ends,
+    queue: Rc<Queue>,
+    told: Arc<Told>,
+    limits: Limits,
+    began: Nanos,
+    clock: Clock,
+    /// Markers that have not been seen, oldest first.
+    outstanding: Vec<Sent>,
+    /// The highest number that was seen.
+    newest_seen: Option<u64>,
+    /// Whether the last marker was seen.
+    is_last_seen: bool,
+    log: MarkerLog,
+    markers: Markers,
+    /// Since when the target has not answered, and how its last request failed.
+    silent: Option<(Nanos, String)>,
+}
+
+impl Lookout {
+    pub(super) fn new(
+        ends: Ends,
+        queue: Rc<Queue>,
+        told: Arc<Told>,
+        limits: Limits,
+        began: Nanos,
+    ) -> Self {
+        Self {
+            ends,
+            queue,
+            told,
+            limits,
+            began,
+            clock: Clock::system(),
+            outstanding: Vec::new(),
+            newest_seen: None,
+            is_last_seen: false,
+            log: MarkerLog::default(),
+            markers: Markers::default(),
+            silent: None,
+        }
+    }
+
+    /// Looks for markers beside the load, and then until the target has everything. `are_ended`:
+    /// whether the links that bring what this one passes on have ended.
+    pub(super) async fn go_on(mut self, are_ended: impl Fn() -> bool) -> FoundLink {
+        let told = self.told.clone();
+        let settled = tokio::select! {
+            settled = self.work(are_ended) => settled,
+            () = abandoned(&told) => Settled::default(),
+        };
+        self.receive();
+        let unseen = self.outstanding.len() as u64;
+        let (lag, over_time) = self.log.finish();
+        let markers = Markers { unseen, lag, over_time, ..self.markers };
+        let Settled { end, converged_s, compared } = settled;
+        let comparison = compared.map(|it| it.found);
+        let reason = self.silent.map(|(_, reason)| reason).filter(|_| end == LinkEnd::Gone);
+        FoundLink { markers, end, converged_s, comparison, reason }
+    }
+
+    async fn work(&mut self, are_ended: impl Fn() -> bool) -> Settled {
+        loop {
+            self.receive();
+            if let Some(over_at) = self.told.over_at() {
+                return self.settle(over_at, are_ended).await;
+            }
+            if self.outstanding.is_empty() {
+                let queue = self.queue.clone();
+                tokio::select! {
+                    () = queue.notify.notified() => {}
+                    () = tokio::time::sleep(STEP) => {}
+                }
+                continue;
+            }
+            self.look().await;
+            self.pause().await;
+        }
+    }
+
+    /// Takes what the writer tells.
+    fn receive(&mut self) {
+        let Queued { sent, failures, reason } = self.queue.take();
+        self.markers.written += sent.len() as u64;
+        self.markers.write_failures += failures;
+        self.markers.reason = self.markers.reason.take().or(reason);
+        self.outstanding.extend(sent);
+    }
+
+    /// Looks once for the markers that have not been seen.
+    async fn look(&mut self) {
+        let count = self.outstanding.len();
+        let newest = count.saturating_sub(AT_ONCE).max(AT_ONCE.min(count));
+        let asked = self.outstanding[..AT_ONCE.min(count)].iter();
+        let ids: Vec<String> =
+            asked.chain(&self.outstanding[newest..]).map(|it| it.id.clone()).collect();
+        let found = self.ends.target.find(&ids).await;
+        let Some(found) = self.answered(found) else { return };
+        let now = self.clock.now();
+        let seen: Vec<_> = found.into_iter().flatten().map(|it| it.id).collect();
+        let (began, log) = (self.began, &mut self.log);
+        let (newest_seen, is_last_seen) = (&mut self.newest_seen, &mut self.is_last_seen);
+        self.outstanding.retain(|sent| {
+            let is_seen = seen.contains(&sent.id);
+            if is_seen {
+                let at_ns = sent.acknowledged.saturating_sub(began);
+                log.seen(at_ns, now.saturating_sub(sent.acknowledged));
+                *newest_seen = (*newest_seen).max(Some(sent.number));
+                *is_last_seen |= sent.is_last;
+            }
+            !is_seen
+        });
+    }
+
+    /// Notes whether there was an answer.
+    fn answered<T>(&mut self, answer: Result<T, TargetError>) -> Option<T> {
+        match answer {
+            Ok(it) => {
+                self.silent = None;
+                Some(it)
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                self.markers.look_failures += 1;
+                self.markers.reason.get_or_insert_with(|| reason.clone());
+                let since = self.silent.take().map_or_else(|| self.clock.now(), |it| it.0);
+                self.silent = Some((since, reason));
+                None
+            }
+        }
+    }
+
+    /// Waits before the next look. One that was overtaken does not make it longer.
+    async fn pause(&self) {
+        let now = self.clock.now();
+        let age_ns = |sent: &Sent| now.saturating_sub(sent.acknowledged);
+        let awaited = self.outstanding.iter().find(|it| Some(it.number) > self.newest_seen);
+        let pause_ns = match awaited.or(self.outstanding.last()) {
+            _ if self.silent.is_some() => RETRY_NS,
+            Some(sent) => (age_ns(sent) / PAUSE_SHARE).clamp(LEAST_PAUSE_NS, MOST_PAUSE_NS),
+            None => return,
+        };
+        tokio::time::sleep(Duration::from_nanos(pause_ns)).await;
+    }
+
+    /// Whether the target has not answered for so long that it counts as gone.
+    fn is_gone(&self) -> bool {
+        let now = self.clock.now();
+        self.silent.as_ref().is_some_and(|it| now.saturating_sub(it.0) >= self.limits.patience_ns)
+    }
+
+    /// After the load: until the target has everything, or the time is over.
+    async fn settle(&mut self, over_at: Nanos, are_ended: impl Fn() -> bool) -> Settled {
+        let until = over_at.saturating_add(self.limits.converge_ns);
+        let quiet_ns = QUIET_NS.min(self.limits.converge_ns / QUIET_SHARE);
+        let mut quiet = Quiet::default();
+        let mut compared: Option<Compared> = None;
+        loop {
+            self.receive();
+            if !self.outstanding.is_empty() {
+                self.look().await;
+            }
+            let asked_at = self.clock.now();
+            if self.is_last_seen && are_ended() {
+                let before = compared.as_ref().map(|it| it.found.wrong());
+                if self.is_worth_comparing(&mut quiet, quiet_ns / 2).await {
+                    compared = self.compare(compared).await;
+                }
+                if compared.as_ref().is_some_and(|it| it.found.wrong() == 0) {
+                    // What is there at the first look was there when it began.
+                    let at = if before.is_some() { self.clock.now() } else { asked_at };
+                    let converged_s = Some(seconds(at.saturating_sub(over_at)));
+                    return Settled { end: LinkEnd::Converged, converged_s, compared };
+                }
+                if let Some(it) = &compared {
+                    quiet.note(it.found.wrong(), self.clock.now());
+                    if quiet.lasted(self.clock.now()) >= quiet_ns {
+                        return Settled { end: LinkEnd::Lost, converged_s: None, compared };
+                    }
+                }
+            }
+            if self.is_gone() {
+                return Settled { end: LinkEnd::Gone, converged_s: None, compared };
+            }
+            if self.clock.now() >= until {
+                return self.last_look(compared).await;
+            }
+            let step = if self.outstanding.is_empty() {
+                pause_after(self.clock.now().saturating_sub(over_at))
+            } else {
+                STEP
+            };
+            tokio::time::sleep(step).await;
+        }
+    }
+
+    /// Whether the target has as many documents as it should, or gets no more of them.
+    async fn is_worth_comparing(&mut self, quiet: &mut Quiet, enough_ns: Nanos) -> bool {
+        if self.ends.counted.is_empty() || quiet.has_wrong {
+            return true;
+        }
+        let has = self.ends.target.count().await;
+        let Some(has) = self.answered(has) else { return false };
+        let wanted = count_all(&mut self.ends.counted).await;
+        let Some(wanted) = self.answered(wanted) else { return false };
+        quiet.counts(has, self.clock.now());
+        has == wanted || quiet.lasted(self.clock.now()) >= enough_ns
+    }
+
+    /// Compares everything, or, after that, looks again for what was wrong.
+    async fn compare(&mut self, before: Option<Compared>) -> Option<Compared> {
+        let compared = match before {
+            None => {
+                let asked = Compared::by(self.limits.may_differ);
+                compare(&mut *self.ends.source, &mut *self.ends.target, asked).await
+            }
+            Some(mut it) => match it.again(&mut *self.ends.target).await {
+                Ok(()) => Ok(it),
+                Err(error) => {
+                    self.answered::<()>(Err(error));
+                    return Some(it);
+                }
+            },
+        };
+        self.answered(compared)
+    }
+
+    /// What is missing when the time is over.
+    async fn last_look(&mut self, before: Option<Compared>) -> Settled {
+        let limit = Duration::from_nanos(LAST_LOOK_NS);
+        let compared = tokio::time::timeout(limit, self.compare(before)).await.unwrap_or_default();
+        let end = match &compared {
+            Some(it) if it.found.wrong() == 0 => LinkEnd::Converged,
+            None if self.silent.is_some() => LinkEnd::Gone,
+            _ => LinkEnd::Behind,
+        };
+        let converged_s = (end == LinkEnd::Converged).then(|| {
+            let over_at = self.told.over_at().unwrap_or_default();
+            seconds(self.clock.now().saturating_sub(over_at))
+        });
+        Settled { end, converged_s, compared }
+    }
+}
+
+/// What came of a link after the load.
+#[derive(Default)]
+struct Settled {
+    end: LinkEnd,
+    converged_s: Option<f64>,
+    compared: Option<Compared>,
+}
+
+/// Since when nothing more has arrived.
+#[derive(Debug, Default)]
+struct Quiet {
+    counts: Option<DocumentCount>,
+    wrong: u64,
+    /// Whether something was found wrong: from then on that is what counts.
+    has_wrong: bool,
+    since: Nanos,
+}
+
+impl Quiet {
+    fn counts(&mut self, counts: DocumentCount, now: Nanos) {
+        if self.counts.replace(counts) != Some(counts) {
+            self.since = now;
+        }
+    }
+
+    fn note(&mut self, wrong: u64, now: Nanos) {
+        if !std::mem::replace(&mut self.has_wrong, true) || self.wrong != wrong {
+            (self.wrong, self.since) = (wrong, now);
+        }
+    }
+
+    const fn lasted(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(self.since)
+    }
+}

@@ -1,0 +1,225 @@
+//! The start of replications: asks servers for them, and waits until they run and the targets have
+//! what is stored.
+
+use super::compare::{Compared, compare};
+use super::{Replicas, job_name};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::{DocumentCount, ReplicationPhase, ReplicationState, Replicator, TargetError};
+use crate::engine::Stop;
+use crate::plan::{Link, Topology};
+use std::time::Duration;
+
+/// The pause between two looks at the states, at first ...
+const LEAST_PAUSE_NS: Nanos = SECOND_NS / 50;
+/// ... and at most. In between it is a tenth of the time that has passed.
+const MOST_PAUSE_NS: Nanos = SECOND_NS;
+
+/// What to do about a replication that does not begin.
+const CURE: &str = "check that the servers reach each other at the addresses given here, and that \
+    the user may read the source and write to the target";
+
+/// The pause before the next look, `after_ns` after the first.
+pub(super) fn pause_after(after_ns: Nanos) -> Duration {
+    Duration::from_nanos((after_ns / 10).clamp(LEAST_PAUSE_NS, MOST_PAUSE_NS))
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / SECOND_NS as f64
+}
+
+/// A link whose target does not yet have everything.
+struct Filling {
+    number: usize,
+    link: Link,
+    /// Those whose documents the target should have.
+    sources: Vec<Box<dyn Replicator>>,
+    source: Box<dyn Replicator>,
+    target: Box<dyn Replicator>,
+    is_done: bool,
+}
+
+impl Replicas {
+    /// Asks for all replications, and waits until they run.
+    pub(super) async fn start(&self, stop: &Stop) -> Result<(), TargetError> {
+        let clock = Clock::system();
+        let (began, links) = (clock.now(), self.plan.links());
+        let mut asked = Vec::new();
+        for link in &links {
+            let (source, target) =
+                (self.connect(link.source)?.end(), self.connect(link.target)?.end());
+            let mut runner = self.connect(self.runner(*link))?;
+            let name = job_name(&self.state.borrow().jobs);
+            // It is removed even if there is no answer.
+            self.state.borrow_mut().jobs.push(name.clone());
+            let at = clock.now();
+            runner.start(&name, &source, &target).await?;
+            asked.push((runner, name, at));
+        }
+        loop {
+            let mut waiting = None;
+            for (number, (runner, name, at)) in asked.iter_mut().enumerate() {
+                if self.state.borrow().found.links[number].running_s.is_some() {
+                    continue;
+                }
+                let state = runner.state(name).await?;
+                match state.phase {
+                    ReplicationPhase::Running => {
+                        let running_s = seconds(clock.now().saturating_sub(*at));
+                        self.state.borrow_mut().found.links[number].running_s = Some(running_s);
+                    }
+                    ReplicationPhase::Waiting => waiting = Some((number, state)),
+                    _ => return Err(self.refused(links[number], &state)),
+                }
+            }
+            let after_ns = clock.now().saturating_sub(began);
+            let Some((number, state)) = waiting else {
+                self.state.borrow_mut().found.running_s = Some(seconds(after_ns));
+                return Ok(());
+            };
+            if after_ns >= self.plan.start_timeout_ns {
+                return Err(self.not_begun(links[number], &state));
+            }
+            if stop.reason().is_some() {
+                return Ok(());
+            }
+            tokio::time::sleep(pause_after(after_ns)).await;
+        }
+    }
+
+    /// What a replication is called in messages.
+    pub(super) fn link_name(&self, link: Link) -> String {
+        format!("the replication from {} to {}", self.name(link.source), self.name(link.target))
+    }
+
+    fn refused(&self, link: Link, state: &ReplicationState) -> TargetError {
+        let reason = state.reason.as_deref().unwrap_or("no reason given").trim_end_matches('.');
+        let (what, name) = (self.link_name(link), &state.name);
+        TargetError(format!(
+            "{what} does not begin: its server calls it {name:?}: {reason}; {CURE}"
+        ))
+    }
+
+    fn not_begun(&self, link: Link, state: &ReplicationState) -> TargetError {
+        let (what, name) = (self.link_name(link), &state.name);
+        let waited_s = seconds(self.plan.start_timeout_ns);
+        TargetError(format!(
+            "{what} is not running after {waited_s} s: its server calls it {name:?}; give a longer \
+             --start-timeout, or look at [replicator] in the server's configuration"
+        ))
+    }
+
+    /// Waits until each target has what its source has.
+    pub(super) async fn fill(&self, stop: &Stop) -> Result<(), TargetError> {
+        let clock = Clock::system();
+        let began = clock.now();
+        let mut pending = Vec::new();
+        for (number, link) in self.plan.links().into_iter().enumerate() {
+            let mut sources = Vec::new();
+            for place in self.counted(link) {
+                sources.push(self.connect(place)?);
+            }
+            let (source, target) = (self.connect(link.source)?, self.connect(link.target)?);
+            pending.push(Filling { number, link, sources, source, target, is_done: false });
+        }
+        loop {
+            for at in 0..pending.len() {
+                let link = pending[at].link;
+                if pending.iter().any(|it| !it.is_done && self.is_before(it.link, link)) {
+                    continue;
+                }
+                let filling = &mut pending[at];
+                let has = filling.target.count().await?;
+                let wanted = count_all(&mut filling.sources).await?;
+                let after_ns = clock.now().saturating_sub(began);
+                if self.has_arrived(filling, has == wanted).await? {
+                    filling.is_done = true;
+                    let link = &mut self.state.borrow_mut().found.links[filling.number];
+                    link.filled_s = Some(link.running_s.unwrap_or_default() + seconds(after_ns));
+                    link.filled_documents = has.all();
+                } else if after_ns >= self.plan.converge_timeout_ns {
+                    return Err(self.not_filled(link, has, wanted).await);
+                }
+            }
+            pending.retain(|it| !it.is_done);
+            if pending.is_empty() || stop.reason().is_some() {
+                return Ok(());
+            }
+            tokio::time::sleep(pause_after(clock.now().saturating_sub(began))).await;
+        }
+    }
+
+    /// Whether the target has everything; `is_equal`: it has as many documents.
+    async fn has_arrived(&self, it: &mut Filling, is_equal: bool) -> Result<bool, TargetError> {
+        if self.is_countable(it.link) {
+            return Ok(is_equal);
+        }
+        let asked = Compared::by(self.may_differ());
+        Ok(compare(&mut *it.source, &mut *it.target, asked).await?.wrong.is_empty())
+    }
+
+    /// Whether a link brings what another one passes on.
+    pub(super) fn is_before(&self, first: Link, then: Link) -> bool {
+        self.plan.topology == Topology::Chain && first.target == then.source
+    }
+
+    async fn not_filled(
+        &self,
+        link: Link,
+        has: DocumentCount,
+        wanted: DocumentCount,
+    ) -> TargetError {
+        let number = self.plan.links().iter().position(|it| *it == link).unwrap_or_default();
+        let job = self.state.borrow().jobs[number].clone();
+        let state = match self.last_state(&job, link).await {
+            Ok(state) => match state.reason {
+                Some(reason) => format!("its server calls it {:?}: {reason}", state.name),
+                None => format!("its server calls it {:?}", state.name),
+            },
+            Err(error) => error.to_string(),
+        };
+        let waited_s = seconds(self.plan.converge_timeout_ns);
+        TargetError(format!(
+            "{} has not copied what was stored before the load within {waited_s} s: there are {} \
+             of {} documents; {state}; give a longer --converge-timeout, or fewer --docs",
+            self.link_name(link),
+            has.all(),
+            wanted.all()
+        ))
+    }
+
+    /// The places whose documents are those of the target of `link`, together.
+    pub(super) fn counted(&self, link: Link) -> Vec<usize> {
+        match self.plan.topology {
+            Topology::FanIn => self.plan.sources_of(link.target),
+            _ => vec![link.source],
+        }
+    }
+
+    /// Whether the target of a link has everything if it has as many documents as its sources: it
+    /// had none of its own.
+    pub(super) fn is_countable(&self, link: Link) -> bool {
+        let places = &self.state.borrow().found.places;
+        let sources = self.counted(link);
+        let alone = sources.len() == 1 || sources.iter().all(|&place| places[place].created);
+        places[link.target].created && alone
+    }
+
+    /// Whether a target may show other revisions than its source, though it has both: a database
+    /// had documents before.
+    pub(super) fn may_differ(&self) -> bool {
+        self.state.borrow().found.places.iter().any(|place| !place.created)
+    }
+}
+
+/// The documents of several databases together.
+pub(super) async fn count_all(
+    all: &mut [Box<dyn Replicator>],
+) -> Result<DocumentCount, TargetError> {
+    let mut sum = DocumentCount::default();
+    for each in all {
+        let count = each.count().await?;
+        sum.documents += count.documents;
+        sum.deleted += count.deleted;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,446 @@
+//! `springload replicate`: against pouchdb-server, through relays that answer for it, that lose a
+//! document, or that go away in the middle of the load.
+
+use crate::servers::Server;
+use crate::springload::{Finished, measure, number, springload};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A request to a relay.
+struct Request {
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Request {
+    /// Whether its first line begins with that.
+    fn is(&self, begins: &str) -> bool {
+        self.head.starts_with(begins)
+    }
+}
+
+/// What a relay does with a request.
+enum Deed {
+    Pass,
+    Answer(u16, Value),
+    /// Closes this connection without an answer, and all that come after it.
+    Die,
+}
+
+/// A server in front of another one, which sees each request and may change it.
+struct Relay {
+    url: String,
+}
+
+impl Relay {
+    fn before(
+        server: &Server,
+        deed: impl Fn(&mut Request) -> Deed + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let (behind, deed) = (server.url.replace("http://", ""), Arc::new(deed));
+        let is_dead = Arc::new(AtomicBool::new(false));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (behind, deed, is_dead) = (behind.clone(), deed.clone(), is_dead.clone());
+                std::thread::spawn(move || serve(stream, &behind, &*deed, &is_dead));
+            }
+        });
+        Self { url }
+    }
+}
+
+/// One request for each connection.
+fn serve(
+    mut stream: TcpStream,
+    behind: &str,
+    deed: &dyn Fn(&mut Request) -> Deed,
+    is_dead: &AtomicBool,
+) -> Option<()> {
+    let mut request = read(&mut stream)?;
+    if is_dead.load(Ordering::SeqCst) {
+        return None;
+    }
+    let answer = match deed(&mut request) {
+        Deed::Pass => {
+            let mut onward = TcpStream::connect(behind).ok()?;
+            let lines = request.head.lines().filter(|line| {
+                let line = line.to_ascii_lowercase();
+                !["connection:", "content-length:", "host:"].iter().any(|it| line.starts_with(it))
+            });
+            let mut head = lines.collect::<Vec<_>>().join("\r\n").trim_end().to_owned();
+            let length = request.body.len();
+            let more = format!("Host: {behind}\r\nConnection: close\r\nContent-Length: {length}");
+            head = [head, more].join("\r\n") + "\r\n\r\n";
+            onward.write_all(head.as_bytes()).ok()?;
+            onward.write_all(&request.body).ok()?;
+            // As it comes: changes may go on for long.
+            let mut piece = [0; 16_384];
+            while let Ok(count @ 1..) = onward.read(&mut piece) {
+                stream.write_all(&piece[..count]).ok()?;
+            }
+            return Some(());
+        }
+        Deed::Die => {
+            is_dead.store(true, Ordering::SeqCst);
+            return None;
+        }
+        Deed::Answer(status, body) => {
+            let body = body.to_string();
+            let length = body.len();
+            format!(
+                "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n\
+                 Content-Length: {length}\r\n\r\n{body}"
+            )
+        }
+    };
+    stream.write_all(answer.as_bytes()).ok()
+}
+
+fn read(stream: &mut TcpStream) -> Option<Request> {
+    let (mut bytes, mut byte) = (Vec::new(), [0]);
+    while !bytes.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).ok()?;
+        bytes.push(byte[0]);
+    }
+    let head = String::from_utf8(bytes).ok()?;
+    let length = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    };
+    let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
+    stream.read_exact(&mut body).ok()?;
+    Some(Request { head, body })
+}
+
+fn get(url: &str) -> Value {
+    let mut answer = ureq::get(url).call().expect("an answer");
+    serde_json::from_str(&answer.body_mut().read_to_string().expect("UTF-8")).expect("JSON")
+}
+
+/// Asserts that a run has left nothing on the server.
+#[track_caller]
+fn left_nothing(server: &Server) {
+    let databases = get(&format!("{}/_all_dbs", server.url)).to_string();
+    assert!(!databases.contains("springload"), "{databases}");
+    let jobs = get(&format!("{}/_replicator/_all_docs", server.url)).to_string();
+    assert!(!jobs.contains("springload"), "{jobs}");
+}
+
+/// A short run between these addresses.
+fn words<'a>(targets: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    let load =
+        ["--docs", "60", "--batch", "30", "-c", "2", "-r", "40", "-d", "2s", "--noise", "warn"];
+    let limits = ["--start-timeout", "60s", "--no-observe"];
+    [&["replicate"], targets, &load, &limits, more].concat()
+}
+
+fn links(run: &Finished) -> &Vec<Value> {
+    run.record["replication"]["links"].as_array().expect("links")
+}
+
+/// Asserts that a run ended well, however slow server and machine are.
+#[track_caller]
+fn ended_well(run: Finished) -> Finished {
+    let slow = run.code == 5 && run.stderr.contains("not sustained");
+    if slow { run } else { run.passed() }
+}
+
+#[test]
+fn targets_get_everything_and_nothing_is_left() {
+    let Some((one, two)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    // The third place is a second database of the first server.
+    let targets = [&one.url[..], &two.url, &one.url];
+    for topology in ["fan-out", "chain"] {
+        let run = ended_well(measure(words(&targets, &["--topology", topology])));
+        let ends: Vec<(u64, u64)> =
+            links(&run).iter().map(|it| (number(&it["source"]), number(&it["target"]))).collect();
+        assert_eq!(ends, if topology == "chain" { [(0, 1), (1, 2)] } else { [(0, 1), (0, 2)] });
+        for link in links(&run) {
+            assert_eq!(link["end"], "converged", "{link}");
+            let markers = &link["markers"];
+            assert!(number(&markers["written"]) >= 5, "{markers}");
+            assert_eq!(number(&markers["unseen"]), 0, "{markers}");
+            assert_eq!(markers["lag"]["samples"], markers["written"]);
+            assert!(number(&link["filled_documents"]) >= 60, "{link}");
+            let compared = &link["comparison"];
+            // The fill, the markers, and what the mix has created and deleted.
+            assert!(number(&compared["documents"]) > 60 + number(&markers["written"]), "{link}");
+            assert_eq!((number(&compared["missing"]), number(&compared["different"])), (0, 0));
+            assert!(link["converged_s"].as_f64() >= Some(0.0), "{link}");
+        }
+        let names: Vec<_> = run.stages().map(|it| it["name"].as_str().unwrap_or("")).collect();
+        assert_eq!(names, ["bulk_insert", "crud", "replicated"]);
+        let text = run.report("text").stdout;
+        assert!(text.contains(&format!("replication {topology} · pulled by the target")), "{text}");
+        assert!(text.contains("p50 without"), "{text}");
+        assert!(run.report("html").stdout.contains("Longest lag over time"));
+        left_nothing(&one);
+        left_nothing(&two);
+    }
+}
+
+#[test]
+fn every_topology_brings_all_to_where_it_leads() {
+    let Some(server) = Server::pouchdb() else { return };
+    let targets = [&server.url[..]; 3];
+    for (topology, count) in [("fan-in", 2), ("mesh", 6)] {
+        let run = ended_well(measure(words(&targets, &["--topology", topology, "--push"])));
+        assert_eq!(links(&run).len(), count);
+        assert!(links(&run).iter().all(|link| link["end"] == "converged"), "{:?}", links(&run));
+        left_nothing(&server);
+    }
+}
+
+#[test]
+fn a_document_that_is_lost_before_the_load_is_not_waited_for_without_end() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let lost = Arc::new(Mutex::new(None::<String>));
+    let seen = lost.clone();
+    // Takes one document out of what the replication writes.
+    let relay = Relay::before(&target, move |request| {
+        if request.is("POST ") && request.head.contains("/_bulk_docs") {
+            let mut body: Value = serde_json::from_slice(&request.body).expect("JSON");
+            let docs = body["docs"].as_array_mut().expect("documents");
+            let mut lost = seen.lock().expect("no panic");
+            let ids = docs.iter().filter_map(|it| it["_id"].as_str().map(str::to_owned));
+            let is_own = |id: &String| !id.starts_with("springload:");
+            if let (None, Some(id)) = (&*lost, { ids }.find(is_own)) {
+                *lost = Some(id);
+            }
+            docs.retain(|it| it["_id"].as_str() != lost.as_deref());
+            request.body = body.to_string().into_bytes();
+        }
+        Deed::Pass
+    });
+    let run = measure(words(&[&source.url, &relay.url], &["--converge-timeout", "3s"]));
+    let lost = lost.lock().expect("no panic").clone();
+    // It is missed at once: what is stored before the load never arrives.
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    for word in ["has not copied what was stored before the load", "--converge-timeout"] {
+        assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
+    }
+    assert!(lost.is_some());
+    left_nothing(&source);
+    left_nothing(&target);
+}
+
+#[test]
+fn a_document_that_is_lost_on_the_way_is_found_and_named() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let lost = Arc::new(Mutex::new(None::<String>));
+    let (chosen, is_loaded) = (lost.clone(), AtomicBool::new(false));
+    // Once there are markers, takes one document of the mix out of all that replication writes.
+    let relay = Relay::before(&target, move |request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let is_write = request.is("POST ") && request.head.contains("/_bulk_docs");
+        is_loaded.fetch_or(body.contains("springload:"), Ordering::SeqCst);
+        if is_write && is_loaded.load(Ordering::SeqCst) {
+            let mut body: Value = serde_json::from_str(&body).expect("JSON");
+            let docs = body["docs"].as_array_mut().expect("documents");
+            let mut lost = chosen.lock().expect("no panic");
+            let first = docs.iter().filter_map(|it| it["_id"].as_str().map(str::to_owned));
+            let first = { first }.find(|id| !id.starts_with("springload:"));
+            *lost = lost.take().or(first);
+            docs.retain(|it| it["_id"].as_str() != lost.as_deref());
+            request.body = body.to_string().into_bytes();
+        }
+        Deed::Pass
+    });
+    let more = ["--mix", "create=1", "--converge-timeout", "9s"];
+    let run = measure(words(&[&source.url, &relay.url], &more));
+    let link = &links(&run)[0];
+    let id = lost.lock().expect("no panic").clone().expect("a document");
+    assert_eq!(run.code, 6, "{}\n{link}", run.stderr);
+    assert_eq!(link["end"], "lost", "{link}");
+    let compared = &link["comparison"];
+    assert_eq!((number(&compared["missing"]), number(&compared["different"])), (1, 0), "{link}");
+    assert_eq!(compared["examples"], json!([id]));
+    assert!(run.stderr.contains(&format!("are missing: {id}")), "{}", run.stderr);
+    left_nothing(&source);
+    left_nothing(&target);
+}
+
+#[test]
+fn what_is_deleted_at_the_target_is_found_and_named_in_the_end() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let (count, path) = (Arc::new(AtomicU64::new(0)), target.url.clone());
+    let victim = Arc::new(Mutex::new(None::<(String, String)>));
+    let chosen = victim.clone();
+    // After a few looks for markers, somebody deletes a document of the fill.
+    let relay = Relay::before(&target, move |request| {
+        let looks = request.is("POST ") && request.head.contains("/_all_docs");
+        let markers = String::from_utf8_lossy(&request.body).contains("springload:");
+        if looks && markers && count.fetch_add(1, Ordering::SeqCst) == 3 {
+            let database = request.head.split('/').nth(1).expect("a database");
+            let row = &get(&format!("{path}/{database}/_all_docs?limit=1"))["rows"][0];
+            let id = row["id"].as_str().expect("an id").to_owned();
+            let rev = row["value"]["rev"].as_str().expect("a revision");
+            let url = format!("{path}/{database}/{id}?rev={rev}");
+            ureq::delete(&url).call().expect("deleted");
+            *chosen.lock().expect("no panic") = Some((database.to_owned(), id));
+        }
+        Deed::Pass
+    });
+    let more = ["--mix", "read=1", "--converge-timeout", "9s"];
+    let run = measure(words(&[&source.url, &relay.url], &more));
+    let (_, id) = victim.lock().expect("no panic").clone().expect("a document");
+    let link = &links(&run)[0];
+    assert_eq!(run.code, 6, "{}\n{link}", run.stderr);
+    assert_eq!(link["end"], "lost", "{link}");
+    let compared = &link["comparison"];
+    assert_eq!((number(&compared["missing"]), number(&compared["different"])), (0, 1), "{link}");
+    assert_eq!(compared["examples"], json!([id]));
+    assert!(run.stderr.contains(&format!("differ: {id}")), "{}", run.stderr);
+    left_nothing(&source);
+    left_nothing(&target);
+}
+
+#[test]
+fn a_target_that_goes_away_in_the_middle_is_told_and_the_load_goes_on() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let count = AtomicU64::new(0);
+    let relay = Relay::before(&target, move |request| {
+        let looks = request.is("POST ") && request.head.contains("/_all_docs");
+        let dies = looks && count.fetch_add(1, Ordering::SeqCst) == 8;
+        if dies { Deed::Die } else { Deed::Pass }
+    });
+    // The source's server replicates, so that the relay is the only way to the target.
+    let more = ["--push", "--give-up", "3s", "--timeout", "2s"];
+    let run = measure(words(&[&source.url, &relay.url], &more));
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let link = &links(&run)[0];
+    assert_eq!(link["end"], "gone", "{link}");
+    assert!(number(&link["markers"]["unseen"]) > 0, "{link}");
+    assert!(run.stderr.contains("a server no longer answers"), "{}", run.stderr);
+    // The whole load was measured all the same.
+    let replicated = run.stage("replicated");
+    assert_eq!(number(&replicated["load"]["offered"]), 80, "{replicated}");
+    assert_eq!(run.record["partial"], false);
+    // What could not be removed is told, with what to do.
+    let left = run.record["replication"]["left"].to_string();
+    assert!(left.contains("the database") && left.contains("springload clean"), "{left}");
+    left_nothing(&source);
+}
+
+#[test]
+fn a_replication_that_fails_at_once_ends_the_run_with_the_servers_reason() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let relay = Relay::before(&target, |request| {
+        if request.is("GET /_scheduler/docs/_replicator/") {
+            let info = json!({ "error": "unauthorized: Name or password is incorrect." });
+            return Deed::Answer(200, json!({ "state": "crashing", "info": info }));
+        }
+        Deed::Pass
+    });
+    let run = measure(words(&[&source.url, &relay.url], &[]));
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    for word in ["crashing", "Name or password is incorrect", "check that the servers reach"] {
+        assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
+    }
+    assert!(run.record["replication"]["running_s"].is_null());
+    left_nothing(&source);
+    left_nothing(&target);
+}
+
+#[test]
+fn a_replication_that_never_runs_is_not_waited_for_without_end() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let relay = Relay::before(&target, |request| {
+        if request.is("GET /_scheduler/docs/_replicator/") {
+            return Deed::Answer(200, json!({ "state": "pending", "info": null }));
+        }
+        Deed::Pass
+    });
+    let more = ["--start-timeout", "1s"];
+    let run = measure(
+        words(&[&source.url, &relay.url], &[])
+            .into_iter()
+            .map(|word| if word == "60s" { more[1] } else { word }),
+    );
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    for word in ["not running after 1 s", "pending", "--start-timeout"] {
+        assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
+    }
+    left_nothing(&source);
+    left_nothing(&target);
+}
+
+#[test]
+fn databases_that_exist_keep_what_they_had_and_lose_the_markers() {
+    let Some(server) = Server::pouchdb() else { return };
+    let put = |path: &str, body: Value| {
+        let url = format!("{}/{path}", server.url);
+        ureq::put(&url)
+            .header("Content-Type", "application/json")
+            .send(body.to_string())
+            .expect("201")
+    };
+    for database in ["from", "to"] {
+        ureq::put(format!("{}/{database}", server.url)).send_empty().expect("a database");
+        put(&format!("{database}/own_{database}"), json!({ "mine": true }));
+    }
+    // Both had a document of this name: the one with more revisions is shown everywhere.
+    put("from/both", json!({ "a": 1 }));
+    let told = put("to/both", json!({ "a": 2 })).body_mut().read_to_string().expect("UTF-8");
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    put("to/both", json!({ "a": 3, "_rev": told["rev"] }));
+    let (from, to) = (format!("{}/from", server.url), format!("{}/to", server.url));
+    let run = ended_well(measure(words(&[&from, &to], &["--use-existing"])));
+    let link = &links(&run)[0];
+    assert_eq!(link["end"], "converged", "{link}");
+    assert_eq!(number(&link["comparison"]["overruled"]), 1, "{link}");
+    assert!(run.record["replication"].get("markers_left").is_none(), "{}", run.stderr);
+    for (database, foreign) in [(&from, "own_to"), (&to, "own_from")] {
+        let rows = get(&format!("{database}/_all_docs")).to_string();
+        assert!(!rows.contains("springload:"), "{rows}");
+        assert!(rows.contains("both") && rows.contains("own_"), "{rows}");
+        assert_eq!(rows.contains(foreign), foreign == "own_from", "{rows}");
+    }
+    let jobs = get(&format!("{}/_replicator/_all_docs", server.url)).to_string();
+    assert!(!jobs.contains("springload"), "{jobs}");
+}
+
+#[test]
+fn what_it_cannot_replicate_is_refused_in_words() {
+    let refused = |words: &[&str], told: &[&str]| {
+        springload([&["replicate"], words].concat()).refused(2, told);
+    };
+    refused(&[], &["TARGET: the stand-in does not replicate", "two CouchDB servers"]);
+    refused(&["h:1"], &["TARGET: there is only one address", "several times"]);
+    refused(&["redis://h:1", "redis://h:2"], &["TARGET:", "does not replicate single databases"]);
+    refused(&["h:1", "redis://h:2"], &["TARGET:", "does not replicate single databases"]);
+    refused(&["h:1/a", "h:1/a"], &["database \"a\" on http://h:1 is given twice"]);
+    refused(
+        &["h:1", "h:2", "--agents", "2"],
+        &["--agents: replication is measured by one process"],
+    );
+    refused(&["h:1", "h:2", "--probe", "visible"], &["--probe: markers already show"]);
+    refused(&["h:1", "h:2", "--ops", "0"], &["--ops: without operations there is no load"]);
+    refused(&["h:1", "h:2", "--marker-every", "1ms"], &["--marker-every: is below 10ms"]);
+    refused(&["h:1", "h:2", "--topology", "ring"], &["ring", "fan-out, fan-in, chain, mesh"]);
+}
+
+#[test]
+fn a_server_without_replicator_is_told_of_before_anything_is_stored() {
+    let (one, two) = (Server::stand_in(<_>::default()), Server::stand_in(<_>::default()));
+    let run = springload(words(&[&one.url, &two.url], &[]));
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("_replicator"), "{}", run.stderr);
+    for server in [&one, &two] {
+        assert_eq!(get(&format!("{}/_all_dbs", server.url)), json!([]));
+    }
+}
+
+#[test]
+fn passwords_are_in_no_record_and_no_page() {
+    let (one, two) = ("http://ann:s3cretword@127.0.0.1:9", "http://bob:0therword@127.0.0.1:9/x");
+    let run = springload(words(&[one, two], &["--dry-run"]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("\"topology\": \"fan_out\"") && run.stdout.contains("bob"));
+    assert!(!run.stdout.contains("s3cretword") && !run.stdout.contains("0therword"));
+}
