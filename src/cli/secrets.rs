@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(line(&["springload", "run", "--header", "a"]), "springload run --header ***");
         let words =
             ["springload", "drill", "--stop", "curl -u a:s3cret h", "--start=x -u a:s3cret"];
-        let struck = "springload drill --stop 'curl -u *** h' '--start=x -u ***'";
+        let struck = "springload drill --stop 'curl -u *** h' --start='x -u ***'";
         assert_eq!(line(&words), struck);
     }
 

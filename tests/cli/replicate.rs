@@ -2,12 +2,14 @@
 //! document, or that go away in the middle of the load.
 
 use crate::servers::Server;
-use crate::springload::{Finished, measure, number, springload};
+use crate::springload::{Finished, Running, measure, number, springload};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A request to a relay.
 struct Request {
@@ -133,10 +135,10 @@ fn left_nothing(server: &Server) {
 
 /// A short run between these addresses.
 fn words<'a>(targets: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    let load =
-        ["--docs", "60", "--batch", "30", "-c", "2", "-r", "40", "-d", "2s", "--noise", "warn"];
+    let load = ["--docs", "60", "--batch", "30", "-c", "2", "-r", "40", "--noise", "warn"];
+    let length: &[&str] = if more.contains(&"-d") { &[] } else { &["-d", "2s"] };
     let limits = ["--start-timeout", "60s", "--no-observe"];
-    [&["replicate"], targets, &load, &limits, more].concat()
+    [&["replicate"], targets, &load, length, &limits, more].concat()
 }
 
 fn links(run: &Finished) -> &Vec<Value> {
@@ -403,6 +405,34 @@ fn databases_that_exist_keep_what_they_had_and_lose_the_markers() {
     }
     let jobs = get(&format!("{}/_replicator/_all_docs", server.url)).to_string();
     assert!(!jobs.contains("springload"), "{jobs}");
+}
+
+#[test]
+fn what_a_killed_run_leaves_is_removed_by_clean_and_what_others_replicate_is_not() {
+    let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
+    let jobs = format!("{}/_replicator", target.url);
+    let foreign = format!("{jobs}/springload_results");
+    let ends =
+        json!({ "source": format!("{}/a", source.url), "target": format!("{}/b", target.url) });
+    let foreign = ureq::put(&foreign).header("Content-Type", "application/json");
+    foreign.send(ends.to_string()).expect("201");
+    let run = Running::start(words(&[&source.url, &target.url], &["-d", "5s"]));
+    let all = format!("{jobs}/_all_docs?startkey=%22springload_1%22&endkey=%22springload_9%22");
+    while get(&all)["rows"] == json!([]) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run.signal(Signal::KILL);
+    drop(run);
+    for server in [&source, &target] {
+        let cleaned = springload(["clean", &server.url, "--older-than", "0s", "--yes"]);
+        assert_eq!(cleaned.code, 0, "{}", cleaned.stderr);
+        let replicates = cleaned.stderr.contains("1 database and 1 replication");
+        assert_eq!(replicates, server.url == target.url, "{}", cleaned.stderr);
+        let databases = get(&format!("{}/_all_dbs", server.url)).to_string();
+        assert!(!databases.contains("springload"), "{databases}");
+    }
+    assert_eq!(get(&all)["rows"], json!([]));
+    assert!(get(&format!("{jobs}/_all_docs")).to_string().contains("springload_results"));
 }
 
 #[test]

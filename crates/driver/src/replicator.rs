@@ -54,6 +54,12 @@ pub struct DocumentCount {
 }
 
 impl DocumentCount {
+    /// Whether it may have all of the `others`. It may have more: what is written along a chain
+    /// does not go back.
+    pub const fn covers(self, others: Self) -> bool {
+        self.documents >= others.documents && self.deleted >= others.deleted
+    }
+
     /// Both together.
     pub const fn all(self) -> u64 {
         self.documents.saturating_add(self.deleted)
@@ -133,4 +139,18 @@ pub trait Replicator {
     /// The documents that have changed since `after`, which is empty for all of them. None: there
     /// are no more.
     fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DocumentCount;
+
+    #[test]
+    fn a_target_with_markers_of_its_own_may_have_everything_and_one_with_fewer_may_not() {
+        let count = |documents, deleted| DocumentCount { documents, deleted };
+        assert!(count(9, 3).covers(count(9, 3)));
+        assert!(count(14, 3).covers(count(9, 3)));
+        assert!(!count(8, 3).covers(count(9, 3)));
+        assert!(!count(14, 2).covers(count(9, 3)));
+    }
 }

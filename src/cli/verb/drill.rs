@@ -82,16 +82,16 @@ impl Verb for Drill {
     const NAME: &'static str = "drill";
     const ABOUT: &'static str = "Break something under load, mend it, and report what came of it";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static str = "target user stop start maintenance before broken after settle \
-        connections rate timeout output quiet";
+    const BRIEF: &'static str = "target user stop start maintenance before broken after \
+        timeout output";
     const EXAMPLES: [Example; 3] = [
         (
             "A node is killed and started again",
-            "drill a:5984 b:5984 c:5984 --stop 'ssh c pkill beam' --start 'ssh c start-couchdb'",
+            "drill a:5984 b:5984 --stop 'ssh b halt' --start 'ssh b up'",
         ),
         (
-            "A node stands still: count writes that wait for it, too",
-            "drill a:5984 b:5984 --stop './freeze b' --start './thaw b' --timeout 65s --broken 90s",
+            "A server stands still",
+            "drill redis://h --stop 'docker pause r' --start 'docker unpause r'",
         ),
         ("A node in maintenance mode", "drill a:5984 b:5984 c:5984 -u ann --maintenance c:5984"),
     ];

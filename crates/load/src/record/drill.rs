@@ -24,8 +24,8 @@ const AWAY: (f64, f64) = (1.0, 0.01);
 const SERVED: f64 = 0.95;
 /// What CouchDB calls the shards that it has to bring up to date.
 const BACKLOG: &str = "internal_replication_jobs";
-/// A number that the same answer has, and that is never 0.
-const BESIDE: &str = "memory_bytes";
+/// A number that the same answer has, that of no other database, and that is never 0.
+const BESIDE: &str = "memory_binary_bytes";
 
 /// What was done in a drill.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

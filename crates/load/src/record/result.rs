@@ -223,7 +223,10 @@ fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
     // Each stage may have found something.
     let counts = record.warnings.iter().filter(of_data);
     let counts = counts.filter_map(|warning| warning.message.strip_prefix(DATA_WRONG));
-    let counts = counts.collect::<Vec<_>>().join("; ");
+    let mut counts: Vec<&str> = counts.collect();
+    // Each node may have been asked for the same.
+    counts.dedup();
+    let counts = counts.join("; ");
     let reason = match &counts[..] {
         "" => wrong.message.clone(),
         counts => format!("{DATA_WRONG}{counts}"),

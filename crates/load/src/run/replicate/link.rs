@@ -289,7 +289,7 @@ impl Lookout {
         let wanted = count_all(&mut self.ends.counted).await;
         let Some(wanted) = self.answered(wanted) else { return false };
         quiet.counts(has, self.clock.now());
-        has == wanted || quiet.lasted(self.clock.now()) >= enough_ns
+        has.covers(wanted) || quiet.lasted(self.clock.now()) >= enough_ns
     }
 
     /// Compares everything, or, after that, looks again for what was wrong.

@@ -268,8 +268,13 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
     for line in &lines {
         sheet.paragraph("  ", Tone::Plain, line, 4);
     }
-    let tables = [drill::phases(stage), drill::audits(record)];
-    for rows in tables.into_iter().flatten() {
+    if let Some(rows) = drill::phases(stage) {
+        // Why something failed is told above, too.
+        let why = rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
+        sheet.gap();
+        toned_table(rows, &[why, 2], sheet);
+    }
+    if let Some(rows) = drill::audits(record) {
         sheet.gap();
         toned_table(rows, &[], sheet);
     }
