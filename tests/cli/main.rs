@@ -9,6 +9,7 @@ mod bursts;
 mod capacity;
 mod chaos;
 mod clean;
+mod compaction;
 mod compare;
 mod conflicts;
 mod counts;

@@ -145,7 +145,6 @@ mod tests {
             "springload_1795000000_1_2_0003x",
             "springload_1795000000_1_2_00003_4",
             "springload_1795000000_1_2_",
-            "springload_1795000000_1_200003",
             "springload_1795000000_1_99999999999",
             "springload_1795000000_9999999999_2",
             "springload_01795000000_1_2",

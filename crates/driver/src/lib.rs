@@ -5,6 +5,7 @@
 mod address;
 mod binding;
 mod call;
+mod compaction;
 mod database;
 mod follower;
 mod json;
@@ -42,6 +43,7 @@ list::drivers! {
 
 pub use address::with_scheme;
 pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
+pub use compaction::CompactionPlan;
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
@@ -191,6 +193,27 @@ pub trait Target: Clone + Send + 'static {
     /// servers do not replicate single databases, or not when asked.
     fn replicator(&self) -> Option<Box<dyn Replicator>> {
         None
+    }
+
+    /// Keeps the server from compacting the database by itself, until [`Target::tear_down`].
+    ///
+    /// # Errors
+    /// Why it refuses that.
+    fn hold_compaction(&self) -> impl Future<Output = Result<(), TargetError>> {
+        async { Ok(()) }
+    }
+
+    /// Asks the server to compact the database.
+    ///
+    /// # Errors
+    /// Why it refuses that.
+    fn begin_compaction(&self) -> impl Future<Output = Result<(), TargetError>> {
+        async { Ok(()) }
+    }
+
+    /// Whether the server compacts the database; `None`: it does not answer.
+    fn is_compacting(&self) -> impl Future<Output = Option<bool>> {
+        async { Some(false) }
     }
 
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.

@@ -23,6 +23,9 @@ pub trait Opened {
     fn documents(&self) -> Local<'_, Option<u64>>;
     fn monitors(&self) -> Vec<Box<dyn Monitor>>;
     fn replicator(&self) -> Option<Box<dyn Replicator>>;
+    fn hold_compaction(&self) -> Local<'_, Result<(), TargetError>>;
+    fn begin_compaction(&self) -> Local<'_, Result<(), TargetError>>;
+    fn is_compacting(&self) -> Local<'_, Option<bool>>;
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>>;
 }
 
@@ -45,6 +48,18 @@ impl<T: Target> Opened for T {
 
     fn replicator(&self) -> Option<Box<dyn Replicator>> {
         Target::replicator(self)
+    }
+
+    fn hold_compaction(&self) -> Local<'_, Result<(), TargetError>> {
+        Box::pin(Target::hold_compaction(self))
+    }
+
+    fn begin_compaction(&self) -> Local<'_, Result<(), TargetError>> {
+        Box::pin(Target::begin_compaction(self))
+    }
+
+    fn is_compacting(&self) -> Local<'_, Option<bool>> {
+        Box::pin(Target::is_compacting(self))
     }
 
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {

@@ -9,7 +9,7 @@ use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
 use crate::op::{Feature, Kinds, OpKind, Way, plain};
 use crate::words::{OperationPlan, Word};
-use crate::{Databases, Nouns, OpenShards, Scratch, Setting, TargetPlan};
+use crate::{CompactionPlan, Databases, Nouns, OpenShards, Scratch, Setting, TargetPlan};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -368,6 +368,11 @@ pub trait Planned: Debug {
     /// The databases over which the load is spread, if there are many.
     fn databases(&self) -> Option<Databases> {
         None
+    }
+
+    /// What becomes of compaction.
+    fn compaction(&self) -> CompactionPlan {
+        CompactionPlan::Auto
     }
 
     /// How many indexes are built before the load; [`OpKind::IndexBuild`] builds one, whose place

@@ -19,12 +19,20 @@ pub enum Setting {
     ClientCertificate,
     /// Many databases in place of one.
     Databases,
+    /// What becomes of compaction.
+    Compaction,
 }
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Self; 5] =
-        [Self::Headers, Self::Auth, Self::Certificates, Self::ClientCertificate, Self::Databases];
+    pub const ALL: [Self; 6] = [
+        Self::Headers,
+        Self::Auth,
+        Self::Certificates,
+        Self::ClientCertificate,
+        Self::Databases,
+        Self::Compaction,
+    ];
 
     /// The flag that asks for it; `None` if it is not asked for.
     fn flag(self, asked: &TargetAsked) -> Option<&'static str> {
@@ -35,6 +43,7 @@ impl Setting {
             Self::Certificates => (tls.insecure || tls.authorities.is_some(), tls.flag()),
             Self::ClientCertificate => (tls.identity.is_some(), "--tls-cert"),
             Self::Databases => (asked.options.contains_key("databases"), "--databases"),
+            Self::Compaction => (asked.options.contains_key("compaction"), "--compaction"),
         };
         is_asked.then_some(flag)
     }
@@ -47,6 +56,7 @@ impl Setting {
             Self::Certificates => "no certificate is checked",
             Self::ClientCertificate => "no client certificate is sent",
             Self::Databases => "a load is not spread over several databases",
+            Self::Compaction => "nothing is compacted on request",
         }
     }
 }
@@ -84,6 +94,9 @@ mod tests {
             }
             Setting::Databases => {
                 asked.options.insert("databases".to_owned(), 3.into());
+            }
+            Setting::Compaction => {
+                asked.options.insert("compaction".to_owned(), "off".into());
             }
         }
         asked

@@ -28,7 +28,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Documents",
-        "docs batch databases num_documents_per_bulk_insert num_bulk_insert_operations schema \
+        "docs batch databases compaction num_documents_per_bulk_insert num_bulk_insert_operations schema \
         json_document_schema_filename xml_document_schema_filename size body wire_size id \
         go_ycsb_keys growth wait_for_server verify audit audit_view probe probe_every follow \
         follow_feed follow_filter",

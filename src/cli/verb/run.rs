@@ -7,6 +7,7 @@ use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::gate::GateArgs;
+use crate::cli::flags::known::choice;
 use crate::cli::flags::load::{Connections, LoadArgs, connections};
 use crate::cli::flags::observe::ObserveArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
@@ -19,6 +20,7 @@ use crate::cli::secrets::command_line;
 use crate::cli::verb::baseline::gated;
 use crate::cli::verb::scenario::{is_plan, scenario};
 use crate::cli::verb::stored;
+use crate::driver::CompactionPlan;
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, MixAsked, Plan, PlanSpec, check};
 use crate::workload::{self, DocumentsAsked, RunAsked};
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -113,6 +115,12 @@ pub(in crate::cli) struct Settings {
     /// them (NAME-00000 and so on) and removes them at the end, in stages of their own
     #[arg(long, value_name = "N", value_parser = plan::count)]
     databases: Option<u64>,
+    /// What becomes of compaction meanwhile
+    ///
+    /// What becomes of compaction meanwhile: left to CouchDB, kept from the databases of this run,
+    /// or asked for as the measured operations begin
+    #[arg(long, value_name = "MODE", default_value = "auto", value_parser = choice(&COMPACTIONS))]
+    compaction: CompactionPlan,
     /// The workload to run
     #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
     workload: String,
@@ -141,6 +149,17 @@ pub(in crate::cli) struct Settings {
     #[command(flatten)]
     observe: ObserveArgs,
 }
+
+/// What can become of compaction.
+const COMPACTIONS: [(&str, &str, CompactionPlan); 3] = [
+    ("auto", "CouchDB compacts as it likes", CompactionPlan::Auto),
+    ("off", "CouchDB does not compact the databases of this run", CompactionPlan::Off),
+    (
+        "force",
+        "Compacts them as the operations begin, and waits for the end",
+        CompactionPlan::Force,
+    ),
+];
 
 pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
 /// The default limit on documents of a fill in flight. A small CouchDB takes about 2,000 per
@@ -325,6 +344,10 @@ pub(in crate::cli) fn spec_of(
     }
     if let Some(databases) = settings.databases {
         options.insert("databases".to_owned(), settings.spread(databases));
+    }
+    if settings.compaction != CompactionPlan::Auto {
+        let asked = serde_json::to_value(settings.compaction).unwrap_or_default();
+        options.insert("compaction".to_owned(), asked);
     }
     if !settings.audit_view.is_empty() {
         options.insert("audit_view".to_owned(), settings.audit_view.clone().into());

@@ -3,6 +3,7 @@
 //! Knows nothing about databases, plans or reports.
 
 mod backlog;
+mod compaction;
 mod connection;
 mod counts;
 mod figure;
@@ -30,6 +31,7 @@ mod summary;
 mod visibility;
 
 pub use backlog::Backlog;
+pub use compaction::Compaction;
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use counts::{BodyBytes, Wire};
 pub use figure::Count;

@@ -113,6 +113,11 @@ impl Admin {
         &self.lines
     }
 
+    /// The same with more header lines.
+    pub(super) fn with_more_lines(self, lines: &str) -> Self {
+        Self { lines: format!("{}{lines}", self.lines), ..self }
+    }
+
     /// The server.
     pub const fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint

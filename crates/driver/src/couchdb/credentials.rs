@@ -1,11 +1,16 @@
 //! How requests are authenticated: not at all, with Basic, or with a session cookie.
 
+use crate::address::decoded;
+use crate::mistake::Invalid;
 use crate::op::{Failure, Reason};
+use crate::plan::is_named;
+use crate::{Auth, TargetAsked};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, Key, sign};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use url::Url;
 
 /// A user's name and password, and how they are sent.
 #[derive(Clone, PartialEq, Eq)]
@@ -175,6 +180,36 @@ impl Credentials {
             _ => false,
         }
     }
+}
+
+/// Refuses flags that have no effect with this address.
+pub(super) fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
+    let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
+    if named("authorization") && !url.username().is_empty() {
+        let problem = "an Authorization header, although a user is given";
+        return Some(Invalid::new("--header", problem, "leave one of them out"));
+    }
+    if asked.auth != Auth::Cookie && url.username().is_empty() {
+        let cure = "give a user with -u USER, or leave it out";
+        let how = if asked.auth == Auth::Basic { "basic" } else { "proxy" };
+        return Some(Invalid::new(asked.auth_flag, format!("{how}, but there is no user"), cure));
+    }
+    let roles = asked.options.get("roles").and_then(|roles| roles.as_str());
+    let proxy = matches!(asked.auth, Auth::Proxy | Auth::ProxySha1);
+    if let Some(roles) = roles {
+        let plain = !roles.is_empty() && roles.bytes().all(|byte| byte.is_ascii_graphic());
+        let (problem, cure) = match (proxy, plain) {
+            (false, _) => ("only proxy authentication claims roles", "add --auth proxy"),
+            (true, false) => ("not a list of roles", "give ROLE,ROLE without spaces"),
+            (true, true) => return None,
+        };
+        return Some(Invalid::new("--roles", problem, cure));
+    }
+    if proxy && decoded(url.username()).bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
+        let cure = "give a user in ASCII, or use another --auth";
+        return Some(Invalid::new(asked.auth_flag, "the user cannot be sent in a header", cure));
+    }
+    None
 }
 
 #[cfg(test)]

@@ -197,6 +197,8 @@ pub(super) struct Sum {
     documents: Option<u64>,
     file: Option<u64>,
     active: Option<u64>,
+    /// Whether one of them is being compacted.
+    pub(super) compacting: bool,
 }
 
 impl Sum {
@@ -225,6 +227,7 @@ impl Sum {
             *sum = before.zip(value.as_u64()).map(|(before, value)| before + value);
         }
         self.there += 1;
+        self.compacting |= info["compact_running"] == true;
     }
 
     /// The same in the form of an answer about one.

@@ -3,6 +3,7 @@
 mod admin;
 pub mod answer;
 mod binding;
+mod compaction;
 mod creating;
 mod credentials;
 mod design;
@@ -96,6 +97,8 @@ pub struct CouchDb {
     timeout_ns: u64,
     /// Whether the database is removed at the end.
     removed: bool,
+    /// What keeps the server from compacting it.
+    held: compaction::Held,
 }
 
 impl CouchDb {
@@ -119,6 +122,7 @@ impl CouchDb {
             audit_views: Arc::default(),
             timeout_ns: 0,
             removed: false,
+            held: Arc::default(),
         }
     }
 
@@ -221,8 +225,22 @@ impl Target for CouchDb {
         CouchReplicator::new(self).map(|it| Box::new(it) as Box<dyn Replicator>)
     }
 
+    async fn hold_compaction(&self) -> Result<(), TargetError> {
+        self.hold().await
+    }
+
+    async fn begin_compaction(&self) -> Result<(), TargetError> {
+        self.ask_to_compact().await
+    }
+
+    async fn is_compacting(&self) -> Option<bool> {
+        self.compacts().await
+    }
+
     async fn tear_down(&self) -> Result<bool, TargetError> {
-        self.remove().await
+        let released = self.release().await;
+        let removed = self.remove().await?;
+        released.map(|()| removed)
     }
 }
 

@@ -6,7 +6,7 @@ use super::many::Paths;
 use super::nodes::Node;
 use super::open_many::{self, Found};
 use super::plan::{CouchPlan, NodePlan};
-use super::{Admin, AdminError, CouchDb, Credentials, encode_segment, follower, words};
+use super::{Admin, AdminError, CouchDb, Credentials, compaction, encode_segment, follower, words};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::net::Endpoint;
 use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, Spread, TargetError};
@@ -79,6 +79,9 @@ pub(super) async fn open(
         if let (Ok(()), Some(filter)) = (&found, &opening.filter) {
             found = follower::find_filter(&mut admin, &path, filter).await;
         }
+        if found.is_ok() {
+            found = compaction::check(plan.compaction, &mut admin, &facts.name, &path).await;
+        }
         if found.is_err() && created {
             // It was created a moment ago and is empty.
             let _ = remove(&mut admin, &path).await;
@@ -100,7 +103,7 @@ async fn open_many(
     let name = plan.database.name_or_new(opening);
     let Found { paths, open_shards } =
         open_many::find(plan, opening, spread, &name, &mut there).await?;
-    let (server, _, welcome) = there.swap_remove(0);
+    let (server, mut admin, welcome) = there.swap_remove(0);
     let facts = ServerFacts {
         url: server,
         name: called(&welcome),
@@ -110,6 +113,9 @@ async fn open_many(
         created: plan.database.must_be_new() && !opening.as_it_is,
         open_shards,
     };
+    if !opening.as_it_is {
+        compaction::check(plan.compaction, &mut admin, &facts.name, &paths.first).await?;
+    }
     let own = words::prepared(&opening.operations)?;
     Ok((target(plan, opening, nodes, paths).with_operations(own, plan), facts))
 }
@@ -405,7 +411,7 @@ impl CouchDb {
     }
 
     /// What a node says of the database, or of something below it.
-    async fn ask(&self, place: &str) -> Option<Value> {
+    pub(super) async fn ask(&self, place: &str) -> Option<Value> {
         let path = &format!("{}{place}", self.database_path());
         for mut admin in self.admins() {
             let Ok(mut answer) = admin.request("GET", path, None).await else { continue };

@@ -249,14 +249,19 @@ impl CouchDb {
 
     /// The size of all databases together, if a server answers.
     pub(super) async fn ask_sizes(&self, many: &Many) -> Option<Size> {
+        let sum = self.ask_sum(many).await.filter(|sum| sum.missing.is_empty())?;
+        Some(super::open::size(&sum.told()))
+    }
+
+    /// What a server says of all databases, if one answers.
+    pub(super) async fn ask_sum(&self, many: &Many) -> Option<Sum> {
         for mut admin in self.admins() {
             let Ok(mut sum) = ask_all(&mut admin, many).await else { continue };
             // The log-in may have expired.
             if sum.is_none() && admin.log_in().await.is_ok() {
                 sum = ask_all(&mut admin, many).await.ok()?;
             }
-            let sum = sum.filter(|sum| sum.missing.is_empty())?;
-            return Some(super::open::size(&sum.told()));
+            return sum;
         }
         None
     }

@@ -1,6 +1,7 @@
 //! A CouchDB database as planned.
 
 use super::Credentials;
+use super::credentials::without_effect;
 use super::design::{self, Design};
 use super::listing::ViewName;
 use super::making::Making;
@@ -14,8 +15,8 @@ use crate::plan::is_named;
 use crate::secrets::LeftOut;
 use crate::words::OperationPlan;
 use crate::{
-    Auth, Card, DatabasePlan, Databases, Existing, Local, LogIn, Opening, Planned, Scratch,
-    Setting, Spread, TargetAsked, TargetError, TargetPlan,
+    Auth, Card, CompactionPlan, DatabasePlan, Databases, Existing, Local, LogIn, Opening, Planned,
+    Scratch, Setting, Spread, TargetAsked, TargetError, TargetPlan,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -70,6 +71,9 @@ pub struct CouchPlan {
     /// end of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub databases: Option<Spread>,
+    /// What becomes of compaction during the run.
+    #[serde(default, skip_serializing_if = "CompactionPlan::is_auto")]
+    pub compaction: CompactionPlan,
 }
 
 /// A further node of a cluster. Stored without its password.
@@ -96,6 +100,7 @@ struct Options {
     no_build: bool,
     audit_view: Vec<ViewName>,
     databases: Option<Spread>,
+    compaction: CompactionPlan,
 }
 
 impl CouchPlan {
@@ -144,6 +149,7 @@ impl CouchPlan {
             no_build: options.no_build,
             audit_views: options.audit_view,
             databases: options.databases,
+            compaction: CompactionPlan::Auto,
         }
     }
 }
@@ -217,6 +223,10 @@ impl Planned for CouchPlan {
 
     fn audited(&self) -> Vec<String> {
         self.audit_views.iter().map(ToString::to_string).collect()
+    }
+
+    fn compaction(&self) -> CompactionPlan {
+        self.compaction
     }
 
     fn ways(&self) -> &'static [Way] {
@@ -344,6 +354,11 @@ impl Planned for CouchPlan {
         if let Some(Spread { count, .. }) = self.databases {
             facts.push(("databases", count.to_string()));
         }
+        match self.compaction {
+            CompactionPlan::Auto => {}
+            CompactionPlan::Off => facts.push(("compaction", "off".to_owned())),
+            CompactionPlan::Force => facts.push(("compaction", "forced".to_owned())),
+        }
         if !self.quorum.is_default() {
             facts.push(("quorum", self.quorum.told()));
         }
@@ -356,9 +371,14 @@ impl CouchPlan {
     fn of_one(asked: &TargetAsked) -> Result<Self, Invalid> {
         let options: Options = asked.options(&CARD)?;
         design::check(&options.ddocs, false, false)?;
-        let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, options)) };
-        let Options { cached_updates, roles, ddocs: designs, no_build, audit_view, databases } =
-            options;
+        let Some(text) = &asked.address else {
+            if options.compaction == CompactionPlan::Auto {
+                return Ok(Self::stand_in(asked, options));
+            }
+            let cure = "give the address of a CouchDB, or leave it out";
+            return Err(Invalid::new("--compaction", "the stand-in compacts nothing", cure));
+        };
+        let Options { cached_updates, roles, ddocs: designs, .. } = options;
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
         let url = Url::parse(text).map_err(|error| match error {
@@ -394,7 +414,7 @@ impl CouchPlan {
             return Err(Invalid::new(asked.flag, "there is an @ after the host", cure));
         }
         let (making, quorum) = parameters(asked, &url).map_err(|problem| wrong(&problem))?;
-        design::check(&designs, !no_build, making.partitioned)?;
+        design::check(&designs, !options.no_build, making.partitioned)?;
         let database = database(asked, &url).map_err(wrong)?;
         let mut server = url.clone();
         server.set_path("");
@@ -415,9 +435,10 @@ impl CouchPlan {
             nodes: Vec::new(),
             pin: asked.pin,
             designs,
-            no_build,
-            audit_views: audit_view,
-            databases,
+            no_build: options.no_build,
+            audit_views: options.audit_view,
+            databases: options.databases,
+            compaction: options.compaction,
         })
     }
 
@@ -493,34 +514,4 @@ fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str
         return Err("a database name that begins with _ and so belongs to the server,");
     }
     Ok(database)
-}
-
-/// Refuses flags that have no effect with this address.
-fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
-    let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
-    if named("authorization") && !url.username().is_empty() {
-        let problem = "an Authorization header, although a user is given";
-        return Some(Invalid::new("--header", problem, "leave one of them out"));
-    }
-    if asked.auth != Auth::Cookie && url.username().is_empty() {
-        let cure = "give a user with -u USER, or leave it out";
-        let how = if asked.auth == Auth::Basic { "basic" } else { "proxy" };
-        return Some(Invalid::new(asked.auth_flag, format!("{how}, but there is no user"), cure));
-    }
-    let roles = asked.options.get("roles").and_then(|roles| roles.as_str());
-    let proxy = matches!(asked.auth, Auth::Proxy | Auth::ProxySha1);
-    if let Some(roles) = roles {
-        let plain = !roles.is_empty() && roles.bytes().all(|byte| byte.is_ascii_graphic());
-        let (problem, cure) = match (proxy, plain) {
-            (false, _) => ("only proxy authentication claims roles", "add --auth proxy"),
-            (true, false) => ("not a list of roles", "give ROLE,ROLE without spaces"),
-            (true, true) => return None,
-        };
-        return Some(Invalid::new("--roles", problem, cure));
-    }
-    if proxy && decoded(url.username()).bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
-        let cure = "give a user in ASCII, or use another --auth";
-        return Some(Invalid::new(asked.auth_flag, "the user cannot be sent in a header", cure));
-    }
-    None
 }

@@ -1,11 +1,12 @@
 //! A load on many databases: what it cannot be combined with, because that is about one database.
+//! And a compaction, with which something must go on.
 
 use super::spec::PlanSpec;
 use super::{PlanRecord, StagePlan};
-use crate::driver::{Databases, Spread, TargetPlan};
+use crate::driver::{CompactionPlan, Databases, Spread, TargetPlan};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::workload::Fill;
+use crate::workload::{Fill, Purpose};
 
 /// The most databases whose sizes are asked for during a fill.
 const MOST_SIZES: u32 = 1_000;
@@ -30,6 +31,7 @@ pub(super) fn check(
     stages: &[StagePlan],
     mistakes: &mut Vec<Invalid>,
 ) {
+    mistakes.extend(nothing_meanwhile(target, stages));
     let Some(databases) = target.databases() else { return };
     let besides = Besides {
         follow: spec.follow.is_some(),
@@ -45,6 +47,7 @@ pub(super) fn check(
 
 /// The same for a plan that was stored.
 pub(super) fn check_again(plan: &PlanRecord, mistakes: &mut Vec<Invalid>) {
+    mistakes.extend(nothing_meanwhile(&plan.target, &plan.stages));
     let Some(databases) = plan.target.databases() else { return };
     let besides = Besides {
         follow: plan.follow.is_some(),
@@ -55,6 +58,15 @@ pub(super) fn check_again(plan: &PlanRecord, mistakes: &mut Vec<Invalid>) {
         ..Besides::default()
     };
     refuse(databases, besides, &plan.stages, mistakes);
+}
+
+/// Refuses a compaction that is to begin with operations that there are not.
+fn nothing_meanwhile(target: &TargetPlan, stages: &[StagePlan]) -> Option<Invalid> {
+    let forced = target.compaction() == CompactionPlan::Force;
+    let any = stages.iter().any(|stage| stage.purpose() == Purpose::Main);
+    let cure = "leave it out, or do operations after the fill";
+    let problem = "force begins with the measured operations, and there are none";
+    (forced && !any).then(|| Invalid::new("--compaction", problem, cure))
 }
 
 fn refuse(

@@ -12,6 +12,7 @@ const LATE_US: f64 = 2_500.0;
 pub(super) fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     of_probes(stage, warnings);
     of_followers(stage, warnings);
+    of_compaction(stage, warnings);
 }
 
 /// Adds the warnings about a stage's probes.
@@ -46,6 +47,19 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let message = format!("{left} probe documents could not be removed{why}");
         warn(Code::NotRemoved, message);
     }
+}
+
+/// Adds that the compaction of a stage was refused, or has not ended.
+fn of_compaction(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let Some(found) = &stage.compaction else { return };
+    let message = match &found.refused {
+        Some(why) => format!("the server did not compact: {why}"),
+        None if found.ended => return,
+        None => {
+            format!("the compaction went on when it was given up after {:.0} s", found.length_s)
+        }
+    };
+    warnings.push(Warning { code: Code::Compaction, stage: Some(stage.name.clone()), message });
 }
 
 /// Adds the warnings about a stage's followers.

@@ -54,6 +54,7 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
         following: None,
         drill: None,
         unasked: None,
+        compaction: None,
         start: None,
         nodes: Vec::new(),
         sent: crate::measure::Served::default(),

@@ -54,8 +54,8 @@ pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_n
 
 use crate::driver::Nouns;
 use crate::measure::{
-    Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Replication,
-    Series, Served, Slot, Span, Visibility, is_default,
+    Compaction, Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable,
+    Replication, Series, Served, Slot, Span, Visibility, is_default,
 };
 use crate::observed::Observed;
 use crate::op::OpKind;
@@ -186,6 +186,9 @@ pub struct StageRecord {
     /// Why the node that an audit is about could not be asked, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked: Option<String>,
+    /// The compaction that the run asked for as the stage began, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Compaction>,
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,

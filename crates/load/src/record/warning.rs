@@ -80,6 +80,8 @@ pub enum Code {
     BasicAuth,
     /// Much of the time was spent on the way to a process that hosts the database's client.
     Outside,
+    /// The compaction that was asked for was refused, or its end not seen.
+    Compaction,
     /// Acknowledged probes were never seen.
     NotVisible,
     /// A target of replication did not have everything in time, or refused documents.

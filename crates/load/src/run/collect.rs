@@ -5,9 +5,9 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
 use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, ConnectionTimes, FillLog, Following, Growth, Hiccups, Histogram, NodeLog, NodeSummary,
-    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Served, Silences, SizePoint, Slot,
-    Spans, ThreadLoss, Totals, Visibility,
+    Backlog, Compaction, ConnectionTimes, FillLog, Following, Growth, Hiccups, Histogram, NodeLog,
+    NodeSummary, Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Served, Silences,
+    SizePoint, Slot, Spans, ThreadLoss, Totals, Visibility,
 };
 use crate::op::{ByKind, Class};
 use crate::plan::{Plan, StagePlan};
@@ -65,6 +65,8 @@ pub(super) struct Frame<'a> {
     pub(super) following: Option<Following>,
     /// What was broken and mended, if that was asked for.
     pub(super) drill: Option<DrillRecord>,
+    /// The compaction that was asked for, if one was.
+    pub(super) compaction: Option<Compaction>,
 }
 
 impl<'a> Frame<'a> {
@@ -82,6 +84,7 @@ impl<'a> Frame<'a> {
             visibility: None,
             following: None,
             drill: None,
+            compaction: None,
         }
     }
 }
@@ -271,6 +274,7 @@ impl Collected {
             following: frame.following,
             drill: frame.drill,
             unasked: None,
+            compaction: frame.compaction,
             agents: Vec::new(),
             nodes: self.nodes(frame.nodes, (start, measured_s)),
             sent: self.sent.clone(),

@@ -79,6 +79,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
         visibility: None,
         following: None,
         drill: None,
+        compaction: None,
     }
 }
 

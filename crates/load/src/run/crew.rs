@@ -2,6 +2,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::compacting::Compacting;
 use super::follow::Followers;
 use super::lanes::{Alone, Connections};
 use super::share::Share;
@@ -134,6 +135,7 @@ impl<'a> Crew<'a> {
         let start = Arc::new(Start::made(moment));
         let sizes = bench.window(stage).map(|_| Sizes::ask(bench.target.clone(), start.clone()));
         let sizes = sizes.transpose()?;
+        let compacting = bench.compacting(stage, &start)?;
         let probes = bench.probes(stage);
         let probes = probes.map(|plan| Visible::probe(bench.target.clone(), plan, start));
         let probes = probes.transpose()?;
@@ -165,6 +167,7 @@ impl<'a> Crew<'a> {
             growth,
             visibility: probes.map(Visible::finish),
             following: followers.map(Followers::finish),
+            compaction: compacting.and_then(Compacting::finish),
             ..frame
         };
         let mut record = collected.record(frame);

@@ -6,6 +6,7 @@
 mod bench;
 mod calibrate;
 mod collect;
+mod compacting;
 mod crew;
 mod drill;
 mod enlist;
@@ -32,7 +33,9 @@ pub use progress::{KindProgress, Progress};
 pub use serve::{Served, serve};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
-use crate::driver::{Databases, Driver, Echo, Opening, ServerFacts, TargetError, scratch_name};
+use crate::driver::{
+    CompactionPlan, Databases, Driver, Echo, Opening, ServerFacts, TargetError, scratch_name,
+};
 use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
 use crate::http1::Watcher;
@@ -430,7 +433,7 @@ fn each_stage(
     observer: &mut dyn Observer,
     mut run: impl FnMut(usize, &mut RunRecord, &mut dyn Observer) -> Result<StageRecord, RunError>,
 ) -> Result<(), RunError> {
-    let (mut first, mut given_up) = (None, None);
+    let (mut first, mut given_up, mut held) = (None, None, false);
     for (number, stage) in bench.plan.stages.iter().enumerate() {
         // What was written until then can still be looked for.
         if bench.stop.reason().is_some_and(StopReason::gave_up) {
@@ -456,6 +459,11 @@ fn each_stage(
         if bench.stop.reason().is_some() {
             break;
         }
+        if !held && stage.purpose() != Purpose::Databases {
+            // Before that, there are no databases.
+            hold_compaction(bench)?;
+            held = true;
+        }
         observer.stage_begins(&stage.name);
         bench.ended.replace(Some(record.clone()));
         let stage = run(number, record, observer)?;
@@ -474,6 +482,14 @@ fn each_stage(
         bench.stop.raise(reason);
     }
     Ok(())
+}
+
+/// Keeps the server from compacting what the run uses, if the plan says so.
+fn hold_compaction(bench: &Bench<'_>) -> Result<(), RunError> {
+    if bench.plan.target.compaction() != CompactionPlan::Off {
+        return Ok(());
+    }
+    block_on(bench.stop, bench.target.hold_compaction())
 }
 
 /// Waits for a server that was given up, as long as it may be silent. Returns whether it answers,

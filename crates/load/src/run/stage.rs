@@ -3,6 +3,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
+use super::compacting::Compacting;
 use super::drill::Drilling;
 use super::follow::Followers;
 use super::live::LiveStage;
@@ -12,6 +13,7 @@ use super::unfinished::Saving;
 use super::visible::Visible;
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::CompactionPlan;
 use crate::engine::{Start, StopReason};
 use crate::fleet::Fleet;
 use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
@@ -109,6 +111,7 @@ impl Bench<'_> {
         let probes = self.probes(stage);
         let probes = probes.map(|plan| Visible::probe(self.target.clone(), plan, start.clone()));
         let probes = probes.transpose()?;
+        let compacting = self.compacting(stage, &start)?;
         let (drilling, news) = Drilling::begin(self, stage, &start)?.unzip();
         let mut threads = Threads { intervals, start, fleet, news };
         let measured = self.collect(stage, &mut threads, observer, followers.as_ref())?;
@@ -118,6 +121,7 @@ impl Bench<'_> {
         tell(&mut threads, observer);
         let visibility = probes.map(Visible::finish);
         let following = followers.map(Followers::finish);
+        let compaction = compacting.and_then(Compacting::finish);
         let growth = self.window(stage);
         let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
         let frame = Frame {
@@ -128,6 +132,7 @@ impl Bench<'_> {
             visibility,
             following,
             drill,
+            compaction,
             ..Frame::of(stage, self.plan)
         };
         let mut collected = Collected::new(measured.totals, measured.series);
@@ -135,6 +140,21 @@ impl Bench<'_> {
             collected.add(shard);
         }
         Ok((collected.record(frame), ended.workloads))
+    }
+
+    /// Asks for a compaction as what the run is about begins, if the plan says so.
+    pub(super) fn compacting(
+        &self,
+        stage: &StagePlan,
+        start: &Arc<Start>,
+    ) -> Result<Option<Compacting>, RunError> {
+        let main = self.plan.stages.iter().find(|it| it.purpose() == Purpose::Main);
+        let forced = self.plan.target.compaction() == CompactionPlan::Force;
+        if !forced || !main.is_some_and(|main| std::ptr::eq(main, stage)) {
+            return Ok(None);
+        }
+        let (target, stop) = (self.target.clone(), self.stop.clone());
+        Ok(Some(Compacting::begin(target, start.clone(), stop)?))
     }
 
     /// The progress of a stage before anything has ended.

@@ -3,7 +3,7 @@
 use super::burst::Rows;
 use super::followed;
 use super::headline::share_words;
-use super::number::{grouped, millis};
+use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use crate::measure::{Latency, VisibleBy};
 use crate::record::StageRecord;
@@ -47,9 +47,25 @@ pub(super) fn times(times: &Latency) -> [String; 3] {
     [time(times.p50_us), time(times.p99_us), time(Some(times.max_us))]
 }
 
+/// The compaction that the run asked for; `None`: it did not, or the server refused.
+fn compaction(stage: &StageRecord) -> Option<Rows> {
+    let found = stage.compaction.as_ref().filter(|it| it.refused.is_none())?;
+    let heads = ["compaction", "began, s", "took, s", "before", "after"];
+    let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
+    let ended = if found.ended { "ended" } else { "not ended" };
+    let times = [found.began_s, found.length_s].map(|seconds| decimal(seconds, 1));
+    let sizes = [found.before_bytes, found.after_bytes].map(size);
+    let row = std::iter::once(ended.to_owned()).chain(times).chain(sizes);
+    Some(vec![heads.map(str::to_owned).to_vec(), row.collect()])
+}
+
 /// The tables of what went on beside the load, with their titles.
 pub(super) fn beside(stage: &StageRecord) -> impl Iterator<Item = (&'static str, Rows)> {
-    let all = [(TITLE, rows(stage)), (followed::TITLE, followed::rows(stage))];
+    let all = [
+        (TITLE, rows(stage)),
+        (followed::TITLE, followed::rows(stage)),
+        ("compaction", compaction(stage)),
+    ];
     all.into_iter().filter_map(|(title, rows)| Some((title, rows?)))
 }
 

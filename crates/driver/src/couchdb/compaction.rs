@@ -1,0 +1,163 @@
+//! Asks for compactions, or keeps the server from them.
+//!
+//! CouchDB compacts by itself (smoosh), shard by shard, except for those that its configuration
+//! names in the section `smoosh.ignore`. What is set there for a run is not written to a file of
+//! the server: it is gone when the node is started again.
+
+use super::many::Sum;
+use super::{Admin, AdminError, CouchDb};
+use crate::{CompactionPlan, OWN_SERVERS, TargetError};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The header with which a setting is not written to a file.
+const IN_MEMORY: &str = "X-Couch-Persist: false\r\n";
+/// A section of the configuration that any CouchDB of today lets its administrators read.
+const READABLE: &str = "/_node/_local/_config/smoosh.ignore";
+
+/// The settings that keep a server from compacting the databases of a run, by their paths.
+pub(super) type Held = Arc<Mutex<Vec<String>>>;
+
+/// Fails if the user may not do what the plan says of compaction.
+pub(super) async fn check(
+    plan: CompactionPlan,
+    admin: &mut Admin,
+    server: &str,
+    path: &str,
+) -> Result<(), TargetError> {
+    if plan != CompactionPlan::Auto && server.starts_with(OWN_SERVERS) {
+        let message =
+            "--compaction: the stand-in compacts nothing; give a CouchDB, or leave it out";
+        return Err(TargetError(message.to_owned()));
+    }
+    match plan {
+        CompactionPlan::Auto => Ok(()),
+        CompactionPlan::Off => match admin.request("GET", READABLE, None).await? {
+            (200, _) => Ok(()),
+            (401 | 403, told) => Err(refused("off", &told)),
+            (status, _) => Err(TargetError(format!(
+                "--compaction off: {} has no automatic compaction that could be turned off (status \
+                 {status}); leave it out",
+                admin.endpoint().host()
+            ))),
+        },
+        CompactionPlan::Force if may_compact(admin, path).await? => Ok(()),
+        CompactionPlan::Force => Err(refused("force", &Value::Null)),
+    }
+}
+
+fn refused(mode: &str, told: &Value) -> TargetError {
+    let why = told["reason"].as_str().unwrap_or("the user is not one");
+    let why = why.trim_end_matches('.');
+    TargetError(format!(
+        "--compaction {mode} needs an administrator of the server ({why}); log in as one with -u, \
+         or leave it out"
+    ))
+}
+
+/// Whether the user is an administrator of the server, or of the database.
+async fn may_compact(admin: &mut Admin, path: &str) -> Result<bool, AdminError> {
+    let (_, session) = admin.request("GET", "/_session", None).await?;
+    let user = &session["userCtx"];
+    let has = |list: &Value, item: &Value| {
+        list.as_array().is_some_and(|list| list.contains(item) && !item.is_null())
+    };
+    if has(&user["roles"], &Value::from("_admin")) {
+        return Ok(true);
+    }
+    let (_, security) = admin.request("GET", &format!("{path}/_security"), None).await?;
+    let admins = &security["admins"];
+    let mut roles = user["roles"].as_array().into_iter().flatten();
+    Ok(has(&admins["names"], &user["name"]) || roles.any(|role| has(&admins["roles"], role)))
+}
+
+impl CouchDb {
+    /// An administration of a node that is there.
+    fn one_admin(&self) -> Result<Admin, TargetError> {
+        self.admins().next().ok_or_else(|| TargetError("there is no server".to_owned()))
+    }
+
+    /// The paths of all databases.
+    fn paths_of_all(&self) -> Vec<String> {
+        match &self.paths.many {
+            None => vec![self.database_path().to_owned()],
+            Some(many) => (0..many.spread.count).map(|number| many.path(number)).collect(),
+        }
+    }
+
+    /// Keeps the server from compacting the databases.
+    pub(super) async fn hold(&self) -> Result<(), TargetError> {
+        let mut admin = self.one_admin()?;
+        admin.log_in().await?;
+        for path in self.paths_of_all() {
+            for setting in shards(&mut admin, &path).await? {
+                let mut writer = admin.again().with_more_lines(IN_MEMORY);
+                self.held().push(setting.clone());
+                writer.expect(&[200], "PUT", &setting, Some(b"\"true\"")).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what keeps the server from compacting them. A node that was started again has
+    /// forgotten it.
+    pub(super) async fn release(&self) -> Result<(), TargetError> {
+        let settings = std::mem::take(&mut *self.held());
+        if settings.is_empty() {
+            return Ok(());
+        }
+        let mut admin = self.one_admin()?.with_more_lines(IN_MEMORY);
+        admin.log_in().await?;
+        let mut ended = Ok(());
+        for setting in settings {
+            let removed = admin.expect(&[200, 404], "DELETE", &setting, None).await;
+            if let Err(error) = removed {
+                let message = format!("{setting} could not be taken back: {error}");
+                ended = ended.and(Err(TargetError(message)));
+            }
+        }
+        ended
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a compaction of all databases.
+    pub(super) async fn ask_to_compact(&self) -> Result<(), TargetError> {
+        let mut admin = self.one_admin()?;
+        admin.log_in().await?;
+        for path in self.paths_of_all() {
+            admin.expect(&[202], "POST", &format!("{path}/_compact"), Some(b"")).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether one of the databases is being compacted; `None`: there is no answer.
+    pub(super) async fn compacts(&self) -> Option<bool> {
+        let Some(many) = &self.paths.many else {
+            return self.ask("").await?["compact_running"].as_bool();
+        };
+        let sum: Sum = self.ask_sum(many).await?;
+        Some(sum.compacting)
+    }
+}
+
+/// The settings that name the shards of a database, on each node that has them.
+async fn shards(admin: &mut Admin, path: &str) -> Result<Vec<String>, AdminError> {
+    let (_, info) = admin.expect(&[200], "GET", path, None).await?;
+    let ranges_at = format!("{path}/_shards");
+    let (_, ranges) = admin.expect(&[200], "GET", &ranges_at, None).await?;
+    let (name, suffix) = (&info["db_name"], &info["instance_start_time"]);
+    let (name, suffix) = (name.as_str().unwrap_or_default(), suffix.as_str().unwrap_or_default());
+    let mut settings = Vec::new();
+    for (range, nodes) in ranges["shards"].as_object().into_iter().flatten() {
+        let shard = format!("shards/{range}/{name}.{suffix}");
+        let shard = utf8_percent_encode(&shard, NON_ALPHANUMERIC).to_string();
+        for node in nodes.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            settings.push(format!("/_node/{node}/_config/smoosh.ignore/{shard}"));
+        }
+    }
+    Ok(settings)
+}
