@@ -193,6 +193,19 @@ fn what_is_about_one_database_is_refused_with_both_flags() {
     assert_eq!(databases(&server), [""; 0]);
 }
 
+#[test]
+fn partitions_are_named_where_the_database_has_some() {
+    let server = stand_in();
+    let words = |url: &str| format!("{url}?partitioned=true");
+    let plain = measure(["run", &server.url, "--docs", "20", "-n", "9", "--id", "partitions:4"]);
+    plain.refused(2, &["--id: the database will not be partitioned", "?partitioned=true"]);
+    let url = words(&server.url);
+    let spread = ["--docs", "60", "-n", "30", "--id", "partitions:4", "--audit", "--verify"];
+    run(&url, "3", &spread).passed();
+    let embedded = measure(["run", "--docs", "20", "-n", "9", "--id", "partitions:4"]);
+    embedded.passed();
+}
+
 /// Database names of the user's own are removed by the process that made them.
 #[test]
 fn agents_share_many_databases() {

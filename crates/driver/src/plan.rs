@@ -370,6 +370,12 @@ pub trait Planned: Debug {
         None
     }
 
+    /// Whether the database of the run will be partitioned, if it is made by the run and has
+    /// partitions at all.
+    fn partitioned(&self) -> Option<bool> {
+        None
+    }
+
     /// What becomes of compaction.
     fn compaction(&self) -> CompactionPlan {
         CompactionPlan::Auto

@@ -225,6 +225,11 @@ impl Planned for CouchPlan {
         self.audit_views.iter().map(ToString::to_string).collect()
     }
 
+    fn partitioned(&self) -> Option<bool> {
+        let made = self.server.is_some() && self.database.must_be_new();
+        made.then_some(self.making.partitioned)
+    }
+
     fn compaction(&self) -> CompactionPlan {
         self.compaction
     }

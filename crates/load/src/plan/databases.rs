@@ -6,6 +6,7 @@ use super::{PlanRecord, StagePlan};
 use crate::driver::{CompactionPlan, Databases, Spread, TargetPlan};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
+use crate::schema::Ids;
 use crate::workload::{Fill, Purpose};
 
 /// The most databases whose sizes are asked for during a fill.
@@ -32,6 +33,7 @@ pub(super) fn check(
     mistakes: &mut Vec<Invalid>,
 ) {
     mistakes.extend(nothing_meanwhile(target, stages));
+    mistakes.extend(no_partitions(target, &spec.ids));
     let Some(databases) = target.databases() else { return };
     let besides = Besides {
         follow: spec.follow.is_some(),
@@ -58,6 +60,13 @@ pub(super) fn check_again(plan: &PlanRecord, mistakes: &mut Vec<Invalid>) {
         ..Besides::default()
     };
     refuse(databases, besides, &plan.stages, mistakes);
+}
+
+/// Refuses to name partitions in a database that will have none.
+fn no_partitions(target: &TargetPlan, ids: &Ids) -> Option<Invalid> {
+    let named = matches!(ids, Ids::Partitions(_)) && target.partitioned() == Some(false);
+    let cure = "add ?partitioned=true to the target, or give other ids";
+    named.then(|| Invalid::new("--id", "the database will not be partitioned", cure))
 }
 
 /// Refuses a compaction that is to begin with operations that there are not.
