@@ -2,6 +2,7 @@
 //! or an answer was lost.
 
 use super::{RunRecord, StageRecord};
+use crate::driver::CompactionPlan;
 use crate::measure::Served;
 use crate::observed::Source;
 use std::collections::BTreeMap;
@@ -9,6 +10,9 @@ use std::collections::BTreeMap;
 /// Others' requests are not mentioned if there are no more than so many, or than this share of all:
 /// logging in again takes some, and so does asking whether a node is back.
 const FEW: (u64, f64) = (20, 0.005);
+
+/// Asking how many documents more databases than this have takes as many requests as matter.
+const MANY: u32 = 1_000;
 
 /// What the server's own count of requests says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,11 +73,16 @@ fn more(these: &BTreeMap<String, u64>, others: &BTreeMap<String, u64>) -> BTreeM
 impl RunRecord {
     /// What the server's own count of requests says; `None`: it was not asked, it or a node was
     /// started again or gave no answer at the end, or the run sent requests that are not counted,
-    /// such as those for its metrics.
+    /// such as those for its metrics or for a compaction.
     pub fn counted(&self) -> Option<Counted> {
         let observed = self.observed.as_ref()?;
-        let beside = self.plan.fill.growth || self.plan.probe.is_some();
-        if beside || self.plan.follow.is_some() || self.partial {
+        let target = &self.plan.target;
+        let compaction = target.compaction() != CompactionPlan::Auto;
+        let many = target.databases().is_some_and(|it| it.spread.count > MANY);
+        let beside = self.plan.fill.growth || self.plan.probe.is_some() || compaction || many;
+        // Servers that replicate ask each other.
+        let others = self.plan.follow.is_some() || self.plan.replication.is_some();
+        if beside || others || self.partial {
             return None;
         }
         let asked = observed.sources.iter().filter(|it| !it.machine);
