@@ -40,8 +40,12 @@ impl World {
     fn try_out(&self, words: &[&str]) -> String {
         let words: Vec<_> = words.iter().map(|word| self.place(word)).collect();
         let mut command = assert_cmd::Command::new(BINARY);
-        let output =
-            command.args(&words).current_dir(self.folder.path()).output().expect("it runs");
+        let output = command
+            .env("SPRINGLOAD_STATE", "")
+            .args(&words)
+            .current_dir(self.folder.path())
+            .output()
+            .expect("it runs");
         let code = output.status.code().expect("an exit status");
         let told = String::from_utf8(output.stderr).expect("UTF-8");
         let line = self.stable(&words.join(" "));

@@ -116,7 +116,7 @@ impl Scratch {
         let could_be = (FIRST_S..LAST_S).contains(&began_s) && fraction < SECOND_NS;
         let name = name.to_owned();
         let is_replication = false;
-        (same && could_be).then(|| Self { name, run, began_s, process, is_replication })
+        (same && could_be).then_some(Self { name, run, began_s, process, is_replication })
     }
 }
 

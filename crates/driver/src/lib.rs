@@ -16,6 +16,7 @@ mod list;
 mod login;
 mod monitor;
 mod nouns;
+mod opening;
 mod pipe;
 mod plan;
 mod prober;
@@ -55,10 +56,8 @@ pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use monitor::{Monitor, Question, Untold};
 pub use nouns::Nouns;
-pub use plan::{
-    Auth, Card, DriverPlan, Echo, Existing, Local, ONLY_TABLE, OWN_SERVERS, Opening, Planned,
-    ServerFacts, Size, TargetAsked, TargetError,
-};
+pub use opening::{Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
+pub use plan::{Auth, Card, DriverPlan, Existing, Local, ONLY_TABLE, Planned, Size, TargetAsked};
 pub use prober::{Prober, Stored};
 pub use replicator::{
     DocumentCount, ReplicaEnd, Replicated, ReplicatedPage, ReplicationPhase, ReplicationState,

@@ -4,7 +4,7 @@
 use super::Local;
 use super::login::{CHECK_LOG_IN, LogIn};
 use super::monitor::{Monitor, Question, Untold};
-use super::plan::TargetError;
+use super::opening::TargetError;
 use super::secrets::STRUCK;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::http1::{Connection, Request};

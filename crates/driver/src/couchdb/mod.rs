@@ -25,6 +25,7 @@ mod open_many;
 mod own;
 mod pen;
 mod plan;
+mod planned;
 mod prober;
 mod quorum;
 mod replicator;

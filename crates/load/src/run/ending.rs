@@ -1,0 +1,138 @@
+//! The record of a run before its first stage and at its end: why it ended, and what it leaves
+//! undone or behind.
+
+use super::bench::Bench;
+use super::{RunError, block_on};
+use crate::clock::Nanos;
+use crate::driver::{Databases, TargetError};
+use crate::engine::StopReason;
+use crate::measure::{Visibility, failure_words};
+use crate::op::{Failure, OpKind};
+use crate::plan::{Plan, PlanRecord, Purpose};
+use crate::record::{
+    Ended, EndedBy, Environment, RunRecord, SCHEMA_VERSION, ServerRecord, StageRecord,
+};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// That the databases of an unfinished run are being removed, which may take a while.
+pub(super) fn left_over(plan: &Plan, record: &RunRecord) -> Option<String> {
+    let Databases { spread, removed: true, .. } = plan.target.databases()? else { return None };
+    let is_done = record.stages.last().is_some_and(|last| {
+        last.purpose() == Purpose::Databases && record.stages.len() == plan.stages.len()
+    });
+    (!is_done).then(|| format!("removing {} databases", spread.count))
+}
+
+/// Why the stages after the last one have nothing to work on, if it could not make all of that.
+pub(super) fn not_made(bench: &Bench<'_>, record: &RunRecord) -> Option<RunError> {
+    let stage = record.stages.last()?;
+    let makes = record.plan_of(stage)?.work.traits().makes?;
+    let planned = record.plan_of(stage)?.work.planned(bench.plan.connections)?;
+    let made: u64 = stage.requests().map(|it| it.ok).sum();
+    let left = planned.saturating_sub(made);
+    if left == 0 || bench.stop.reason().is_some() {
+        return None;
+    }
+    let why = failure_words(stage.requests());
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    let message = format!("{left} of {planned} {makes} could not be created{why}");
+    Some(RunError::Target(TargetError(message)))
+}
+
+/// How many documents there are beside those that an audit has found, if it found out about all and
+/// the number of documents cannot have changed since.
+pub(super) fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
+    // Markers are beside them.
+    let stage = record.stages.last().filter(|_| bench.replicas.is_none())?;
+    let counts = record.plan_of(stage)?.work.traits().counts_others;
+    let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify)?;
+    let judged = |(class, _): &(&Failure, &u64)| class.is_wrong_data();
+    let unanswered = |stage: &StageRecord| {
+        let failures = stage.requests().flat_map(|it| it.failures.keys());
+        failures.copied().any(|class| !class.refuses())
+            || stage.requests().any(|it| it.unfinished > 0)
+    };
+    if record.stages.iter().rev().skip(1).any(unanswered) {
+        return None;
+    }
+    // Probes are removed again, except for those.
+    let probed = |it: &Visibility| it.left + it.write_failures > 0;
+    if record.stages.iter().filter_map(|it| it.visibility.as_ref()).any(probed) {
+        return None;
+    }
+    let all_noted = bench.journal.as_ref().is_none_or(|journal| journal.broken().is_none());
+    if !counts || !all_noted || !verified.failures.iter().all(|it| judged(&it)) {
+        return None;
+    }
+    let found = stage.operations.iter().find(|it| it.kind == OpKind::Read).map_or(0, |it| it.ok);
+    let documents = block_on(bench.stop, async { Ok(bench.target.documents().await) });
+    documents.ok()??.checked_sub(found)
+}
+
+/// The record of a run that has measured nothing yet.
+pub(super) fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
+    let form =
+        format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+    let started_at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(began_wall));
+    let started_at = started_at.ok().and_then(|it| it.format(form).ok()).unwrap_or_default();
+    RunRecord {
+        schema_version: SCHEMA_VERSION,
+        started_at,
+        partial: true,
+        plan: PlanRecord::clone(plan),
+        server,
+        environment: Environment::here(),
+        agents: Vec::new(),
+        stages: Vec::new(),
+        warnings: Vec::new(),
+        thresholds: Vec::new(),
+        regressions: Vec::new(),
+        journal_broken: None,
+        extra_documents: None,
+        observed: None,
+        replication: None,
+        ended: None,
+        result: None,
+    }
+}
+
+/// Why a run ended before the plan was completed, if it did.
+pub(super) fn ended(
+    why: (Option<RunError>, Option<StopReason>),
+    at_s: f64,
+    advice: Option<String>,
+) -> Option<Ended> {
+    let (by, message) = match why {
+        (Some(error), _) => {
+            let by = match error {
+                RunError::AllLost(_) => EndedBy::Agents,
+                _ if error.is_targets() => EndedBy::Unreachable,
+                _ => EndedBy::Springload,
+            };
+            (by, format!("ended after {at_s:.1} s: {error}"))
+        }
+        (None, Some(StopReason::Authentication)) => (
+            EndedBy::Authentication,
+            format!(
+                "the server refused the credentials (401 or 403) after {at_s:.1} s; stopped \
+                 before it locks the user out"
+            ),
+        ),
+        (None, Some(StopReason::Starved)) => (
+            EndedBy::Springload,
+            format!("springload's machine ran out of ports or files; gave up after {at_s:.1} s"),
+        ),
+        (None, Some(reason)) if reason.gave_up() => {
+            let what = match reason {
+                StopReason::Unserved => "the server is there, but no longer answers any operation",
+                _ => "the server no longer answers",
+            };
+            let advice = advice.map_or_else(String::new, |it| format!("; {it}"));
+            (EndedBy::Unreachable, format!("{what}; gave up after {at_s:.1} s{advice}"))
+        }
+        (None, Some(_)) => (EndedBy::User, format!("stopped by the user after {at_s:.1} s")),
+        (None, None) => return None,
+    };
+    Some(Ended { by, at_s, message })
+}
