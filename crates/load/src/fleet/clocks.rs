@@ -49,14 +49,14 @@ impl Fleet {
             let enough = |pings: &Pings| {
                 pings.asked.values().all(|(it, _)| known[*it] || pings.best.contains_key(it))
             };
-            self.hear_pongs(&mut pings, self.waits.silence_ns, enough);
+            self.hear_pongs(&mut pings, self.patience_ns(), enough);
             for (agent, offset) in pings.best {
                 self.members[agent].offset = Some(offset);
             }
         }
         for agent in self.present() {
             if self.members[agent].offset.is_none() {
-                let for_s = self.silence_s();
+                let for_s = self.patience_ns() as f64 / SECOND_NS as f64;
                 let why = format!("its clock is not known: no ping was answered for {for_s} s");
                 self.lose_later(agent, why);
             }

@@ -81,11 +81,19 @@ pub(super) fn over(
     let (arrived, inbox) = sync_channel(WAITING);
     let outbox = Pipes { writers: vec![writer(to)?], ..Pipes::default() };
     named("orders-reader").spawn(move || {
-        let why = read(from, &arrived)
-            .map_or_else(|error| error.to_string(), |()| "the coordinator is gone".to_owned());
+        let why = match read(from, &arrived) {
+            Err(error) if !is_gone(&error) => error.to_string(),
+            _ => "the coordinator is gone".to_owned(),
+        };
         let _ = arrived.send(Arrived::Closed(why));
     })?;
     Ok(Channel { outbox: Box::new(outbox), inbox, lossy: false })
+}
+
+/// Whether an error only says that the other end was closed: one that is killed before it has read
+/// everything resets the connection.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted)
 }
 
 pub(super) fn named(name: &str) -> std::thread::Builder {
@@ -235,6 +243,28 @@ mod tests {
         drop(arrived);
         let text = |it| if let Arrived::Message(line) = it { line } else { Vec::new() };
         (inbox.into_iter().map(text).collect(), whole)
+    }
+
+    struct Broken(io::ErrorKind);
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+    }
+
+    /// One that is killed before it has read everything resets the connection.
+    #[test]
+    fn a_coordinator_that_resets_the_connection_is_gone_and_other_errors_are_told() {
+        let why = |kind| {
+            let channel = over(Broken(kind), io::sink()).unwrap();
+            match channel.inbox.recv().unwrap() {
+                Arrived::Closed(why) => why,
+                _ => String::new(),
+            }
+        };
+        assert_eq!(why(io::ErrorKind::ConnectionReset), "the coordinator is gone");
+        assert!(!why(io::ErrorKind::TimedOut).contains("gone"));
     }
 
     #[test]
