@@ -133,6 +133,10 @@ fn a_frozen_server_fails_in_the_broken_phase_and_comes_back() {
     for words in ["first failure within ", "first success within ", "broken at ", "audit through"] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
+    assert!(
+        text.contains(" failed while broken, ") && text.contains(" s without answer"),
+        "{text}"
+    );
     let page = run.report("html").stdout;
     assert!(page.contains("<h2>Drill</h2>") && page.contains("\"what\":\"broken\""));
 }
@@ -144,7 +148,7 @@ fn commands_that_do_nothing_break_nothing() {
     let run = run.args(&["--stop", "true", "--start", "true"]).finish();
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(run.stages().all(|it| it["name"] != "audit"));
-    assert!(run.stdout.contains("nothing failed"), "{}", run.stdout);
+    assert!(run.stdout.contains("none failed while broken · as before"), "{}", run.stdout);
 }
 
 #[test]

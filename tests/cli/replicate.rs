@@ -450,6 +450,8 @@ fn what_it_cannot_replicate_is_refused_in_words() {
         &["--agents: replication is measured by one process"],
     );
     refused(&["h:1", "h:2", "--probe", "visible"], &["--probe: markers already show"]);
+    let several = "--databases: a replication is of one database; leave it out";
+    refused(&["h:1", "h:2", "--databases", "3"], &[several]);
     refused(&["h:1", "h:2", "--ops", "0"], &["--ops: without operations there is no load"]);
     refused(&["h:1", "h:2", "--marker-every", "1ms"], &["--marker-every: is below 10ms"]);
     refused(&["h:1", "h:2", "--topology", "ring"], &["ring", "fan-out, fan-in, chain, mesh"]);

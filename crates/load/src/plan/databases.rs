@@ -98,13 +98,16 @@ fn refuse(
         (besides.designs, "--ddocs", "design documents are stored in one database"),
         (besides.views, "--audit-view", "a view is in one database"),
         (besides.growth && many, "--growth", "sizes are asked for of at most 1,000 databases"),
-        (besides.replication, "--databases", "a replication is of one database"),
         (ranges, "--workload", "ranges of documents are in one database"),
     ] {
         if asked {
             let problem = format!("{problem}, but there is --databases {}", spread.count);
             mistakes.push(Invalid::new(flag, problem, "leave one of the two out"));
         }
+    }
+    if besides.replication {
+        let problem = "a replication is of one database";
+        mistakes.push(Invalid::new("--databases", problem, "leave it out, or use run"));
     }
     let fill = stages.iter().find_map(|stage| stage.work.traits().fill);
     mistakes.extend(fill.and_then(|fill| too_few(fill, spread)));

@@ -3,6 +3,7 @@
 
 use super::nodes::host;
 use super::number::{at, decimal, grouped, length, millis};
+use crate::measure::Span;
 use crate::op::Failure;
 use crate::record::{
     Backlog, Drill, DrillRecord, DrillStep, NodeAudit, Phase, PhaseFigures, RunRecord, StageRecord,
@@ -54,10 +55,14 @@ pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String
     let drill = stage.drilled()?;
     let failed = drill.figures(Phase::Broken).failed();
     let caught_up = drill.times(None).caught_up_s;
-    let failed = match failed {
-        0 => "nothing failed while it was broken".to_owned(),
-        some => format!("{} failed while it was broken", grouped(some)),
-    };
+    let failed = if failed == 0 { "none".to_owned() } else { grouped(failed) };
+    // Whoever waited for it did not fail, and was not served either.
+    let (from_s, to_s) = drill.broken_s();
+    let meanwhile = |it: &&Span| it.from_s < to_s && it.from_s + it.length_s > from_s;
+    let silent = stage.silences.iter().filter(meanwhile).map(|it| it.length_s);
+    let silent = silent.reduce(f64::max);
+    let silent = silent.map_or_else(String::new, |it| format!(", {} without answer", length(it)));
+    let failed = format!("{failed} failed while broken{silent}");
     let audits = record.audits();
     let looked = audits.iter().map(|it| it.found).max().map(|found| {
         let through = match audits.len() {
