@@ -37,8 +37,7 @@ impl Compared {
         if self.may_differ && !others.is_empty() {
             let unknown = target.unknown(&others).await?;
             let all = others.len();
-            let mut place = 0;
-            others.retain(|_| (unknown.contains(&place), place += 1).0);
+            others = unknown.into_iter().filter_map(|place| others.get(place).cloned()).collect();
             self.found.overruled += (all - others.len()) as u64;
         }
         self.found.documents += ids.len() as u64;
