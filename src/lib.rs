@@ -44,7 +44,8 @@ rooms! { use springload_core::{
     properties, schema, statistics, values,
 } }
 rooms! { use springload_driver as driver }
-rooms! { use springload_load::{engine, fleet, plan, record, run} }
+rooms! { use springload_engine as engine }
+rooms! { use springload_load::{fleet, plan, record, run} }
 rooms! { use springload_report::{compare, report, search, sizing, sweep, trend} }
 rooms! { use springload_embedded as embedded }
 rooms! { use springload_workload as workload }

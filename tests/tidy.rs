@@ -228,7 +228,7 @@ fn import_table(document: &str) -> Table {
 }
 
 /// The crates that are a room as a whole.
-const ONE_ROOM: [&str; 3] = ["workload", "driver", "embedded"];
+const ONE_ROOM: [&str; 4] = ["workload", "driver", "engine", "embedded"];
 
 /// The crate of a file of the program, empty for the one at the top, and its path inside `src/`.
 fn home_of(path: &str) -> Option<(&str, &str)> {

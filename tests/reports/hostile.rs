@@ -132,9 +132,9 @@ fn tags(xml: &str) -> Vec<String> {
         match reader.read_event().expect("XML") {
             quick_xml::events::Event::Eof => return all,
             quick_xml::events::Event::Start(tag) | quick_xml::events::Event::Empty(tag) => {
-                let names = tag.attributes().map(|it| it.expect("an attribute").key.0.to_vec());
-                all.extend(names.map(|name| String::from_utf8(name).expect("UTF-8")));
-                all.push(String::from_utf8(tag.name().0.to_vec()).expect("UTF-8"));
+                let names = tag.attributes().map(|it| it.expect("an attribute").key.0.to_owned());
+                all.extend(names);
+                all.push(tag.name().0.to_owned());
             }
             _ => {}
         }

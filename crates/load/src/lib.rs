@@ -2,15 +2,15 @@
 //!
 //! Its modules are for springload's own crates, and may change with any version.
 
-pub mod engine;
 pub mod fleet;
 pub mod plan;
 pub mod record;
 pub mod run;
 
 use springload_core::{
-    account, clock, cores, files, generate, http1, journal, measure, mistake, net, observed, op,
+    account, clock, files, generate, http1, journal, measure, mistake, net, observed, op,
     properties, schema, statistics, values,
 };
 use springload_driver as driver;
+use springload_engine as engine;
 use springload_workload as workload;

@@ -15,6 +15,9 @@ pub(in crate::cli) struct Selftest {
     /// Check only claims whose names contain this, such as T1
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Exit with status 5 if a claim cannot be judged, too, because the machine is too busy
+    #[arg(long)]
+    strict: bool,
 }
 
 impl Verb for Selftest {
@@ -67,6 +70,25 @@ impl Verb for Selftest {
                 "{untold} of {all} cannot be judged: this machine is too busy; try again later"
             );
         }
-        Ok(if failed == 0 { Exit::Passed } else { Exit::Untrustworthy })
+        Ok(status(failed, untold, self.strict))
+    }
+}
+
+/// The exit status where so many claims do not hold, and so many cannot be judged.
+fn status(failed: usize, untold: usize, strict: bool) -> Exit {
+    if failed > 0 || strict && untold > 0 { Exit::Untrustworthy } else { Exit::Passed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_judged_fails_only_if_that_is_asked_for() {
+        assert_eq!(status(0, 0, true), Exit::Passed);
+        assert_eq!(status(0, 1, false), Exit::Passed);
+        assert_eq!(status(0, 1, true), Exit::Untrustworthy);
+        assert_eq!(status(1, 0, false), Exit::Untrustworthy);
+        assert_eq!(status(1, 0, true), Exit::Untrustworthy);
     }
 }

@@ -4,9 +4,10 @@
 //! Source: the documentation of `org.apache.hadoop.conf.Configuration`, Hadoop 3.3.
 
 use super::Properties;
-use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+use std::borrow::Cow;
 
 /// How many `${...}` are replaced in one value, as in Hadoop.
 const MOST_REPLACED: usize = 20;
@@ -86,21 +87,18 @@ impl ConfigurationFile {
                 self.close();
                 Ok(())
             }
-            Event::Text(text) => {
-                self.text(text.xml_content().map_err(|it| it.to_string())?.as_ref())
-            }
-            Event::CData(text) => {
-                self.text(text.xml_content().map_err(|it| it.to_string())?.as_ref())
-            }
+            Event::Text(text) => self.text(&text.xml10_content()),
+            Event::CData(text) => self.text(&text.xml10_content()),
             Event::GeneralRef(reference) => self.text(&resolved(reference)?),
             _ => Ok(()),
         }
     }
 
     fn open(&mut self, start: &BytesStart<'_>) -> Result<(), String> {
-        let tag = String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
+        let name = start.local_name();
+        let tag: &str = name.as_ref();
         self.depth += 1;
-        match (self.depth, tag.as_str()) {
+        match (self.depth, tag) {
             (1, "configuration") if !self.rooted => self.rooted = true,
             (1, _) => return Err(format!("<{tag}> is not the one <configuration>")),
             (_, "include") => {
@@ -157,7 +155,7 @@ impl ConfigurationFile {
 
 fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, String> {
     let found = start.try_get_attribute(name).map_err(|error| error.to_string())?;
-    let value = found.map(|it| it.unescape_value().map(std::borrow::Cow::into_owned));
+    let value = found.map(|it| it.normalized_value(XmlVersion::Implicit1_0).map(Cow::into_owned));
     value.transpose().map_err(|error| error.to_string())
 }
 
@@ -167,8 +165,8 @@ fn resolved(reference: &BytesRef<'_>) -> Result<String, String> {
     if let Some(c) = numbered {
         return Ok(c.to_string());
     }
-    let name = reference.decode().map_err(|error| error.to_string())?;
-    let text = resolve_predefined_entity(&name);
+    let name: &str = reference;
+    let text = resolve_predefined_entity(name);
     text.map(str::to_owned).ok_or_else(|| format!("&{name}; is not resolved: write what it means"))
 }
 

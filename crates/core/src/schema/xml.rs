@@ -16,6 +16,7 @@
 
 use super::bounded::{MOST_BYTES, quoted};
 use super::shape::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
+use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
@@ -237,8 +238,8 @@ impl XmlReader<'_> {
                 }
                 Event::End(_) => Token::Close,
                 Event::Eof => Token::End,
-                Event::Text(text) => Token::Text(self.decoded(text.xml_content())?),
-                Event::CData(text) => Token::Text(self.decoded(text.xml_content())?),
+                Event::Text(text) => Token::Text(text.xml10_content().into_owned()),
+                Event::CData(text) => Token::Text(text.xml10_content().into_owned()),
                 Event::GeneralRef(reference) => Token::Text(self.resolved(&reference)?),
                 Event::Empty(_)
                 | Event::Comment(_)
@@ -251,7 +252,7 @@ impl XmlReader<'_> {
 
     /// The name of a tag and its attributes.
     fn opened(&self, start: &BytesStart<'_>) -> Result<Tag, SchemaError> {
-        let name = String::from_utf8_lossy(start.name().as_ref()).into_owned();
+        let name: String = AsRef::<str>::as_ref(&start.name()).to_owned();
         let known: &[&str] = match name.as_str() {
             "integer" => &["min", "max"],
             "string" => &["one-of"],
@@ -260,7 +261,7 @@ impl XmlReader<'_> {
         let mut bounds = Vec::new();
         for attribute in start.attributes() {
             let attribute = attribute.map_err(|error| self.wrong(&one_line(&error.to_string())))?;
-            let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
+            let key: String = AsRef::<str>::as_ref(&attribute.key).to_owned();
             if !known.contains(&key.as_str()) {
                 let (name, known) = (tag(&name), known.join(" and "));
                 let cure = if known.is_empty() {
@@ -270,7 +271,9 @@ impl XmlReader<'_> {
                 };
                 return Err(self.wrong(&format!("attributes on {name}: {cure}")));
             }
-            bounds.push((key, self.decoded(attribute.unescape_value())?));
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+            let value = value.map_err(|error| self.wrong(&one_line(&error.to_string())))?;
+            bounds.push((key, value.into_owned()));
         }
         Ok((name, bounds))
     }
@@ -279,18 +282,11 @@ impl XmlReader<'_> {
         if let Ok(Some(character)) = reference.resolve_char_ref() {
             return Ok(character.to_string());
         }
-        let name = self.decoded(reference.decode())?;
-        resolve_predefined_entity(&name).map(str::to_owned).ok_or_else(|| {
-            let name = short(&name);
+        let name: &str = reference;
+        resolve_predefined_entity(name).map(str::to_owned).ok_or_else(|| {
+            let name = short(name);
             self.wrong(&format!("&{name}; is unknown: write the character itself"))
         })
-    }
-
-    fn decoded<T: Into<String>, E: std::fmt::Display>(
-        &self,
-        text: Result<T, E>,
-    ) -> Result<String, SchemaError> {
-        text.map(Into::into).map_err(|error| self.wrong(&one_line(&error.to_string())))
     }
 
     fn wrong(&self, reason: &str) -> SchemaError {

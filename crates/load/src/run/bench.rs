@@ -4,7 +4,7 @@ use super::observe::Observing;
 use super::replicate::Replicas;
 use crate::clock::Nanos;
 use crate::driver::{Driver, FollowPlan};
-use crate::engine::{Lane, Stop};
+use crate::engine::{Deal, Stop};
 use crate::journal::Journal;
 use crate::plan::{DrillTimes, Plan, ProbePlan, Purpose, StagePlan};
 use crate::record::RunRecord;
@@ -51,40 +51,17 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The threads that take part in a stage, over all agents. Connection c belongs to thread c
-    /// modulo their number, and thread s to agent s modulo the number of agents: so a connection
-    /// stays with its agent, however many threads a stage has.
-    pub(super) fn shards(&self, stage: &StagePlan) -> usize {
-        let agents = self.part.agents;
-        (stage.shards(self.plan.threads * agents) / agents).max(1) * agents
-    }
-
-    /// The threads of this process.
-    pub(super) fn own_shards(&self, stage: &StagePlan) -> usize {
-        self.shards(stage) / self.part.agents
-    }
-
-    /// Deals the connections out to threads, one by one. Returns those of this process's threads,
-    /// by the thread's number, and the workloads of all others, by the connection's.
-    #[allow(clippy::type_complexity, reason = "two lists, each of numbers and what they are of")]
-    pub(super) fn dealt<W>(
-        &self,
-        workloads: Vec<W>,
-        shards: usize,
-    ) -> (Vec<(usize, Vec<Lane<W>>)>, Vec<(usize, W)>) {
+    /// Which threads of a stage this process has. A connection stays with its agent, however many
+    /// threads a stage has.
+    pub(super) fn deal(&self, stage: &StagePlan) -> Deal {
         let Part { agent, agents } = self.part;
-        let own = (agent..shards).step_by(agents);
-        let mut own: Vec<(usize, Vec<Lane<W>>)> = own.map(|shard| (shard, Vec::new())).collect();
-        let mut others = Vec::new();
-        for (connection, workload) in workloads.into_iter().enumerate() {
-            let shard = connection % shards;
-            if shard % agents == agent {
-                own[shard / agents].1.push(Lane { connection, workload });
-            } else {
-                others.push((connection, workload));
-            }
-        }
-        (own, others)
+        let shards = (stage.shards(self.plan.threads * agents) / agents).max(1) * agents;
+        Deal { shards, agent, agents }
+    }
+
+    /// How many threads that is.
+    pub(super) fn own_shards(&self, stage: &StagePlan) -> usize {
+        self.deal(stage).shards / self.part.agents
     }
 
     /// The number of documents between two points of a fill's growth: what all connections insert

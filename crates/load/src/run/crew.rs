@@ -4,7 +4,7 @@ use super::bench::Bench;
 use super::collect::{Collected, Frame};
 use super::compacting::Compacting;
 use super::follow::Followers;
-use super::lanes::{Alone, Connections};
+use super::lanes::Connections;
 use super::share::Share;
 use super::sizes::Sizes;
 use super::stage::Source;
@@ -80,8 +80,8 @@ impl<'a> Crew<'a> {
                     // Of what all have noted: by this process, agents or not.
                     let mut connections = Connections::new(bench, documents.clone())?;
                     let fleet = Some(&mut *self.fleet);
-                    let alone = Alone { bench, stage, observer, fleet };
-                    return connections.run_stage(bench, stage, alone);
+                    return connections
+                        .run_stage(bench, stage, |work| bench.run(stage, work, observer, fleet));
                 }
                 let stage = self.run_stage(bench, number, observer);
                 record.agents = self.records(bench.plan);

@@ -6,7 +6,7 @@
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
-use super::lanes::{Alone, Connections};
+use super::lanes::Connections;
 use super::{Observer, RunError, block_on, pause};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Driver, Opening, TargetError, scratch_name};
@@ -348,8 +348,8 @@ pub(super) fn audit_through(
         replicas: None,
         ended: RefCell::default(),
     };
-    let runner = Alone { bench: &alone, stage, observer, fleet: None };
-    let audited = connections.run_stage(&alone, stage, runner)?;
+    let audited =
+        connections.run_stage(&alone, stage, |work| alone.run(stage, work, observer, None))?;
     Ok(StageRecord { nodes: Vec::new(), ..audited })
 }
 

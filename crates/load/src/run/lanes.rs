@@ -1,15 +1,13 @@
 //! What the connections of a run do in a stage, and what they pass on to the next.
 
+use super::RunError;
 use super::bench::Bench;
-use super::{Observer, RunError};
 use crate::driver::TargetError;
-use crate::engine::Pace;
-use crate::fleet::Fleet;
+use crate::engine::{Pace, ShardWork, Workloads, carry_out};
 use crate::op::Feature;
 use crate::plan::StagePlan;
-use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{LaneContext, Runner, Stock, UrlEntry, Workload, owed};
+use crate::workload::{LaneContext, Stock, UrlEntry, owed};
 use std::sync::Arc;
 
 /// The connections of a run, with the documents that each has in the database, from stage to stage.
@@ -30,13 +28,13 @@ impl Connections {
         Ok(Self { documents, entries, stock: Stock::new(plan.connections) })
     }
 
-    /// Has `runner` run one stage.
-    pub(super) fn run_stage<R: Runner<Error = RunError>>(
+    /// Has `run` run one stage. It returns its result, and what the threads have left.
+    pub(super) fn run_stage<O>(
         &mut self,
         bench: &Bench<'_>,
         stage: &StagePlan,
-        runner: R,
-    ) -> Result<R::Output, RunError> {
+        run: impl FnOnce(Vec<ShardWork>) -> Result<(O, Vec<Workloads>), RunError>,
+    ) -> Result<O, RunError> {
         let plan = bench.plan;
         let open = matches!(stage.pace, Pace::Open { .. });
         let operations = crate::plan::operations(&plan.operations, &plan.data, &plan.target);
@@ -47,7 +45,7 @@ impl Connections {
             connections: plan.connections,
             spare: plan.spare(stage),
             agent: bench.part.agent as u64,
-            sharing: open.then(|| bench.shards(stage)),
+            sharing: open.then(|| bench.deal(stage).shards),
             documents: self.documents.clone(),
             naming: plan.ids.seeded(plan.seed),
             entries: self.entries.clone(),
@@ -61,27 +59,20 @@ impl Connections {
         if let Some(journal) = bench.journal.as_ref().filter(|_| traits.audits) {
             self.stock.owe(owed(journal, traits.shares_documents)?);
         }
-        stage.work.carry_out(&cx, &mut self.stock, runner)
-    }
-}
-
-/// A stage to be run in this process alone, with any workload.
-pub(super) struct Alone<'a> {
-    pub(super) bench: &'a Bench<'a>,
-    pub(super) stage: &'a StagePlan,
-    pub(super) observer: &'a mut dyn Observer,
-    /// Agents that take no part in it, and are listened to meanwhile.
-    pub(super) fleet: Option<&'a mut Fleet>,
-}
-
-impl Runner for Alone<'_> {
-    type Output = StageRecord;
-    type Error = RunError;
-
-    fn run<W: Workload + Send + 'static>(
-        self,
-        lanes: Vec<W>,
-    ) -> Result<(StageRecord, Vec<W>), RunError> {
-        self.bench.run(self.stage, lanes, self.observer, self.fleet)
+        let (mut run, mut result) = (Some(run), None);
+        carry_out(&stage.work, &cx, &mut self.stock, bench.deal(stage), &mut |work| match run
+            .take()?(
+            work
+        ) {
+            Ok((output, left)) => {
+                result = Some(Ok(output));
+                Some(left)
+            }
+            Err(error) => {
+                result = Some(Err(error));
+                None
+            }
+        });
+        result.expect("each workload has its stage run")
     }
 }

@@ -4,61 +4,39 @@ use super::RunError;
 use super::bench::Bench;
 use super::collect::window_ns;
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Target, WithTarget};
-use crate::engine::{Details, Lane, Patience, ShardPlan, ShardResult, Start, run_shard};
+use crate::engine::{
+    Details, Patience, ShardPlan, ShardResult, ShardWork, Start, Worked, Workloads,
+};
 use crate::measure::{HiccupMeter, Hiccups, Interval, Pulse};
 use crate::plan::{MeasurementPlan, StagePlan};
-use crate::workload::Workload;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
-/// The work of one thread, with any driver.
-struct ShardWork<W> {
-    plan: ShardPlan,
-    lanes: Vec<Lane<W>>,
-}
-
-impl<W: Workload + 'static> WithTarget for ShardWork<W> {
-    type Output = io::Result<ShardResult<W>>;
-
-    fn with<T: Target>(self, target: &T) -> Self::Output {
-        // Known at compile time, so that the loop is not compiled for pairs that never meet.
-        if W::LISTED && T::LISTED || !W::LISTED && T::DOCUMENTS {
-            return run_shard(&self.plan, target, self.lanes);
-        }
-        Err(io::Error::other("a workload that this driver has no operations for"))
-    }
-}
-
 /// The threads of a stage while they work.
-pub(super) struct Load<W> {
-    threads: Vec<JoinHandle<io::Result<ShardResult<W>>>>,
+pub(super) struct Load {
+    threads: Vec<JoinHandle<io::Result<Worked>>>,
     hiccups: HiccupMeter,
-    /// The workloads of connections that belong to other agents, by their numbers.
-    others: Vec<(usize, W)>,
 }
 
 /// What the threads of a stage leave behind, besides the seconds that they sent.
-pub(super) struct Ended<W> {
+pub(super) struct Ended {
     pub(super) shards: Vec<ShardResult<()>>,
     pub(super) hiccups: Hiccups,
-    /// One per connection of the run, in their order.
-    pub(super) workloads: Vec<W>,
+    pub(super) workloads: Vec<Workloads>,
 }
 
-impl<W: Workload + Send + 'static> Load<W> {
-    /// Starts the threads of this process's connections. `start` is for as many as
-    /// [`Bench::own_shards`]; what they measure arrives at the receiver.
+impl Load {
+    /// Starts the threads of this process's connections, for which `start` is. What they measure
+    /// arrives at the receiver.
     pub(super) fn begin(
         bench: &Bench<'_>,
         stage: &StagePlan,
-        workloads: Vec<W>,
+        work: Vec<ShardWork>,
         start: &Arc<Start>,
     ) -> Result<(Self, Receiver<Interval>), RunError> {
-        let shards = bench.shards(stage);
-        let (own, others) = bench.dealt(workloads, shards);
+        let shards = bench.deal(stage).shards;
         let plan = bench.plan;
         let raw = |it: &MeasurementPlan| it.measurement.is_raw() || it.slots_ms().is_some();
         let details = Details {
@@ -70,14 +48,15 @@ impl<W: Workload + Send + 'static> Load<W> {
         let pulse = Arc::new(Pulse::new(shards));
         let hiccups = HiccupMeter::start()?;
         let patience = Arc::new(Patience::new(bench.patience_ns(stage)));
-        let threads = own
+        let threads = work
             .into_iter()
-            .map(|(shard, lanes)| {
+            .map(|work| {
+                let shard = work.shard;
                 let plan = ShardPlan {
                     shard: (shard, shards),
                     clock: Clock::system(),
                     connections: plan.connections,
-                    operations: counted(stage, &lanes, plan.connections),
+                    operations: counted(stage, (shard, shards), plan.connections),
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     window_ns: window_ns(stage, plan.connections),
@@ -96,23 +75,21 @@ impl<W: Workload + Send + 'static> Load<W> {
                 let target = bench.target.clone();
                 std::thread::Builder::new()
                     .name(format!("shard-{shard}"))
-                    .spawn(move || target.apply(ShardWork { plan, lanes }))
+                    .spawn(move || work.run(&plan, &target))
             })
             .collect::<io::Result<_>>()?;
-        Ok((Self { threads, hiccups, others }, source))
+        Ok((Self { threads, hiccups }, source))
     }
 
     /// Waits for the threads.
-    pub(super) fn join(self) -> Result<Ended<W>, RunError> {
-        let (mut shards, mut workloads) = (Vec::new(), self.others);
+    pub(super) fn join(self) -> Result<Ended, RunError> {
+        let (mut shards, mut workloads) = (Vec::new(), Vec::new());
         for thread in self.threads {
-            let shard = thread.join().map_err(|_| io::Error::other("a load thread panicked"))??;
-            let (shard, own) = shard.parted();
-            shards.push(shard);
-            workloads.extend(own);
+            let ended = thread.join().map_err(|_| io::Error::other("a load thread panicked"))?;
+            let worked = ended?;
+            shards.push(worked.measured);
+            workloads.push(worked.workloads);
         }
-        workloads.sort_unstable_by_key(|(connection, _)| *connection);
-        let workloads = workloads.into_iter().map(|(_, workload)| workload).collect();
         Ok(Ended { shards, hiccups: self.hiccups.finish(), workloads })
     }
 }
@@ -122,8 +99,8 @@ fn gather_ns(stage: &StagePlan) -> Nanos {
     stage.work.traits().gathering.map_or(86_400 * SECOND_NS, |it| it.patience_ns)
 }
 
-/// The number of operations for these connections, if they are counted.
-fn counted<W>(stage: &StagePlan, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
-    let first = lanes.iter().filter(|lane| lane.connection < connections);
-    first.map(|lane| stage.work.operations(lane.connection, connections)).sum()
+/// The number of operations for the connections of thread `shard` of so many, if they are counted.
+fn counted(stage: &StagePlan, (shard, shards): (usize, usize), connections: usize) -> Option<u64> {
+    let own = (shard..connections).step_by(shards);
+    own.map(|connection| stage.work.operations(connection, connections)).sum()
 }

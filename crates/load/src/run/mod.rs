@@ -48,7 +48,7 @@ use crate::schema::{Documents, SchemaError};
 use bench::{Bench, Part};
 use crew::Crew;
 use ending::{begun, ended, left_over, not_made, others};
-use lanes::{Alone, Connections};
+use lanes::Connections;
 use observe::{Asks, Observing};
 use replicate::Replicas;
 use scratch::Scratch;
@@ -297,7 +297,7 @@ fn stages(
         if stage.work.traits().node.is_some() {
             return drill::audit_through(bench, stage, &mut connections, record, observer);
         }
-        connections.run_stage(bench, stage, Alone { bench, stage, observer, fleet: None })
+        connections.run_stage(bench, stage, |work| bench.run(stage, work, observer, None))
     })
 }
 

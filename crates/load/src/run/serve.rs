@@ -7,11 +7,10 @@ use super::scratch::Scratch;
 use super::{RunError, block_on, calibrate, fields};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::driver::Opening;
-use crate::engine::{Start, Stop, StopReason};
+use crate::engine::{ShardWork, Start, Stop, StopReason, Workloads};
 use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
 use crate::measure::Interval;
 use crate::plan::{PlanRecord, SchemaPlan, StagePlan};
-use crate::workload::{Runner, Workload};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,7 +115,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         };
         let Some(stage) = plan.stages.get(number) else { continue };
         let served = Serving { bench: &bench, stage, agent, number };
-        match connections.run_stage(&bench, stage, served) {
+        match connections.run_stage(&bench, stage, |work| served.run(work)) {
             Err(RunError::Aborted) => {}
             ended => ended?,
         }
@@ -128,7 +127,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     Ok(last)
 }
 
-/// A stage to be run for the coordinator, with any workload.
+/// A stage to be run for the coordinator.
 struct Serving<'a> {
     bench: &'a Bench<'a>,
     stage: &'a StagePlan,
@@ -136,14 +135,12 @@ struct Serving<'a> {
     number: usize,
 }
 
-impl Runner for Serving<'_> {
-    type Output = ();
-    type Error = RunError;
-
-    fn run<W: Workload + Send + 'static>(self, lanes: Vec<W>) -> Result<((), Vec<W>), RunError> {
+impl Serving<'_> {
+    /// Runs the threads of this agent, and returns what they have left.
+    fn run(self, work: Vec<ShardWork>) -> Result<((), Vec<Workloads>), RunError> {
         let start = Arc::new(Start::gated(self.bench.own_shards(self.stage)));
         self.agent.begin(self.number, start.clone());
-        let measured = self.measure(lanes, &start);
+        let measured = self.measure(work, &start);
         let (rest, ended) = measured.inspect_err(|_| self.agent.abandon())?;
         let (stage, stopped) = (self.number, self.bench.stop.reason());
         let noted = self.bench.noted(self.stage).map(|(journal, _)| {
@@ -154,17 +151,15 @@ impl Runner for Serving<'_> {
         self.agent.end(rest, StageEnd { stage, shards, hiccups, stopped, noted, left: None });
         Ok(((), workloads))
     }
-}
 
-impl Serving<'_> {
     /// Runs the threads. Returns what they left behind, and what they measured since the last
     /// snapshot.
-    fn measure<W: Workload + Send + 'static>(
+    fn measure(
         &self,
-        lanes: Vec<W>,
+        work: Vec<ShardWork>,
         start: &Arc<Start>,
-    ) -> Result<(Vec<Interval>, Ended<W>), RunError> {
-        let (load, intervals) = Load::begin(self.bench, self.stage, lanes, start)?;
+    ) -> Result<(Vec<Interval>, Ended), RunError> {
+        let (load, intervals) = Load::begin(self.bench, self.stage, work, start)?;
         let rest = self.relay(&intervals, start)?;
         Ok((rest, load.join()?))
     }

@@ -14,12 +14,11 @@ use super::visible::Visible;
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::CompactionPlan;
-use crate::engine::{Start, StopReason};
+use crate::engine::{ShardWork, Start, StopReason, Workloads};
 use crate::fleet::Fleet;
 use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
 use crate::plan::{MeasurementPlan, Purpose, StagePlan};
 use crate::record::{AgentStage, StageRecord};
-use crate::workload::Workload;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -93,19 +92,20 @@ pub(super) struct Measured {
 }
 
 impl Bench<'_> {
-    /// Runs the workloads, one per connection, in this process, and returns them in the same order.
-    pub(super) fn run<W: Workload + Send + 'static>(
+    /// Runs the threads of a stage in this process, and returns what they have left. The agents of
+    /// `fleet` take no part in it, and are listened to meanwhile.
+    pub(super) fn run(
         &self,
         stage: &StagePlan,
-        workloads: Vec<W>,
+        work: Vec<ShardWork>,
         observer: &mut dyn Observer,
         fleet: Option<&mut Fleet>,
-    ) -> Result<(StageRecord, Vec<W>), RunError> {
+    ) -> Result<(StageRecord, Vec<Workloads>), RunError> {
         let start = Arc::new(Start::new(self.own_shards(stage)));
         let followers = self.follows(stage);
         let followers =
             followers.map(|plan| Followers::begin(self.target.clone(), plan)).transpose()?;
-        let (load, intervals) = Load::begin(self, stage, workloads, &start)?;
+        let (load, intervals) = Load::begin(self, stage, work, &start)?;
         let sizes = self.window(stage).map(|_| Sizes::ask(self.target.clone(), start.clone()));
         let sizes = sizes.transpose()?;
         let probes = self.probes(stage);

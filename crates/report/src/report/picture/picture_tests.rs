@@ -11,7 +11,7 @@ fn texts(svg: &[u8]) -> Vec<String> {
     let (mut texts, mut buffer) = (Vec::new(), Vec::new());
     loop {
         match reader.read_event_into(&mut buffer).expect("well-formed") {
-            Event::Text(text) => texts.push(text.decode().unwrap().trim().to_owned()),
+            Event::Text(text) => texts.push(text.trim().to_owned()),
             Event::Eof => return texts,
             _ => {}
         }

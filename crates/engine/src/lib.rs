@@ -1,9 +1,15 @@
 //! Generates load on a target: one hot loop, many connections, one thread per shard.
 //!
 //! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
+//!
+//! A crate of its own, so that all that is compiled anew for each workload or driver is compiled
+//! here, once, and optimised as the hot path is.
+//!
+//! Its modules are for springload's own crates, and may change with any version.
 
 mod beat;
 mod check;
+mod deal;
 mod doubt;
 mod drive;
 mod growth;
@@ -16,13 +22,20 @@ mod share;
 mod start;
 mod stop;
 mod tickets;
+mod turn;
 mod usage;
 mod watch;
 
+pub use deal::{Deal, ShardWork, Worked, Workloads, carry_out};
 pub use drive::{Lane, LaneResult};
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 pub use shard::{Details, ShardPlan, ShardResult, run_shard};
 pub use start::Start;
 pub use stop::{Patience, Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};
+pub use turn::turn_ns;
 pub use watch::Watched;
+
+use springload_core::{clock, cores, generate, journal, measure, net, op, schema};
+use springload_driver as driver;
+use springload_workload as workload;

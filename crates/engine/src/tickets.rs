@@ -499,7 +499,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::pace::{Arrivals, Schedule, Segment};
+    use crate::pace::{Arrivals, Schedule, Segment};
     use std::time::Duration;
 
     #[test]
@@ -545,7 +545,7 @@ mod tests {
         assert_eq!(tickets.at_once(None), Some(at_once));
         let reopened = Ticket { intended: now - 9, ..at_once };
         assert_eq!(tickets.at_once(Some(now - 9)), Some(reopened));
-        stop.raise(crate::engine::StopReason::Interrupted);
+        stop.raise(crate::StopReason::Interrupted);
         assert_eq!((tickets.left(now + 70), tickets.at_once(None)), (None, None));
         assert_eq!((tickets.counts().begun, tickets.counts().offered), (2, 2));
     }

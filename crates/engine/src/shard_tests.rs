@@ -12,10 +12,10 @@ mod wait;
 use super::*;
 use crate::clock::SECOND_NS;
 use crate::driver::Outcome;
-use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
 use crate::measure::{Probe, Totals};
 use crate::op::{Answered, Draft, Failure, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Next};
+use crate::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
 use fake::{FakeSession, Server, ShardOf};
 use std::sync::mpsc::channel;
 

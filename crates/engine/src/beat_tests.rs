@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
-use crate::engine::pace::Pace;
-use crate::engine::share::Share;
-use crate::engine::stop::{Patience, Stop};
-use crate::engine::tickets::{Ticket, Tickets};
-use crate::engine::watch::Watch;
 use crate::measure::{Interval, Pulse, Recorder, Spans};
+use crate::pace::Pace;
+use crate::share::Share;
+use crate::stop::{Patience, Stop};
+use crate::tickets::{Ticket, Tickets};
+use crate::watch::Watch;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -37,7 +37,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
-        doubt: crate::engine::drive::Suspicion::default(),
+        doubt: crate::drive::Suspicion::default(),
         fill: None,
         acks: false,
         written: None,

@@ -1,0 +1,141 @@
+//! The connections of a stage, dealt out to threads, without the type of their workloads.
+
+use crate::drive::Lane;
+use crate::driver::{Driver, Target, WithTarget};
+use crate::shard::{ShardPlan, ShardResult, run_shard};
+use crate::workload::{LaneContext, Runner, Stock, Workload, WorkloadPlan};
+use std::any::Any;
+use std::io;
+
+/// Which threads of a stage this process has. Connection c belongs to thread c modulo their number,
+/// and thread s to agent s modulo the number of agents.
+#[derive(Clone, Copy, Debug)]
+pub struct Deal {
+    /// The threads that take part, over all agents.
+    pub shards: usize,
+    /// The number of the agent that this process is; 0 if there are no others.
+    pub agent: usize,
+    /// How many agents there are.
+    pub agents: usize,
+}
+
+/// The connections of one thread, with their workloads.
+pub struct ShardWork {
+    /// The number of the thread, over all agents.
+    pub shard: usize,
+    lanes: Box<dyn AnyLanes>,
+}
+
+/// What a thread leaves behind, besides the intervals it has sent.
+pub struct Worked {
+    /// What it measured.
+    pub measured: ShardResult<()>,
+    /// The workloads of its connections.
+    pub workloads: Workloads,
+}
+
+/// The workloads of a thread after a stage.
+pub struct Workloads(Box<dyn Any + Send>);
+
+/// Connections by their numbers, with the workload of each.
+type Numbered<W> = Vec<(usize, W)>;
+
+/// Has `run` carry out `work` on the threads of this process, and puts whatever later stages need
+/// into `stock`. `run` is called once, with the threads in the order of their numbers; it returns
+/// what they have left, in any order, or nothing if the stage could not be run.
+pub fn carry_out(
+    work: &WorkloadPlan,
+    cx: &LaneContext,
+    stock: &mut Stock,
+    deal: Deal,
+    run: &mut dyn FnMut(Vec<ShardWork>) -> Option<Vec<Workloads>>,
+) {
+    // Then nothing is kept, and `run` knows why.
+    let _: Result<(), NotRun> = work.carry_out(cx, stock, Threads { deal, run });
+}
+
+impl Deal {
+    /// Deals the connections out to threads, one by one. Returns those of this process's threads,
+    /// by the thread's number, and the workloads of all others, by the connection's.
+    #[allow(clippy::type_complexity, reason = "two lists, each of numbers and what they are of")]
+    fn dealt<W>(self, workloads: Vec<W>) -> (Vec<(usize, Vec<Lane<W>>)>, Numbered<W>) {
+        let Self { shards, agent, agents } = self;
+        let own = (agent..shards).step_by(agents);
+        let mut own: Vec<(usize, Vec<Lane<W>>)> = own.map(|shard| (shard, Vec::new())).collect();
+        let mut others = Vec::new();
+        for (connection, workload) in workloads.into_iter().enumerate() {
+            let shard = connection % shards;
+            if shard % agents == agent {
+                own[shard / agents].1.push(Lane { connection, workload });
+            } else {
+                others.push((connection, workload));
+            }
+        }
+        (own, others)
+    }
+}
+
+impl ShardWork {
+    /// Runs the connections on the calling thread until all of them are done.
+    ///
+    /// # Errors
+    /// If the operating system cannot create a runtime or a timer, or the driver cannot carry out
+    /// such a workload.
+    pub fn run(self, plan: &ShardPlan, target: &Driver) -> io::Result<Worked> {
+        self.lanes.run(plan, target)
+    }
+}
+
+/// A stage could not be run.
+struct NotRun;
+
+/// The threads of this process, with any workload.
+struct Threads<'a> {
+    deal: Deal,
+    run: &'a mut dyn FnMut(Vec<ShardWork>) -> Option<Vec<Workloads>>,
+}
+
+impl Runner for Threads<'_> {
+    type Output = ();
+    type Error = NotRun;
+
+    fn run<W: Workload + Send + 'static>(self, lanes: Vec<W>) -> Result<((), Vec<W>), NotRun> {
+        let (own, mut all) = self.deal.dealt(lanes);
+        let own = own.into_iter().map(|(shard, lanes)| ShardWork { shard, lanes: Box::new(lanes) });
+        for Workloads(some) in (self.run)(own.collect()).ok_or(NotRun)? {
+            all.extend(*some.downcast::<Numbered<W>>().expect("the type that they had"));
+        }
+        all.sort_unstable_by_key(|(connection, _)| *connection);
+        Ok(((), all.into_iter().map(|(_, workload)| workload).collect()))
+    }
+}
+
+/// Connections, without the type of their workloads.
+trait AnyLanes: Send {
+    fn run(self: Box<Self>, plan: &ShardPlan, target: &Driver) -> io::Result<Worked>;
+}
+
+impl<W: Workload + Send + 'static> AnyLanes for Vec<Lane<W>> {
+    fn run(self: Box<Self>, plan: &ShardPlan, target: &Driver) -> io::Result<Worked> {
+        let (measured, workloads) = target.apply(OnTarget { plan, lanes: *self })?.parted();
+        Ok(Worked { measured, workloads: Workloads(Box::new(workloads)) })
+    }
+}
+
+/// The work of one thread, with any driver.
+struct OnTarget<'a, W> {
+    plan: &'a ShardPlan,
+    lanes: Vec<Lane<W>>,
+}
+
+impl<W: Workload + 'static> WithTarget for OnTarget<'_, W> {
+    type Output = io::Result<ShardResult<W>>;
+
+    fn with<T: Target>(self, target: &T) -> Self::Output {
+        // Known at compile time, so that nothing is compiled for pairs that never meet.
+        if W::LISTED && T::LISTED || !W::LISTED && T::DOCUMENTS {
+            return run_shard(self.plan, target, self.lanes);
+        }
+        Err(io::Error::other("a workload that this driver has no operations for"))
+    }
+}
