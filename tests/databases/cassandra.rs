@@ -4,9 +4,11 @@ use crate::binary::{Running, failures, measure, number};
 use crate::own;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, guarded};
 use crate::servers::database::Database;
+use crate::servers::process::free_ports;
 use crate::springload::{done, flowing, refused, shell, springload};
 use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
+use serde_json::{Value, json};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
     {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -231,6 +233,37 @@ fn a_lie_is_found_while_it_runs() {
     let findings = verify["findings"].as_array().expect("findings");
     assert!(findings.iter().all(|it| it["id"] == CHANGED && it["class"] == "wrong_body"));
     assert!(number(&verify["ok"]) > failures(&verify), "{verify}");
+}
+
+/// One node, and another address at which there is nothing, or which is the same node's.
+#[test]
+fn a_node_that_is_left_out_is_on_record() {
+    let Some(cassandra) = cassandra() else { return };
+    let (port, dead) = (cassandra.port(0), free_ports(1).expect("a port")[0]);
+    let run = |other: &str| {
+        let address = format!("cassandra://127.0.0.1:{port},{other}");
+        let words = ["run", &address, "--docs", "50", "--ops", "200", "-c", "4", "-t", "2"];
+        measure(words).passed()
+    };
+    let there = run(&format!("localhost:{port}"));
+    assert!(there.stages().all(|stage| stage["nodes"].is_null()), "{}", there.record);
+    assert!(!there.told().contains("gone"), "{}", there.told());
+    let run = run(&format!("127.0.0.1:{dead}"));
+    for stage in ["bulk_insert", "crud"] {
+        let nodes = run.stage(stage)["nodes"].as_array().expect("nodes").clone();
+        let [there, gone] = &nodes[..] else { panic!("{nodes:?}") };
+        assert_eq!(there["url"], format!("cassandra://127.0.0.1:{port}"));
+        assert_eq!((number(&there["connections"]), &there["unreachable"]), (2, &Value::Null));
+        let operations = run.stage(stage)["operations"].as_array().expect("operations").clone();
+        let ok = operations.iter().map(|it| number(&it["ok"])).sum::<u64>();
+        assert_eq!(number(&there["ok"]), ok, "{stage}: {there}");
+        assert_eq!(gone["url"], format!("cassandra://127.0.0.1:{dead}"));
+        let whole = json!([{ "from_s": 0.0, "to_s": null, "moved": 0, "returned": 0 }]);
+        assert_eq!((number(&gone["requests"]), &gone["unreachable"]), (0, &whole));
+    }
+    let words = format!("node 127.0.0.1:{dead} was gone until the end");
+    assert!(flowing(&run.stdout).contains(&words), "{}", run.stdout);
+    assert!(run.report("html").stdout.contains(&words));
 }
 
 #[test]

@@ -266,6 +266,12 @@ pub trait Session {
         None
     }
 
+    /// The numbers of the nodes that the documents of the last operation were sent to, if each went
+    /// to one of several; `None` for one that was not sent.
+    fn row_nodes(&self) -> &[Option<usize>] {
+        &[]
+    }
+
     /// Connects if there is no connection, after the pause that earlier failures call for, and
     /// returns when it began to connect. A failure shows in the next operation.
     fn ready(&mut self) -> impl Future<Output = Option<Nanos>>;

@@ -1,6 +1,6 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
-use super::notes::{acknowledge, compare_age, note};
+use super::notes::{acknowledge, compare_age, divide, note};
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::{Connection, RequestEnd, Watch};
@@ -446,6 +446,8 @@ fn record(
     if let Some(node) = session.node() {
         recorder.record_node(node, &sample);
         shared.watch.ended_at(node, outcome.result.err(), timing);
+    } else if !session.row_nodes().is_empty() {
+        divide(&shared.watch, session.row_nodes(), rows, &sample, &mut recorder);
     }
     ok == u64::from(op.documents)
 }

@@ -1,12 +1,13 @@
-//! What is noted of writes: in the journal, for those who follow changes, and for answers of an
-//! index that may not have them.
+//! What is noted of writes: in the journal, for those who follow changes, for answers of an index
+//! that may not have them, and for the nodes among which a batch was divided.
 
 use super::drive::OpResult;
+use super::watch::Watch;
 use crate::clock::Nanos;
 use crate::journal::{Act, Fate, JournalEntry, Writer};
-use crate::measure::{Ack, Recorder, Timing, document_hash};
+use crate::measure::{Ack, Recorder, Sample, Timing, document_hash};
 use crate::op::{Certainty, Class, Failure, Key, Op, Token};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Notes that a write is to be sent, or what became of it. Of one without an answer there is
 /// nothing to add to the note before: it may have been carried out.
@@ -79,5 +80,34 @@ pub(super) fn compare_age(
     {
         let asked = timing.done - timing.service_ns;
         recorder.behind(op.kind, asked.saturating_sub(*done));
+    }
+}
+
+/// Records a batch whose documents went to several nodes, for each of these. If there was no
+/// answer to the batch, there are no `rows`.
+#[cold]
+pub(super) fn divide(
+    watch: &Watch,
+    nodes: &[Option<usize>],
+    rows: &[Result<Token, Failure>],
+    batch: &Sample<'_>,
+    recorder: &mut Recorder,
+) {
+    let mut parts = BTreeMap::<usize, (u32, [u32; Failure::COUNT])>::new();
+    for (row, node) in nodes.iter().enumerate() {
+        let Some(node) = *node else { continue };
+        let (documents, failures) = parts.entry(node).or_insert((0, [0; Failure::COUNT]));
+        *documents += 1;
+        if let Some(Err(failure)) = rows.get(row) {
+            failures[failure.index()] += 1;
+        }
+    }
+    for (node, (documents, failures)) in parts {
+        let row_failures = (!rows.is_empty()).then_some(&failures);
+        recorder.record_node(node, &Sample { documents, row_failures, ..*batch });
+        // A node that answers nothing has none of its documents stored, though others had.
+        let lost = [Failure::Unanswered, Failure::Timeout, Failure::Reset];
+        let lost = lost.into_iter().find(|it| failures[it.index()] == documents);
+        watch.ended_at(node, batch.result.err().or(lost), batch.timing);
     }
 }

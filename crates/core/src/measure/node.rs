@@ -77,6 +77,9 @@ pub struct Absence {
 /// What a shard knows about one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeLog {
+    /// Its address, without credentials, if only the driver knows it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub url: String,
     /// The connections that belong to it.
     pub connections: u64,
     /// How long these were connected to other nodes, in nanoseconds over all connections.
@@ -135,6 +138,9 @@ impl NodeLog {
     /// Adds what another shard knows about the same node. Times that overlap become one, which ends
     /// when the first shard found the node again: it was back from then on.
     pub fn merge(&mut self, other: &Self) {
+        if self.url.is_empty() {
+            self.url.clone_from(&other.url);
+        }
         self.connections += other.connections;
         self.away_ns += other.away_ns;
         let mut all = std::mem::take(&mut self.absences);
@@ -192,7 +198,7 @@ pub struct Unreachable {
 pub struct NodeSummary {
     /// Its address, without credentials.
     pub url: String,
-    /// The connections that belong to it.
+    /// The connections that belong to it, or that the load threads have to it.
     pub connections: u64,
     /// Completed requests, both of its own connections and of those that had moved to it.
     pub requests: u64,
@@ -323,6 +329,7 @@ mod tests {
     #[test]
     fn absences_that_overlap_are_one() {
         let log = |absences: &[Absence]| NodeLog {
+            url: String::new(),
             connections: 2,
             away_ns: 5,
             absences: absences.to_vec(),

@@ -2,6 +2,7 @@
 
 use super::any_certificate::AnyCertificate;
 use super::given_certificates::GivenCertificates;
+use super::tls::Tls;
 use crate::files;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -110,18 +111,42 @@ impl Endpoint {
         let name = name_of(&host);
         let addresses: Vec<_> = (name.as_str(), port)
             .to_socket_addrs()
-            .map_err(|error| EndpointError::Resolve(name.clone(), error))?
+            .map_err(|error| EndpointError::Resolve(name, error))?
             .collect();
         let tls = match url.scheme() {
-            "https" => {
-                let server = ServerName::try_from(name.clone()).map_err(|_| wrong())?;
-                Some((tls_config(tls, "--tls-ca")?, server))
-            }
+            "https" => Some(Tls::new(tls)?),
             "http" => None,
             _ => return Err(wrong()),
         };
+        Self::at(url, addresses, tls.as_ref())
+    }
+
+    /// The server of `url`, whose addresses were found before; `tls` without regard to the scheme.
+    ///
+    /// # Errors
+    /// If the URL is not that of a server.
+    pub fn at(
+        url: &Url,
+        addresses: Vec<SocketAddr>,
+        tls: Option<&Tls>,
+    ) -> Result<Self, EndpointError> {
+        let wrong = || EndpointError::Url(url.to_string());
+        let host = url.host().ok_or_else(wrong)?;
+        let name = name_of(&host);
+        let tls = match tls {
+            Some(tls) => {
+                let server = ServerName::try_from(name.clone()).map_err(|_| wrong())?;
+                Some((tls.0.clone(), server))
+            }
+            None => None,
+        };
         let max_answer = MAX_ANSWER as usize;
         Ok(Self { addresses, tls, host: host_header(url, &host), name, max_answer })
+    }
+
+    /// Where the server is.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// The name that a certificate of the server must have.

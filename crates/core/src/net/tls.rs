@@ -1,4 +1,4 @@
-//! TLS with servers whose addresses only become known during a run.
+//! TLS with certificates that were read once, also for servers that only become known during a run.
 
 use super::endpoint::{EndpointError, TlsOptions, tls_config};
 use std::io;
@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 /// How TLS is begun, with certificates that were read once.
 #[derive(Clone, Debug)]
-pub struct Tls(Arc<rustls::ClientConfig>);
+pub struct Tls(pub(super) Arc<rustls::ClientConfig>);
 
 impl Tls {
     /// Reads the certificates.

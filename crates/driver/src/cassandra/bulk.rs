@@ -3,7 +3,7 @@
 use super::answer::checked;
 use super::client::{Spelled, too_many};
 use super::frame::{Frames, MOST_IN_BATCH, Manner};
-use super::hub::Hub;
+use super::hub::{Hub, Way};
 use super::plan::BatchKind;
 use super::servers::is_unprepared;
 use super::{MOST_UNDER_WAY, Pipe, Sent};
@@ -28,6 +28,7 @@ pub(super) struct Insert<'a> {
 /// The rows that go to one node.
 struct Leg {
     pipe: Rc<Pipe>,
+    node: usize,
     places: Vec<usize>,
     frames: Frames,
 }
@@ -48,6 +49,9 @@ impl Insert<'_> {
         let at_once = (MOST_UNDER_WAY / self.hub.sessions.get().max(1)).clamp(1, AT_ONCE);
         let mut fates = Vec::with_capacity(rows.len());
         for part in rows.chunks(at_once) {
+            if self.hub.has_several() {
+                found.nodes.resize(fates.len() + part.len(), None);
+            }
             let mut part_fates = vec![Err(Failure::Connect.into()); part.len()];
             let open = (0..part.len()).collect();
             let again = self.round(part, open, &mut part_fates, found, probe).await;
@@ -82,10 +86,11 @@ impl Insert<'_> {
         let mut legs: Vec<Leg> = Vec::new();
         for place in open {
             let row = &rows[place];
-            let Some(pipe) = self.hub.pipe(row.token(), self.number) else { continue };
-            let known = legs.iter().position(|leg| Rc::ptr_eq(&leg.pipe, &pipe));
+            let Some(way) = self.hub.pipe(row.token(), self.number) else { continue };
+            let known = legs.iter().position(|leg| Rc::ptr_eq(&leg.pipe, &way.pipe));
             let at = known.unwrap_or_else(|| {
-                legs.push(Leg { pipe, places: Vec::new(), frames: Frames::default() });
+                let Way { pipe, node } = way;
+                legs.push(Leg { pipe, node, places: Vec::new(), frames: Frames::default() });
                 legs.len() - 1
             });
             // It may have been prepared again since it was spelled.
@@ -94,12 +99,19 @@ impl Insert<'_> {
             legs[at].places.push(place);
         }
         let (mut sent, mut again) = (Vec::new(), Vec::new());
+        let before = found.nodes.len().saturating_sub(rows.len());
         for leg in &legs {
             probe.mark_send_at_once();
             let waiting = Rc::<Waiting>::default();
             sent.push(match leg.pipe.send_numbered(leg.frames.iter(), &waiting) {
                 Ok(wait) => {
                     found.requests += leg.frames.len() as u64;
+                    for place in &leg.places {
+                        // There is no place for it if there is one node alone.
+                        if let Some(node) = found.nodes.get_mut(before + place) {
+                            *node = Some(leg.node);
+                        }
+                    }
                     Sent::Waits(wait, waiting, None)
                 }
                 Err(refused) => Sent::Not(too_many(refused)),
@@ -150,7 +162,9 @@ impl Insert<'_> {
         let mut frames = Frames::default();
         frames.batch(kind, rows, &self.manner);
         for _ in 0..2 {
-            let pipe = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
+            let way = self.hub.pipe(token, self.number).ok_or(Failure::Connect)?;
+            let Way { pipe, node } = way;
+            found.node = self.hub.has_several().then_some(node);
             let (waiting, mut answers) = (Rc::<Waiting>::default(), Answers::default());
             let wait = pipe.send_numbered(frames.iter(), &waiting).map_err(too_many)?;
             probe.mark_send_at_once();

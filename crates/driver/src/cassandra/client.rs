@@ -3,7 +3,7 @@
 use super::answer::{Column, Prepared, checked, malformed};
 use super::bulk::Insert;
 use super::frame::{Bound, Frames, Manner};
-use super::hub::Hub;
+use super::hub::{Hub, Way};
 use super::servers::is_unprepared;
 use super::token::token_of;
 use super::types::Type;
@@ -60,6 +60,8 @@ pub(super) struct CassandraClient {
     hub: Rc<Hub>,
     /// Which of the connections to a node it uses.
     number: usize,
+    /// The node that the last request went to.
+    asked: usize,
     waiting: Rc<Waiting>,
     answers: Answers,
     frames: Frames,
@@ -72,7 +74,7 @@ impl CassandraClient {
     pub(super) fn new(hub: Rc<Hub>) -> Self {
         let number = hub.sessions.replace(hub.sessions.get() + 1);
         let (waiting, answers, frames) = Default::default();
-        Self { hub, number, waiting, answers, frames, spelled: None }
+        Self { hub, number, asked: 0, waiting, answers, frames, spelled: None }
     }
 
     /// The statements of an operation, in CQL.
@@ -153,7 +155,7 @@ impl CassandraClient {
     async fn prepared(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Spelled>, CallError> {
         for cql in self.statements(op, pen)? {
             if self.hub.known(&cql).is_none() {
-                let pipe = self.hub.pipe(None, self.number).ok_or(Failure::Connect)?;
+                let pipe = self.hub.pipe(None, self.number).ok_or(Failure::Connect)?.pipe;
                 // What is unknown of it is not what became of the operation.
                 let prepared = self.hub.prepare(&pipe, &cql).await;
                 prepared.map_err(|trouble| match trouble.failure {
@@ -231,7 +233,10 @@ impl CassandraClient {
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<Rc<Prepared>, CallError> {
-        let pipe = self.hub.pipe(one.token(), self.number).ok_or(Failure::Connect)?;
+        let way = self.hub.pipe(one.token(), self.number).ok_or(Failure::Connect)?;
+        let Way { pipe, node } = way;
+        found.node = self.hub.has_several().then_some(node);
+        self.asked = node;
         self.write(&one.statement, one, &manner);
         self.send(&pipe, found, probe).await?;
         if is_unprepared(self.answers.get(0)?) {
@@ -349,7 +354,13 @@ impl Client for CassandraClient {
     }
 
     /// A connection on which an answer may still come is not used any more.
-    fn disconnect(&mut self) {}
+    fn disconnect(&mut self) {
+        // It was not lost: the answer was waited for in vain.
+        if !self.waiting.is_over() {
+            self.hub.doubt(self.asked, self.number);
+            self.waiting = Rc::default();
+        }
+    }
 
     fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
         self.spelled = self.spell(op, pen);

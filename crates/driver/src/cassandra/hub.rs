@@ -2,16 +2,18 @@
 
 use super::answer::Prepared;
 use super::ring::Ring;
+use super::roster::Located;
 use super::servers::prepare;
 use super::{Cassandra, Pipe, Seat};
 use crate::call::CallError;
 use crate::clock::{Nanos, SECOND_NS, wall_ns};
+use crate::measure::NodeLog;
 use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::pin::pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -19,12 +21,17 @@ use tokio::sync::Notify;
 /// How often a thread asks which nodes there are, at most.
 const REFRESH_NS: Nanos = SECOND_NS;
 
+/// How often a node is looked for that was named, but is not among those that have keys.
+const LOOK_FOR: Duration = Duration::from_secs(1);
+
 /// How long the last nodes may take to be connected once another one is.
 const MOMENT: Duration = Duration::from_millis(250);
 
 /// A node: the connections to it.
 #[derive(Debug)]
 struct Node {
+    /// Its number in the run.
+    number: usize,
     name: Arc<str>,
     seats: Vec<Rc<Seat>>,
     /// Whether it was asked to prepare the statements that are likely to be needed.
@@ -41,6 +48,23 @@ impl Node {
     fn connecting(&self, number: usize) -> &Cell<bool> {
         &self.connecting[number % self.connecting.len()]
     }
+
+    fn is_open(&self) -> bool {
+        self.seats.iter().any(|seat| seat.pipe().is_some())
+    }
+}
+
+/// A connection, and the number of its node.
+pub(super) struct Way {
+    pub(super) pipe: Rc<Pipe>,
+    pub(super) node: usize,
+}
+
+/// What is known about a node.
+#[derive(Debug, Default)]
+struct Fate {
+    gone: bool,
+    log: NodeLog,
 }
 
 /// What all sessions of a thread share.
@@ -51,6 +75,8 @@ pub(super) struct Hub {
     ring: RefCell<Ring>,
     /// By the place of each in the ring; `None` if its name has no address.
     nodes: RefCell<Vec<Option<Rc<Node>>>>,
+    /// What became of each node, by its number.
+    fates: RefCell<Vec<Fate>>,
     statements: RefCell<HashMap<String, Rc<Prepared>>>,
     /// How many sessions there are, and which node has its turn for what is nobody's.
     pub(super) sessions: Cell<usize>,
@@ -65,13 +91,14 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    pub(super) fn new(target: Cassandra, context: Rc<ShardContext>) -> Self {
-        let ring = RefCell::new(target.ring.clone());
-        let hub = Self {
+    pub(super) fn new(target: Cassandra, context: Rc<ShardContext>) -> Rc<Self> {
+        let (ring, nodes) = (RefCell::new(target.ring.clone()), target.nodes.clone());
+        let hub = Rc::new(Self {
             target,
             context,
             ring,
             nodes: RefCell::default(),
+            fates: RefCell::default(),
             statements: RefCell::default(),
             sessions: Cell::default(),
             turn: Cell::default(),
@@ -79,28 +106,93 @@ impl Hub {
             refreshing: Cell::default(),
             attempted: Notify::new(),
             stamped: Cell::default(),
-        };
-        hub.find_nodes();
+        });
+        let (nodes, others): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|it| it.has_keys);
+        hub.take(&nodes);
+        for other in &others {
+            hub.lose(other.number);
+            tokio::task::spawn_local(look_for(Rc::downgrade(&hub), hub.node(other)));
+        }
         hub
     }
 
-    /// Finds the nodes of the ring. Those that were known before keep their connections.
-    fn find_nodes(&self) {
+    /// The connections to a node, not made yet; `None` if it has no address.
+    fn node(&self, at: &Located) -> Option<Rc<Node>> {
+        let endpoint = at.endpoint.as_ref()?;
+        let count = self.target.connections.get();
+        Some(Rc::new(Node {
+            number: at.number,
+            name: at.name.clone(),
+            seats: (0..count).map(|_| Rc::new(Seat::new(endpoint.clone()))).collect(),
+            is_prepared: Cell::default(),
+            connecting: (0..count).map(|_| Cell::default()).collect(),
+        }))
+    }
+
+    /// Takes these nodes for those of the ring. Those that were known before keep their
+    /// connections, also under another address while these last.
+    fn take(&self, all: &[Located]) {
         let known = self.nodes.take();
-        let known = |name: &Arc<str>| known.iter().flatten().find(|it| it.name == *name).cloned();
-        let node = |name: &Arc<str>| {
-            known(name).or_else(|| {
-                let endpoint = self.target.servers.reach.endpoint(name).ok()?;
-                let seat = || Rc::new(Seat::new(endpoint.clone()));
-                let count = self.target.connections.get();
-                let seats = (0..count).map(|_| seat()).collect();
-                let connecting = (0..count).map(|_| Cell::default()).collect();
-                let is_prepared = Cell::default();
-                Some(Rc::new(Node { name: name.clone(), seats, is_prepared, connecting }))
-            })
+        let known = |at: &Located| {
+            let mut known = known.iter().flatten();
+            known.find(|it| it.number == at.number && (it.name == at.name || it.is_open())).cloned()
         };
-        let nodes = self.ring.borrow().nodes().iter().map(node).collect();
-        *self.nodes.borrow_mut() = nodes;
+        let nodes = all.iter().map(|at| known(at).or_else(|| self.node(at)));
+        *self.nodes.borrow_mut() = nodes.collect();
+        for at in all {
+            self.fate(at.number, |fate| {
+                fate.log.connections = u64::from(self.target.connections.get());
+            });
+            if at.endpoint.is_none() {
+                self.lose(at.number);
+            }
+        }
+    }
+
+    fn fate(&self, node: usize, change: impl FnOnce(&mut Fate)) {
+        let mut fates = self.fates.borrow_mut();
+        if fates.len() <= node {
+            fates.resize_with(node + 1, Fate::default);
+        }
+        change(&mut fates[node]);
+    }
+
+    /// Notes that a node does not answer, or cannot be reached.
+    fn lose(&self, node: usize) {
+        let now = self.context.clock().now();
+        self.fate(node, |fate| {
+            if !std::mem::replace(&mut fate.gone, true) {
+                fate.log.lose(now);
+            }
+        });
+    }
+
+    /// Notes that a node answers.
+    fn find(&self, node: usize) {
+        let now = self.context.clock().now();
+        self.fate(node, |fate| {
+            if std::mem::take(&mut fate.gone) {
+                fate.log.find(now);
+            }
+        });
+    }
+
+    /// Whether operations are told apart by the node that they were sent to.
+    pub(super) fn has_several(&self) -> bool {
+        self.fates.borrow().len() > 1
+    }
+
+    /// What became of each node, if there are several.
+    pub(super) fn logs(&self) -> Vec<NodeLog> {
+        if !self.has_several() {
+            return Vec::new();
+        }
+        let (names, fates) = (self.target.roster.names(), self.fates.borrow());
+        let log = |(number, name): (usize, &Arc<str>)| NodeLog {
+            url: self.target.servers.url_of(name),
+            ..fates.get(number).map(|fate| fate.log.clone()).unwrap_or_default()
+        };
+        names.iter().enumerate().map(log).collect()
     }
 
     /// The nodes in the order in which they are tried for a token.
@@ -117,7 +209,7 @@ impl Hub {
 
     /// The connection with this number to the first node from a token on to which there is one.
     /// Those that are lost are made again, beside the load.
-    pub(super) fn pipe(self: &Rc<Self>, token: Option<i64>, number: usize) -> Option<Rc<Pipe>> {
+    pub(super) fn pipe(self: &Rc<Self>, token: Option<i64>, number: usize) -> Option<Way> {
         let first = token.and_then(|token| {
             let nodes = self.nodes.borrow();
             nodes.get(self.ring.borrow().place(token)?)?.clone()
@@ -126,16 +218,25 @@ impl Hub {
         if let Some(node) = first
             && let Some(pipe) = node.seat(number).pipe()
         {
-            return Some(pipe);
+            return Some(Way { pipe, node: node.number });
         }
         for node in self.in_turn(token) {
-            let seat = node.seat(number);
-            if let Some(pipe) = seat.pipe() {
-                return Some(pipe);
+            if let Some(pipe) = node.seat(number).pipe() {
+                return Some(Way { pipe, node: node.number });
             }
             self.reopen(&node, number);
         }
         None
+    }
+
+    /// An operation that was sent to this node has had no answer in time. It is taken for gone
+    /// until it takes a connection again, which is tried at once.
+    pub(super) fn doubt(self: &Rc<Self>, node: usize, number: usize) {
+        let known = self.nodes.borrow().iter().flatten().find(|it| it.number == node).cloned();
+        if let Some(known) = known {
+            self.lose(node);
+            self.reopen(&known, number);
+        }
     }
 
     /// Whether there is any connection.
@@ -164,6 +265,8 @@ impl Hub {
         self.until(|| self.is_open(number) || !goes_on()).await;
         if self.is_open(number) {
             let _ = tokio::time::timeout(MOMENT, self.until(|| !goes_on())).await;
+            // The others begin without those that are not there yet.
+            nodes.iter().filter(|node| !node.is_open()).for_each(|node| self.lose(node.number));
             return Ok(());
         }
         // They may be elsewhere by now.
@@ -225,6 +328,12 @@ impl Hub {
         tokio::task::spawn_local(async move {
             let connecting = hub.connect(&node, number);
             let _ = tokio::time::timeout(hub.target.servers.timeout, connecting).await;
+            let refused = || node.seat(number).refusal().failure == Failure::Authentication;
+            if node.is_open() {
+                hub.find(node.number);
+            } else if !refused() {
+                hub.lose(node.number);
+            }
             node.connecting(number).set(false);
             hub.attempted.notify_waiters();
         });
@@ -248,14 +357,15 @@ impl Hub {
         self.refreshing.set(true);
         let hub = self.clone();
         tokio::task::spawn_local(async move {
-            let nodes = hub.ring.borrow().nodes().to_vec();
+            let names = hub.ring.borrow().names();
             let asking = async {
-                let beside = hub.target.servers.first(&nodes, &hub.context).await?;
+                let beside = hub.target.servers.first(&names, &hub.context).await?;
                 beside.ring().await
             };
             if let Ok(ring) = asking.await {
+                let nodes = hub.target.roster.locate(&ring, &hub.target.servers.reach).await;
                 *hub.ring.borrow_mut() = ring;
-                hub.find_nodes();
+                hub.take(&nodes);
             }
             hub.refreshed.set(hub.context.clock().now());
             hub.refreshing.set(false);
@@ -276,5 +386,18 @@ impl Hub {
         let prepared = Rc::new(prepare(pipe, cql).await?);
         self.statements.borrow_mut().insert(cql.to_owned(), prepared.clone());
         Ok(prepared)
+    }
+}
+
+/// Asks for a node that has no keys, as far as is known, until it is there.
+async fn look_for(hub: Weak<Hub>, node: Option<Rc<Node>>) {
+    let Some(node) = node else { return };
+    loop {
+        tokio::time::sleep(LOOK_FOR).await;
+        let Some(hub) = hub.upgrade() else { return };
+        if node.is_open() {
+            return;
+        }
+        hub.begin(&node, 0);
     }
 }

@@ -4,7 +4,7 @@
 //! thread share a few connections to each node, as the threads of a driver do. Nothing is retried.
 //!
 //! From the wire upwards: `frame` and `answer` are the protocol, `types` its values, `servers`
-//! connects and asks, `ring` and `token` know which node has which keys, `hub` is what the sessions
+//! connects and asks, `ring` and `token` know which node has which keys, `roster` all nodes, `hub` is what the sessions
 //! of a thread share, `client` and `bulk` execute operations, `rows` makes documents of rows.
 
 mod answer;
@@ -18,6 +18,7 @@ mod monitor;
 mod open;
 mod plan;
 mod ring;
+mod roster;
 mod rows;
 mod schema;
 mod servers;
@@ -40,9 +41,11 @@ use cql::Table;
 use hub::Hub;
 use monitor::CassandraMonitor;
 use ring::Ring;
+use roster::{Located, Roster};
 use servers::Servers;
 use std::num::NonZeroU32;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A connection.
 type Pipe = crate::pipe::Pipe<frame::Framing>;
@@ -60,6 +63,9 @@ const MOST_UNDER_WAY: usize = 1 << 14;
 pub struct Cassandra {
     servers: Servers,
     ring: Ring,
+    /// Where the nodes are: those of the ring, in its order, and those that were only named.
+    nodes: Vec<Located>,
+    roster: Arc<Roster>,
     /// How far the cluster's clock is ahead of the one here, in microseconds.
     ahead: i64,
     table: Table,
@@ -86,8 +92,12 @@ impl Servers {
 
 impl Database for Cassandra {
     fn clients(&self, context: &Rc<ShardContext>) -> Clients {
-        let hub = Rc::new(Hub::new(self.clone(), context.clone()));
-        Box::new(move || Box::new(CassandraClient::new(hub.clone())))
+        let hub = Hub::new(self.clone(), context.clone());
+        let logs = hub.clone();
+        Clients {
+            client: Box::new(move || Box::new(CassandraClient::new(hub.clone()))),
+            nodes: Box::new(move || logs.logs()),
+        }
     }
 
     fn monitors(&self) -> Vec<Box<dyn Monitor>> {
@@ -97,8 +107,9 @@ impl Database for Cassandra {
     fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
         Box::pin(async {
             let Some(removal) = &self.removal else { return Ok(false) };
+            let names = self.ring.names();
             let removed = async {
-                let beside = self.servers.first(self.ring.nodes(), &self.servers.context()).await?;
+                let beside = self.servers.first(&names, &self.servers.context()).await?;
                 beside.change(removal).await
             };
             removed.await.map_err(|trouble: CallError| {

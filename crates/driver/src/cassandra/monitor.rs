@@ -189,7 +189,8 @@ impl CassandraMonitor {
             place: place.clone(),
             pipe: None,
         };
-        target.ring.nodes().iter().map(|it| Box::new(monitor(it)) as Box<dyn Monitor>).collect()
+        let nodes = target.ring.nodes().iter();
+        nodes.map(|it| Box::new(monitor(&it.name)) as Box<dyn Monitor>).collect()
     }
 
     /// What a statement finds, whose values are the keyspace and the table, if it has any.
@@ -198,9 +199,7 @@ impl CassandraMonitor {
             let pipe = if let Some(pipe) = self.pipe.take() {
                 pipe
             } else {
-                let endpoint = self.servers.reach.endpoint(&self.host);
-                let endpoint = endpoint
-                    .map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+                let endpoint = self.servers.reach.endpoint(&self.host).await?;
                 self.servers.connect(&endpoint, 0, &self.servers.context()).await?
             };
             let beside = Beside { servers: &self.servers, pipe: pipe.clone(), host: &self.host };

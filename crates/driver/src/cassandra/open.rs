@@ -4,6 +4,7 @@ use super::answer::Column;
 use super::binding::BINDING;
 use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
 use super::plan::{CARD, CassandraPlan, TABLE};
+use super::roster::Roster;
 use super::servers::{Beside, Found, Servers};
 use super::types::Type;
 use super::{Cassandra, words};
@@ -14,6 +15,7 @@ use crate::pipe::Reach;
 use crate::{
     Binding, Card, DatabasePlan, DriverPlan, Opening, ServerFacts, TargetAsked, TargetError,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The number of YCSB's fields, for a table about which nothing else is known.
@@ -36,7 +38,7 @@ impl DriverPlan for CassandraPlan {
         let servers = Servers {
             hosts: self.hosts(),
             login: self.login.clone(),
-            reach: Reach { tls: self.secured(), max_answer: opening.max_answer },
+            reach: Reach::new(self.secured().as_ref(), opening.max_answer)?,
             timeout: Duration::from_nanos(opening.timeout_ns),
         };
         reach(&self.server, &servers.hosts, servers.timeout).await?;
@@ -48,6 +50,8 @@ impl DriverPlan for CassandraPlan {
         let failed = |trouble: CallError| cannot(self, &trouble);
         let version = beside.version().await.map_err(failed)?;
         let (ring, ahead) = (beside.ring().await.map_err(failed)?, beside.ahead().await);
+        let roster = Arc::<Roster>::default();
+        let nodes = roster.muster(&ring, &servers, &context).await;
         let (table, removal) = make(&beside, self, opening, &place).await?;
         let same_machine = servers.hosts.iter().all(|host| is_here(host));
         let facts = ServerFacts {
@@ -66,6 +70,8 @@ impl DriverPlan for CassandraPlan {
         };
         let cassandra = Cassandra {
             ring,
+            nodes,
+            roster,
             ahead,
             servers: servers.clone(),
             table,
@@ -266,7 +272,8 @@ impl CassandraPlan {
     /// Why a cluster that was reached cannot be used, and what to do about it.
     async fn unusable(&self, trouble: &CallError, servers: &Servers) -> TargetError {
         let server = &self.server;
-        if let Some(Ok(endpoint)) = servers.hosts.first().map(|it| servers.reach.endpoint(it))
+        if let Some(first) = servers.hosts.first()
+            && let Ok(endpoint) = servers.reach.endpoint(first).await
             && let Some(known) = told_apart(trouble, &endpoint, servers.timeout).await
         {
             return in_scheme(server, CARD.schemes[0], &known);

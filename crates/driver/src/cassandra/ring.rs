@@ -7,11 +7,20 @@
 use super::servers::Found;
 use std::sync::Arc;
 
+/// A node of the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    /// `host:port`.
+    pub(super) name: Arc<str>,
+    /// What tells it from all others, whatever its address; its address if it has nothing else.
+    pub(super) id: String,
+}
+
 /// The nodes, and their tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ring {
-    /// `host:port`; the first one was asked.
-    nodes: Vec<Arc<str>>,
+    /// The first one was asked.
+    nodes: Vec<Member>,
     /// Sorted, each with the place of its node. Empty if keys are not divided as is known here.
     tokens: Vec<(i64, usize)>,
 }
@@ -20,7 +29,7 @@ impl Ring {
     /// The ring that `asked` knows, by its tables `local` and `peers`.
     pub(super) fn of(asked: &str, local: &Found, peers: &Found) -> Self {
         let mut ring = Self { nodes: Vec::new(), tokens: Vec::new() };
-        ring.add(asked, local.get(0, "tokens"));
+        ring.add(asked, local.get(0, "host_id"), local.get(0, "tokens"));
         let (_, port) = asked.rsplit_once(':').unwrap_or((asked, "9042"));
         for row in 0..peers.rows.len() {
             if peers.get(row, "data_center") != local.get(0, "data_center") {
@@ -33,7 +42,8 @@ impl Ring {
             let Some(host) = first(&["native_address", "rpc_address", "peer"]) else { continue };
             let port = first(&["native_port"]).unwrap_or_else(|| port.to_owned());
             let host = if host.contains(':') { format!("[{host}]") } else { host };
-            ring.add(&format!("{host}:{port}"), peers.get(row, "tokens"));
+            let name = format!("{host}:{port}");
+            ring.add(&name, peers.get(row, "host_id"), peers.get(row, "tokens"));
         }
         if !local.get(0, "partitioner").ends_with("Murmur3Partitioner") {
             ring.tokens.clear();
@@ -43,15 +53,21 @@ impl Ring {
     }
 
     /// Adds a node with a JSON list of its tokens.
-    fn add(&mut self, node: &str, tokens: &str) {
+    fn add(&mut self, node: &str, id: &str, tokens: &str) {
         let place = self.nodes.len();
-        self.nodes.push(node.into());
+        let id = if id.is_empty() { node } else { id }.to_owned();
+        self.nodes.push(Member { name: node.into(), id });
         let tokens: Vec<String> = serde_json::from_str(tokens).unwrap_or_default();
         self.tokens.extend(tokens.iter().filter_map(|it| Some((it.parse().ok()?, place))));
     }
 
-    pub(super) fn nodes(&self) -> &[Arc<str>] {
+    pub(super) fn nodes(&self) -> &[Member] {
         &self.nodes
+    }
+
+    /// Where the nodes are.
+    pub(super) fn names(&self) -> Vec<Arc<str>> {
+        self.nodes.iter().map(|it| it.name.clone()).collect()
     }
 
     /// The place of the node that has the first copy of a token's key, if that is known.
@@ -72,15 +88,15 @@ mod tests {
 
     fn ring(partitioner: &str) -> Ring {
         let local = found(
-            &["data_center", "tokens", "partitioner"],
-            &[&["dc1", r#"["-100","50"]"#, partitioner]],
+            &["data_center", "tokens", "partitioner", "host_id"],
+            &[&["dc1", r#"["-100","50"]"#, partitioner, "one"]],
         );
         let peers = found(
-            &["peer", "native_address", "native_port", "data_center", "tokens"],
+            &["peer", "native_address", "native_port", "data_center", "tokens", "host_id"],
             &[
-                &["10.0.0.2", "0.0.0.0", "9043", "dc1", r#"["0"]"#],
-                &["10.0.0.3", "::1", "", "dc1", r#"["100"]"#],
-                &["10.0.0.4", "10.0.0.4", "9042", "dc2", r#"["60"]"#],
+                &["10.0.0.2", "0.0.0.0", "9043", "dc1", r#"["0"]"#, ""],
+                &["10.0.0.3", "::1", "", "dc1", r#"["100"]"#, "three"],
+                &["10.0.0.4", "10.0.0.4", "9042", "dc2", r#"["60"]"#, "four"],
             ],
         );
         Ring::of("a:9042", &local, &peers)
@@ -89,8 +105,9 @@ mod tests {
     #[test]
     fn a_key_is_on_the_node_whose_token_follows() {
         let ring = ring("org.apache.cassandra.dht.Murmur3Partitioner");
-        let names: Vec<_> = ring.nodes().iter().map(|it| &**it).collect();
-        assert_eq!(names, ["a:9042", "10.0.0.2:9043", "[::1]:9042"]);
+        let names: Vec<_> = ring.nodes().iter().map(|it| (&*it.name, &*it.id)).collect();
+        let known = "10.0.0.2:9043";
+        assert_eq!(names, [("a:9042", "one"), (known, known), ("[::1]:9042", "three")]);
         for (token, place) in
             [(i64::MIN, 0), (-100, 0), (-99, 1), (0, 1), (1, 0), (50, 0), (51, 2), (101, 0)]
         {

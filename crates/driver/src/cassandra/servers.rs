@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Prepared, Rows, checked, malformed, read};
 use super::frame::{Bound, Frames, Manner};
+use super::plan::CARD;
 use super::ring::Ring;
 use super::types::Type;
 use super::{Pipe, trouble};
@@ -32,6 +33,12 @@ pub(super) struct Servers {
 }
 
 impl Servers {
+    /// The address of a node, without credentials.
+    pub(super) fn url_of(&self, node: &str) -> String {
+        let scheme = CARD.schemes[usize::from(self.reach.is_secure())];
+        format!("{scheme}://{node}")
+    }
+
     /// Connects to a node and logs in. After `failed` attempts it starts with a different address.
     pub(super) async fn connect(
         &self,
@@ -70,9 +77,7 @@ impl Servers {
         let hosts = self.hosts.iter().map(String::as_str);
         for host in hosts.chain(nodes.iter().map(|node| &**node)) {
             let connecting = async {
-                let endpoint = self.reach.endpoint(host);
-                let endpoint = endpoint
-                    .map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+                let endpoint = self.reach.endpoint(host).await?;
                 self.connect(&endpoint, 0, context).await
             };
             match within(self.timeout, connecting, CallError::clone).await {

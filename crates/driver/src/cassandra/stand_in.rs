@@ -183,6 +183,7 @@ impl Kept {
     fn query(&self, cql: &str) -> (u8, Vec<u8>) {
         let one = |text: &str| Some(text.to_owned());
         let tokens = |token: i64| one(&format!("[\"{token}\"]"));
+        let id = |token: i64| one(&format!("node {token:020}"));
         if cql.contains("schema_version") {
             let local = cql.contains("local");
             return rows(&["schema_version"], &vec![vec![one("v")]; usize::from(local)], None);
@@ -195,14 +196,16 @@ impl Kept {
             return rows(&["release_version"], &[vec![one("9.9")]], None);
         }
         if cql.contains("system.local") {
-            let names = ["data_center", "tokens", "partitioner"];
-            let row = vec![one("dc"), tokens(self.token), one("Murmur3Partitioner")];
+            let names = ["data_center", "tokens", "partitioner", "host_id"];
+            let partitioner = one("Murmur3Partitioner");
+            let row = vec![one("dc"), tokens(self.token), partitioner, id(self.token)];
             return rows(&names, &[row], None);
         }
         if cql.contains("system.peers_v2") {
-            let names = ["native_address", "native_port", "data_center", "tokens"];
+            let names = ["native_address", "native_port", "data_center", "tokens", "host_id"];
             let row = |(port, token): &(u16, i64)| {
-                vec![one("127.0.0.1"), one(&port.to_string()), one("dc"), tokens(*token)]
+                let port = one(&port.to_string());
+                vec![one("127.0.0.1"), port, one("dc"), tokens(*token), id(*token)]
             };
             return rows(&names, &self.peers.iter().map(row).collect::<Vec<_>>(), None);
         }
@@ -329,7 +332,12 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
 
 /// A node, and what it keeps.
 pub(super) fn node() -> (SocketAddr, Arc<Mutex<Kept>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    node_at(([127, 0, 0, 1], 0).into())
+}
+
+/// A node at this address.
+pub(super) fn node_at(address: SocketAddr) -> (SocketAddr, Arc<Mutex<Kept>>) {
+    let listener = TcpListener::bind(address).unwrap();
     let address = listener.local_addr().unwrap();
     let kept = Arc::new(Mutex::new(Kept { page: 100, ..Kept::default() }));
     let shared = kept.clone();

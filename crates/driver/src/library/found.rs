@@ -21,6 +21,10 @@ pub struct Found {
     pub requests: u64,
     /// The bytes of documents received.
     pub received: u64,
+    /// The number of the node that was asked, if there are several.
+    pub node: Option<usize>,
+    /// Those that the documents of a bulk insert were sent to, if there are several.
+    pub nodes: Vec<Option<usize>>,
     spelled: OnceCell<Vec<Vec<u8>>>,
     pub(super) reasons: Reasons,
 }
@@ -32,6 +36,8 @@ impl Found {
         self.scanned = None;
         (self.requests, self.received) = (0, 0);
         self.spelled.take();
+        self.node = None;
+        self.nodes.clear();
         self.reasons.clear();
     }
 

@@ -19,7 +19,7 @@ pub use servers::{is_here, reach};
 pub use session::LibrarySession;
 
 use super::{Monitor, Outcome, Shard, Size, Target, TargetError};
-use crate::measure::Probe;
+use crate::measure::{NodeLog, Probe};
 use crate::net::ShardContext;
 use crate::op::{Op, OpKind, Reply};
 use std::fmt;
@@ -54,8 +54,20 @@ pub trait Database: fmt::Debug + Send + Sync {
     }
 }
 
-/// A database as seen by one shard: makes the client of each session, not yet connected.
-pub type Clients = Box<dyn Fn() -> Box<dyn Client>>;
+/// A database as seen by one shard.
+pub struct Clients {
+    /// Makes the client of a session, not yet connected.
+    pub client: Box<dyn Fn() -> Box<dyn Client>>,
+    /// What became of each node, if there are several.
+    pub nodes: Box<dyn Fn() -> Vec<NodeLog>>,
+}
+
+impl Clients {
+    /// Those of one server, or of a library that does not tell its nodes apart.
+    pub fn of_one(client: impl Fn() -> Box<dyn Client> + 'static) -> Self {
+        Self { client: Box::new(client), nodes: Box::new(Vec::new) }
+    }
+}
 
 /// Executes the requests of one session, one at a time.
 pub trait Client {
@@ -145,7 +157,11 @@ impl Shard for LibraryShard {
     type Session = LibrarySession;
 
     fn session(&self) -> LibrarySession {
-        LibrarySession::new((self.clients)(), self.form, &self.context)
+        LibrarySession::new((self.clients.client)(), self.form, &self.context)
+    }
+
+    fn nodes(&self) -> Vec<NodeLog> {
+        (self.clients.nodes)()
     }
 }
 

@@ -90,6 +90,14 @@ impl Session for LibrarySession {
         LibraryPen::new(self.form)
     }
 
+    fn node(&self) -> Option<usize> {
+        self.found.node
+    }
+
+    fn row_nodes(&self) -> &[Option<usize>] {
+        &self.found.nodes
+    }
+
     async fn ready(&mut self) -> Option<Nanos> {
         if self.client.is_connected() {
             return None;

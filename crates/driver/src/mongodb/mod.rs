@@ -74,7 +74,7 @@ impl Database for Mongo {
             sessions: Cell::new(0),
             client: RefCell::default(),
         });
-        Box::new(move || {
+        Clients::of_one(move || {
             pool.sessions.set(pool.sessions.get() + 1);
             Box::new(MongoClient::new(pool.clone()))
         })

@@ -6,6 +6,7 @@
 
 mod answers;
 mod inner;
+mod names;
 mod reach;
 mod seat;
 mod sent;

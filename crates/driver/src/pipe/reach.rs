@@ -1,27 +1,62 @@
 //! How the nodes of a cluster are reached.
 
+use super::names::Names;
 use crate::call::CallError;
-use crate::net::{Endpoint, EndpointError, ShardContext, Stream, TlsOptions, Trouble};
+use crate::net::{Endpoint, EndpointError, ShardContext, Stream, Tls, TlsOptions, Trouble};
+use crate::op::Failure;
 use std::sync::Arc;
 use url::Url;
 
-/// What connections to all nodes have in common.
+/// What connections to all nodes have in common. Nodes that only become known during a run cost it
+/// no file and no look-up on a load thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
     /// How certificates are checked, with TLS.
-    pub(crate) tls: Option<TlsOptions>,
+    tls: Option<Tls>,
     /// The largest answer that is read, in bytes.
     pub(crate) max_answer: u64,
+    names: Names,
 }
 
 impl Reach {
-    /// The endpoint of a node, `host:port`. Its name is looked up.
-    pub(crate) fn endpoint(&self, node: &str) -> Result<Arc<Endpoint>, EndpointError> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let url = Url::parse(&format!("{scheme}://{node}"));
-        let url = url.map_err(|_| EndpointError::Url(node.to_owned()))?;
-        let tls = self.tls.clone().unwrap_or_default();
-        Ok(Arc::new(Endpoint::resolve(&url, &tls)?.with_max_answer(self.max_answer)))
+    /// Reads the files that `tls` names, if TLS is spoken.
+    ///
+    /// # Errors
+    /// Why one cannot be used.
+    pub(crate) fn new(tls: Option<&TlsOptions>, max_answer: u64) -> Result<Self, EndpointError> {
+        Ok(Self { tls: tls.map(Tls::new).transpose()?, max_answer, names: Names::default() })
+    }
+
+    /// The same with another resolver of names.
+    #[cfg(test)]
+    pub(crate) fn with_names(
+        self,
+        look_up: impl Fn(&str, u16) -> std::io::Result<Vec<std::net::SocketAddr>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self { names: Names::new(look_up), ..self }
+    }
+
+    /// Whether TLS is spoken.
+    pub(crate) const fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The endpoint of a node, `host:port`. Its name is looked up by another thread.
+    ///
+    /// # Errors
+    /// That it is no address, or that nothing is known of its name.
+    pub(crate) async fn endpoint(&self, node: &str) -> Result<Arc<Endpoint>, CallError> {
+        let found = async {
+            let url = Url::parse(&format!("http://{node}"));
+            let url = url.map_err(|_| EndpointError::Url(node.to_owned()))?;
+            let addresses = self.names.find(&url).await?;
+            Endpoint::at(&url, addresses, self.tls.as_ref())
+        };
+        let failed = |error: EndpointError| CallError::new(Failure::Connect, error.to_string());
+        Ok(Arc::new(found.await.map_err(failed)?.with_max_answer(self.max_answer)))
     }
 }
 

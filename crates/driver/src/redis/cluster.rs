@@ -92,9 +92,7 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Asks a node which has which slots.
     pub(super) async fn map(&self, node: &str, context: &ShardContext) -> Result<Map, CallError> {
-        let endpoint = self.reach.endpoint(node);
-        let endpoint =
-            endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+        let endpoint = self.reach.endpoint(node).await?;
         let pipe = self.log_into.connect(&endpoint, 0, false, context).await?;
         let mut commands = Commands::default();
         commands.add(&["CLUSTER", "SLOTS"]);

@@ -5,7 +5,7 @@ use super::stand_in::{Kept, server};
 use super::tests::{asked, document, opened, opening, session};
 use crate::op::{Failure, Op, OpKind};
 use crate::rehearsal::{carry_out, op};
-use crate::{DriverPlan as _, Existing, Session as _, Target as _, TargetAsked};
+use crate::{DriverPlan as _, Existing, Session as _, Shard as _, Target as _, TargetAsked};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -149,4 +149,45 @@ async fn keys_of_all_nodes_are_removed() {
     assert_eq!(a.lock().unwrap().hashes.len(), 1);
     // Only masters have keys, and the map has no other.
     assert_eq!(b.lock().unwrap().hashes.len(), 2, "{second}");
+}
+
+/// A key has moved to a node whose name is looked up by a name server that takes its time: other
+/// sessions of the thread go on meanwhile.
+#[tokio::test]
+async fn a_slow_look_up_delays_no_other_session() {
+    let tasks = tokio::task::LocalSet::new();
+    tasks
+        .run_until(async {
+            let [(first, a), (second, b)] = cluster();
+            let elsewhere = format!("node.test:{}", second.port());
+            a.lock().unwrap().elsewhere.push(("moved", "MOVED", elsewhere));
+            let plan = RedisPlan::check(&asked(&format!("redis://{first}"))).unwrap();
+            let mut keys = plan.keys(&opening()).unwrap();
+            let (answer, answered) = std::sync::mpsc::channel::<()>();
+            let answered = Mutex::new(answered);
+            keys.nodes.reach = keys.nodes.reach.with_names(move |name, _| {
+                assert_eq!(name, "node.test");
+                let _ = answered.lock().unwrap().recv();
+                Ok(vec![second])
+            });
+            keys.greet("redis").await.unwrap();
+            let target = super::RedisTarget::new(keys);
+            let (mut one, context) = session(&target, 5_000).await;
+            let mut other = target.shard(context).await.unwrap().session();
+            let read = [("moved", "")];
+            let waiting = carry_out(&mut one, op(OpKind::Read), &read, &[]);
+            let others = async {
+                for _ in 0..50 {
+                    let here = [("here", r#"{"a":"1"}"#)];
+                    let made = carry_out(&mut other, op(OpKind::Create), &here, &[]).await;
+                    assert_eq!(made.result.err(), None);
+                }
+                assert_eq!(count(&b, "HGETALL moved"), 0);
+                answer.send(()).unwrap();
+            };
+            let (read, ()) = tokio::join!(waiting, others);
+            assert_eq!(read.result.err(), Some(Failure::NotFound));
+            assert_eq!((count(&b, "HGETALL moved"), read.wire.relocated), (1, 1));
+        })
+        .await;
 }

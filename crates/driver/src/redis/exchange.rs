@@ -71,7 +71,10 @@ impl Exchange {
         let together = (1..commands.len()).all(|at| hub.node(commands.get(at).1) == first);
         let mut legs = Vec::new();
         if let Some(node) = first.filter(|_| together) {
-            let seat = self.group.node(&node)?;
+            let seat = match self.group.known(&node) {
+                Some(seat) => seat,
+                None => Box::pin(self.group.node(&node)).await?,
+            };
             self.send_all(&seat, commands, probe).await?;
             for command in 0..commands.len() {
                 legs.extend(self.redirection(command, commands, &node));
@@ -185,7 +188,7 @@ impl Exchange {
     }
 
     async fn reach(&self, node: &Arc<str>) -> Result<Rc<Pipe>, CallError> {
-        let seat = self.group.node(node)?;
+        let seat = self.group.node(node).await?;
         self.group.pipe(&seat).await
     }
 }

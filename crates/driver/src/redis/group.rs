@@ -7,7 +7,6 @@ use super::cluster::Map;
 use crate::call::CallError;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::net::{Endpoint, ShardContext};
-use crate::op::Failure;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,7 +16,7 @@ use std::sync::Arc;
 const REFRESH_NS: Nanos = SECOND_NS / 5;
 
 /// Where a node is, or why that is not known.
-type LookedUp = Result<Arc<Endpoint>, String>;
+type LookedUp = Result<Arc<Endpoint>, CallError>;
 
 /// What all sessions of a shard share.
 #[derive(Debug)]
@@ -42,12 +41,14 @@ impl Hub {
     }
 
     /// Where a node is. Its name is looked up once.
-    fn endpoint(&self, node: &Arc<str>) -> Result<Arc<Endpoint>, CallError> {
-        let mut endpoints = self.endpoints.borrow_mut();
-        let known = endpoints.entry(node.clone()).or_insert_with(|| {
-            self.keys.nodes.reach.endpoint(node).map_err(|error| error.to_string())
-        });
-        known.clone().map_err(|reason| CallError::new(Failure::Connect, reason))
+    async fn endpoint(&self, node: &Arc<str>) -> LookedUp {
+        let known = self.endpoints.borrow().get(node).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let found = self.keys.nodes.reach.endpoint(node).await;
+        self.endpoints.borrow_mut().insert(node.clone(), found.clone());
+        found
     }
 
     /// The node that has a slot.
@@ -112,14 +113,21 @@ impl Group {
         &self.first
     }
 
+    /// The node of a cluster with this address, if it is known where that is.
+    pub(super) fn known(&self, node: &Arc<str>) -> Option<Rc<Seat>> {
+        self.nodes.borrow().get(node).cloned()
+    }
+
     /// The node of a cluster with this address.
-    pub(super) fn node(&self, node: &Arc<str>) -> Result<Rc<Seat>, CallError> {
-        if let Some(seat) = self.nodes.borrow().get(node) {
-            return Ok(seat.clone());
+    pub(super) async fn node(&self, node: &Arc<str>) -> Result<Rc<Seat>, CallError> {
+        if let Some(seat) = self.known(node) {
+            return Ok(seat);
         }
-        let seat = Rc::new(Seat::new(self.hub.endpoint(node)?));
-        self.nodes.borrow_mut().insert(node.clone(), seat.clone());
-        Ok(seat)
+        let endpoint = self.hub.endpoint(node).await?;
+        let mut nodes = self.nodes.borrow_mut();
+        // Another session may have been faster.
+        let seat = nodes.entry(node.clone()).or_insert_with(|| Rc::new(Seat::new(endpoint)));
+        Ok(seat.clone())
     }
 
     /// Whether there is nothing to connect before an operation. Nodes of a cluster that are lost
@@ -140,7 +148,7 @@ impl Group {
         }
         let nodes = self.hub.map.borrow().as_ref().map(|map| map.nodes().to_vec());
         for node in nodes.unwrap_or_default() {
-            if let Ok(seat) = self.node(&node) {
+            if let Ok(seat) = self.node(&node).await {
                 self.connect(&seat).await;
             }
         }

@@ -6,7 +6,6 @@ use super::open::{asked, value};
 use super::{Keys, Pipe};
 use crate::call::{CallError, within};
 use crate::clock::SECOND_NS;
-use crate::net::Endpoint;
 use crate::observed::{Meter, Reading, Task};
 use crate::op::Failure;
 use crate::{Local, Monitor, Question, Untold};
@@ -86,29 +85,30 @@ fn told(info: &str, server: &str) -> Reading {
 #[derive(Debug)]
 pub struct RedisMonitor {
     keys: Arc<Keys>,
-    endpoint: Arc<Endpoint>,
+    /// The server, or the node of the cluster, `host:port`.
+    name: String,
     pipe: Option<Rc<Pipe>>,
 }
 
 impl RedisMonitor {
     /// One for the server, or for each master of the cluster as it was when the run began.
     pub(super) fn each(keys: &Arc<Keys>) -> Vec<Box<dyn Monitor>> {
-        let endpoints = match &keys.map {
-            None => vec![keys.endpoint.clone()],
-            Some(map) => {
-                let nodes = map.nodes().iter();
-                // One whose name is not known cannot be asked.
-                nodes.filter_map(|node| keys.nodes.reach.endpoint(node).ok()).collect()
-            }
-        };
-        let monitor = |endpoint| Self { keys: keys.clone(), endpoint, pipe: None };
-        endpoints.into_iter().map(|it| Box::new(monitor(it)) as Box<dyn Monitor>).collect()
+        let nodes = keys.map.as_ref().map_or_else(
+            || vec![keys.endpoint.host().to_owned()],
+            |map| map.nodes().iter().map(ToString::to_string).collect(),
+        );
+        let monitor = |name| Self { keys: keys.clone(), name, pipe: None };
+        nodes.into_iter().map(|it| Box::new(monitor(it)) as Box<dyn Monitor>).collect()
     }
 
     async fn info(&mut self) -> Result<Vec<u8>, CallError> {
         let pipe = match self.pipe.take() {
             Some(pipe) => pipe,
-            None => self.keys.connect_to(&self.endpoint).await?,
+            None if self.keys.map.is_none() => self.keys.connect().await?,
+            None => {
+                let endpoint = self.keys.nodes.reach.endpoint(&self.name).await?;
+                self.keys.connect_to(&endpoint).await?
+            }
         };
         let answer = asked(&pipe, &["INFO"]).await;
         // After anything else it is not known what would come next.
@@ -126,15 +126,14 @@ impl RedisMonitor {
             _ => Untold::Missed(trouble.reason),
         })?;
         let text = Value::of(&answer).text().unwrap_or_default();
-        let server = self.endpoint.host();
-        let reading = told(&String::from_utf8_lossy(text), server);
+        let reading = told(&String::from_utf8_lossy(text), &self.name);
         if reading.values.is_empty() { Err(Untold::Unknown) } else { Ok(reading) }
     }
 }
 
 impl Monitor for RedisMonitor {
     fn name(&self) -> String {
-        self.endpoint.host().to_owned()
+        self.name.clone()
     }
 
     fn questions(&self) -> Vec<Question> {

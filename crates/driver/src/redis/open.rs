@@ -194,9 +194,7 @@ impl Keys {
             }
         }
         for node in map.nodes() {
-            let endpoint = self.nodes.reach.endpoint(node);
-            let endpoint =
-                endpoint.map_err(|error| CallError::new(Failure::Connect, error.to_string()))?;
+            let endpoint = self.nodes.reach.endpoint(node).await?;
             pipes.push(self.within(self.connect_to(&endpoint)).await?);
         }
         Ok(pipes)

@@ -338,10 +338,10 @@ impl<F: Flavor> RespPlan<F> {
         };
         let max_answer = opening.max_answer;
         let endpoint = Endpoint::resolve(&url, &self.tls)?.with_max_answer(max_answer);
-        let tls = (web == "https").then(|| self.tls.clone());
+        let tls = (web == "https").then_some(&self.tls);
         Ok(Keys {
             endpoint: Arc::new(endpoint),
-            nodes: Nodes { log_into, reach: Reach { tls, max_answer } },
+            nodes: Nodes { log_into, reach: Reach::new(tls, max_answer)? },
             map: None,
             pipeline: self.pipeline.get() as usize,
             removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),

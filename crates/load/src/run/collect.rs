@@ -356,6 +356,9 @@ impl Collected {
     /// Each node by itself.
     fn nodes(&self, urls: Vec<String>, over: (Nanos, f64)) -> Vec<NodeSummary> {
         let (parts, logs) = (self.totals.sum().nodes(), &self.nodes);
+        // Those of some drivers are only known by what they have found.
+        let found = || logs.iter().map(|log| log.url.clone()).collect();
+        let urls = if urls.is_empty() { found() } else { urls };
         let summary = |(node, url)| {
             let (part, log) = (parts.get(node).cloned(), logs.get(node).cloned());
             NodeSummary::new(url, &part.unwrap_or_default(), &log.unwrap_or_default(), over)
