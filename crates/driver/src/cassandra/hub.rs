@@ -24,7 +24,7 @@ const REFRESH_NS: Nanos = SECOND_NS;
 /// How often a node is looked for that was named, but is not among those that have keys.
 const LOOK_FOR: Duration = Duration::from_secs(1);
 
-/// How long the last nodes may take to be connected once another one is.
+/// How long the last nodes may take to be connected once another one is, and one that was silent.
 const MOMENT: Duration = Duration::from_millis(250);
 
 /// A node: the connections to it.
@@ -159,10 +159,13 @@ impl Hub {
 
     /// Notes that a node does not answer, or cannot be reached.
     fn lose(&self, node: usize) {
-        let now = self.context.clock().now();
+        self.lose_since(node, self.context.clock().now());
+    }
+
+    fn lose_since(&self, node: usize, since: Nanos) {
         self.fate(node, |fate| {
             if !std::mem::replace(&mut fate.gone, true) {
-                fate.log.lose(now);
+                fate.log.lose(since);
             }
         });
     }
@@ -229,14 +232,20 @@ impl Hub {
         None
     }
 
-    /// An operation that was sent to this node has had no answer in time. It is taken for gone
-    /// until it takes a connection again, which is tried at once.
+    /// An operation that was sent to this node has had no answer in time. If the node does not take
+    /// a connection in a moment either, it has been gone since.
     pub(super) fn doubt(self: &Rc<Self>, node: usize, number: usize) {
+        let since = self.context.clock().now();
         let known = self.nodes.borrow().iter().flatten().find(|it| it.number == node).cloned();
-        if let Some(known) = known {
-            self.lose(node);
-            self.reopen(&known, number);
-        }
+        let Some(known) = known else { return };
+        self.reopen(&known, number);
+        let hub = self.clone();
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(MOMENT).await;
+            if !known.is_open() {
+                hub.lose_since(node, since);
+            }
+        });
     }
 
     /// Whether there is any connection.

@@ -4,8 +4,9 @@
 //! thread share a few connections to each node, as the threads of a driver do. Nothing is retried.
 //!
 //! From the wire upwards: `frame` and `answer` are the protocol, `types` its values, `servers`
-//! connects and asks, `ring` and `token` know which node has which keys, `roster` all nodes, `hub` is what the sessions
-//! of a thread share, `client` and `bulk` execute operations, `rows` makes documents of rows.
+//! connects and asks, `ring` and `token` know which node has which keys, `roster` all nodes, `hub`
+//! is what the sessions of a thread share, `client` and `bulk` execute operations, `rows` makes
+//! documents of rows.
 
 mod answer;
 mod binding;
@@ -121,6 +122,8 @@ impl Database for Cassandra {
     }
 }
 
+#[cfg(test)]
+mod node_tests;
 #[cfg(test)]
 mod pipe_tests;
 #[cfg(test)]

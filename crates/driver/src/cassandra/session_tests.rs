@@ -4,7 +4,6 @@ use super::stand_in::{Mood, node};
 use super::*;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
-use crate::measure::NodeLog;
 use crate::op::{Failure, Op, OpKind};
 use crate::rehearsal::op;
 use crate::words::OperationPlan;
@@ -19,7 +18,7 @@ fn opening() -> Opening {
     Opening { timeout_ns: 1_000_000_000, max_answer: 10_000, fields, ..Opening::default() }
 }
 
-async fn opened(address: SocketAddr, parameters: &str) -> Library {
+pub(super) async fn opened(address: SocketAddr, parameters: &str) -> Library {
     let asked = TargetAsked::at(&format!("cassandra://{address}{parameters}"));
     CassandraPlan::check(&asked).unwrap().open(&opening()).await.unwrap().0
 }
@@ -29,7 +28,7 @@ async fn session(target: &Library) -> (LibrarySession, Rc<ShardContext>) {
     (target.shard(context.clone()).await.unwrap().session(), context)
 }
 
-async fn carry_out(
+pub(super) async fn carry_out(
     session: &mut LibrarySession,
     op: Op,
     documents: &[(&str, &'static str)],
@@ -37,12 +36,12 @@ async fn carry_out(
     crate::rehearsal::carry_out(session, op, documents, &[]).await
 }
 
-fn bulk(documents: u32) -> Op {
+pub(super) fn bulk(documents: u32) -> Op {
     Op { documents, ..op(OpKind::BulkInsert) }
 }
 
 const ANN: (&str, &str) = ("ann", r#"{"name":"Ann","title":"Dr"}"#);
-const BOB: (&str, &str) = ("bob", r#"{"name":"Bob"}"#);
+pub(super) const BOB: (&str, &str) = ("bob", r#"{"name":"Bob"}"#);
 
 #[tokio::test]
 async fn a_row_lives_and_dies_in_the_layout_of_ycsb() {
@@ -219,138 +218,18 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
         .await;
 }
 
-/// Two nodes that know each other, the second of which has the larger tokens.
-fn two_nodes() -> [(SocketAddr, Arc<std::sync::Mutex<stand_in::Kept>>); 2] {
-    let nodes = [node(), node()];
-    for (own, other) in [(0, 1), (1, 0)] {
-        let tokens = [0, i64::MAX];
-        let mut kept = nodes[own].1.lock().unwrap();
-        (kept.token, kept.peers) = (tokens[own], vec![(nodes[other].0.port(), tokens[other])]);
-    }
-    nodes
-}
-
-/// A name whose row the first or the second of these nodes has.
-fn name_at(node: usize) -> String {
-    let mut names = (0..).map(|it| format!("key{it}"));
-    names.find(|it| (token::token_of(it.as_bytes()) > 0) == (node == 1)).unwrap()
-}
-
-/// How often a node was gone, and whether it is gone still.
-fn gone(log: &NodeLog) -> (usize, bool) {
-    (log.absences.len(), log.absences.last().is_some_and(|it| it.to.is_none()))
-}
-
-#[tokio::test]
-async fn nodes_that_are_there_are_told_apart_and_none_is_called_gone() {
-    let [(one, _), (two, _)] = two_nodes();
-    LocalSet::new()
-        .run_until(async {
-            // The second is known by its address, too, and by a name that is the same one's.
-            let others = format!("{two},localhost:{}", two.port());
-            let target = opened(one, &format!(",{others}")).await;
-            let context = ShardContext::new(Clock::system(), 300_000_000);
-            let shard = target.shard(context).await.unwrap();
-            let mut session = shard.session();
-            for at in [0, 1, 0] {
-                let name = name_at(at);
-                let row = [(name.as_str(), BOB.1)];
-                carry_out(&mut session, op(OpKind::Create), &row).await.result.unwrap();
-                assert_eq!((session.node(), session.row_nodes()), (Some(at), &[][..]));
-            }
-            let names = [1, 0, 1].map(name_at);
-            let documents = names.each_ref().map(|it| (it.as_str(), BOB.1));
-            carry_out(&mut session, bulk(3), &documents).await.result.unwrap();
-            assert_eq!(session.row_nodes(), [Some(1), Some(0), Some(1)]);
-            let logs = shard.nodes();
-            let urls: Vec<_> = logs.iter().map(|it| it.url.clone()).collect();
-            assert_eq!(urls, [format!("cassandra://{one}"), format!("cassandra://{two}")]);
-            assert!(logs.iter().all(|it| gone(it) == (0, false) && it.connections == 1));
-        })
-        .await;
-    // There is nothing to tell of the nodes of one server.
-    let (address, _) = node();
-    LocalSet::new()
-        .run_until(async {
-            let target = opened(address, "").await;
-            let context = ShardContext::new(Clock::system(), 300_000_000);
-            let shard = target.shard(context).await.unwrap();
-            let mut session = shard.session();
-            carry_out(&mut session, op(OpKind::Create), &[BOB]).await.result.unwrap();
-            assert_eq!((session.node(), shard.nodes().len()), (None, 0));
-        })
-        .await;
-}
-
-#[tokio::test]
-async fn a_node_that_is_lost_is_on_record_until_it_is_back() {
-    let [(one, _), (_, kept)] = two_nodes();
-    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = dead.local_addr().unwrap();
-    drop(dead);
-    LocalSet::new()
-        .run_until(async {
-            let target = opened(one, &format!(",{place}")).await;
-            let context = ShardContext::new(Clock::system(), 300_000_000);
-            let sweeping = tokio::task::spawn_local(context.clone().sweep());
-            let shard = target.shard(context).await.unwrap();
-            let mut session = shard.session();
-            let name = name_at(1);
-            let row = [(name.as_str(), BOB.1)];
-            carry_out(&mut session, op(OpKind::Create), &row).await.result.unwrap();
-            let all = |logs: &[NodeLog]| logs.iter().map(gone).collect::<Vec<_>>();
-            assert_eq!(all(&shard.nodes()), [(0, false), (0, false), (1, true)]);
-            assert_eq!(shard.nodes()[2].url, format!("cassandra://{place}"));
-            assert_eq!(shard.nodes()[2].connections, 0);
-            // One that closes connections, and one that takes them and is silent.
-            for (mood, times) in [(Mood::Away, 1), (Mood::Silent, 2)] {
-                kept.lock().unwrap().mood = mood;
-                let outcome = carry_out(&mut session, op(OpKind::Create), &row).await;
-                assert_eq!(outcome.result, Err(Failure::Unanswered));
-                assert_eq!(session.node(), Some(1));
-                while kept.lock().unwrap().mood == Mood::Away
-                    && gone(&shard.nodes()[1]) != (1, true)
-                {
-                    carry_out(&mut session, op(OpKind::Create), &row).await.result.unwrap();
-                    assert_eq!(session.node(), Some(0), "the other one has its turn");
-                }
-                kept.lock().unwrap().mood = Mood::Well;
-                while gone(&shard.nodes()[1]) != (times, false) {
-                    carry_out(&mut session, op(OpKind::Create), &row).await.result.unwrap();
-                    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-                }
-            }
-            let absence = shard.nodes()[1].absences[1];
-            assert!(absence.to.is_some_and(|to| to > absence.from), "{absence:?}");
-            // It may come yet.
-            assert_eq!(gone(&shard.nodes()[2]), (1, true));
-            let (_, late) = stand_in::node_at(place);
-            while gone(&shard.nodes()[2]) != (1, false) {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
-            assert_eq!(late.lock().unwrap().executed, 0, "it has no keys");
-            sweeping.abort();
-        })
-        .await;
-}
-
-/// A node that is silent when a run begins is left out, and that is told.
-#[tokio::test]
-async fn a_node_that_is_left_out_from_the_start_is_on_record() {
-    let (address, kept) = node();
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    kept.lock().unwrap().peers = vec![(silent.local_addr().unwrap().port(), i64::MAX)];
-    LocalSet::new()
-        .run_until(async {
-            let target = opened(address, "").await;
-            let context = ShardContext::new(Clock::system(), 20_000_000_000);
-            let shard = target.shard(context).await.unwrap();
-            let mut session = shard.session();
-            session.ready().await;
-            let logs = shard.nodes();
-            assert_eq!(logs.iter().map(gone).collect::<Vec<_>>(), [(0, false), (1, true)]);
-        })
-        .await;
+/// Has a node stand still until what is returned is dropped.
+pub(super) fn held(kept: &Arc<std::sync::Mutex<stand_in::Kept>>) -> std::sync::mpsc::Sender<()> {
+    let (holds, is_held) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let kept = kept.clone();
+    std::thread::spawn(move || {
+        let _kept = kept.lock().unwrap();
+        holds.send(()).unwrap();
+        let _ = released.recv();
+    });
+    is_held.recv().unwrap();
+    release
 }
 
 /// As one that was switched off, but is still known to the others.
@@ -470,17 +349,7 @@ async fn more_sessions_than_have_room_for_their_rows_share_it() {
                 session.ready().await;
             }
             // It answers nobody until all have asked.
-            let (held, is_held) = std::sync::mpsc::channel();
-            let (release, released) = std::sync::mpsc::channel::<()>();
-            let holder = std::thread::spawn({
-                let kept = kept.clone();
-                move || {
-                    let _kept = kept.lock().unwrap();
-                    held.send(()).unwrap();
-                    let _ = released.recv();
-                }
-            });
-            is_held.recv().unwrap();
+            let released = held(&kept);
             let names: Vec<Vec<String>> =
                 (0..150).map(|it| (0..300).map(|row| format!("{it}-{row}")).collect()).collect();
             let tasks = sessions.into_iter().zip(names).map(|(mut session, names)| {
@@ -493,8 +362,7 @@ async fn more_sessions_than_have_room_for_their_rows_share_it() {
             let tasks: Vec<_> = tasks.collect();
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
-            drop(release);
-            holder.join().unwrap();
+            drop(released);
             for task in tasks {
                 task.await.unwrap();
             }

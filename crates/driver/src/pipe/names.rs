@@ -113,7 +113,7 @@ mod tests {
             move |_, port| {
                 asked.fetch_add(1, Ordering::Relaxed);
                 by.lock().unwrap().push(current().id());
-                let _ = answering.lock().unwrap().recv();
+                let _ = answering.lock().unwrap().recv_timeout(Duration::from_secs(10));
                 Ok(vec![([127, 0, 0, 1], port).into()])
             }
         });

@@ -8,6 +8,7 @@ use crate::rehearsal::{carry_out, op};
 use crate::{DriverPlan as _, Existing, Session as _, Shard as _, Target as _, TargetAsked};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Two nodes; the map says that the first has all slots.
 fn cluster() -> [(SocketAddr, Arc<Mutex<Kept>>); 2] {
@@ -167,7 +168,7 @@ async fn a_slow_look_up_delays_no_other_session() {
             let answered = Mutex::new(answered);
             keys.nodes.reach = keys.nodes.reach.with_names(move |name, _| {
                 assert_eq!(name, "node.test");
-                let _ = answered.lock().unwrap().recv();
+                let _ = answered.lock().unwrap().recv_timeout(Duration::from_secs(10));
                 Ok(vec![second])
             });
             keys.greet("redis").await.unwrap();
