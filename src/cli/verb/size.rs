@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Trouble};
 use crate::cli::flags::known::choice;
 use crate::cli::flags::study::WrittenArgs;
 use crate::cli::verb::kept::{self, Kept as _};
-use crate::plan::{self, Invalid, Threshold, flags};
+use crate::plan::{self, Invalid, Nouns, Threshold, flags};
 use crate::report::Look;
 use crate::search::{Ended, MaxRecord};
 use crate::sizing::{Measured, Sizing, SizingAsked, SizingVerdict, Unit, size};
@@ -121,7 +121,8 @@ impl Size {
             return Err(Invalid::new("--rate", problem, "ask for less"));
         }
         let notes = differences(&searches);
-        Ok(Sizing { command: line.to_owned(), notes, ..sizing })
+        let counted = Nouns::common(searches.iter().map(|(_, max)| max.counted));
+        Ok(Sizing { command: line.to_owned(), counted, notes, ..sizing })
     }
 
     /// The limits that all searches kept to.

@@ -46,7 +46,7 @@ impl DriverPlan for LinePlan {
         databases: false,
         server: true,
         phases: true,
-        nouns: crate::Nouns { one: "record", many: "records", short: "records", place: "server" },
+        nouns: crate::Nouns { place: "server", ..crate::Nouns::RECORDS },
         heeds: &[],
         can: &[],
         words: words::CARDS,

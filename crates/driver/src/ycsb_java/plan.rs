@@ -94,7 +94,7 @@ pub(super) const CARD: Card = Card {
     databases: true,
     server: true,
     phases: false,
-    nouns: crate::Nouns { one: "record", many: "records", short: "records", place: "table" },
+    nouns: crate::Nouns::RECORDS,
     heeds: &[],
     can: &[],
     words: &[],

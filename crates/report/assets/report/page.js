@@ -92,7 +92,7 @@
   });
 
   // Rates of rows over time, such as those of agents.
-  const rows = ({ map: { rates, edges, rows: names } }) => [{
+  const rows = ({ map: { rates, unit, edges, rows: names } }) => [{
     type: 'heatmap',
     x: edges,
     y: [...rates.keys()],
@@ -104,10 +104,10 @@
     zmin: 0,
     zmax: Math.max(1e-9, ...rates.flat()),
     ygap: rates.length > 60 ? 0 : 1,
-    colorbar: { ...bar('documents per second'), nticks: 5, tickformat: ',~r' },
+    colorbar: { ...bar(unit), nticks: 5, tickformat: ',~r' },
   }];
 
-  const map = ({ x, y, map: { rates } }) => [{
+  const map = ({ x, y, map: { rates, unit } }) => [{
     type: 'heatmap',
     z: rates,
     text: rates.map((row) => row.map((rate) => (rate === null ? '' : number(Math.round(rate))))),
@@ -121,7 +121,7 @@
     zmax: Math.max(1e-9, ...rates.flat()),
     xgap: 1,
     ygap: 1,
-    colorbar: { ...bar('documents per second'), nticks: 5, tickformat: ',~r' },
+    colorbar: { ...bar(unit), nticks: 5, tickformat: ',~r' },
   }];
 
   const cells = ({ cells: { x, y, counts } }) => {

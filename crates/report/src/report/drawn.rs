@@ -6,6 +6,7 @@ use super::max::{subject, verdict};
 use super::picture::{Head, Picture, draw_charts};
 use super::sizing;
 use super::trend::{changes, headline};
+use crate::plan::Nouns;
 use crate::search::MaxRecord;
 use crate::sizing::Sizing;
 use crate::sweep::{Curve, SweepRecord};
@@ -61,7 +62,7 @@ pub fn sizing_picture(it: &Sizing, picture: Picture) -> Vec<u8> {
 /// One fill by the size of the database, as couchdb-performance-tests drew it.
 pub fn bulk_perf_picture(curve: &Curve, legend: &str, warnings: &[String]) -> Vec<u8> {
     let warnings = warnings.iter().map(|warning| format!("! {warning}")).collect();
-    let charts = vec![by_size(&[(legend.to_owned(), curve)])];
+    let charts = vec![by_size(&[(legend.to_owned(), curve)], Nouns::DOCUMENTS)];
     let title = "Rate by size of the database".to_owned();
     draw_charts(Head { title, warnings, ..Head::default() }, charts, Picture::Png)
 }

@@ -193,6 +193,7 @@ pub(super) mod tests {
             label: None,
             target: Some("http://localhost:5984".to_owned()),
             nodes: 1,
+            counted: crate::plan::Nouns::default(),
             command: "springload max localhost:5984".to_owned(),
             step_command: "springload run localhost:5984".to_owned(),
             slo: vec!["read.p99 < 20ms".parse().unwrap()],

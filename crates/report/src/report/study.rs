@@ -186,3 +186,67 @@ impl ComparisonReport {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Nouns;
+    use crate::report::max::tests::{max, step};
+    use crate::report::sweep::tests::sweep;
+    use crate::report::trend::tests::trend;
+    use crate::search::{Ended, StepOutcome};
+    use crate::sizing::{Measured, SizingAsked, Unit, size};
+
+    /// The text and the charts of a study, and of the same as it is stored.
+    fn told<S: Study + Serialize + DeserializeOwned>(study: &S) -> String {
+        let stored: S = serde_json::from_str(&json(study)).unwrap();
+        let text = |study: &S, name: &str| {
+            let rendered = S::format(name).unwrap().render(study, Look::default()).unwrap();
+            String::from_utf8(rendered).unwrap()
+        };
+        let all = |study: &S| ["text", "svg"].map(|name| text(study, name)).concat();
+        assert_eq!(all(study), all(&stored));
+        all(study)
+    }
+
+    /// Everything that has a rate, of a database that calls documents this.
+    fn studies(counted: Nouns) -> [(&'static str, String); 5] {
+        let mut sweeps = [
+            sweep(&["batch=1,2,4", "connections=1,8"], false, |v| 100.0 * v[0]),
+            sweep(&["batch=1,2"], true, |_| 1_000.0),
+        ];
+        for cell in sweeps.iter_mut().flat_map(|it| &mut it.cells) {
+            cell.result.as_mut().unwrap().counted = counted;
+        }
+        let steps = vec![step(800.0, StepOutcome::Held, true)];
+        let max = MaxRecord { counted, ..max(Ended::Found, steps) };
+        let unit = Unit::Nodes;
+        let asked = SizingAsked { rate_per_s: 2_000.0, spare: 0, unit, slo: Vec::new() };
+        let measured = vec![Measured::new(1, vec![900.0], "max-1".to_owned())];
+        let sizing = Sizing { counted, ..size(&asked, measured).unwrap() };
+        let mut trend = trend();
+        trend.groups.iter_mut().for_each(|group| group.counted = counted);
+        let [pairs, sizes] = sweeps.map(|it| told(&it));
+        [
+            ("sweep", pairs),
+            ("sweep by size", sizes),
+            ("max", told(&max)),
+            ("size", told(&sizing)),
+            ("trend", told(&trend)),
+        ]
+    }
+
+    #[test]
+    fn rates_count_what_the_database_calls_its_own() {
+        for (study, told) in studies(Nouns::KEYS) {
+            assert!(told.contains("keys per second"), "{study}: {told}");
+            for other in ["document", "docs", "Document"] {
+                assert!(!told.contains(other), "{study}: {other} in {told}");
+            }
+        }
+        for (study, told) in studies(Nouns::DOCUMENTS) {
+            assert!(told.contains("documents per second"), "{study}: {told}");
+            assert!(!told.contains("keys"), "{study}: {told}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use super::csv::quoted;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
-use crate::plan::stage_title;
+use crate::plan::{Nouns, stage_title};
 use crate::statistics::Fit;
 use crate::statistics::median;
 use crate::sweep::{Axis, CellRecord, CellResult, Curve, CurvePoint, Setting, SweepRecord};
@@ -32,6 +32,15 @@ impl CellGroup<'_> {
     fn median(&self) -> f64 {
         median(self.rates()).unwrap_or_default()
     }
+
+    fn counted(&self) -> Nouns {
+        Nouns::common(self.results.iter().map(|result| result.counted))
+    }
+}
+
+/// The unit of rates of these things, where there is little room.
+pub(super) fn rate_unit(counted: Nouns) -> String {
+    format!("{}/s", counted.short)
 }
 
 /// The report for people.
@@ -44,13 +53,13 @@ pub fn sweep_text(sweep: &SweepRecord) -> String {
         sweep.cells.len(),
         definition.seed,
     );
-    let groups = groups(sweep);
+    let (groups, rate) = (groups(sweep), rate_unit(sweep.counted()));
     if let Some(stage) = groups.iter().flat_map(|group| &group.results).next() {
         let _ = writeln!(out, "rates and times of the {} stage\n", stage_title(&stage.stage));
-        out.push_str(&align(&table(&definition.axes, &groups)));
+        out.push_str(&align(&table(&definition.axes, &rate, &groups)));
         if let [rows, columns] = &definition.axes[..] {
             out.push('\n');
-            map(rows, columns, &groups, &mut out);
+            map([rows, columns], &rate, &groups, &mut out);
         }
         let slopes = slopes(sweep);
         if !slopes.is_empty() {
@@ -82,10 +91,9 @@ fn groups(sweep: &SweepRecord) -> Vec<CellGroup<'_>> {
     matrix.iter().filter_map(|settings| group(measured(settings))).collect()
 }
 
-fn table(axes: &[Axis], groups: &[CellGroup<'_>]) -> Vec<Vec<String>> {
+fn table(axes: &[Axis], rate: &str, groups: &[CellGroup<'_>]) -> Vec<Vec<String>> {
     let mut head: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
-    let names =
-        ["docs/s", "least", "most", "runs", "ok", "failed", "p50, ms", "p99, ms", "trusted"];
+    let names = [rate, "least", "most", "runs", "ok", "failed", "p50, ms", "p99, ms", "trusted"];
     head.extend(names.map(str::to_owned));
     let mut rows = vec![head];
     for group in groups {
@@ -114,9 +122,9 @@ fn table(axes: &[Axis], groups: &[CellGroup<'_>]) -> Vec<Vec<String>> {
 }
 
 /// One setting down, the other across, the rate in each cell.
-fn map(down: &Axis, across: &Axis, groups: &[CellGroup<'_>], out: &mut String) {
+fn map([down, across]: [&Axis; 2], rate: &str, groups: &[CellGroup<'_>], out: &mut String) {
     let most = groups.iter().map(CellGroup::median).fold(0.0, f64::max);
-    let mut rows = vec![vec![format!("docs/s · {} ↓ {} →", down.name, across.name)]];
+    let mut rows = vec![vec![format!("{rate} · {} ↓ {} →", down.name, across.name)]];
     rows[0].extend(across.values.iter().cloned());
     for value in &down.values {
         let mut row = vec![value.clone()];
@@ -203,7 +211,7 @@ fn by_size(groups: &[CellGroup<'_>]) -> Vec<String> {
         };
         let documents = sound(|it| Some(it.documents as f64 / 1e6));
         with_windows += usize::from(!documents.is_empty());
-        lines.extend(per("million documents", &documents));
+        lines.extend(per(&format!("million {}", group.counted().many), &documents));
         for (what, points) in [
             ("files", sound(|it| Some(it.file_bytes? / 1e9))),
             ("live data", sound(|it| Some(it.active_bytes? / 1e9))),
@@ -241,8 +249,8 @@ fn name(group: &CellGroup<'_>) -> String {
 fn curve(group: &CellGroup<'_>, out: &mut String) {
     let Some(curve) = group.results.iter().find_map(|result| result.curve.as_ref()) else { return };
     let _ = writeln!(out, "\n{}rate by size", name(group));
-    let mut rows =
-        vec![["documents", "files", "live data", "docs/s", ""].map(str::to_owned).to_vec()];
+    let (many, rate) = (group.counted().many, rate_unit(group.counted()));
+    let mut rows = vec![[many, "files", "live data", &rate, ""].map(str::to_owned).to_vec()];
     let each = curve.points.len().div_ceil(MOST_ROWS).max(1);
     let (mut since_s, mut since) = (0.0, 0);
     for stretch in curve.points.chunks(each) {
@@ -341,4 +349,4 @@ pub fn bulk_perf_dat(curve: &Curve) -> String {
 
 #[cfg(test)]
 #[path = "sweep_tests.rs"]
-mod tests;
+pub(super) mod tests;

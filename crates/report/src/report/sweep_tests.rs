@@ -3,7 +3,11 @@
 use super::*;
 use crate::sweep::{Definition, Gap};
 
-fn sweep(axes: &[&str], by_size: bool, rate: impl Fn(&[f64]) -> f64) -> SweepRecord {
+pub(in crate::report) fn sweep(
+    axes: &[&str],
+    by_size: bool,
+    rate: impl Fn(&[f64]) -> f64,
+) -> SweepRecord {
     let axes: Vec<Axis> = axes.iter().map(|axis| axis.parse().unwrap()).collect();
     let cell = |settings: Vec<Setting>| {
         let values: Vec<f64> = settings.iter().map(|it| it.value.parse().unwrap()).collect();

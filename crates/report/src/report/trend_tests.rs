@@ -42,6 +42,7 @@ pub(in crate::report) fn trend() -> Trend {
     let times = (0..8).map(|at| (at != 2).then_some(1_500.0)).collect();
     let group = Group {
         command: "springload run http://localhost:5984 -d 30s".to_owned(),
+        counted: crate::plan::Nouns::default(),
         runs,
         marks: vec![mark],
         series: vec![

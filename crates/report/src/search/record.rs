@@ -2,7 +2,7 @@
 
 use super::judge::Judged;
 use super::walk::{Ask, StepOutcome, Walk};
-use crate::plan::Threshold;
+use crate::plan::{Nouns, Threshold};
 use crate::record::{RunRecord, RunResult, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
@@ -85,6 +85,9 @@ pub struct MaxRecord {
     /// How many addresses of it were named.
     #[serde(default = "one")]
     pub nodes: u64,
+    /// What its rates count, such as `rows`; documents if this is missing.
+    #[serde(default, skip_serializing_if = "Nouns::are_documents")]
+    pub counted: Nouns,
     /// The command line, without any password.
     #[serde(default)]
     pub command: String,

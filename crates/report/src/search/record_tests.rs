@@ -28,6 +28,7 @@ fn max(searched: Searched, steps: Vec<StepRecord>) -> MaxRecord {
         label: None,
         target: None,
         nodes: 1,
+        counted: crate::plan::Nouns::default(),
         command: String::new(),
         step_command: String::new(),
         slo: Vec::new(),

@@ -7,7 +7,7 @@ mod record;
 pub use record::{Law, LawName, Measured, Sizing, SizingVerdict, Step, Unit};
 
 use crate::generate::{Stream, mix};
-use crate::plan::Threshold;
+use crate::plan::{Nouns, Threshold};
 use crate::statistics::Usl;
 
 /// If a law misses the measurements by more than this, it does not apply. A search itself is off by
@@ -72,6 +72,7 @@ pub fn size(asked: &SizingAsked, mut measured: Vec<Measured>) -> Result<Sizing, 
     Ok(Sizing {
         schema_version: record::SCHEMA_VERSION,
         command: String::new(),
+        counted: Nouns::default(),
         rate_per_s: asked.rate_per_s,
         slo: asked.slo.clone(),
         unit: asked.unit,

@@ -1,6 +1,6 @@
 //! A sizing as data.
 
-use crate::plan::Threshold;
+use crate::plan::{Nouns, Threshold};
 use crate::search::middle_rate;
 use crate::statistics::Usl;
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,9 @@ pub struct Sizing {
     pub schema_version: u32,
     /// The command line.
     pub command: String,
+    /// What its rates count, such as `rows`; documents if this is missing.
+    #[serde(default, skip_serializing_if = "Nouns::are_documents")]
+    pub counted: Nouns,
     /// What is asked for, in documents per second.
     pub rate_per_s: f64,
     /// The limits that the server must meet meanwhile.

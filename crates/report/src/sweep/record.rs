@@ -3,7 +3,7 @@
 use super::axis::{Axis, Setting, matrix};
 use super::gap::{Gap, gaps};
 use crate::measure::{Growth, Histogram};
-use crate::plan::Purpose;
+use crate::plan::{Nouns, Purpose};
 use crate::record::{RunRecord, StageRecord, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
@@ -63,6 +63,9 @@ pub struct CellRecord {
 pub struct CellResult {
     /// The stage that this is about.
     pub stage: String,
+    /// What its rates count, such as `rows`; documents if this is missing.
+    #[serde(default, skip_serializing_if = "Nouns::are_documents")]
+    pub counted: Nouns,
     /// The name of its verdict; empty in older files.
     #[serde(default)]
     pub verdict: String,
@@ -143,6 +146,12 @@ impl SweepRecord {
         Ok(())
     }
 
+    /// What the rates of its cells count.
+    pub fn counted(&self) -> Nouns {
+        let results = self.cells.iter().filter_map(|cell| cell.result.as_ref());
+        Nouns::common(results.map(|result| result.counted))
+    }
+
     /// The cells in the order of their settings, not in the order of measurement.
     pub fn in_order(&self) -> Vec<&CellRecord> {
         let matrix = matrix(&self.definition.axes);
@@ -168,6 +177,7 @@ impl CellResult {
         let micros = |p| response.earns(p).then(|| response.percentile(p) as f64 / 1e3);
         Some(Self {
             stage: stage.name.clone(),
+            counted: record.nouns(),
             verdict: stage.verdict.name().to_owned(),
             per_s: stage.merged().throughput_per_s,
             ok,

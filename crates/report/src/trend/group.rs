@@ -1,7 +1,7 @@
 //! Runs that can be compared, in the order of time, with what changed.
 
 use super::{Change, Direction, Group, Mark, Point, Series, TrendRun};
-use crate::plan::Quantity;
+use crate::plan::{Nouns, Quantity};
 use crate::record::Unit;
 use crate::statistics::change_points;
 use std::collections::BTreeMap;
@@ -34,7 +34,8 @@ fn group(mut points: Vec<Point>) -> Group {
     });
     let series = series.collect();
     let command = points.last().map(|point| point.command.clone()).unwrap_or_default();
-    Group { command, marks: marks(&runs), runs, series }
+    let counted = Nouns::common(points.iter().map(|point| point.counted));
+    Group { command, counted, marks: marks(&runs), runs, series }
 }
 
 fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[TrendRun]) -> Series {
@@ -158,7 +159,8 @@ mod tests {
             let runs: Vec<TrendRun> = (0..count).map(run).collect();
             let known = values[..count].iter().copied().map(Some).collect();
             let series = vec![series("throughput".parse().unwrap(), known, &runs)];
-            Group { command: String::new(), marks: marks(&runs), runs, series }
+            let (command, counted) = Default::default();
+            Group { command, counted, marks: marks(&runs), runs, series }
         };
         let told = |group: &Group| group.variations().first().map(|it| it.1);
         let steady = told(&group(&values(100.0, 1.0), 12, 99)).unwrap();

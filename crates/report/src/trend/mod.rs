@@ -8,7 +8,7 @@ mod point;
 
 pub use point::Point;
 
-use crate::plan::Quantity;
+use crate::plan::{Nouns, Quantity};
 use crate::record::Unit;
 use crate::statistics::{LEAST_AT_LEVEL, successive_deviation};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct Trend {
 pub struct Group {
     /// The command line of the last run, without passwords.
     pub command: String,
+    /// What its rates count, such as `rows`; documents if this is missing.
+    #[serde(default, skip_serializing_if = "Nouns::are_documents")]
+    pub counted: Nouns,
     /// The runs, in the order of their start.
     pub runs: Vec<TrendRun>,
     /// Where something other than the plan changed.

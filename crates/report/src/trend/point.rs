@@ -1,7 +1,7 @@
 //! What a trend keeps of a record.
 
 use super::TrendRun;
-use crate::plan::{Metric, PlanRecord, Quantity};
+use crate::plan::{Metric, Nouns, PlanRecord, Quantity};
 use crate::record::RunRecord;
 
 /// One run in a trend.
@@ -11,6 +11,8 @@ pub struct Point {
     pub run: TrendRun,
     /// Its command line.
     pub(super) command: String,
+    /// What its rates count.
+    pub(super) counted: Nouns,
     /// What it has in common with all runs that it can be compared with.
     pub(super) key: String,
     /// What was measured, in the order in which it is shown.
@@ -55,6 +57,7 @@ impl Point {
         Ok(Self {
             run,
             command: record.plan.command.clone(),
+            counted: record.nouns(),
             key: key(&record.plan),
             values: values.collect(),
         })

@@ -18,7 +18,9 @@ use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothin
 use crate::engine::StopReason;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
-use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, PlanRecord, Threshold};
+use crate::plan::{
+    self, Comparison, FleetPlan, Invalid, Limit, Nouns, Plan, PlanRecord, Threshold,
+};
 use crate::record::RunRecord;
 use crate::report::step_words;
 use crate::search::{
@@ -172,6 +174,7 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         label: args.study.label.clone(),
         target: None,
         nodes: 1,
+        counted: Nouns::default(),
         command: call.line.to_owned(),
         step_command: String::new(),
         slo: args.slo.clone(),
@@ -332,6 +335,7 @@ impl Ready {
             self.max.target = Some(record.server.url.clone()).filter(|url| !url.is_empty());
             self.max.nodes = record.plan.target.nodes().len().max(1) as u64;
         }
+        self.max.counted = record.nouns();
         let judged = judge(&record, &self.steps.thresholds);
         let (outcome, takes) = (judged.outcome, judged.takes);
         // If nothing ever succeeds, no other level would be better.

@@ -3,6 +3,7 @@
 use super::timeline::{Cuts, WIDTHS_S};
 use super::view::{Part, View};
 use super::{Chart, ChartAxis, ChartKind, Map, Scale, rounded};
+use crate::report::words::capital;
 
 /// The most rows; beyond that, several agents share one.
 const MOST_ROWS: usize = 200;
@@ -38,11 +39,13 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
     let y = ChartAxis { names, ..ChartAxis::new("agent", Scale::Linear) };
     let edges = (0..cuts.count).map(|column| cuts.span(column).0);
     Chart {
-        note:
-            "Documents of each agent that succeeded, over time. A row in a different shade is an \
-        agent that did more or less than the others; one that ends early was lost."
-                .to_owned(),
+        note: format!(
+            "{} of each agent that succeeded, over time. A row in a different shade is an agent \
+            that did more or less than the others; one that ends early was lost.",
+            capital(part.nouns.many)
+        ),
         map: Some(Map {
+            unit: format!("{} per second", part.nouns.many),
             rates,
             edges: edges.chain([cuts.span(cuts.count - 1).1]).collect(),
             rows: groups.iter().map(name).collect(),

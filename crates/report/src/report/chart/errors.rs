@@ -4,6 +4,7 @@ use super::timeline::Stretch;
 use super::view::{Part, View};
 use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::op::Failure;
+use crate::report::words::capital;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let mut lines = Vec::new();
@@ -25,13 +26,11 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         }
     }
     let none = lines.iter().flat_map(|line| &line.y).all(|count| *count == Some(0.0));
-    let note = if none { "Nothing failed." } else { "Documents whose operation failed, by cause." };
+    let many = capital(view.nouns().many);
+    let of_failures = || format!("{many} whose operation failed, by cause.");
+    let note = if none { "Nothing failed.".to_owned() } else { of_failures() };
     let y = ChartAxis::new("failures per second", Scale::Linear);
-    Chart {
-        note: note.to_owned(),
-        lines,
-        ..Chart::new(ChartKind::Errors, "Errors", ChartAxis::time(), y)
-    }
+    Chart { note, lines, ..Chart::new(ChartKind::Errors, "Errors", ChartAxis::time(), y) }
 }
 
 fn line(part: &Part<'_>, name: String, tone: usize, count: impl Fn(&Stretch) -> u64) -> Line {

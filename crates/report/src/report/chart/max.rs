@@ -28,6 +28,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
     ];
     let served = vec![line("ok/s", 0, &|step| Some(step.per_s))];
     let failed = vec![line("failed", 0, &|step| Some(step.failed_percent))];
+    let many = max.counted.many;
     let of_times = scale(times.iter().flat_map(|line| &line.y).filter_map(|y| *y));
     let charts = [
         (
@@ -39,13 +40,13 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         (
             (ChartKind::Throughput, "Rate by load"),
             " Where the line bends, more load achieves nothing more.",
-            ChartAxis::new("documents per second", Scale::Linear),
+            ChartAxis::new(format!("{many} per second"), Scale::Linear),
             served,
         ),
         (
             (ChartKind::Errors, "Errors by load"),
             "",
-            ChartAxis::new("failed documents, %", Scale::Linear),
+            ChartAxis::new(format!("failed {many}, %"), Scale::Linear),
             failed,
         ),
     ];

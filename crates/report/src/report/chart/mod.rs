@@ -204,6 +204,8 @@ pub(super) struct CountGrid {
 pub(super) struct Map {
     /// By the value on y, then by the one on x; `None`: not measured.
     pub(super) rates: Vec<Vec<Option<f64>>>,
+    /// What they are, such as `documents per second`.
+    pub(super) unit: String,
     /// The columns' edges, if x is time.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short")]
     pub(super) edges: Vec<f64>,
@@ -213,7 +215,7 @@ pub(super) struct Map {
 }
 
 /// Names of lines that add nothing to the title.
-const PLAIN: [&str; 2] = ["served", "docs/s"];
+const PLAIN: [&str; 2] = ["served", "rate"];
 
 impl Chart {
     fn new(kind: ChartKind, title: impl Into<String>, x: ChartAxis, y: ChartAxis) -> Self {

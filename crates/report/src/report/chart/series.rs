@@ -1,7 +1,9 @@
 //! The charts of sweeps and bursts: those of the original programs, and a map of two settings.
 
 use super::{Chart, ChartAxis, ChartKind, Line, Map, Scale, Stroke};
+use crate::plan::Nouns;
 use crate::report::burst::BurstSecond;
+use crate::report::words::capital;
 use crate::statistics::median;
 use crate::sweep::{CellRecord, Curve, Setting, SweepRecord};
 
@@ -30,7 +32,7 @@ pub(in crate::report) fn of_sweep(sweep: &SweepRecord) -> Vec<Chart> {
             Some((settings.into_iter().chain(round).collect::<Vec<_>>().join(" "), curve))
         });
         let curves: Vec<_> = curves.collect();
-        charts.extend((!curves.is_empty()).then(|| by_size(&curves)));
+        charts.extend((!curves.is_empty()).then(|| by_size(&curves, sweep.counted())));
     }
     if cells.iter().any(|cell| cell.result.is_some()) {
         charts.extend(by_setting(sweep, &cells));
@@ -47,7 +49,8 @@ fn named<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> String {
 
 /// Documents per second against documents in the database, a line per curve. While the server was
 /// away the line is interrupted, and a dotted one shows the rate over that time.
-pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
+pub(in crate::report) fn by_size(curves: &[(String, &Curve)], counted: Nouns) -> Chart {
+    let Nouns { many, place, .. } = counted;
     let lines = |(tone, (name, curve)): (usize, &(String, &Curve))| {
         let points = stretches(curve);
         let near = |at: usize, gap: bool| {
@@ -70,8 +73,8 @@ pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
     chart(
         "Rate by size of the database".to_owned(),
         "Each line is one fill, dotted while the server was away.",
-        ChartAxis::new("documents in the database", Scale::Linear),
-        "documents per second",
+        ChartAxis::new(format!("{many} in the {place}"), Scale::Linear),
+        &format!("{many} per second"),
         curves.iter().enumerate().flat_map(lines).collect(),
     )
 }
@@ -113,7 +116,7 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
             let Some(result) = &cell.result else { continue };
             let others = cell.settings.iter().enumerate().filter(|(other, _)| *other != place);
             let name = named(others.map(|(_, it)| it));
-            let name = if name.is_empty() { "docs/s".to_owned() } else { name };
+            let name = if name.is_empty() { "rate".to_owned() } else { name };
             let value = axis.values.iter().position(|it| *it == cell.settings[place].value)?;
             let index = lines.iter().position(|line| line.0 == name).unwrap_or_else(|| {
                 lines.push((name, numbers.iter().map(|&x| (x, Vec::new())).collect()));
@@ -129,7 +132,7 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
             format!("Rate by {}", axis.name),
             "The median of all runs with the same settings.",
             ChartAxis { names, ..ChartAxis::new(axis.name.clone(), scale) },
-            "documents per second",
+            &format!("{} per second", sweep.counted().many),
             lines.into_iter().enumerate().map(line).collect(),
         ))
     };
@@ -153,12 +156,13 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
         ..ChartAxis::new(it.name.clone(), Scale::Linear)
     };
     let title = format!("Rate by {} and {}", down.name, across.name);
-    let note = "Documents per second, the median of all runs with the same settings; blank if not \
-    measured.";
+    let unit = format!("{} per second", sweep.counted().many);
+    let median = "the median of all runs with the same settings; blank if not measured.";
+    let note = format!("{}, {median}", capital(&unit));
     let rates = down.values.iter().map(row).collect();
-    let map = Map { rates, edges: Vec::new(), rows: Vec::new() };
+    let map = Map { rates, unit, edges: Vec::new(), rows: Vec::new() };
     let chart = Chart::new(ChartKind::Heatmap, title, axis(across), axis(down));
-    Some(Chart { note: note.to_owned(), map: Some(map), ..chart }.finished())
+    Some(Chart { note, map: Some(map), ..chart }.finished())
 }
 
 /// Operations in each whole second of a burst, of all workers or per worker.
@@ -217,8 +221,10 @@ mod tests {
             ..CurvePoint::default()
         };
         let points = vec![point(10, false), point(20, true), point(30, false)];
-        let chart = by_size(&[("A".to_owned(), &Curve { points, gaps: Vec::new() })]);
+        let chart = by_size(&[("A".to_owned(), &Curve { points, gaps: Vec::new() })], Nouns::ROWS);
         assert_eq!(chart.lines[0].y, [Some(5.0), None, Some(5.0)]);
+        assert_eq!(chart.x.title, "rows in the table");
+        assert_eq!(chart.y.title, "rows per second");
         assert_eq!(chart.lines[1].y, [Some(5.0); 3]);
         assert_eq!(chart.lines[1].stroke, Stroke::Dot);
     }

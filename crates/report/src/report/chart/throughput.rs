@@ -10,7 +10,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for stretch in &part.timeline.stretches {
             x.push(stretch.middle_s());
-            let count = if unit == "documents" { stretch.ok } else { stretch.requests };
+            let count = if view.fills() { stretch.ok } else { stretch.requests };
             y.push(Some(stretch.rate(count)));
         }
         let (name, tone) = (view.name(part, "served"), part.run);

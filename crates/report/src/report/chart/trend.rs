@@ -18,11 +18,12 @@ pub(in crate::report) fn of_trend(trend: &Trend) -> Vec<Chart> {
 }
 
 fn of_series(lead: &str, group: &Group, series: &Series) -> Chart {
+    let of_rate = format!("{} per second", group.counted.many);
     let (kind, unit, factor) = match series.unit {
         Unit::Us => (ChartKind::Latency, "time, ms", 1e-3),
         Unit::Percent => (ChartKind::Throughput, "share, %", 1.0),
         Unit::Count => (ChartKind::Throughput, "number", 1.0),
-        Unit::PerSecond => (ChartKind::Throughput, "documents per second", 1.0),
+        Unit::PerSecond => (ChartKind::Throughput, &*of_rate, 1.0),
     };
     let day = |started_at: &str| started_at.get(..10).unwrap_or(started_at).to_owned();
     let names = group.runs.iter().map(|run| day(&run.started_at)).collect();

@@ -4,7 +4,7 @@ use super::timeline::Timeline;
 use super::{Chart, charts};
 use crate::observed::Observed;
 use crate::op::OpKind;
-use crate::plan::{Purpose, StagePlan, stage_title};
+use crate::plan::{Nouns, Purpose, StagePlan, stage_title};
 use crate::record::{AgentRecord, RunRecord, StageRecord};
 use crate::report::observed::{Busy, busy};
 use crate::report::story::{Event, story};
@@ -26,6 +26,7 @@ pub(super) struct Part<'a> {
     /// The plan of the stage.
     pub(super) plan: Option<&'a StagePlan>,
     pub(super) connections: usize,
+    pub(super) nouns: Nouns,
     /// The agents of the run.
     pub(super) agents: &'a [AgentRecord],
     pub(super) timeline: Timeline,
@@ -50,10 +51,19 @@ impl View<'_> {
         if self.overlay { format!("{} {name}", part.label) } else { name.to_owned() }
     }
 
-    /// The unit of work: documents if a request carries many.
+    /// What the databases call what the runs are about.
+    pub(super) fn nouns(&self) -> Nouns {
+        Nouns::common(self.parts.iter().map(|part| part.nouns))
+    }
+
+    /// Whether a request carries many documents, so that these are what counts.
+    pub(super) fn fills(&self) -> bool {
+        self.parts.iter().any(|part| part.stage.purpose() == Purpose::Fill)
+    }
+
+    /// The unit of work.
     pub(super) fn unit(&self) -> &'static str {
-        let fills = self.parts.iter().any(|part| part.stage.purpose() == Purpose::Fill);
-        if fills { "documents" } else { "requests" }
+        if self.fills() { self.nouns().many } else { Nouns::REQUESTS.many }
     }
 
     pub(super) fn new<'a>(runs: &'a [RunRecord], stage: &str, kind: Option<OpKind>) -> View<'a> {
@@ -67,6 +77,7 @@ impl View<'_> {
                 stage: found,
                 plan: record.plan_of(found),
                 connections: record.plan.connections,
+                nouns: record.nouns(),
                 agents: &record.agents,
                 timeline: Timeline::new(found, kind, most),
                 events: events(record, found),

@@ -22,7 +22,7 @@ pub fn sizing_page(it: &Sizing) -> String {
         heading: Html::text(heading),
         head: Html::tag("p", subject(it)),
         result: result(it),
-        summary_note: Html::text("documents per second"),
+        summary_note: Html::text(format!("{} per second", it.counted.many)),
         summary: Html::element("div class=\"scroll\"", &grid(std::iter::repeat("").zip(rows(it)))),
         trust: Html::default(),
         more: Html::default(),

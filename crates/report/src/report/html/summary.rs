@@ -40,8 +40,7 @@ fn columns(record: &RunRecord) -> Vec<Column> {
         [] => String::new(),
         _ => rate(row.stage, row.per_s),
     };
-    let mut columns =
-        vec![column("ok/s", "Documents that succeeded, per second.", false, Box::new(rate))];
+    let mut columns = vec![column("ok/s", "What succeeded, per second.", false, Box::new(rate))];
     columns.extend(Percentile::shown(Shown::Wide).map(|it| {
         let cell = move |row: &Row<'_>| percentile((it.of)(row.response));
         column(it.name, RESPONSE, it.shown < Shown::Always, Box::new(cell))

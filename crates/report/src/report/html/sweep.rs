@@ -10,7 +10,7 @@ use crate::plan::{command_line, stage_title};
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::pill::{Mood, Pill};
-use crate::report::sweep::{SLOPES, slopes};
+use crate::report::sweep::{SLOPES, rate_unit, slopes};
 use crate::statistics::median;
 use crate::sweep::{CellRecord, CellResult, SweepRecord, without_effect};
 
@@ -83,7 +83,7 @@ fn doubts(cell: &CellRecord) -> Vec<String> {
         doubts.push(verdict(result));
     }
     if result.failed > 0 {
-        doubts.push(format!("{} documents failed", grouped(result.failed)));
+        doubts.push(format!("{} {} failed", grouped(result.failed), result.counted.many));
     }
     let gaps = result.curve.iter().flat_map(|curve| &curve.gaps);
     doubts.extend(gaps.map(|gap| {
@@ -148,8 +148,9 @@ fn extremes(sweep: &SweepRecord) -> Option<String> {
     let rates: Vec<(f64, String)> = rates.collect();
     let by_rate = |one: &&(f64, String), other: &&(f64, String)| one.0.total_cmp(&other.0);
     let (high, low) = (rates.iter().max_by(by_rate)?, rates.iter().min_by(by_rate)?);
+    let unit = rate_unit(sweep.counted());
     let one =
-        |(rate, settings): &(f64, String)| format!("{} docs/s at {settings}", decimal(*rate, 0));
+        |(rate, settings): &(f64, String)| format!("{} {unit} at {settings}", decimal(*rate, 0));
     let ratio = high.0 / low.0;
     let times = if ratio >= 1.1 && ratio.is_finite() {
         format!(", {} times the lowest", decimal(ratio, 1))
@@ -202,7 +203,8 @@ fn table(sweep: &SweepRecord) -> Html {
     let rounds = definition.repeat > 1;
     let mut head: Vec<String> = definition.axes.iter().map(|axis| axis.name.clone()).collect();
     head.extend(rounds.then(|| "round".to_owned()));
-    head.extend(["docs/s", "ok", "failed", "p50, ms", "p99, ms", "verdict"].map(str::to_owned));
+    head.push(rate_unit(sweep.counted()));
+    head.extend(["ok", "failed", "p50, ms", "p99, ms", "verdict"].map(str::to_owned));
     let mut rows = vec![("", head)];
     for cells in sweep.in_order().chunk_by(|one, other| one.settings == other.settings) {
         let row = |round: String, results: &[&CellResult], verdict: String| -> Vec<String> {

@@ -197,7 +197,7 @@ fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
 /// What the lightest and the darkest shade mean.
 fn scale(chart: &Chart) -> Option<(String, String)> {
     if let Some(map) = &chart.map {
-        return Some(("0".to_owned(), format!("{} documents/s", decimal(most(map), 0))));
+        return Some(("0".to_owned(), format!("{} {}", decimal(most(map), 0), map.unit)));
     }
     let counts = chart.cells.as_ref()?.counts.iter().flatten();
     let most = counts.copied().max().unwrap_or(1);
