@@ -86,17 +86,24 @@ fn what_is_not_there_is_refused() {
     let Some(server) = pouchdb() else { return };
     let address = (SUBJECT.address)(&server);
     let missing = measure(["run", &format!("{address}/missing"), "--use-existing"]);
-    missing.refused(3, &["missing"]);
+    missing.refused(3, &["there is no database \"missing\"", "create it first"]);
+    let there = format!("{address}/there");
+    let small = ["--docs", "20", "--ops", "20", "-c", "2"];
+    measure([&["run", &there, "--keep"], &small[..]].concat()).passed();
+    let again = measure([&["run", &there], &small[..]].concat());
+    again.refused(3, &["database \"there\" exists already", "--use-existing"]);
     conforms("couch_db", "wrong object");
     let login = address.replace("http://", "http://ann@");
     let mut run = Run::of(&["run", &login]).envs([("SPRINGLOAD_PASSWORD", "guessed")]).finish();
     assert!(!run.stderr.contains("guessed"), "{}", run.stderr);
-    run = run.refused(3, &["ann"]);
+    run = run.refused(3, &["refuses to log in \"ann\"", "wrong name or password"]);
     assert!(run.stages().next().is_none());
     conforms("couch_db", "wrong password");
 }
 
 #[test]
 fn other_peers_are_refused() {
-    refused_where_there_is_none("couch_db", |port| format!("http://127.0.0.1:{port}/db"));
+    refused_where_there_is_none("couch_db", "answers 400 to GET /", |port| {
+        format!("http://127.0.0.1:{port}/db")
+    });
 }

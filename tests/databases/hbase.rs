@@ -283,8 +283,14 @@ fn wrong_tables_and_families_are_refused() {
     let Some(hbase) = with_two_region_servers() else { return };
     create(&hbase, "usertable");
     let address = hbase.hbase_address();
-    refused(&format!("hbase://{address}/absent?cf=cf"), &["absent"]);
-    refused(&format!("hbase://{address}/usertable?cf=other"), &["other", "usertable"]);
+    refused(
+        &format!("hbase://{address}/absent?cf=cf"),
+        &["there is no table \"absent\"", "create it first"],
+    );
+    refused(
+        &format!("hbase://{address}/usertable?cf=other"),
+        &["has no column family \"other\"; it has cf"],
+    );
     conforms("hbase", "wrong object");
 }
 
@@ -337,7 +343,7 @@ fn other_peers_are_refused() {
     }
     measure(["run", "hbase://ann:guessed@127.0.0.1:9"]).refused(2, &["a password, which this"]);
     conforms("hbase", "passwords are refused");
-    refused_where_there_is_none("hbase", |port| {
+    refused_where_there_is_none("hbase", "does not speak HBase's RPC", |port| {
         format!("hbase://127.0.0.1:{port}/usertable?cf=cf")
     });
 }

@@ -165,5 +165,6 @@ fn certificates_are_checked() {
 
 #[test]
 fn other_peers_are_refused() {
-    refused_where_there_is_none("mongodb", |port| format!("mongodb://127.0.0.1:{port}/ycsb"));
+    let told = "there is no usable MongoDB server";
+    refused_where_there_is_none("mongodb", told, |port| format!("mongodb://127.0.0.1:{port}/ycsb"));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use springload::workload::ycsb::values::integrity_text;
 use springload::workload::ycsb::{KeyNames, KeyOrder};
 
-use crate::binary::{Running, measure};
+use crate::binary::{Running, measure, number};
 use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::resp::{
@@ -15,6 +15,7 @@ use crate::servers::resp::{
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
 use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
+use serde_json::json;
 
 /// Reads every record with `redis-cli`, and checks its values.
 #[track_caller]
@@ -330,6 +331,25 @@ fn users_have_the_rights_that_the_server_gives_them() {
     assert!(report.contains("redis ") && !report.contains("infinispan 7"), "{report}");
 }
 
+/// A record that is stored, though not its place in the index, has failed: an audit finds it there.
+#[test]
+fn records_that_the_index_refuses_are_looked_for() {
+    let Some(redis) = redis() else { return };
+    redis.redis_cli(&["acl", "setuser", "eve", "on", ">p", "~*", "+@all", "-zadd"]);
+    let address = format!("redis://eve:p@127.0.0.1:{}", redis.port(0));
+    let words = ["run", &address, "--docs", "60", "--batch", "20", "--audit", "--keep"];
+    let run = measure([&words[..], &["--workload", "bulk-insert", "-c", "2"]].concat());
+    let fill = run.operation("bulk_insert", "bulk_insert");
+    assert_eq!(fill["failures"], json!({ "server_error": 60 }), "{}", run.stderr);
+    let verify = run.operation("audit", "verify");
+    assert_eq!((number(&verify["ok"]), &verify["failures"]), (60, &json!({})), "{verify}");
+    assert_eq!(number(&verify["failed_carried_out"]), 60, "{verify}");
+    assert_ne!(run.code, 6, "{}", run.stderr);
+    conforms("redis", "failed rows");
+    redis.redis_cli(&["acl", "deluser", "eve"]);
+    redis.redis_cli(&["flushall"]);
+}
+
 /// A server that is loading its data, or may not write, is waited for: no document is lost.
 #[test]
 fn a_server_that_is_not_ready_is_waited_for() {
@@ -375,6 +395,7 @@ fn certificates_are_checked() {
 #[test]
 fn other_peers_are_refused() {
     for scheme in ["redis", "infinispan"] {
-        refused_where_there_is_none(scheme, |port| format!("{scheme}://127.0.0.1:{port}"));
+        let told = "does not speak Redis's protocol";
+        refused_where_there_is_none(scheme, told, |port| format!("{scheme}://127.0.0.1:{port}"));
     }
 }

@@ -147,9 +147,14 @@ pub(crate) fn refused(url: &str, words: &[&str]) {
     measure(arguments).refused(3, words);
 }
 
-/// No database is there, or something else: `url` makes an address of a port.
+/// No database is there, or something else, of which these words are told: `url` makes an address
+/// of a port.
 #[track_caller]
-pub(crate) fn refused_where_there_is_none(driver: &str, url: impl Fn(u16) -> String) {
+pub(crate) fn refused_where_there_is_none(
+    driver: &str,
+    stranger: &str,
+    url: impl Fn(u16) -> String,
+) {
     let port = free_ports(1).expect("a free port")[0];
     refused(&url(port), &[&format!("127.0.0.1:{port}"), "refused"]);
     conforms(driver, "no server");
@@ -167,6 +172,6 @@ pub(crate) fn refused_where_there_is_none(driver: &str, url: impl Fn(u16) -> Str
             });
         }
     });
-    refused(&url(port), &[&format!("127.0.0.1:{port}")]);
+    refused(&url(port), &[&format!("127.0.0.1:{port}"), stranger]);
     conforms(driver, "other protocol");
 }
