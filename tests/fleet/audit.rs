@@ -2,14 +2,13 @@
 //! of a server that keeps its word and of one that does not, with agents that are lost and notes
 //! that are.
 
-use crate::load::{BINARY, Ended, Load, Spring, kill, lost};
+use crate::load::{BINARY, Ended, Load, kill, lost};
 use crate::servers::Server;
 use rustix::process::Signal;
 use serde_json::Value;
 use springload::embedded::{Fault, Faults, Lie, Occurrence, Options};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// Runs springload in `folder`; returns its exit status, its messages, and the record at `place`.
 fn springload(folder: &Path, words: &[&str], place: &str) -> Ended {
@@ -216,7 +215,9 @@ fn a_killed_coordinator_leaves_notes_that_accuse_nobody() {
 #[cfg(feature = "broker")]
 mod broker {
     use super::*;
+    use crate::load::Spring;
     use crate::servers::rabbitmq::RabbitMq;
+    use std::time::Duration;
 
     #[test]
     fn notes_come_over_a_broker_and_a_lie_is_found() {
