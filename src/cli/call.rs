@@ -4,7 +4,7 @@ use super::exit::{Exit, Trouble};
 use super::scenario::Scenario;
 use crate::plan::Invalid;
 use clap::{ArgMatches, Args, Command};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// A verb. The type holds its flags, and its file everything else about it.
 pub(super) trait Verb: Args {
@@ -12,8 +12,12 @@ pub(super) trait Verb: Args {
     const NAME: &'static str;
     /// One line for the help.
     const ABOUT: &'static str;
+    /// Another name that it had, and still answers to.
+    const ALIAS: Option<&'static str> = None;
     /// Where the help of the whole program lists it.
     const FAMILY: Family;
+    /// Whether it is on the first screen of that help.
+    const OFTEN: bool = false;
     /// The ids of the flags of the short help, in this order; none: all.
     const BRIEF: &'static str = "";
     /// What people do with it.
@@ -62,7 +66,7 @@ impl Family {
     pub(super) const ALL: [(Self, &'static str); 5] = [
         (Self::Measure, "Measure"),
         (Self::Results, "Look at results"),
-        (Self::Dialect, "Measure with the command line of another program"),
+        (Self::Dialect, "Run as another tool"),
         (Self::Machines, "Servers and load machines"),
         (Self::Tools, "Tools"),
     ];
@@ -94,8 +98,10 @@ pub(super) type FoundScenario = Result<Option<Scenario>, Vec<Invalid>>;
 /// A verb's entry in the list of all verbs.
 pub(super) struct Entry {
     pub(super) name: &'static str,
+    pub(super) alias: Option<&'static str>,
     pub(super) about: &'static str,
     pub(super) family: Family,
+    pub(super) often: bool,
     pub(super) brief: &'static str,
     pub(super) examples: [Example; 3],
     /// Its flags, as the type defines them.
@@ -106,12 +112,19 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Whether this word on a command line means it.
+    pub(super) fn is(&self, word: &OsStr) -> bool {
+        word == self.name || self.alias.is_some_and(|alias| word == alias)
+    }
+
     /// The entry of the verb with these flags.
     pub(super) const fn of<V: Verb>() -> Self {
         Self {
             name: V::NAME,
+            alias: V::ALIAS,
             about: V::ABOUT,
             family: V::FAMILY,
+            often: V::OFTEN,
             brief: V::BRIEF,
             examples: V::EXAMPLES,
             flags: V::augment_args,

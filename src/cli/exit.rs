@@ -33,19 +33,24 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// All of them, each in a few words, in the order of their numbers.
+    pub(super) const ALL: [(Self, &'static str); 9] = [
+        (Self::Passed, "passed"),
+        (Self::Failed, "springload itself failed"),
+        (Self::Usage, "a mistake in the command line or the plan; nothing was sent"),
+        (Self::Target, "the server cannot be reached or used"),
+        (Self::Threshold, "a threshold was missed, or too many operations failed"),
+        (Self::Untrustworthy, "measured, but not trustworthy"),
+        (Self::DataWrong, "data wrong or lost"),
+        (Self::Regression, "worse than the baseline"),
+        (Self::Interrupted, "stopped by the user; what was measured is saved"),
+    ];
+
     /// The status of a run with a record.
     pub(super) fn of_record(record: &RunRecord) -> Self {
-        let all = [
-            Self::Passed,
-            Self::Target,
-            Self::Threshold,
-            Self::Untrustworthy,
-            Self::DataWrong,
-            Self::Regression,
-            Self::Interrupted,
-        ];
         let status = record.result().exit_status;
-        all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Self::Failed)
+        let known = Self::ALL.into_iter().map(|(exit, _)| exit).find(|exit| *exit as u8 == status);
+        known.unwrap_or(Self::Failed)
     }
 
     /// The status of several runs together: the most important one.

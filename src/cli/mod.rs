@@ -31,6 +31,7 @@ mod call;
 mod dialect;
 mod exit;
 mod flags;
+mod habits;
 mod help;
 mod look;
 mod pipeline;
@@ -66,7 +67,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 
 fn carry_out(arguments: Vec<OsString>) -> Exit {
     let line = command_line(&arguments);
-    let named = arguments.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));
+    let named = arguments.get(1).and_then(|word| VERBS.iter().find(|it| it.is(word)));
     let arguments = match named {
         None => Ok(arguments),
         Some(verb) => (verb.spelled_out)(arguments),
@@ -167,7 +168,7 @@ pub mod read {
     /// line without its secrets.
     pub fn command_line(words: Vec<OsString>) -> String {
         let kept = super::command_line(&words);
-        let named = words.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));
+        let named = words.get(1).and_then(|word| VERBS.iter().find(|it| it.is(word)));
         match grammar().try_get_matches_from(words) {
             Ok(_) => crate::report::shown(&kept, false),
             Err(error) => {

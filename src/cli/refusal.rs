@@ -2,6 +2,7 @@
 
 use super::call::Entry;
 use super::exit::Exit;
+use super::habits;
 use super::print::unwritten;
 use crate::driver::strike_secrets;
 use crate::mistake::strike_passwords;
@@ -19,10 +20,10 @@ pub(super) fn refuse_all(
     grammar: fn() -> Command,
     verbs: &[&Entry],
 ) -> Exit {
-    let named = arguments.get(1).and_then(|word| verbs.iter().find(|it| word == it.name));
+    let named = arguments.get(1).and_then(|word| verbs.iter().find(|it| it.is(word)));
     let verb = named.map(|verb| verb.name);
     loop {
-        let exit = refuse(&error, verb, verbs);
+        let exit = refuse(&arguments, &error, verb, verbs);
         if !is_malformed(&error) || !leave_out(&mut arguments, &error) {
             return exit;
         }
@@ -81,7 +82,12 @@ fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
 }
 
 /// Prints help if it was asked for, and any other error as one line with its cure.
-fn refuse(error: &clap::Error, verb: Option<&str>, verbs: &[&Entry]) -> Exit {
+fn refuse(
+    arguments: &[OsString],
+    error: &clap::Error,
+    verb: Option<&str>,
+    verbs: &[&Entry],
+) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             if let Err(error) = error.print() {
@@ -103,11 +109,33 @@ fn refuse(error: &clap::Error, verb: Option<&str>, verbs: &[&Entry]) -> Exit {
             let cure = near.map_or_else(|| "give one of the verbs".to_owned(), meant);
             (format!("unknown verb {word:?}"), cure)
         }
-        _ => mistake(error, verb),
+        _ => one_dash(arguments, error, verb).unwrap_or_else(|| mistake(error, verb)),
     };
     let line = format!("{}; {cure} (see {see})", strike_secrets(&strike_passwords(&problem)));
     eprintln!("error: {}", shown(&line, false));
     Exit::Usage
+}
+
+/// A long flag with a single dash, which was read as a letter with a value, if the error is about
+/// one.
+fn one_dash(
+    arguments: &[OsString],
+    error: &clap::Error,
+    verb: Option<&str>,
+) -> Option<(String, String)> {
+    let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
+    let letter = shown_flag(error);
+    let is_it = |word: &str| match error.kind() {
+        ErrorKind::UnknownArgument => word.len() > 2 && word.get(..2) == Some(letter),
+        _ if is_malformed(error) => word.get(2..) == Some(value) && !value.is_empty(),
+        _ => false,
+    };
+    arguments.iter().skip(2).find_map(|word| {
+        let word = word.to_str().filter(|word| is_it(word))?;
+        let cure = habits::one_dash(word, verb?)?;
+        let flag = word.split('=').next().unwrap_or_default();
+        Some((format!("{flag}: a flag of more than one letter has two dashes"), cure))
+    })
 }
 
 /// What is wrong with a command line, and how to mend it.
@@ -130,6 +158,9 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
             (format!("{flag}: unknown value {value:?}"), cure)
         }
         ErrorKind::ValueValidation => {
+            if let Some(cure) = verb.and_then(|verb| habits::meant(flag, value, verb)) {
+                return (format!("{flag}: {value:?} is not what it takes"), cure);
+            }
             let source = error.source().map_or_else(String::new, ToString::to_string);
             if let Some((problem, cure)) = source.split_once("; ") {
                 return (format!("{flag}: {problem}"), cure.to_owned());
@@ -182,10 +213,8 @@ fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, Stri
         let problem = format!("{verb} no longer has {old} (in other verbs the number of {now})");
         return (problem, format!("give {new}"));
     }
-    let flag = flag_alone(word);
-    if ADDRESS.contains(&flag) && ADDRESSED.contains(&verb) {
-        let cure = format!("give the address as the first argument: springload {verb} ADDRESS");
-        return (format!("{verb} has no flag {flag}"), cure);
+    if let Some(cure) = habits::cure(flag_alone(word), verb) {
+        return (format!("{verb} has no flag {}", flag_alone(word)), cure);
     }
     let near = text(error, ContextKind::SuggestedArg);
     let cure = near.map_or_else(|| "leave it out".to_owned(), |name| meant(flag_alone(name)));
@@ -199,11 +228,6 @@ const MOVED: [(&str, &str, &str); 4] = [
     ("k8s", "-n", "--agents"),
     ("schema", "-n", "--docs"),
 ];
-
-/// What other programs call the flag for an address, which is not a flag here, ...
-const ADDRESS: [&str; 6] = ["--url", "--target", "--host", "--server", "--address", "--uri"];
-/// ... and the verbs whose first argument it is.
-const ADDRESSED: [&str; 5] = ["run", "burst", "sweep", "http", "shell"];
 
 /// A flag and its value without the signs that are only for manuals: `--docs <N>` as `--docs N`.
 fn plain(shown: &str) -> String {

@@ -12,8 +12,9 @@ fn verbs() -> BTreeSet<String> {
     let help = springload(["--help"]).stdout;
     let verb = |line: &str| Some(line.strip_prefix("  ")?.split_whitespace().next()?.to_owned());
     let verbs: BTreeSet<String> =
-        help.lines().filter_map(verb).filter(|word| word != "springload").collect();
-    assert!(verbs.contains("run") && verbs.contains("show"), "{help}");
+        help.lines().take_while(|line| *line != "Exit status:").filter_map(verb).collect();
+    let verbs: BTreeSet<String> = verbs.into_iter().filter(|word| word != "springload").collect();
+    assert!(verbs.contains("run") && verbs.contains("k8s") && verbs.contains("ycsb"), "{help}");
     verbs
 }
 

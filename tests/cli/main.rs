@@ -24,6 +24,7 @@ mod faults;
 mod followers;
 mod foreign;
 mod grammar;
+mod habits;
 mod happened;
 mod hbase;
 mod identities;

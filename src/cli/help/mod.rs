@@ -4,6 +4,7 @@
 mod headings;
 
 use super::call::{Entry, Example, Family};
+use super::exit::Exit;
 use clap::builder::{Str, Styles};
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write as _;
@@ -17,7 +18,10 @@ impl Entry {
     /// Its part of the command line, with its help.
     pub(in crate::cli) fn grammar(&self) -> Command {
         let bare = Command::new(self.name).about(self.about);
-        let flagged = (self.flags)(bare.clone().disable_help_flag(true)).arg(help_flag());
+        let bare = self.alias.iter().fold(bare, |it, alias| it.visible_alias(alias));
+        // The comment on the type would take the place of its description.
+        let flagged = (self.flags)(bare.clone().disable_help_flag(true)).about(self.about);
+        let flagged = flagged.long_about(None).arg(help_flag());
         let nested = flagged.has_subcommands();
         let command = if self.family.measures() {
             let bare = bare.args_override_self(self.family == Family::Dialect);
@@ -30,7 +34,7 @@ impl Entry {
         let brief = brief(self, &command, &usage);
         let command = command
             .help_template(TEMPLATE)
-            .after_long_help(examples(&self.examples, true))
+            .after_long_help(self.after())
             .before_help(brief)
             .before_long_help(long);
         if nested {
@@ -39,6 +43,21 @@ impl Entry {
         }
         command.mut_args(|argument| long_alone(argument).hide_short_help(true))
     }
+
+    /// What follows the flags in the long help.
+    fn after(&self) -> String {
+        let examples = examples(&self.examples, true);
+        if self.family.measures() { format!("{examples}\n\n{}", exits()) } else { examples }
+    }
+}
+
+/// The exit statuses, one to a line.
+fn exits() -> String {
+    let mut text = heading("Exit status");
+    for (exit, words) in Exit::ALL {
+        let _ = write!(text, "\n  {:<4} {words}", exit as u8);
+    }
+    text
 }
 
 /// The first paragraph on a flag is for the short help; if there are others, the long help has only
@@ -203,25 +222,48 @@ fn continued(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The help of the whole program: its verbs by what they are for.
+/// The help of the whole program. The first screen has what people do every day; the long help has
+/// the rest below it.
 pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     let about = command.get_about().map_or_else(String::new, ToString::to_string);
     let usage = format!("{} {}", heading("Usage"), literal("springload VERB [OPTIONS] [TARGET]"));
-    let mut text = format!("{about}\n\n{usage}\n");
+    let first = ["run", "run http://user@localhost:5984 -d 30s", "report latest"];
+    let first: Vec<_> = first.iter().map(|line| ("", *line)).collect();
+    let often = families(verbs.iter().copied().filter(|verb| verb.often));
+    let rare: Vec<_> = verbs.iter().copied().filter(|verb| !verb.often).collect();
+    let named = |imitate: bool| {
+        let own = rare.iter().filter(|verb| (verb.family == Family::Dialect) == imitate);
+        own.map(|verb| verb.name).collect::<Vec<_>>().join(", ")
+    };
+    let tools = format!("{} {}", heading("Run as another tool"), named(true));
+    let more = wrapped(&named(false), WIDTH - "More: ".len()).join("\n      ");
+    let begin = format!("{about}\n\n{usage}\n{often}");
+    let end = format!("{}\n\nFlags: {}", examples(&first, false), literal("springload VERB -h"));
+    // clap counts the columns of a line that begins with a style together with the line before it.
+    let short = format!("{begin}\n{tools}\nMore: {more}\n\n{end}");
+    let short = short + &format!("; all verbs: {}", literal("springload --help"));
+    let all = literal("springload VERB --help");
+    let long = format!("{begin}\n{end}; all of them: {all}\n{}\n{}", families(rare), exits());
+    command.help_template("{before-help}").before_help(short).before_long_help(long)
+}
+
+/// Verbs by what they are for.
+fn families<'a>(verbs: impl IntoIterator<Item = &'a Entry>) -> String {
+    let verbs: Vec<_> = verbs.into_iter().collect();
     let column = verbs.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
+    let mut text = String::new();
     for (family, title) in Family::ALL {
+        let own: Vec<_> = verbs.iter().filter(|verb| verb.family == family).collect();
+        if own.is_empty() {
+            continue;
+        }
         let _ = write!(text, "\n{}\n", heading(title));
-        for verb in verbs.iter().filter(|verb| verb.family == family) {
+        for verb in own {
             let pad = " ".repeat(column - verb.name.len());
             let _ = writeln!(text, "  {}{pad}  {}", literal(verb.name), verb.about);
         }
     }
-    let first = ["run", "run http://user@localhost:5984 -d 30s", "show latest"];
-    let first: Vec<_> = first.iter().map(|line| ("", *line)).collect();
-    let _ = write!(text, "\n{}\n\n", examples(&first, false));
-    let _ = write!(text, "Flags: {}", literal("springload VERB -h"));
-    let _ = write!(text, "; all of them: {}", literal("springload VERB --help"));
-    command.help_template("{before-help}").before_help(text)
+    text
 }
 
 #[cfg(test)]
@@ -265,6 +307,43 @@ mod tests {
         let text = grammar().try_get_matches_from(["springload", "-h"]).unwrap_err().to_string();
         let width = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(width <= WIDTH, "{width}:\n{text}");
+        assert!(text.lines().count() <= 32, "{text}");
+        // All names are on it; what is rarely used has its line in the long help.
+        let long = grammar().try_get_matches_from(["springload", "--help"]).unwrap_err();
+        let long = long.to_string();
+        for verb in VERBS.iter() {
+            let line = format!("\n  {} ", verb.name);
+            assert!(text.contains(verb.name), "{}", verb.name);
+            assert_eq!(text.contains(&line), verb.often, "{}", verb.name);
+            assert_eq!(long.matches(&line).count(), 1, "{}", verb.name);
+        }
+        let first: String = long.lines().take(24).collect();
+        assert!(!first.contains("k8s") && !first.contains("hbase"), "{long}");
+    }
+
+    #[test]
+    fn exit_statuses_are_those_of_the_documentation() {
+        let docs = include_str!("../../../docs/exit-codes.md");
+        let text = grammar().try_get_matches_from(["springload", "--help"]).unwrap_err();
+        let text = text.to_string();
+        let run = help(VERBS.iter().find(|it| it.name == "run").unwrap(), "--help");
+        for (exit, words) in Exit::ALL {
+            assert!(docs.contains(&format!("\n| {} | ", exit as u8)), "{words}");
+            let line = format!("\n  {:<4} {words}", exit as u8);
+            assert!(text.contains(&line) && run.contains(&line), "{line}");
+        }
+        let rows = docs.lines().filter(|it| it.starts_with("| ") && !it.starts_with("| code"));
+        assert_eq!(rows.count(), Exit::ALL.len());
+    }
+
+    #[test]
+    fn a_verb_describes_itself_in_completions_and_man_pages() {
+        for verb in grammar().get_subcommands().filter(|it| it.get_name() != "help") {
+            let own = VERBS.iter().find(|it| it.name == verb.get_name()).unwrap();
+            let about = verb.get_about().map(ToString::to_string);
+            assert_eq!(about.as_deref(), Some(own.about), "{}", own.name);
+            assert!(verb.get_long_about().is_none(), "{}", own.name);
+        }
     }
 
     #[test]

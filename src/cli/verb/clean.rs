@@ -48,6 +48,7 @@ impl Verb for Clean {
     const NAME: &'static str = "clean";
     const ABOUT: &'static str = "Remove the databases that killed runs left behind";
     const FAMILY: Family = Family::Machines;
+    const OFTEN: bool = true;
     const BRIEF: &'static str = "target older_than dry_run yes user insecure";
     const EXAMPLES: [Example; 3] = [
         ("See what was left on a server", "clean http://ann@localhost:5984 --dry-run"),

@@ -54,6 +54,7 @@ impl Verb for Compare {
     const NAME: &'static str = "compare";
     const ABOUT: &'static str = "Compare saved runs: better, worse, the same, or can't tell";
     const FAMILY: Family = Family::Results;
+    const OFTEN: bool = true;
     const EXAMPLES: [Example; 3] = [
         ("The last run with the one before", "compare latest~1 latest"),
         ("All runs of two labels, as a page", "compare -o both.html before -- after"),

@@ -113,6 +113,7 @@ impl Verb for Http {
     const NAME: &'static str = "http";
     const ABOUT: &'static str = "Request a list of URLs, as fast as answers come or at a rate";
     const FAMILY: Family = Family::Measure;
+    const OFTEN: bool = true;
     const BRIEF: &'static str =
         "urls file request data header user connections rate duration ops fail_if output";
     const EXAMPLES: [Example; 3] = [

@@ -37,6 +37,7 @@ impl Verb for Init {
     const NAME: &'static str = "init";
     const ABOUT: &'static str = "Print a plan file with every setting, as a starting point";
     const FAMILY: Family = Family::Measure;
+    const OFTEN: bool = true;
     const EXAMPLES: [Example; 3] = [
         ("A plan file to edit", "init > plan.toml"),
         ("See what it asks for", "run plan.toml --dry-run"),

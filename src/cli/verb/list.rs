@@ -65,6 +65,7 @@ impl Verb for List {
     const NAME: &'static str = "list";
     const ABOUT: &'static str = "List saved runs, sweeps, searches and comparisons, newest first";
     const FAMILY: Family = Family::Results;
+    const OFTEN: bool = true;
     const EXAMPLES: [Example; 3] = [
         ("The runs in springload-runs, and those saved elsewhere", "list"),
         ("Those in another folder", "list results"),

@@ -27,7 +27,7 @@ super::verbs! {
     k8s: K8s,
     agent: AgentVerb,
     schema: Schema,
-    report: Report Show,
+    report: Report,
     list: List,
     compare: Compare,
     trend: TrendVerb,

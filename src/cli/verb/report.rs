@@ -1,4 +1,4 @@
-//! `springload report` and `springload show`: saved runs in any format.
+//! `springload report`: saved runs in any format. `springload show` is another name for it.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
@@ -13,7 +13,7 @@ use crate::record::{Code, RunRecord};
 use crate::report::{self, ChartKind, Format, Look, shown};
 use std::path::{Path, PathBuf};
 
-/// `springload report` and `springload show`.
+/// `springload report`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Report {
     /// Saved runs: latest, latest~1, a name, a label, a folder
@@ -38,39 +38,19 @@ pub(in crate::cli) struct Report {
 
 impl Verb for Report {
     const NAME: &'static str = "report";
-    const ABOUT: &'static str = "Render saved runs in any format";
+    const ALIAS: Option<&'static str> = Some("show");
+    const ABOUT: &'static str = "Show saved runs, such as latest, in any format";
     const FAMILY: Family = Family::Results;
+    const OFTEN: bool = true;
     const EXAMPLES: [Example; 3] = [
-        ("The page of the last run", "report latest -o report.html"),
-        ("Two runs side by side", "report latest~1 latest -o both.html"),
+        ("The last run, as text; the one before it is latest~1", "report latest"),
+        ("Two runs side by side, as a page", "report latest~1 latest -o both.html"),
         ("One chart", "report latest --chart latency -o latency.svg"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         write_to(&self.output, &render(&self)?)?;
         Ok(Exit::Passed)
-    }
-}
-
-/// `springload show`.
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Show {
-    #[command(flatten)]
-    args: Report,
-}
-
-impl Verb for Show {
-    const NAME: &'static str = "show";
-    const ABOUT: &'static str = "Show a saved run, such as latest";
-    const FAMILY: Family = Family::Results;
-    const EXAMPLES: [Example; 3] = [
-        ("The last run", "show latest"),
-        ("The run before it", "show latest~1"),
-        ("The warnings and figures of a run as JSON", "show latest --format json"),
-    ];
-
-    fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble> {
-        self.args.carry_out(call)
     }
 }
 

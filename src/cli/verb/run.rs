@@ -192,6 +192,7 @@ impl Verb for Run {
     const NAME: &'static str = "run";
     const ABOUT: &'static str = "Fill a database, then run a mix of operations on its documents";
     const FAMILY: Family = Family::Measure;
+    const OFTEN: bool = true;
     const BRIEF: &'static str =
         "plan target user connections rate duration ops docs mix workload fail_if output format";
     const EXAMPLES: [Example; 3] = [

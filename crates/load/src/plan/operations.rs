@@ -70,6 +70,12 @@ pub(super) fn stored<'de, D: Deserializer<'de>>(
 
 fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
     const CURE: &str = "write it like --data city=Berlin,Paris";
+    // As others send a body, in JSON or from a file.
+    if text.starts_with(['{', '[', '@', '"']) {
+        let cure = "--data has lists for {{NAME}}: give documents with --schema FILE, and bodies \
+                    of springload http with --body";
+        return Err((format!("{text:?} is no list of values"), cure));
+    }
     let (name, values) =
         text.split_once('=').ok_or_else(|| (format!("{text:?} has no ="), CURE))?;
     let name = name.trim();

@@ -99,6 +99,7 @@ impl Verb for Ab {
     const NAME: &'static str = "ab";
     const ABOUT: &'static str = "Measure two settings alternately, and say which is better";
     const FAMILY: Family = Family::Measure;
+    const OFTEN: bool = true;
     const BRIEF: &'static str =
         "target a b before_a before_b pairs connections duration output dry_run";
     const EXAMPLES: [Example; 3] = [

@@ -110,6 +110,7 @@ impl Verb for Max {
     const NAME: &'static str = "max";
     const ABOUT: &'static str = "Find the highest rate within limits on latency and errors";
     const FAMILY: Family = Family::Measure;
+    const OFTEN: bool = true;
     const BRIEF: &'static str =
         "target slo search from to searches connections docs duration format";
     const EXAMPLES: [Example; 3] = [

@@ -56,6 +56,7 @@ impl Verb for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Run the embedded stand-in for CouchDB on its own";
     const FAMILY: Family = Family::Machines;
+    const OFTEN: bool = true;
     const BRIEF: &'static str = "listen admin threads null capacity delay stall drop slow fault";
     const EXAMPLES: [Example; 3] = [
         ("A CouchDB to try things on", "serve --listen 127.0.0.1:5984"),

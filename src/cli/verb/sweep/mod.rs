@@ -88,6 +88,7 @@ impl Verb for Sweep {
     const NAME: &'static str = "sweep";
     const ABOUT: &'static str = "Measure every combination of settings, and show what each changes";
     const FAMILY: Family = Family::Measure;
+    const OFTEN: bool = true;
     const BRIEF: &'static str = "target axes preset rounds connections docs ops duration output resume format dry_run \
         quiet";
     const EXAMPLES: [Example; 3] = [

@@ -1,0 +1,98 @@
+//! What people type who are used to other tools: each refusal names the flag to give instead.
+
+use crate::springload::{measure, springload};
+
+/// Tool, what is typed, the verb that the cure is for, and the flag that it names.
+const HABITS: &[(&str, &[&str], &str, &str)] = &[
+    ("k6", &["run", "--rps", "500"], "run", "--rate"),
+    ("hey", &["http", "http://127.0.0.1:1/", "--qps", "50"], "http", "--rate"),
+    ("wrk2", &["http", "http://127.0.0.1:1/", "-R", "2000"], "http", "--rate"),
+    ("vegeta", &["http", "-rate=50", "http://127.0.0.1:1/"], "http", "--rate"),
+    ("vegeta", &["http", "-duration", "30s", "http://127.0.0.1:1/"], "http", "--duration"),
+    ("vegeta", &["http", "-targets=urls.txt"], "http", "--file"),
+    ("vegeta", &["http", "-workers", "8"], "http", "--connections"),
+    ("k6", &["run", "--vus", "10"], "run", "--connections"),
+    ("locust", &["run", "--users", "10"], "run", "--connections"),
+    ("locust", &["run", "--run-time", "1m"], "run", "--duration"),
+    ("locust", &["run", "--spawn-rate", "5"], "run", "--stages"),
+    ("siege", &["run", "--concurrent", "10"], "run", "--connections"),
+    ("ab", &["run", "--concurrency", "10"], "run", "--connections"),
+    ("memtier", &["burst", "--clients", "10"], "burst", "--connections"),
+    ("ab", &["run", "--requests", "1000"], "run", "--ops"),
+    ("ab", &["http", "http://127.0.0.1:1/", "--requests=1000"], "http", "--ops"),
+    ("memtier", &["burst", "--requests", "1000"], "burst", "--duration"),
+    ("k6", &["run", "--iterations", "100"], "run", "--ops"),
+    ("autocannon", &["http", "http://127.0.0.1:1/", "--amount", "9"], "http", "--ops"),
+    ("oha", &["http", "http://127.0.0.1:1/", "-z", "30s"], "http", "--duration"),
+    ("ab", &["run", "-t", "30s"], "run", "--duration"),
+    ("ab", &["http", "http://127.0.0.1:1/", "-t30s"], "http", "--duration"),
+    ("hey", &["http", "http://127.0.0.1:1/", "-m", "POST"], "http", "--request"),
+    ("hey", &["http", "http://127.0.0.1:1/", "-d", "{\"a\":1}"], "http", "--body"),
+    ("hey", &["http", "http://127.0.0.1:1/", "-D", "file"], "http", "--body"),
+    ("curl", &["http", "http://127.0.0.1:1/", "--data", "{\"a\":1}"], "http", "--body"),
+    ("curl", &["run", "--data", "{\"a\":1}"], "run", "--schema"),
+    ("memtier", &["burst", "--data-size", "100"], "burst", "--size"),
+    ("memtier", &["run", "--data-size", "100"], "run", "--schema"),
+    ("memtier", &["run", "--ratio", "1:10"], "run", "--mix"),
+    ("memtier", &["run", "--key-maximum", "1000"], "run", "--docs"),
+    ("memtier", &["run", "--test-time", "30"], "run", "--duration"),
+    ("YCSB", &["run", "-threads", "8"], "run", "--threads"),
+    ("YCSB", &["run", "-target", "8"], "run", "--rate"),
+    ("YCSB", &["run", "--recordcount", "8"], "run", "--docs"),
+    ("YCSB", &["run", "--operationcount", "8"], "run", "--ops"),
+    ("cassandra-stress", &["run", "-rate", "threads=50"], "run", "--rate"),
+    ("wrk", &["http", "http://127.0.0.1:1/", "--latency"], "http", "--verbose"),
+    ("hyperfine", &["run", "--vary", "batch=1,2"], "sweep", "--list"),
+    ("hyperfine", &["sweep", "--parameter-list", "batch=1,2"], "sweep", "--list"),
+    ("hyperfine", &["max", "--rps", "100"], "max", "--to"),
+    ("k6", &["max", "--thresholds", "p99 < 5ms"], "max", "--slo"),
+    ("k6", &["run", "--thresholds", "p99 < 5ms"], "run", "--fail-if"),
+    ("hey", &["http", "http://127.0.0.1:1/", "--disable-keepalive"], "http", "--close"),
+    ("k6", &["run", "--insecure-skip-tls-verify"], "run", "--insecure"),
+    ("oha", &["run", "--cacert", "ca.pem"], "run", "--tls-ca"),
+    ("wrk", &["burst", "-t", "30s"], "burst", "-d"),
+];
+
+#[test]
+fn each_refusal_names_the_right_flag_which_that_verb_has() {
+    let mut wrong = Vec::new();
+    for (tool, words, verb, flag) in HABITS {
+        let told = measure(words.iter().copied());
+        assert_eq!(told.code, 2, "{tool}: {words:?}: {}", told.stderr);
+        assert!(told.stdout.is_empty(), "{words:?}");
+        let cured = told.stderr.lines().any(|line| {
+            let (_, cure) = line.split_once("; ").unwrap_or_default();
+            let cure = cure.split(" (see ").next().unwrap_or_default();
+            cure.split([' ', ',']).any(|word| word == *flag)
+        });
+        if !cured {
+            wrong.push(format!("{tool}: {words:?}: {flag}: {}", told.stderr));
+        }
+        let help = springload([verb, "--help"]).stdout;
+        let has = |line: &str| line.split([' ', ',']).any(|word| word == *flag);
+        assert!(help.lines().any(has), "{verb} has no {flag}");
+        if *verb != words[0] {
+            assert!(told.stderr.contains(&format!("springload {verb}")), "{}", told.stderr);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join(""));
+}
+
+#[test]
+fn what_is_right_already_is_not_taken_for_a_habit() {
+    // `-uannounce` names a user, `-nx` is a number that is none, and -c 5m is no time of a habit.
+    let told = measure(["run", "http://127.0.0.1:1", "-uannounce:x", "--docs", "1"]);
+    assert_eq!(told.code, 3, "{}", told.stderr);
+    measure(["run", "-nx"]).refused(2, &["--ops: \"x\" is not a count"]);
+    let dry = measure(["run", "-t", "2", "-d", "30s", "-r", "5", "--data", "a=1,2", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+}
+
+#[test]
+fn show_is_another_name_for_report() {
+    let [show, report] = ["show", "report"].map(|verb| measure([verb, "none-of-that-name"]));
+    assert_eq!((show.code, &show.stderr), (2, &report.stderr));
+    let help = springload(["show", "-h"]).stdout;
+    assert!(help.contains("springload report"), "{help}");
+    measure(["show", "--csv"]).refused(2, &["has no flag --csv; give --format FORMAT"]);
+}
