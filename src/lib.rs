@@ -41,7 +41,7 @@ rooms! { mod cli }
 rooms! { mod selftest }
 rooms! { use springload_core::{
     account, clock, cores, files, generate, http1, journal, measure, mistake, net, observed, op,
-    properties, schema, statistics, values,
+    properties, redact, schema, statistics, values,
 } }
 rooms! { use springload_driver as driver }
 rooms! { use springload_engine as engine }

@@ -62,6 +62,7 @@ static VERBS: LazyLock<Vec<&Entry>> =
 /// everything that was to be printed could be.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     pipeline::descriptors::raise();
+    pipeline::signals::outlive_large_files();
     carry_out(arguments.into_iter().collect()).if_written(print::complete())
 }
 
@@ -84,6 +85,8 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
         Ok(scenario) => scenario.unwrap_or_default(),
         Err(mistakes) => return Trouble::from(mistakes).tell(),
     };
+    // That is where the secrets of the file become known.
+    let _ = command_line(&[&[OsString::from("springload")][..], &scenario.words].concat());
     // What the file says comes first, as if it had been typed.
     let (verb, own) = arguments.split_at(arguments.len().min(2));
     let arguments = [verb, &scenario.words, own].concat();

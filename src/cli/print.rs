@@ -1,5 +1,6 @@
 //! Printing to stdout and stderr. A reader that goes away is not an error.
 
+use crate::redact;
 use crate::report::shown;
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +11,18 @@ static UNWRITTEN: AtomicBool = AtomicBool::new(false);
 /// Whether that was reported.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Writes to stdout. A closed pipe is not an error.
+/// Writes to stdout, without the secrets that are known. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
 pub(in crate::cli) fn write(bytes: &[u8]) -> io::Result<()> {
     use io::Write as _;
+    let struck = std::str::from_utf8(bytes).map(redact::strike);
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    match out
+        .write_all(struck.as_ref().map_or(bytes, |text| text.as_bytes()))
+        .and_then(|()| out.flush())
+    {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             UNWRITTEN.store(true, Ordering::Relaxed);
             Err(error)
@@ -40,12 +45,28 @@ pub(in crate::cli) fn print(bytes: &[u8]) {
 
 /// Prints what a server said: on a terminal as plain lines, elsewhere as it is.
 pub(in crate::cli) fn print_foreign(bytes: &[u8]) {
+    learn_cookies(bytes);
     if !io::stdout().is_terminal() {
-        return print(bytes);
+        // What is no text is struck out all the same, as far as it can be read.
+        return match (redact::any(), std::str::from_utf8(bytes)) {
+            (true, Err(_)) => print(String::from_utf8_lossy(bytes).as_bytes()),
+            _ => print(bytes),
+        };
     }
-    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    let text = redact::strike(&String::from_utf8_lossy(bytes)).replace("\r\n", "\n");
     let lines = text.split('\n').map(|line| shown(line, false));
     print(lines.collect::<Vec<_>>().join("\n").as_bytes());
+}
+
+/// Learns the cookies that a head sets.
+fn learn_cookies(head: &[u8]) {
+    for line in String::from_utf8_lossy(head).lines() {
+        if let Some((name, cookie)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("set-cookie")
+        {
+            redact::learn_cookies(cookie.split(';').next().unwrap_or_default());
+        }
+    }
 }
 
 /// Reports that stdout cannot be written, once, unless its reader has gone away.
@@ -62,8 +83,8 @@ fn told(error: &io::Error) {
     }
 }
 
-/// Writes a line to stderr; errors are ignored.
+/// Writes a line to stderr, without the secrets that are known; errors are ignored.
 pub(in crate::cli) fn remark(line: &str) {
     use io::Write as _;
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", redact::strike(line));
 }

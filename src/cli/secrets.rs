@@ -3,17 +3,60 @@
 use crate::driver::{is_secret, strike_secrets};
 pub(super) use crate::mistake::strike_password;
 use crate::plan;
+use crate::redact;
 use std::ffi::OsString;
 
 /// Flags whose values are shell commands.
 const COMMANDS: [&str; 4] = ["--stop", "--start", "--before-a", "--before-b"];
 
-/// The arguments as one line, with passwords in URLs masked.
+/// The arguments as one line, without the secrets in them, which are known from now on.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
-    let words = arguments.iter().skip(1).enumerate().map(|(place, argument)| {
-        without_secrets_after(&arguments[place].to_string_lossy(), &argument.to_string_lossy())
-    });
-    plan::command_line(std::iter::once("springload".to_owned()).chain(words))
+    let words: Vec<_> = arguments.iter().map(|it| it.to_string_lossy()).collect();
+    for pair in words.windows(2) {
+        learn(&pair[0], &pair[1]);
+    }
+    let struck = words
+        .windows(2)
+        .map(|pair| redact::strike(&without_secrets_after(&pair[0], &pair[1])).into_owned());
+    plan::command_line(std::iter::once("springload".to_owned()).chain(struck))
+}
+
+/// Learns the secrets of a word of the command line, after the word `before`.
+fn learn(before: &str, word: &str) {
+    let header = match before {
+        "-H" | "--header" => Some(word),
+        _ => ["--header=", "-H=", "-H"].iter().find_map(|flag| word.strip_prefix(flag)),
+    };
+    if let Some(header) = header {
+        return redact::learn_header(header);
+    }
+    // Where a secret is, is none.
+    let is_file = |flag: &str| flag.starts_with("--") && flag.ends_with("-file");
+    if word.split('=').next().is_some_and(is_file) {
+        return;
+    }
+    redact::learn_text(word);
+    let struck = without_secrets_after(before, word);
+    for secret in hidden(word, &struck) {
+        redact::learn(secret);
+    }
+}
+
+/// The parts of `text` that stand as `***` in `struck`.
+fn hidden<'t>(text: &'t str, struck: &str) -> Vec<&'t str> {
+    let mut pieces = struck.split(redact::STRUCK);
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return Vec::new() };
+    let (mut found, mut pieces) = (Vec::new(), pieces.peekable());
+    while let Some(piece) = pieces.next() {
+        let last = pieces.peek().is_none();
+        let at = if last { rest.rfind(piece) } else { rest.find(piece) };
+        let Some(at) = at else { break };
+        let at = if last && piece.is_empty() { rest.len() } else { at };
+        found.push(&rest[..at]);
+        rest = &rest[at + piece.len()..];
+    }
+    found
 }
 
 /// A word of the command line without its secrets, after the word `before`.
@@ -36,7 +79,7 @@ pub(super) fn without_secrets(word: &str) -> String {
     if let Some((flag, command)) = word.split_once('=').filter(|it| COMMANDS.contains(&it.0)) {
         return format!("{flag}={}", plan::strike_command(command));
     }
-    strike_header(&strike_property(&strike_password(&strike_settings(word))))
+    strike_header(&strike_property(&strike_password(&strike_query(&strike_settings(word)))))
 }
 
 /// `jdbc.passwd=secret`, or an address with such settings, without their values.
@@ -46,6 +89,20 @@ fn strike_settings(word: &str) -> String {
     let setting = word.split_once('=').is_some_and(|(name, _)| secret(name));
     let address = word.starts_with("ycsb-java:");
     if setting || address { strike_secrets(word) } else { word.to_owned() }
+}
+
+/// The address of a page without the values of parameters whose names are secret.
+fn strike_query(word: &str) -> String {
+    let Some((page, query)) = word.split_once('?').filter(|it| it.0.contains('/')) else {
+        return word.to_owned();
+    };
+    let (query, rest) = query.split_at(query.find([' ', '#']).unwrap_or(query.len()));
+    let pair = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) if is_secret(name) => format!("{name}={}", redact::STRUCK),
+        _ => pair.to_owned(),
+    };
+    let pairs: Vec<_> = query.split('&').map(pair).collect();
+    format!("{page}?{}{rest}", pairs.join("&"))
 }
 
 /// `-HCookie:secret` and `-uann:secret`, in any spelling with the flag, without the secret; and a
@@ -91,6 +148,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_struck_out_is_known() {
+        assert_eq!(hidden("curl -u ann:b h", "curl -u *** h"), ["ann:b"]);
+        assert_eq!(hidden("http://a:b@h:c@i", "http://a:***@h:***@i"), ["b", "c"]);
+        assert_eq!(hidden("--x=abc", "--x=***"), ["abc"]);
+        assert!(hidden("abc", "abc").is_empty());
+        let words = ["springload", "ab", "--before-a", "x --password by-name-9 y by-name-9"];
+        let words: Vec<_> = words.iter().map(OsString::from).collect();
+        assert_eq!(command_line(&words), "springload ab --before-a 'x --password *** y ***'");
+    }
+
+    #[test]
     fn secrets_are_struck_out_of_the_command() {
         for (word, struck) in [
             ("http://me:secret@h/x", "http://me:***@h/x"),
@@ -111,7 +179,9 @@ mod tests {
             ("mongodb.url=mongodb://ann:pw@h/ycsb", "mongodb.url=mongodb://ann:***@h/ycsb"),
             ("-pjdbc.passwd=a&b", "-pjdbc.passwd=***&b"),
             ("ycsb-java:a.B?cp=/l&x.password=y&z=1", "ycsb-java:a.B?cp=/l&x.password=***&z=1"),
-            ("http://h/?token=x", "http://h/?token=x"),
+            ("http://h/?a=1&token=x", "http://h/?a=1&token=***"),
+            ("http://h/?x-api-key=x#y PUT {}", "http://h/?x-api-key=***#y PUT {}"),
+            ("http://h/?key=x", "http://h/?key=x"),
             ("read.p99 > 20ms", "read.p99 > 20ms"),
         ] {
             assert_eq!(without_secrets(word), struck);

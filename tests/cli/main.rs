@@ -50,6 +50,7 @@ mod proxy;
 mod pty;
 mod questions;
 mod rates;
+mod redacted;
 mod refusals;
 mod replicate;
 mod robust;

@@ -15,6 +15,7 @@ pub mod net;
 pub mod observed;
 pub mod op;
 pub mod properties;
+pub mod redact;
 pub mod schema;
 pub mod statistics;
 pub mod values;

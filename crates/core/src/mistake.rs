@@ -1,6 +1,7 @@
 //! Mistakes in what the user asked for, as reported: which flag, what is wrong, how to fix it.
 
 use crate::op::plain;
+use crate::redact::strike;
 use std::fmt;
 use std::ops::Range;
 
@@ -13,13 +14,14 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// A mistake in `flag`. The passwords of addresses in `problem` are struck out.
+    /// A mistake in `flag`. The passwords of addresses in `problem` are struck out, and so are
+    /// secrets that are known.
     pub fn new(
         flag: impl Into<String>,
         problem: impl Into<String>,
         cure: impl Into<String>,
     ) -> Self {
-        let problem = strike_passwords(&problem.into());
+        let problem = strike_passwords(&strike(&problem.into()));
         Self { flag: flag.into(), problem, cure: cure.into() }
     }
 }

@@ -68,7 +68,7 @@ pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 pub use spread::{Databases, OpenShards, Spread};
 use springload_core::{
-    clock, files, generate, http1, measure, mistake, net, observed, op, properties, values,
+    clock, files, generate, http1, measure, mistake, net, observed, op, properties, redact, values,
 };
 pub use words::{
     Expect, Expectation, Found, MOST_STEPS, OperationPlan, SavedFrom, Word, Wrong, flag_of,

@@ -4,16 +4,17 @@
 //! them puts them back by name: see [`with_left_out`].
 
 use crate::mistake::strike_password;
+pub(super) use crate::redact::STRUCK;
+pub use crate::redact::is_secret;
+use crate::redact::learn;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// What is shown in place of a secret.
-pub(super) const STRUCK: &str = "***";
-
-/// A secret in a plan. It can be read from JSON, but is neither written nor printed.
+/// A secret in a plan. It can be read from JSON, but is neither written nor printed, and is struck
+/// out of whatever leaves this process.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "String")]
 pub struct Secret(String);
 
 impl Secret {
@@ -25,6 +26,7 @@ impl Secret {
 
 impl From<String> for Secret {
     fn from(text: String) -> Self {
+        learn(&text);
         Self(text)
     }
 }
@@ -62,15 +64,6 @@ pub fn with_left_out(
         }
     }
     Ok(stored)
-}
-
-/// Parts of the names of settings that are kept secret.
-const SECRET: [&str; 6] = ["pass", "pwd", "secret", "token", "credential", "accesskey"];
-
-/// Whether a setting with this name may be secret.
-pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
-    SECRET.iter().any(|part| name.contains(part))
 }
 
 /// `text` without anything that may be secret: the password of a URL, and values of settings, such
@@ -111,7 +104,6 @@ mod tests {
         ] {
             assert_eq!(strike_secrets(text), struck);
         }
-        assert!(is_secret("s3.accessKey") && is_secret("AUTH_TOKEN") && !is_secret("keyspace"));
     }
 
     /// Plans with a secret that is `s3cret`, of all drivers that have secrets.

@@ -9,5 +9,5 @@ pub mod sizing;
 pub mod sweep;
 pub mod trend;
 
-use springload_core::{generate, measure, observed, op, statistics};
+use springload_core::{generate, measure, observed, op, redact, statistics};
 use springload_load::{plan, record};

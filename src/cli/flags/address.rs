@@ -1,6 +1,7 @@
 //! An address in its parts, whatever its driver: who logs in, and where.
 
 use crate::driver::CARDS;
+use crate::redact;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The characters that are encoded in a user or a password.
@@ -13,6 +14,16 @@ pub(in crate::cli) struct Login {
     pub(in crate::cli) user: Option<String>,
     /// The password.
     pub(in crate::cli) password: Option<String>,
+}
+
+impl Login {
+    /// Has the password struck out of whatever leaves this process from now on.
+    pub(super) fn learn(&self) {
+        let user = self.user.as_deref().unwrap_or_default();
+        if let Some(password) = &self.password {
+            redact::learn_login(user, password);
+        }
+    }
 }
 
 /// An address of a server that can be logged in to.

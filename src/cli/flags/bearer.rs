@@ -4,6 +4,7 @@
 use super::variable;
 use crate::files;
 use crate::plan::Invalid;
+use crate::redact::learn;
 use std::path::PathBuf;
 
 /// The variable with the token, which counts if no user is named.
@@ -66,6 +67,7 @@ fn header(flag: &str, place: &str, text: &str) -> Result<String, Invalid> {
         let cure = "it may contain only the token: letters, digits and -._~+/=";
         return Err(Invalid::new(flag, format!("{place} contains {what}"), cure));
     }
+    learn(token);
     Ok(format!("Authorization: Bearer {token}"))
 }
 

@@ -256,6 +256,9 @@ impl CredentialArgs {
         let netrc = |user: Option<&str>| {
             if self.netrc { of_netrc(host, user).map(Some) } else { Ok(None) }
         };
+        for login in [&flags, &target, &environment] {
+            login.learn();
+        }
         let mut login = Sources { flags, target, environment, netrc: &netrc }.choose()?;
         if let Login { user: Some(user), password: None } = &login
             && io::stdin().is_terminal()
@@ -268,6 +271,7 @@ impl CredentialArgs {
             // Nothing is typed if there is no password, such as with a certificate.
             login.password = Some(asked).filter(|asked| !asked.is_empty());
         }
+        login.learn();
         if wants_user && login.user.is_none() && login.password.is_some() {
             let cure =
                 "give the user with --user, in the target as user@host, or in SPRINGLOAD_USER";

@@ -18,7 +18,7 @@ impl Entry {
     /// Its part of the command line, with its help.
     pub(in crate::cli) fn grammar(&self) -> Command {
         let bare = Command::new(self.name).about(self.about);
-        let bare = self.alias.iter().fold(bare, |it, alias| it.visible_alias(alias));
+        let bare = self.alias.iter().fold(bare, Command::visible_alias);
         // The comment on the type would take the place of its description.
         let flagged = (self.flags)(bare.clone().disable_help_flag(true)).about(self.about);
         let flagged = flagged.long_about(None).arg(help_flag());

@@ -1,5 +1,6 @@
 //! A bar on a terminal: one line of stderr, which is drawn over.
 
+use crate::redact::strike;
 use rustix::termios::tcgetwinsize;
 use std::io::{Write as _, stderr};
 
@@ -39,7 +40,7 @@ impl Bar {
 /// Shows that instead of the bar.
 fn show(text: &str) {
     // If stderr cannot be written to, there is nowhere to say so.
-    let _ = write!(stderr(), "{CLEAR}{text}");
+    let _ = write!(stderr(), "{CLEAR}{}", strike(text));
 }
 
 fn line(stage: &str, share: f64, text: &str) -> String {

@@ -7,6 +7,7 @@ use crate::driver::strike_secrets;
 use crate::embedded::bind;
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
+use crate::redact::strike;
 use crate::report::{Exposition, expose};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -113,7 +114,7 @@ impl Metrics {
             None => String::new(),
         };
         drop(state);
-        answer(StatusCode::OK, dialect.content_type(), text)
+        answer(StatusCode::OK, dialect.content_type(), strike(&text).into_owned())
     }
 
     fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {

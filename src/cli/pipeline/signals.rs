@@ -23,6 +23,17 @@ pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Trouble> {
         .map_err(|error| Trouble::new(Exit::Failed, format!("cannot listen for Ctrl-C: {error}")))
 }
 
+/// Has a write beyond the limit on the size of files (`ulimit -f`) fail, as on a full disk, instead
+/// of ending the process without a word.
+pub(in crate::cli) fn outlive_large_files() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    // If it cannot be had, everything is as it was; the handler outlives both.
+    if let Ok(runtime) = runtime {
+        let _inside = runtime.enter();
+        let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+    }
+}
+
 fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before anything else begins: a signal that came earlier would end the process at once.

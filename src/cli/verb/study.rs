@@ -16,7 +16,7 @@ use crate::files;
 use crate::fleet::Fleet;
 use crate::plan::{Invalid, Plan, PlanRecord};
 use crate::record::RunRecord;
-use crate::report::{Format, Look, Study};
+use crate::report::{Format, Look, Study, struck_json};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Place {
 
     fn replace<K: Kept>(&self, study: &K) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let text = serde_json::to_string_pretty(study)? + "\n";
+        let text = struck_json(study) + "\n";
         files::replace(&self.folder.join(K::FILE), text.as_bytes())
     }
 

@@ -289,8 +289,11 @@ impl Reason {
     /// The most characters to keep.
     pub const MOST: usize = 200;
 
-    /// Cleans `text`: a single line without control characters or credentials, not too long.
+    /// Cleans `text`: a single line without control characters, credentials or known
+    /// secrets, not too long.
     pub fn new(status: Option<u16>, text: &str) -> Self {
+        // Before it is cut: the beginning of a secret would not be found.
+        let text = &crate::redact::strike(text);
         let spaced = |c: char| steers(c) || c.is_whitespace();
         let (mut reason, mut after_scheme) = (String::new(), false);
         for word in text.split(spaced).filter(|word| !word.is_empty()) {

@@ -4,6 +4,7 @@ use crate::address::decoded;
 use crate::mistake::Invalid;
 use crate::op::{Failure, Reason};
 use crate::plan::is_named;
+use crate::redact;
 use crate::{Auth, TargetAsked};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -91,7 +92,9 @@ impl Credentials {
             String::new()
         } else {
             let tag = sign(&Key::new(algorithm, secret.as_bytes()), user.as_bytes());
-            format!("X-Auth-CouchDB-Token: {}\r\n", const_hex::encode(tag))
+            let token = const_hex::encode(tag);
+            redact::learn(&token);
+            format!("X-Auth-CouchDB-Token: {token}\r\n")
         };
         let lines =
             format!("X-Auth-CouchDB-UserName: {user}\r\nX-Auth-CouchDB-Roles: {roles}\r\n{token}");
@@ -103,6 +106,7 @@ impl Credentials {
         match self {
             Self::None => {}
             Self::Basic { name, password } => {
+                redact::learn_login(name, password);
                 out.extend_from_slice(b"Authorization: Basic ");
                 let text = BASE64.encode(format!("{name}:{password}"));
                 out.extend_from_slice(text.as_bytes());
@@ -174,6 +178,7 @@ impl Credentials {
         let pair = set_cookie.split(|&byte| byte == b';').next().unwrap_or_default();
         match std::str::from_utf8(pair) {
             Ok(pair) if pair.starts_with("AuthSession=") && pair.len() > 12 => {
+                redact::learn_cookies(pair);
                 pair.trim().clone_into(cookie);
                 true
             }

@@ -1,5 +1,6 @@
 //! The cookies of one user: limited in number, and not sent to servers outside the list.
 
+use crate::redact;
 use cookie_store::{Cookie, CookieStore};
 use url::Url;
 
@@ -24,6 +25,13 @@ impl Cookies {
         let jar = if listed { &self.listed } else { &self.found };
         let pairs = jar.get_request_values(url).map(|(name, value)| format!("{name}={value}"));
         pairs.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Has them struck out from now on: something that a server said is about to be quoted.
+    pub(super) fn learn(&self) {
+        for cookie in self.listed.iter_any().chain(self.found.iter_any()) {
+            redact::learn(cookie.value());
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -5,6 +5,7 @@ use super::{Http, LogInText, Request, Retry, Server, Settings};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
+use crate::redact;
 use crate::secrets::LeftOut;
 use crate::values::{Holes, Pieces, Values};
 use crate::words::SavedFrom;
@@ -57,6 +58,23 @@ impl HttpPlan {
             Some((format!("/requests/{place}/body/text"), text.into()))
         };
         self.requests.iter().enumerate().filter_map(body).collect()
+    }
+
+    /// Has everything secret in it struck out from now on.
+    fn learn(&self) {
+        let own = self.requests.iter().chain(&self.log_in).flat_map(|it| &it.headers);
+        for header in self.headers.iter().chain(own) {
+            redact::learn_header(header);
+        }
+        for request in self.requests.iter().chain(&self.log_in) {
+            redact::learn_text(&request.path);
+            if let Some((user, password)) = &request.user {
+                redact::learn_login(user, password);
+            }
+            if let Some(body) = &request.body {
+                redact::learn_text(&String::from_utf8_lossy(&body.text));
+            }
+        }
     }
 
     /// All that records leave out of the list, so that agents can request it.
@@ -202,6 +220,7 @@ impl HttpTarget {
         let mut servers: Vec<&str> = list.requests.iter().map(|it| it.server.as_str()).collect();
         servers.sort_unstable();
         servers.dedup();
+        list.learn();
         let list = Arc::new(list.clone());
         let TlsOptions { authorities: tls_ca, insecure, identity: tls_identity } = tls.clone();
         let server = servers.join(", ");

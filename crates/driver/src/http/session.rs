@@ -342,6 +342,9 @@ impl HttpSession {
     #[cold]
     fn tell(&self, hop: &Hop<'_>, request: &[u8], began: Nanos, answer: Result<Answer, Failure>) {
         let Some(watcher) = &self.shared.settings.watcher else { return };
+        if let Some(jar) = &self.jar {
+            jar.learn();
+        }
         let Request { method, server, .. } = &hop.prepared.request;
         let answered = |bytes: &[u8]| if answer.is_ok() { bytes.to_vec() } else { Vec::new() };
         let whole = |bytes: &dyn Fn() -> Vec<u8>| if watcher.whole { bytes() } else { Vec::new() };
@@ -437,6 +440,9 @@ impl Session for HttpSession {
 
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let connection = self.connections.get(self.last).and_then(Option::as_ref)?;
+        if let Some(jar) = &self.jar {
+            jar.learn();
+        }
         if let (Failure::Unexpected, Some(words)) = (failure, &self.unmet) {
             return Some(Reason::new(connection.status(), words));
         }

@@ -248,6 +248,10 @@ pub(super) fn restore(list: &mut HttpPlan, schemas: usize, data: &Data) -> Resul
             return Err(mistake.within("http.headers", "header"));
         }
     }
+    if let Some(place) = list.requests.iter().position(|it| it.path.contains("***")) {
+        let problem = "the path was stored without its secret";
+        return Err(Invalid::new(format!("http.requests.{place}"), problem, again));
+    }
     for place in 0..list.requests.len() {
         let (before, rest) = list.requests.split_at_mut(place);
         super::urls::restore(&mut rest[0], before, schemas, data).map_err(|(problem, cure)| {

@@ -1,15 +1,19 @@
 //! The gate that every record passes before a format sees it: text from a server, a file or
 //! somebody else's record becomes plain text on one line, so that it cannot steer a terminal or
-//! forge a line. Formats only have to take care of their own markup.
+//! forge a line, and without the secrets that this process knows. Formats only have to take care of
+//! their own markup.
 
 use crate::op::{plain, steers};
+use crate::redact::strike;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Serializer;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// `value` with all of its texts made plain; `None`: they already are.
+/// `value` with all of its texts made plain, and without known secrets; `None`: it is like that
+/// already.
 ///
 /// # Errors
 /// If the value has numbers that JSON has no form for.
@@ -18,7 +22,7 @@ where
     T: Serialize + ?Sized,
     U: DeserializeOwned,
 {
-    let mut looking = Plain::default();
+    let mut looking = Texts::new(CompactFormatter, plainly);
     value.serialize(&mut Serializer::with_formatter(io::sink(), &mut looking))?;
     if !looking.found {
         return Ok(None);
@@ -26,6 +30,32 @@ where
     let mut json = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut json, &mut looking))?;
     serde_json::from_slice(&json).map(Some)
+}
+
+/// A value as JSON for people and programs, without known secrets.
+pub fn json(value: &(impl Serialize + ?Sized)) -> String {
+    let text = |text: &str| match strike(text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(struck) => Some(struck),
+    };
+    let (mut json, pretty) = (Vec::new(), PrettyFormatter::new());
+    let mut texts = Texts::new(pretty, text);
+    let written = value.serialize(&mut Serializer::with_formatter(&mut json, &mut texts));
+    written.expect("plain data");
+    String::from_utf8(json).expect("JSON is UTF-8")
+}
+
+/// A text made plain, without known secrets; `None`: it is like that already.
+fn plainly(text: &str) -> Option<String> {
+    let spaced = |c| if matches!(c, '\t' | '\n' | '\r') { ' ' } else { plain(c) };
+    let struck = strike(text);
+    if struck.contains(|c: char| steers(c)) {
+        return Some(struck.chars().map(spaced).collect());
+    }
+    match struck {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(struck) => Some(struck),
+    }
 }
 
 /// JSON that is safe for a terminal: what would steer one is escaped, as in `\u009b`, which means
@@ -47,41 +77,116 @@ pub fn terminal_json(json: String) -> String {
     out
 }
 
-/// Writes JSON whose texts, names of members included, are plain.
-#[derive(Debug, Default)]
-struct Plain {
+/// Writes JSON whose texts, and names of members, are replaced by `change` as a whole.
+struct Texts<F, C> {
+    form: F,
+    change: C,
+    /// The text that is being written.
+    text: String,
+    /// Whether one is: the name of a member may be a number, which is written as one.
+    inside: bool,
     /// Whether there was anything to replace.
     found: bool,
 }
 
-impl Formatter for &mut Plain {
+impl<F, C> Texts<F, C> {
+    const fn new(form: F, change: C) -> Self {
+        Self { form, change, text: String::new(), inside: false, found: false }
+    }
+}
+
+/// What is only about the form of JSON.
+macro_rules! as_is {
+    ($($name:ident($($argument:ident: $Type:ty)?);)*) => {
+        $(fn $name<W: ?Sized + Write>(
+            &mut self,
+            writer: &mut W,
+            $($argument: $Type)?
+        ) -> io::Result<()> {
+            self.form.$name(writer, $($argument)?)
+        })*
+    };
+}
+
+/// Numbers, which are part of the text where they are the name of a member.
+macro_rules! numbers {
+    ($($name:ident: $Type:ty,)*) => {
+        $(fn $name<W: ?Sized + Write>(&mut self, writer: &mut W, value: $Type) -> io::Result<()> {
+            if !self.inside {
+                return self.form.$name(writer, value);
+            }
+            self.text.push_str(&value.to_string());
+            Ok(())
+        })*
+    };
+}
+
+impl<F: Formatter, C: Fn(&str) -> Option<String>> Formatter for &mut Texts<F, C> {
+    numbers! {
+        write_i8: i8,
+        write_i16: i16,
+        write_i32: i32,
+        write_i64: i64,
+        write_u8: u8,
+        write_u16: u16,
+        write_u32: u32,
+        write_u64: u64,
+        write_bool: bool,
+    }
+
+    as_is! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        end_object_key();
+        begin_object_value();
+        end_object_value();
+    }
+
+    fn begin_string<W: ?Sized + Write>(&mut self, _writer: &mut W) -> io::Result<()> {
+        self.text.clear();
+        self.inside = true;
+        Ok(())
+    }
+
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
-        writer: &mut W,
+        _writer: &mut W,
         text: &str,
     ) -> io::Result<()> {
-        let replace = text.bytes().any(|byte| byte >= 0x7f) && text.contains(steers);
-        if !replace {
-            return writer.write_all(text.as_bytes());
-        }
-        self.found = true;
-        writer.write_all(text.chars().map(plain).collect::<String>().as_bytes())
+        self.text.push_str(text);
+        Ok(())
     }
 
     fn write_char_escape<W: ?Sized + Write>(
         &mut self,
-        writer: &mut W,
+        _writer: &mut W,
         escape: CharEscape,
     ) -> io::Result<()> {
-        let c = match escape {
-            CharEscape::Tab | CharEscape::LineFeed | CharEscape::CarriageReturn => ' ',
-            CharEscape::Backspace | CharEscape::FormFeed | CharEscape::AsciiControl(_) => {
-                char::REPLACEMENT_CHARACTER
-            }
-            other => return CompactFormatter.write_char_escape(writer, other),
-        };
-        self.found = true;
-        writer.write_all(c.encode_utf8(&mut [0; 4]).as_bytes())
+        self.text.push(match escape {
+            CharEscape::Quote => '"',
+            CharEscape::ReverseSolidus => '\\',
+            CharEscape::Solidus => '/',
+            CharEscape::Backspace => '\u{8}',
+            CharEscape::FormFeed => '\u{c}',
+            CharEscape::LineFeed => '\n',
+            CharEscape::CarriageReturn => '\r',
+            CharEscape::Tab => '\t',
+            CharEscape::AsciiControl(byte) => char::from(byte),
+        });
+        Ok(())
+    }
+
+    fn end_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.inside = false;
+        let changed = (self.change)(&self.text);
+        self.found |= changed.is_some();
+        let text = changed.as_deref().unwrap_or(&self.text);
+        writer.write_all(serde_json::to_string(text)?.as_bytes())
     }
 }
 
@@ -96,6 +201,19 @@ mod tests {
         let told: Option<Value> = cleaned(&value).unwrap();
         assert_eq!(told, Some(json!({ "a�": ["x y", 1.5, null, "�\\n\"�"], "b": "é" })));
         assert_eq!(cleaned::<_, Value>(&told.unwrap()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_secret_is_struck_out_of_texts_and_the_rest_is_as_it_was() {
+        crate::redact::learn("gate \"keeper\" 7");
+        // As in counts by status, whose names are numbers.
+        let statuses = std::collections::BTreeMap::from([(400_u16, 3_u64)]);
+        assert_eq!(super::json(&statuses), "{\n  \"400\": 3\n}");
+        let value = json!({ "a": ["say gate \"keeper\" 7!", 1.5, {}], "b": { "c": "x\ny" } });
+        let struck = json!({ "a": ["say ***!", 1.5, {}], "b": { "c": "x\ny" } });
+        assert_eq!(super::json(&value), serde_json::to_string_pretty(&struck).unwrap());
+        let plain: Option<Value> = cleaned(&value).unwrap();
+        assert_eq!(plain, Some(json!({ "a": ["say ***!", 1.5, {}], "b": { "c": "x y" } })));
     }
 
     #[test]

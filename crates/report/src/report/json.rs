@@ -1,5 +1,6 @@
 //! The whole record, as in `run.json`.
 
+use super::clean::json;
 use super::{Format, Render, sane, terminal_json};
 use crate::measure::{OperationSummary, SeriesKind};
 use crate::plan::TargetPlan;
@@ -13,8 +14,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn render(record: &RunRecord) -> String {
-    let text = serde_json::to_string_pretty(record).expect("a record is plain data");
-    terminal_json(text + "\n")
+    terminal_json(json(record) + "\n")
 }
 
 /// A plan has at most 100,000 stages; audits come on top.

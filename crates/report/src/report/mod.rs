@@ -47,7 +47,7 @@ pub mod ycsb;
 
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
-pub use clean::{cleaned, terminal_json};
+pub use clean::{cleaned, json as struck_json, terminal_json};
 pub use comparison::{beforehand_text, verdict_words};
 pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;

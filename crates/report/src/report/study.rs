@@ -10,7 +10,7 @@ use super::sizing::{notes, sizing_text};
 use super::sweep::{sweep_csv, sweep_text};
 use super::text::trend_text;
 use super::trend::trend_csv_of;
-use super::{cleaned, terminal_json};
+use super::{cleaned, struck_json, terminal_json};
 use crate::compare::Comparison;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
@@ -95,7 +95,7 @@ fn plain<S: Serialize + DeserializeOwned>(study: &S) -> Option<S> {
 }
 
 fn json<S: Serialize>(study: &S) -> String {
-    serde_json::to_string_pretty(study).expect("plain data") + "\n"
+    struck_json(study) + "\n"
 }
 
 /// A row of a list of formats.

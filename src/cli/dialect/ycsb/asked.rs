@@ -15,6 +15,7 @@ use crate::files;
 use crate::op::OpKind;
 use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, PlanSpec};
 use crate::properties::{Properties, PropertyError, PropertyReader};
+use crate::redact;
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::series::{Asker, SeriesConfig};
 use crate::workload::ycsb::{Class, CoreConfig, YcsbDemand, YcsbPhase, builtin, occupancy};
@@ -96,6 +97,9 @@ impl YcsbAsked {
                     mistakes.push(Invalid::new("-p", format!("{property:?} has no ="), cure));
                 }
             }
+        }
+        for (_, value) in properties.iter().filter(|(name, _)| redact::is_secret(name)) {
+            redact::learn(value);
         }
         Self { properties, notes: Vec::new(), shown: Shown::default(), loads_nothing: false }
     }

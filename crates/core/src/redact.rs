@@ -1,0 +1,346 @@
+//! The secrets that this process has been given, by value: one place that knows them, and one
+//! function that strikes them out of whatever leaves it.
+//!
+//! Striking out by name, as of `password=…`, finds a secret where it was written. A server may say
+//! it again anywhere: in an error, a cookie, a page. There it can only be found by its value. What
+//! is shorter than [`LEAST`], a number, or a word that springload itself says cannot be told from
+//! ordinary text, and stays.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What stands in place of a secret.
+pub const STRUCK: &str = "***";
+/// The fewest characters of a secret that is struck out by its value.
+pub const LEAST: usize = 6;
+/// The most secrets that are known; the oldest are forgotten. Sessions that log in again and again
+/// have ever new cookies.
+const MOST: usize = 4_096;
+/// The longest text that is searched for secrets.
+const MOST_TEXT: usize = 1 << 20;
+
+/// Words of at least [`LEAST`] letters that records, plans and messages consist of. A password that
+/// is one of them is no secret, and striking it out would make a record unreadable.
+const ORDINARY: &str = include_str!("redact_ordinary.txt");
+
+/// What a percent-encoded URL may leave as it is (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Parts of the names of settings, headers, parameters and members that are kept secret.
+const SECRET: [&str; 11] = [
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+    "accesskey",
+    "apikey",
+    "privatekey",
+    "sessionid",
+    "authsession",
+    "signature",
+];
+
+/// Headers whose values say nothing about who asks; those of all others are secrets.
+const HARMLESS: [&str; 22] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "destination",
+    "expect",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "origin",
+    "pragma",
+    "prefer",
+    "range",
+    "referer",
+    "te",
+    "user-agent",
+];
+
+static KNOWN: RwLock<Known> = RwLock::new(Known::new());
+
+/// Secrets, and what finds them.
+struct Known {
+    values: VecDeque<String>,
+    finder: Option<Arc<Finder>>,
+}
+
+/// Finds all spellings of all secrets.
+struct Finder {
+    spellings: AhoCorasick,
+    /// For each: whether it only counts as a whole word.
+    words: Vec<bool>,
+}
+
+impl Known {
+    const fn new() -> Self {
+        Self { values: VecDeque::new(), finder: None }
+    }
+
+    fn learn(&mut self, value: &str) {
+        if self.values.iter().any(|it| it == value) {
+            return;
+        }
+        if self.values.len() == MOST {
+            self.values.pop_front();
+        }
+        self.values.push_back(value.to_owned());
+        self.finder = None;
+    }
+
+    fn finder(&mut self) -> Option<Arc<Finder>> {
+        if self.finder.is_none() && !self.values.is_empty() {
+            self.finder = Finder::of(&self.values).map(Arc::new);
+        }
+        self.finder.clone()
+    }
+}
+
+impl Finder {
+    /// `None`: there is too much to look for.
+    fn of(values: &VecDeque<String>) -> Option<Self> {
+        let spelled = values.iter().flat_map(|value| {
+            let word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
+            spellings(value).into_iter().map(move |it| (it, word))
+        });
+        let (all, words): (Vec<_>, Vec<_>) = spelled.unzip();
+        let spellings =
+            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(all).ok()?;
+        Some(Self { spellings, words })
+    }
+
+    fn strike<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let (mut out, mut from) = (String::new(), 0);
+        for found in self.spellings.find_iter(text) {
+            let whole = || {
+                let before = text[..found.start()].chars().next_back();
+                let after = text[found.end()..].chars().next();
+                !before.into_iter().chain(after).any(char::is_alphanumeric)
+            };
+            if self.words[found.pattern().as_usize()] && !whole() {
+                continue;
+            }
+            out.push_str(&text[from..found.start()]);
+            out.push_str(STRUCK);
+            from = found.end();
+        }
+        if from == 0 {
+            return text.into();
+        }
+        out.push_str(&text[from..]);
+        out.into()
+    }
+}
+
+/// A secret as it is, and as it stands in JSON, in pages and in URLs.
+fn spellings(value: &str) -> Vec<String> {
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let page = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let quoted = page.replace('"', "&quot;").replace('\'', "&#39;");
+    let strict = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
+    let usual = utf8_percent_encode(value, RESERVED).to_string();
+    let mut all = vec![
+        value.to_owned(),
+        json.trim_matches('"').to_owned(),
+        page,
+        quoted,
+        strict.to_ascii_lowercase(),
+        usual.replace("%20", "+"),
+        strict,
+        usual,
+    ];
+    all.retain(|it| it.chars().count() >= LEAST);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Whether striking this out would hit ordinary text: it is too short, a number, or a word that
+/// springload says.
+pub fn is_ordinary(value: &str) -> bool {
+    let number = |c: char| c.is_ascii_digit() || ".,:-+_ ".contains(c);
+    value.chars().count() < LEAST
+        || value.chars().all(number)
+        || ORDINARY.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// Has a secret struck out from now on.
+pub fn learn(value: &str) {
+    let value = value.trim();
+    if !is_ordinary(value) && value != STRUCK {
+        KNOWN.write().unwrap_or_else(PoisonError::into_inner).learn(value);
+    }
+}
+
+/// The same for a password, alone and as Basic authentication has it (RFC 7617).
+pub fn learn_login(user: &str, password: &str) {
+    if password.is_empty() || password == STRUCK {
+        return;
+    }
+    learn(password);
+    let pair = format!("{user}:{password}");
+    for spelled in [STANDARD.encode(&pair), URL_SAFE.encode(&pair)] {
+        learn(&spelled);
+    }
+}
+
+/// The same for the value of a header, `Name: value`, unless its name says that it is no secret.
+pub fn learn_header(line: &str) {
+    let Some((name, value)) = line.split_once(':') else { return };
+    let name = name.trim().to_ascii_lowercase();
+    if HARMLESS.contains(&&*name) || name.starts_with("x-forwarded-") {
+        return;
+    }
+    let value = value.trim();
+    learn(value);
+    if name == "cookie" || name == "set-cookie" {
+        learn_cookies(value);
+    } else if let Some((scheme, proof)) = value.split_once(' ') {
+        let proof = proof.trim();
+        learn(proof);
+        let basic = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(proof).ok());
+        let pair = basic.flatten().and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some((user, password)) = pair.as_deref().and_then(|pair| pair.split_once(':')) {
+            learn_login(user, password);
+        }
+    }
+}
+
+/// The same for the values of cookies, `a=b; c=d`.
+pub fn learn_cookies(text: &str) {
+    for pair in text.split(';') {
+        if let Some((_, value)) = pair.split_once('=') {
+            learn(value.trim().trim_matches('"'));
+        }
+    }
+}
+
+/// The same for the values of parameters and members whose names are secret: `api_key=…` in a URL
+/// or a form, `"password": "…"` in JSON.
+pub fn learn_text(text: &str) {
+    let end = text.char_indices().nth(MOST_TEXT).map_or(text.len(), |(at, _)| at);
+    let text = &text[..end];
+    for (at, sign) in text.match_indices(['=', ':']) {
+        let before = text[..at].trim_end().trim_end_matches(['"', '\'', '\\']);
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        let start = before.rfind(|c| !plain(c)).map_or(0, |at| at + 1);
+        let Some(name) = before.get(start..) else { continue };
+        if !is_secret(name) {
+            continue;
+        }
+        let rest = text[at + 1..].trim_start();
+        let rest = rest.trim_start_matches('\\');
+        let value = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                rest[1..].split(quote).next().unwrap_or_default().trim_end_matches('\\')
+            }
+            // After a colon, only a quoted text is a value: other words follow colons, too.
+            _ if sign == ":" => continue,
+            _ => rest.split(['&', ';', ' ', '"', '\'', '#', '\n']).next().unwrap_or_default(),
+        };
+        learn(value);
+        if value.contains('%') || value.contains('+') {
+            learn(&percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy());
+        }
+    }
+}
+
+/// Whether a setting with this name may be secret.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
+    SECRET.iter().any(|part| name.contains(part))
+}
+
+/// Whether any secret is known.
+pub fn any() -> bool {
+    !KNOWN.read().unwrap_or_else(PoisonError::into_inner).values.is_empty()
+}
+
+/// `text` without the secrets that are known, [`STRUCK`] in place of each.
+pub fn strike(text: &str) -> Cow<'_, str> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    if known.values.is_empty() {
+        return text.into();
+    }
+    let finder = known.finder.clone();
+    drop(known);
+    let finder = finder.or_else(|| KNOWN.write().unwrap_or_else(PoisonError::into_inner).finder());
+    finder.map_or_else(|| text.into(), |finder| finder.strike(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn struck(values: &[&str], text: &str) -> String {
+        let mut known = Known::new();
+        for value in values {
+            known.learn(value);
+        }
+        known.finder().map_or_else(|| text.to_owned(), |it| it.strike(text).into_owned())
+    }
+
+    #[test]
+    fn a_secret_is_struck_out_however_it_is_spelled() {
+        let secret = "s3cret/@ <\"x";
+        let text = "a s3cret/@ <\"x b s3cret%2F%40%20%3C%22x s3cret%2f%40%20%3c%22x \
+                    s3cret%2F%40+%3C%22x s3cret/@ <\\\"x s3cret/@ &lt;&quot;x c";
+        assert_eq!(struck(&[secret], text), "a *** b *** *** *** *** *** c");
+        // The longest of several that begin alike.
+        assert_eq!(struck(&["abcdef1", "abcdef1234"], "abcdef1234 abcdef12"), "*** ***2");
+        assert_eq!(struck(&[], "abc"), "abc");
+    }
+
+    #[test]
+    fn what_is_ordinary_stays() {
+        for value in ["", "admin", "12345678", "1.5", "couchdb", "Password"] {
+            assert!(is_ordinary(value), "{value}");
+        }
+        for value in ["hunter2x", "dragons", "123-abc", "s3cret"] {
+            assert!(!is_ordinary(value), "{value}");
+        }
+        // A word is only struck out where it stands alone.
+        assert_eq!(struck(&["dragon"], "dragonfly dragon, undragon"), "dragonfly ***, undragon");
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_are_forgotten() {
+        let mut known = Known::new();
+        (0..=MOST).for_each(|number| known.learn(&format!("cookie-{number}")));
+        assert_eq!((known.values.len(), &known.values[0][..]), (MOST, "cookie-1"));
+    }
+
+    #[test]
+    fn secrets_are_found_where_they_are_written() {
+        learn_header("Authorization: Basic YW5uOmh1bnRlci1iYXNpYw==");
+        learn_header("X-Api-Key: hunter-header");
+        learn_header("Accept: text/hunter-accept");
+        learn_header("Cookie: a=hunter-cookie; b=\"hunter-other\"");
+        learn_text("http://h/?page=hunter-page&api_key=hunter%2Dquery&x=1");
+        learn_text("{\"user\":\"hunter-user\", \"password\" : \"hunter-member\"}");
+        learn_text("the password: hunter-prose");
+        for value in ["basic", "header", "cookie", "other", "query", "member"] {
+            assert_eq!(strike(&format!("<hunter-{value}>")), "<***>", "{value}");
+        }
+        for value in ["text/hunter-accept", "hunter-page", "hunter-user", "hunter-prose"] {
+            assert_eq!(strike(value), value);
+        }
+        assert!(any());
+        assert!(is_secret("s3.accessKey") && is_secret("X-Api-Key") && !is_secret("keyspace"));
+    }
+}

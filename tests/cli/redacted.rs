@@ -1,0 +1,207 @@
+//! A server that says again whatever it is told: no secret that springload was given leaves it.
+
+use std::fs;
+use std::path::Path;
+
+use springload::embedded::Options;
+
+use crate::proxy::{Message, Proxy};
+use crate::servers::Server;
+use crate::springload::{Finished, Run, springload};
+
+/// Long and odd enough to be found wherever they get, and each in a place of its own.
+const SECRETS: [&str; 7] = [
+    "pl4nted-password",
+    "pl4nted-header",
+    "pl4nted-token",
+    "pl4nted-cookie",
+    "pl4nted-query",
+    "pl4nted-member",
+    "pl4nted-command",
+];
+/// What all of them have in common, and how Basic authentication has the first of them.
+const MARKS: [&str; 3] = ["pl4nted", "cGw0bnRlZC", "YW5uOnBsNG50ZWQ"];
+
+/// CouchDB that repeats a request in its reasons, and in what it calls itself; and that sets a
+/// cookie.
+fn echo() -> (Server, Proxy) {
+    let server = Server::stand_in(Options {
+        admin: Some(("ann".to_owned(), SECRETS[0].to_owned())),
+        ..Options::default()
+    });
+    let answers = |request: &Message| {
+        let (method, path) = request.words();
+        let raw = String::from_utf8_lossy(&request.raw);
+        let lines: Vec<_> = raw.lines().filter(|it| !it.starts_with("Host:")).collect();
+        let told = serde_json::to_string(&lines.join(" | ")).expect("JSON");
+        let name = format!("{{\"couchdb\":{told},\"version\":{told},\"vendor\":{told}}}");
+        let refused = format!("{{\"error\":{told},\"reason\":{told}}}");
+        let (status, body) = match (&method[..], &path[..]) {
+            ("GET", "/") => ("200 OK", name),
+            ("GET" | "POST", path) if path.starts_with("/echo") => ("500 Echo", refused),
+            ("PUT", path) if path.matches('/').count() > 1 => ("400 Echo", refused),
+            _ => return None,
+        };
+        let cookie = format!("Set-Cookie: sid={}; Path=/", SECRETS[3]);
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\n{cookie}\r\nContent-Length: {length}");
+        Some(format!("{head}\r\n\r\n{body}").into_bytes())
+    };
+    let proxy = Proxy::with_answers(&server.url, Box::new(answers));
+    (server, proxy)
+}
+
+#[track_caller]
+fn without(place: &str, text: &str) {
+    for mark in MARKS {
+        let near = text.split(mark).next().filter(|before| before.len() < text.len());
+        let near = near.map(|before| before.lines().next_back().unwrap_or_default());
+        assert_eq!(near, None, "{place}");
+    }
+}
+
+/// Everything below a folder that is text.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if let Ok(bytes) = fs::read(&path) {
+            all.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    all
+}
+
+/// Nothing that this run has left has a secret; reports of it in all formats have none either.
+#[track_caller]
+fn discreet(words: &[&str], run: &Finished, echoed: bool) {
+    without(&format!("stdout of {words:?}"), &run.stdout);
+    without(&format!("stderr of {words:?}"), &run.stderr);
+    for (file, text) in files(run.output().parent().expect("a folder")) {
+        if !file.ends_with("urls.txt") {
+            without(&file, &text);
+        }
+    }
+    if run.record.is_null() {
+        return;
+    }
+    let out = run.output().display().to_string();
+    let formats = "text json csv hlog openmetrics cushion siege siege-json agents-csv junit html \
+                   svg ycsb ycsb-json ycsb-json-array";
+    for format in formats.split_whitespace() {
+        // Read by another process, which knows no secret.
+        let shown = springload(["report", &out, "--verbose", "--format", format]);
+        without(format, &shown.stdout);
+        without(format, &shown.stderr);
+        if format == "json" && echoed {
+            assert!(shown.stdout.contains("***"), "{words:?} echoed nothing: {}", shown.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_password_a_header_and_a_token_that_a_database_repeats() {
+    let (_server, proxy) = echo();
+    let target = proxy.url.replace("://", "://ann@");
+    let header = format!("X-Api-Key: {}", SECRETS[1]);
+    let small = ["--docs", "20", "--ops", "20", "-c", "1", "--mix", "create=1", "--batch", "5"];
+    let words = [&["run", &target, "-H", &header][..], &small].concat();
+    for auth in ["cookie", "basic"] {
+        let run = Run::of(&words).args(&["--auth", auth, "--verbose", "--no-tui"]);
+        let run = run.envs([("SPRINGLOAD_PASSWORD", SECRETS[0])]).finish();
+        discreet(&words, &run, true);
+        assert!(run.record.is_object(), "{}", run.stderr);
+    }
+    let words = [&["run", &proxy.url, "-H", &header][..], &small].concat();
+    let run = Run::of(&words).envs([("SPRINGLOAD_TOKEN", SECRETS[2])]).finish();
+    discreet(&words, &run, false);
+    let user = format!("ann:{}", SECRETS[0]);
+    for words in [
+        &["burst", &proxy.url, "-u", &user, "-c", "2", "-d", "200ms", "-H", &header][..],
+        &["run", &proxy.url, "-u", &user, "-H", &header, "--dry-run"],
+        &["audit", "none", &proxy.url, "-u", &user],
+    ] {
+        discreet(words, &Run::bare(words).finish(), false);
+    }
+}
+
+#[test]
+fn what_http_sends_and_receives_is_not_said_again() {
+    let (_server, proxy) = echo();
+    let url = format!("{}/echo?page=1&api_key={}", proxy.url, SECRETS[4]);
+    let body = format!("{{\"name\":\"ann\",\"password\":\"{}\"}}", SECRETS[5]);
+    let header = format!("Authorization: Bearer {}", SECRETS[2]);
+    let own = format!("X-Own: {}", SECRETS[1]);
+    let words = ["http", &url, "-n", "20", "-c", "2", "--body", &body, "-H", &header, "-H", &own];
+    let run = Run::of(&words).args(&["--verbose", "--no-tui"]).finish();
+    discreet(&words, &run, true);
+    // The path is stored without its secret, and so cannot be sent again.
+    let record = run.output().join("run.json").display().to_string();
+    let again = Run::bare(&["run", &record]).finish();
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("not stored") || again.stderr.contains("without its secret"));
+
+    let line = format!("{url} POST {body}");
+    for words in [
+        &["siege", "-c1", "-r3", "-H", &header, "-H", &own, &line][..],
+        &["siege", "--get", "-H", &header, &line],
+        &["siege", "--print", "-H", &header, &line],
+        &["siege", "--debug", "-c1", "-r2", "-H", &header, &line],
+    ] {
+        discreet(words, &Run::bare(words).finish(), false);
+    }
+    let run = Run::of(&["http", "-f", "urls.txt", "-n", "6", "-c", "1", "-H", &own]);
+    let list = format!("{url}\n{line}\n");
+    fs::write(run.folder().join("urls.txt"), list).expect("a file");
+    discreet(&["http", "-f"], &run.finish(), true);
+}
+
+#[test]
+fn commands_and_imitators_are_as_careful() {
+    let (_server, proxy) = echo();
+    let host = proxy.url.trim_start_matches("http://").to_owned();
+    let target = format!("http://ann:{}@{host}", SECRETS[0]);
+    // What a command prints itself is its own business.
+    let say = format!("true --password {}", SECRETS[6]);
+    let small = ["--docs", "20", "--ops", "20", "-c", "1", "--pairs", "1"];
+    let words = ["ab", &target, "--a", "--batch 5", "--b", "--batch 10", "--before-a", &say];
+    let words = [&words[..], &small].concat();
+    discreet(&words, &Run::of(&words).finish(), false);
+    let address = format!("--database_address={target}");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/schemas/example.json");
+    let schema = format!("--json_document_schema_filename={schema}");
+    let bulk = ["--num_documents_per_bulk_insert=5", "--num_bulk_insert_operations=2"];
+    let cushion = ["cushion", &address, "--database_name=db", &schema, bulk[0], bulk[1]];
+    let password = format!("couchbase.password={}", SECRETS[0]);
+    let url = format!("couchdb.url={target}");
+    for words in [
+        &cushion[..],
+        &["bm-couchdb", &target],
+        &["ycsb", "load", "couchdb", "-p", "recordcount=5", "-p", &url, "-p", &password],
+        &["shell", &target],
+        &["sweep", &target, "-L", "batch=5,10", "--docs", "20", "--ops", "0", "-c", "1"],
+    ] {
+        discreet(words, &Run::bare(words).stdin("insert k a=b\n").finish(), false);
+    }
+}
+
+#[test]
+fn ordinary_words_stay_as_they_are() {
+    // A password that the report consists of, and one that is too short.
+    for password in ["couchdb", "bulk_insert", "admin", "123456"] {
+        let server = Server::stand_in(Options {
+            admin: Some(("ann".to_owned(), password.to_owned())),
+            ..Options::default()
+        });
+        let target = server.url.replace("://", "://ann@");
+        let words = ["run", &target, "--docs", "20", "--ops", "20", "-c", "1", "--batch", "5"];
+        let run = Run::of(&words).envs([("SPRINGLOAD_PASSWORD", password)]).finish().passed();
+        assert_eq!(run.record["plan"]["target"]["user"], "ann");
+        assert_eq!(run.record["stages"][0]["name"], "bulk_insert");
+        let out = run.output().display().to_string();
+        assert_eq!(springload(["report", &out]).code, 0);
+        assert!(!run.stdout.contains("***"), "{}", run.stdout);
+    }
+}
