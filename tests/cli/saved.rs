@@ -276,3 +276,46 @@ fn a_run_that_measures_nothing_leaves_no_folder() {
     let left: Vec<_> = left.map(|it| it.expect("an entry").file_name()).collect();
     assert_eq!(left, ["mine"], "what was there before stays");
 }
+
+#[test]
+fn runs_of_two_projects_do_not_mix() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let state = at("state");
+    let run = |place: &str, label: &str| {
+        std::fs::create_dir_all(at(place)).expect("a folder");
+        let words = [&SMALL[..], &["-o", "out", "--label", label]].concat();
+        let output = with_state(&at(place), &state, &words);
+        assert!(matches!(output.status.code(), Some(0 | 5)), "{output:?}");
+    };
+    run("one", "nightly");
+    // Later than that, and so the first row of any list.
+    run("two", "nightly");
+    let ask = |place: &str, words: &[&str]| {
+        let output = with_state(&at(place), &state, words);
+        let [out, err] =
+            [output.stdout, output.stderr].map(|it| String::from_utf8(it).expect("UTF-8"));
+        (output.status.code().expect("an exit status"), out, err)
+    };
+    let own = |place: &str| {
+        let path = at(place).join("out").display().to_string();
+        ask("one", &["report", &path]).1
+    };
+    let (one, two) = (own("one"), own("two"));
+    assert_ne!(one, two);
+    std::fs::create_dir(at("three")).expect("a folder");
+    for name in ["latest", "nightly"] {
+        assert_eq!(ask("one", &["report", name]), (0, one.clone(), String::new()), "{name}");
+        assert_eq!(ask("two", &["report", name]), (0, two.clone(), String::new()), "{name}");
+        let (code, shown, note) = ask("three", &["report", name]);
+        assert_eq!((code, &shown), (0, &two), "{name}");
+        let begins = format!("note: {name} is not of this folder, which has none: it is ");
+        assert!(note.starts_with(&begins) && note.trim_end().ends_with("two/out"), "{note}");
+        assert_eq!(note.lines().count(), 1, "{note}");
+    }
+    let (code, _, told) = ask("one", &["report", "latest~1"]);
+    assert!(code == 2 && told.contains("there is one saved run;"), "{told}");
+    // All that is called so is of this folder, too.
+    let (_, trend, _) = ask("one", &["trend", "nightly", "--format", "csv"]);
+    assert!(!trend.contains("two"), "{trend}");
+}

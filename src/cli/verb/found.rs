@@ -3,6 +3,7 @@
 use super::{kinds, named, saved};
 use crate::cli::pipeline::folder::RUNS;
 use crate::plan::Invalid;
+use crate::report::shown;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,8 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     let label = name.to_string_lossy();
     if !name.exists() {
         let all = saved::everywhere();
-        let own = all.into_iter().filter(|it| it.is_run() && it.label() == Some(&*label));
-        let own: Found = own.map(|it| (it.id, it.file)).collect();
+        let own = saved::nearest(&all, |it| it.is_run() && it.label() == Some(&*label));
+        let own: Found = own.into_iter().map(|it| (it.id.clone(), it.file.clone())).collect();
         if !own.is_empty() {
             return Ok(own);
         }
@@ -62,7 +63,15 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
     };
     let records = saved::records(folder);
     let is_run = !records.is_empty();
-    found.extend(records.into_iter().map(|file| (called(&file), file)));
+    for file in records {
+        // A pipe would be waited for, and a device read for ever.
+        if file.is_file() {
+            found.push((called(&file), file));
+        } else {
+            let line = format!("warning: {} is not a regular file, left out", file.display());
+            eprintln!("{}", shown(&line, false));
+        }
+    }
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -72,7 +81,7 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
                 // A folder that cannot be read has no runs for us.
                 let _ = walk(top, &path, depth - 1, found);
             }
-        } else if json && !is_run && kinds::of_file(&path).is_none() {
+        } else if json && !is_run && path.is_file() && kinds::of_file(&path).is_none() {
             found.push((called(&path), path));
         }
     }

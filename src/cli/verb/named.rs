@@ -2,13 +2,15 @@
 
 use super::kept::Kind;
 use super::kinds;
-use super::saved::{Saved, everywhere};
+use super::saved::{Saved, everywhere, nearest as nearest_saved};
+use crate::cli::look;
 use crate::driver::strike_secrets;
 use crate::files;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
-use crate::report::{RunFileError, read_json};
+use crate::report::{RunFileError, read_json, shown};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The most names to suggest.
 const MOST_MEANT: usize = 3;
@@ -70,7 +72,8 @@ pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
 pub(super) fn names() -> Vec<(String, String)> {
     let all = everywhere();
     let readable = || all.iter().filter(|it| it.is_readable());
-    let latest = readable().next().map(|it| ("latest".to_owned(), it.id.clone()));
+    let latest = nearest_saved(&all, Saved::is_readable).into_iter().next();
+    let latest = latest.map(|it| ("latest".to_owned(), it.id.clone()));
     let called = |it: &Saved| it.label().map_or_else(String::new, str::to_owned);
     let ids = readable().map(|it| (it.id.clone(), called(it)));
     let labels = readable().filter_map(|it| Some((it.label()?.to_owned(), it.id.clone())));
@@ -96,22 +99,29 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
         return Ok(name.to_owned());
     }
     let saved = all();
-    let readable = || saved.iter().filter(|it| it.is_readable());
+    let told = |it: &Saved| {
+        tell_elsewhere(&text, it);
+        it.file.clone()
+    };
     if let Some(back) = steps_back(&text) {
-        return readable().nth(back).map(|it| it.file.clone()).ok_or_else(|| {
-            let count = readable().count();
-            let there = match count {
+        let near = nearest_saved(&saved, Saved::is_readable);
+        return near.get(back).map(|it| told(it)).ok_or_else(|| {
+            let place = if near.iter().all(|it| it.here) { "" } else { " elsewhere, none here" };
+            let there = match near.len() {
                 0 => "no runs are saved here".to_owned(),
-                1 => "there is one saved run".to_owned(),
-                _ => format!("there are {count} saved runs"),
+                1 => format!("there is one saved run{place}"),
+                count => format!("there are {count} saved runs{place}"),
             };
             mistake(format!("{} does not exist: {there}", strike_secrets(&text)), SEE)
         });
     }
     let exact = saved.iter().find(|it| it.id == text);
-    let labelled = || readable().find(|it| it.label() == Some(&*text));
-    if let Some(found) = exact.or_else(labelled) {
+    if let Some(found) = exact {
         return Ok(found.file.clone());
+    }
+    let labelled = nearest_saved(&saved, |it| it.is_readable() && it.label() == Some(&*text));
+    if let Some(found) = labelled.first() {
+        return Ok(told(found));
     }
     let called = saved.iter().filter(|it| last_part(it) == text).collect::<Vec<_>>();
     let begins = |it: &&Saved| {
@@ -129,6 +139,19 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
             Err(mistake(problem, "give more of the name"))
         }
     }
+}
+
+/// Says that what a name means is of another folder, perhaps of another project; once for each.
+fn tell_elsewhere(name: &str, saved: &Saved) {
+    static TOLD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if saved.here || told.contains(&saved.file) {
+        return;
+    }
+    told.push(saved.file.clone());
+    let folder = saved.file.parent().unwrap_or(&saved.file).display();
+    let line = format!("note: {name} is not of this folder, which has none: it is {folder}");
+    eprintln!("{}", shown(&line, look::ascii()));
 }
 
 /// An older record in the folder of another run: `NAME/run-1.json`.

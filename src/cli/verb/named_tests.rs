@@ -95,6 +95,29 @@ fn names_that_are_nearly_right_are_suggested() {
 }
 
 #[test]
+fn the_latest_is_of_this_folder_if_there_is_one() {
+    let folder = folder(&[("one", "2026-01-02T00:00:00.000Z", Some("nightly"))]);
+    let run = |at: &str, here: bool| {
+        let mut saved = list(folder.path()).expect("a list");
+        let saved = saved.pop().expect("a run");
+        Saved { id: at.to_owned(), file: PathBuf::from(at), here, ..saved }
+    };
+    // The newest first, as they are listed.
+    let both = || vec![run("/b/two", false), run("/a/one", true), run("/b/one", false)];
+    for name in ["latest", "nightly"] {
+        assert_eq!(find(Path::new(name), both), Ok(PathBuf::from("/a/one")), "{name}");
+        let others = || vec![run("/b/two", false), run("/b/one", false)];
+        assert_eq!(find(Path::new(name), others), Ok(PathBuf::from("/b/two")), "{name}");
+    }
+    // Those of another project do not follow.
+    let mistake = find(Path::new("latest~1"), both).expect_err("there is one").to_string();
+    assert!(mistake.contains("latest~1 does not exist: there is one saved run;"), "{mistake}");
+    let elsewhere = || vec![run("/b/two", false)];
+    let mistake = find(Path::new("latest~1"), elsewhere).expect_err("there is one").to_string();
+    assert!(mistake.contains("there is one saved run elsewhere, none here"), "{mistake}");
+}
+
+#[test]
 fn runs_saved_elsewhere_are_called_by_their_folder() {
     let folder = folder(&[("one", "2026-01-02T00:00:00.000Z", None)]);
     let run = |at: &str| {

@@ -21,6 +21,9 @@ pub(in crate::cli) struct Saved {
     pub(in crate::cli) id: String,
     /// Where the record is.
     pub(in crate::cli) file: PathBuf,
+    /// Whether it is in `springload-runs` or elsewhere below the current folder.
+    #[serde(skip)]
+    pub(in crate::cli) here: bool,
     /// The record's size, in bytes.
     pub(in crate::cli) size_bytes: u64,
     #[serde(flatten)]
@@ -153,6 +156,10 @@ impl Outline {
 
 impl Saved {
     fn read(id: String, file: PathBuf) -> Self {
+        // A pipe would be waited for, and a device read for ever.
+        if file.exists() && !file.is_file() {
+            return Self::foreign(id, file, "not a regular file");
+        }
         let state = match kinds::of_file(&file) {
             Some(kind) => (kind.outline)(&file).map(Content::Several),
             None => outline(&file).map(Content::Readable),
@@ -167,7 +174,7 @@ impl Saved {
     fn new(id: String, file: PathBuf, state: Result<Content, Unreadable>) -> Self {
         let size_bytes = fs::metadata(&file).map_or(0, |data| data.len());
         let state = state.unwrap_or_else(|unreadable| Content::Unreadable { unreadable });
-        Self { id, file, size_bytes, state }
+        Self { id, file, here: true, size_bytes, state }
     }
 
     /// When it began, in UTC, as RFC 3339; empty if unknown.
@@ -225,14 +232,22 @@ pub(in crate::cli) fn everywhere() -> Vec<Saved> {
     let elsewhere = remembered::all().into_iter().filter(|it| it.path.parent() != local.as_deref());
     for Remembered { path, .. } in elsewhere {
         let near = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+        let is_near = near.is_some();
         let id = near.filter(|it| !it.as_os_str().is_empty()).unwrap_or(&path);
         let id = id.display().to_string();
         let several = kinds::in_folder(&path).map(|(_, file)| file);
         let file = several.unwrap_or_else(|| path.join("run.json"));
-        found.push(Saved::read(id, file));
+        found.push(Saved { here: is_near, ..Saved::read(id, file) });
     }
     sort(&mut found);
     found
+}
+
+/// Those of this folder alone or, if there are none, all of them: runs of two projects do not mix.
+pub(super) fn nearest(saved: &[Saved], wanted: impl Fn(&Saved) -> bool) -> Vec<&Saved> {
+    let found: Vec<_> = saved.iter().filter(|it| wanted(it)).collect();
+    let here: Vec<_> = found.iter().copied().filter(|it| it.here).collect();
+    if here.is_empty() { found } else { here }
 }
 
 /// Everything in `folder`: what can be read, newest first, then the rest.
