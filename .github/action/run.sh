@@ -13,27 +13,43 @@ fi
 words=() # not mapfile, which the bash of macOS does not have
 while IFS= read -r word; do words+=("$word"); done <<<"$split"
 
-springload "${words[@]}" --output "$run" >"$RUNNER_TEMP/springload-report.txt"
-status=$?
-cat "$RUNNER_TEMP/springload-report.txt"
+report=$RUNNER_TEMP/springload-report.txt
+told=$RUNNER_TEMP/springload-stderr.txt
+# What a server says is quoted in reports and messages: until the random word that it cannot know,
+# no line is a command to the runner, such as one that sets a variable or hides a text.
+word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+echo "::stop-commands::$word"
+springload "${words[@]}" --output "$run" 2>&1 >"$report" | tee "$told"
+status=${PIPESTATUS[0]}
+cat "$report"
+# It begins a line, whatever the report ends with.
+printf '\n::%s::\n' "$word"
 echo "status=$status" >>"$GITHUB_OUTPUT"
 
 [ ! -d "$run" ] || echo "run=$run" >>"$GITHUB_OUTPUT"
-[ ! -f "$run/run.json" ] || springload report "$run" --format junit --output "$run/junit.xml"
-if [ "${SUMMARY:-true}" = true ] && [ -s "$RUNNER_TEMP/springload-report.txt" ]; then
+[ ! -f "$run/run.json" ] ||
+    springload report "$run" --format junit --output "$run/junit.xml" 2>/dev/null ||
+    echo "::warning::junit.xml could not be written"
+if [ "${SUMMARY:-true}" = true ] && [ -s "$report" ]; then
     {
         echo "### springload"
         # More backticks than any line of the report begins with.
         echo '``````text'
-        cat "$RUNNER_TEMP/springload-report.txt"
+        cat "$report"
         echo '``````'
     } >>"$GITHUB_STEP_SUMMARY"
 fi
-# What was missed as annotations, each in one line; there, % begins an escape.
+# Annotations: each is one line, in which % begins an escape.
+annotate() { tr -d '\r' | sed 's/##\[/# #[/g; s/%/%25/g; s/^/::error::/'; }
+# What was missed.
 awk '/^  ✗ / { if (line) print line; sub(/^  ✗ /, ""); line = $0; next }
     line && /^    [^ ]/ { sub(/^ +/, " "); line = line $0; next }
     { if (line) print line; line = "" }
-    END { if (line) print line }' "$RUNNER_TEMP/springload-report.txt" |
-    sed 's/%/%25/g; s/^/::error::/'
-[ "$status" = 0 ] || echo "::error::springload ended with exit status $status"
+    END { if (line) print line }' "$report" | annotate
+if [ "$status" != 0 ]; then
+    # Why: the first error or, where the report begins with the result, that.
+    why=$(sed -n 's/^error: //p' "$told" | head -n 1)
+    [ -n "$why" ] || why=$(head -n 1 "$report" | sed 's/^[^A-Za-z]*//')
+    echo "springload ended with exit status $status${why:+: $why}" | annotate
+fi
 exit "$status"

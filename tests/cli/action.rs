@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use springload::embedded::Options;
 use tempfile::TempDir;
 
+use crate::proxy::{Message, Proxy};
+use crate::servers::Server;
 use crate::springload::BINARY;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.github/action/run.sh");
@@ -71,6 +74,9 @@ fn what_fails_fails_the_step() {
     let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
     let annotation = "\n::error::throughput ≥ 1,000,000,000,000/s: missed, ";
     assert!(told.contains(annotation), "{told}");
+    let why = "\n::error::springload ended with exit status 4: ";
+    let (_, why) = told.split_once(why).unwrap_or_else(|| panic!("{told}"));
+    assert!(why.contains("throughput"), "{why}");
     let step = Step::of("run basic --docs 0 --ops 1000 --fail-if 'err >= 0%'");
     let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
     assert!(told.contains("\n::error::errors < 0 %25: missed, 0 %25\n"), "{told}");
@@ -78,10 +84,75 @@ fn what_fails_fails_the_step() {
     // Port 1 of this machine: nothing is there, so there is nothing to keep.
     let step = Step::of("run http://127.0.0.1:1");
     assert_eq!(step.status(), Some(3), "{:?}", step.output);
+    let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
+    let why = "\n::error::springload ended with exit status 3: ";
+    let (_, why) = told.split_once(why).unwrap_or_else(|| panic!("{told}"));
+    assert!(why.contains("refused") && why.contains("127.0.0.1:1"), "{why}");
     let step = Step::of("run \"not closed");
     assert_eq!(step.output.status.code(), Some(2), "{:?}", step.output);
     // Nothing in the arguments is carried out by the shell.
     let step = Step::of("run $(touch carried-out) `touch carried-out`; touch carried-out");
     assert_eq!(step.output.status.code(), Some(2), "{:?}", step.output);
     assert!(!step.folder.path().join("carried-out").exists());
+}
+
+/// The commands that the runner carries out of a log, as it reads them: at the beginning of a line,
+/// but for white space, unless they are stopped; `##[` in any place is the older form.
+fn commands(log: &str) -> Vec<&str> {
+    let (mut stopped, mut found) = (None::<&str>, Vec::new());
+    for line in log.split(['\n', '\r']).map(str::trim_start) {
+        let command = line.strip_prefix("::").and_then(|rest| rest.split_once("::"));
+        match (stopped, command) {
+            (Some(word), Some((name, _))) if name == word => stopped = None,
+            (None, Some(("stop-commands", word))) => stopped = Some(word),
+            (None, Some((name, _))) => found.push(name),
+            (None, None) if line.contains("##[") => found.push(line),
+            (Some(_), _) | (None, None) => {}
+        }
+    }
+    assert_eq!(stopped, None, "commands stay stopped");
+    found
+}
+
+#[test]
+fn a_server_has_the_runner_do_nothing() {
+    // In every reason, and in what it calls itself.
+    const EVIL: &str = "::add-mask::a%0A::set-env name=A::b ##[set-env name=A]b";
+    let server = Server::stand_in(Options::default());
+    let answers = |request: &Message| {
+        let (method, path) = request.words();
+        let (status, body) = match (&method[..], &path[..]) {
+            ("GET", "/") => {
+                ("200 OK", format!("{{\"couchdb\":\"{EVIL}\",\"version\":\"{EVIL}\"}}"))
+            }
+            ("PUT", path) if path.matches('/').count() > 1 => {
+                ("400 ::error::x", format!("{EVIL}\n::error::pwned\r::error::pwned"))
+            }
+            _ => return None,
+        };
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\nServer: {EVIL}\r\nContent-Length: {length}");
+        Some(format!("{head}\r\n\r\n{body}").into_bytes())
+    };
+    let proxy = Proxy::with_answers(&server.url, Box::new(answers));
+    for (arguments, code) in [
+        (format!("run {} --docs 20 --ops 20 -c 1 --mix create=1 --verbose", proxy.url), None),
+        (format!("http {}/a/b -X PUT -n 3 -c 1 --fail-if 'err > 0'", proxy.url), None),
+        (format!("run {}/::error::x --docs 1 --ops 1", proxy.url), None),
+        ("run --::add-mask::x".to_owned(), Some(2)),
+    ] {
+        let step = Step::of(&arguments);
+        let status = step.status();
+        assert!(status != Some(0) && (code.is_none() || status == code), "{:?}", step.output);
+        let log = String::from_utf8_lossy(&step.output.stdout).into_owned();
+        let log = log + &String::from_utf8_lossy(&step.output.stderr);
+        let found = commands(&log);
+        assert!(found.iter().all(|name| *name == "error"), "{found:?} in {log}");
+        assert!(log.contains("::stop-commands::") && !found.is_empty(), "{log}");
+    }
+    // Without the word, the same log would have commands.
+    assert_eq!(
+        commands("a\n  ::add-mask::x\n##[set-env name=A]b"),
+        ["add-mask", "##[set-env name=A]b"]
+    );
 }
