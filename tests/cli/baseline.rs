@@ -181,3 +181,46 @@ fn another_plan_and_machine_are_told_first() {
     let quiet = run(folder.path(), &["--baseline", "other", "-q"]);
     assert!(!text(&quiet.stderr).contains("warning: the baseline"), "{}", text(&quiet.stderr));
 }
+
+#[test]
+fn a_server_on_another_port_has_the_same_baseline_unless_told_otherwise() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let work = ["--docs=50", "-n", "300", "-r", "300", "-c", "2", "--noise", "warn"];
+    let measured = |gate: &[&str]| {
+        // A new port each time.
+        let server = crate::servers::Server::stand_in(springload::embedded::Options::default());
+        let mut command = Command::new(BINARY);
+        command.args(["run", &server.url]).args(work).args(gate).current_dir(folder.path());
+        let output = command.env("SPRINGLOAD_STATE", "").output().expect("it runs");
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, told) = measured(&["-o", "runs/one"]);
+    assert!(matches!(code, Some(0 | 5)), "{told}");
+    let file = folder.path().join("runs/one/run.json");
+    let mut record = stored(&folder.path().join("runs/one"));
+    for stage in record["stages"].as_array_mut().expect("stages") {
+        stage["verdict"] = json!({ "kind": "closed" });
+    }
+    record["warnings"] = json!([]);
+    record["result"] = json!({ "kind": "passed", "exit_status": 0 });
+    std::fs::write(file, record.to_string()).expect("a record");
+    // What is none has a reason.
+    let other = folder.path().join("runs/other");
+    std::fs::create_dir(&other).expect("a folder");
+    record["plan"]["connections"] = json!(77);
+    std::fs::write(other.join("run.json"), record.to_string()).expect("a record");
+    let broken = folder.path().join("runs/broken");
+    std::fs::create_dir(&broken).expect("a folder");
+    std::fs::write(broken.join("run.json"), "{").expect("a file");
+
+    let gate = ["--baseline", "runs", "--fail-if", "throughput < 0.01 * baseline"];
+    let (code, told) = measured(&[&gate[..], &["-o", "new"]].concat());
+    assert!(matches!(code, Some(0 | 5)), "{told}");
+    assert!(told.contains("baseline: 1 run of runs, ") && told.contains(", 2 left out:"), "{told}");
+    assert!(told.contains("\n  other: another plan: connections 77 → 2\n"), "{told}");
+    assert!(told.contains("\n  broken: "), "{told}");
+    assert!(!told.contains("plan differs"), "{told}");
+    let (code, told) = measured(&[&gate[..], &["--baseline-by", "plan", "-o", "by-plan"]].concat());
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("no run in runs has this plan") && told.contains("127.0.0.1"), "{told}");
+}

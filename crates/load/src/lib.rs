@@ -9,7 +9,7 @@ pub mod run;
 
 use springload_core::{
     account, clock, files, generate, http1, journal, measure, mistake, net, observed, op,
-    properties, schema, statistics, values,
+    properties, redact, schema, statistics, values,
 };
 use springload_driver as driver;
 use springload_engine as engine;

@@ -4,7 +4,9 @@ use super::found::find;
 use super::reading::record;
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::look;
-use crate::plan::{Baseline, BaselineFigure, BaselineRun, Invalid, Limit, Plan, Quantity};
+use crate::plan::{
+    Baseline, BaselineBy, BaselineFigure, BaselineRun, Invalid, Limit, Plan, Quantity,
+};
 use crate::record::Environment;
 use crate::report::shown;
 use crate::trend::Point;
@@ -13,6 +15,10 @@ use std::path::Path;
 /// More runs would add nothing new, and the oldest of them least.
 const MOST_RUNS: usize = 20;
 const FLAG: &str = "--baseline";
+/// Of so many runs it is told why they are not part of a baseline.
+const MOST_TOLD: usize = 10;
+/// Of so many in an error, which is one line.
+const MOST_IN_LINE: usize = 3;
 
 /// The plan with the figures of the baseline that is asked for. What is known about the baseline is
 /// printed to stderr, unless `quiet`.
@@ -27,7 +33,7 @@ pub(in crate::cli) fn gated(
     let plan = plan?;
     let Some(name) = &gate.baseline else { return Ok(plan) };
     let wanted = wanted(&plan);
-    let found = read(name, &plan, &wanted)?;
+    let found = read(name, &plan, &wanted, gate.baseline_by)?;
     let told = found.told(name);
     let baseline = Baseline { max_regression_percent: gate.max_regression, ..found.baseline };
     let plan = plan.judged_by(baseline)?;
@@ -51,10 +57,22 @@ fn wanted(plan: &Plan) -> Vec<Quantity> {
     wanted
 }
 
-/// A baseline, and how many of the runs that were found are not part of it.
+/// A baseline, and the runs that were found and are not part of it.
 struct Found {
     baseline: Baseline,
-    left_out: usize,
+    left_out: Vec<LeftOut>,
+}
+
+/// A run that is not part of a baseline.
+struct LeftOut {
+    name: String,
+    why: String,
+}
+
+impl LeftOut {
+    fn words(&self) -> String {
+        format!("{}: {}", self.name, self.why)
+    }
 }
 
 impl Found {
@@ -62,9 +80,9 @@ impl Found {
     fn told(&self, name: &Path) -> Vec<String> {
         let Baseline { runs, differs, .. } = &self.baseline;
         let s = if runs.len() == 1 { "" } else { "s" };
-        let left_out = match self.left_out {
+        let left_out = match self.left_out.len() {
             0 => String::new(),
-            count => format!(", {count} left out: of other plans, stopped, or not trustworthy"),
+            count => format!(", {count} left out:"),
         };
         let day = |run: Option<&BaselineRun>| {
             let began = run.map(|run| run.started_at.as_str()).unwrap_or_default();
@@ -77,6 +95,10 @@ impl Found {
             runs.len(),
             name.display()
         )];
+        let told = self.left_out.iter().take(MOST_TOLD);
+        lines.extend(told.map(|it| format!("  {}", it.words())));
+        let more = self.left_out.len().saturating_sub(MOST_TOLD);
+        lines.extend((more > 0).then(|| format!("  and {more} more")));
         if !differs.is_empty() {
             let differs = differs.join("; ");
             lines.push(format!("warning: the baseline's plan differs: {differs}"));
@@ -92,7 +114,7 @@ impl Found {
     }
 }
 
-fn read(name: &Path, plan: &Plan, wanted: &[Quantity]) -> Result<Found, Invalid> {
+fn read(name: &Path, plan: &Plan, wanted: &[Quantity], by: BaselineBy) -> Result<Found, Invalid> {
     let found = find(name, FLAG)?;
     let shown = name.display();
     // A folder of runs is searched; a run is taken as it is.
@@ -108,34 +130,69 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity]) -> Result<Found, Invalid>
         };
         let record = record(&file).map_err(unfit)?;
         let point = Point::of(&record, &shown.to_string(), wanted).map_err(unfit)?;
-        let differs = plan.differs_from(&record.plan);
+        let differs = plan.differs_by(by, &record.plan);
         let baseline = Baseline { differs, ..baseline(&[point]) };
-        return Ok(Found { baseline, left_out: 0 });
+        return Ok(Found { baseline, left_out: Vec::new() });
     }
-    let count = found.len();
-    let points = found.into_iter().filter_map(|(name, file)| {
-        let record = record(&file).ok()?;
-        Some((Point::of(&record, &name, wanted).ok()?, record.plan))
-    });
-    let (mut own, other): (Vec<_>, Vec<_>) = points.partition(|(point, _)| point.is_of(plan));
-    if own.is_empty() {
-        let last = other.iter().max_by_key(|(point, _)| point.run.started_at.clone());
-        let problem = match last {
-            None => format!("no run in {shown} can be a baseline"),
-            Some((point, theirs)) => format!(
-                "no run in {shown} has this plan; the last, {}, differs: {}",
-                point.run.name,
-                plan.differs_from(theirs).join(", ")
-            ),
+    let essence = plan.essence_by(by);
+    let (mut own, mut left_out, mut last) = (Vec::new(), Vec::new(), None::<Other>);
+    for (name, file) in found {
+        let point = record(&file).and_then(|it| Ok((Point::of(&it, &name, wanted)?, it.plan)));
+        let (point, theirs) = match point {
+            Ok(point) => point,
+            Err(why) => {
+                left_out.push(LeftOut { name, why });
+                continue;
+            }
         };
-        let cure = "name a run, which may have any plan, or first save one there with -o";
-        return Err(Invalid::new(FLAG, problem, cure));
+        if theirs.essence_by(by) == essence {
+            own.push(point);
+            continue;
+        }
+        let differs = plan.differs_by(by, &theirs).join(", ");
+        let began = point.run.started_at;
+        if last.as_ref().is_none_or(|last| last.began < began) {
+            last = Some(Other { name: name.clone(), began, differs: differs.clone() });
+        }
+        left_out.push(LeftOut { name, why: format!("another plan: {differs}") });
     }
-    own.sort_by_key(|(point, _)| point.run.started_at.clone());
-    let left_out = count - own.len();
+    if own.is_empty() {
+        return Err(none_of(&shown.to_string(), last, &left_out));
+    }
+    own.sort_by_key(|point| point.run.started_at.clone());
     let skipped = own.len().saturating_sub(MOST_RUNS);
-    let points: Vec<Point> = own.into_iter().skip(skipped).map(|(point, _)| point).collect();
-    Ok(Found { baseline: baseline(&points), left_out })
+    let old = own.drain(..skipped).map(|point| LeftOut {
+        name: point.run.name,
+        why: format!("older than the last {MOST_RUNS}"),
+    });
+    left_out.extend(old.collect::<Vec<_>>());
+    Ok(Found { baseline: baseline(&own), left_out })
+}
+
+/// A run of another plan.
+struct Other {
+    name: String,
+    began: String,
+    differs: String,
+}
+
+/// There is no run of this plan: why, for the last one and some others.
+fn none_of(folder: &str, last: Option<Other>, left_out: &[LeftOut]) -> Invalid {
+    let named = last.as_ref().map(|it| it.name.as_str());
+    let others: Vec<_> = left_out.iter().filter(|it| Some(it.name.as_str()) != named).collect();
+    let words = others.iter().take(MOST_IN_LINE).map(|it| it.words());
+    let more = others.len().saturating_sub(MOST_IN_LINE);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let words: Vec<_> = words.chain(more).collect();
+    let problem = match last {
+        None => format!("no run in {folder} can be a baseline"),
+        Some(Other { name, differs, .. }) => {
+            format!("no run in {folder} has this plan; the last, {name}, differs: {differs}")
+        }
+    };
+    let also = if words.is_empty() { String::new() } else { format!(" ({})", words.join("; ")) };
+    let cure = "name a run, which may have any plan, or first save one there with -o";
+    Invalid::new(FLAG, problem + &also, cure)
 }
 
 /// What is kept of the runs.

@@ -7,6 +7,17 @@ use serde::{Deserialize, Serialize};
 /// The largest `--max-regression`, in percent.
 const MOST_PERCENT: f64 = 1_000.0;
 
+/// What a run has to have in common with another one to be its baseline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BaselineBy {
+    /// The same work on the same kind of server, wherever that is: in CI, it has a new address or
+    /// port each time.
+    #[default]
+    Work,
+    /// The whole plan, with the addresses of its servers.
+    Plan,
+}
+
 /// Earlier runs that a run is judged by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -34,7 +34,7 @@ pub use crate::driver::{
 pub use crate::mistake::{Flagged, Invalid};
 pub use crate::net::{MAX_ANSWER, TlsOptions};
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
-pub use baseline::{Baseline, BaselineFigure, BaselineRun, max_regression};
+pub use baseline::{Baseline, BaselineBy, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
 pub use drill::{Breaks, DrillPlan, DrillSpec, DrillTimes, strike_command};
 pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as, values_of};

@@ -1,6 +1,6 @@
 //! A run that has been checked, and its record.
 
-use super::baseline::Baseline;
+use super::baseline::{Baseline, BaselineBy};
 use super::drill::DrillPlan;
 use super::noise::Noise;
 use super::observe::ObservePlan;
@@ -15,11 +15,13 @@ use crate::driver::{FollowPlan, HttpPlan, OperationPlan, TargetPlan, with_left_o
 use crate::engine::Pace;
 use crate::mistake::Invalid;
 use crate::net::MAX_ANSWER;
+use crate::redact;
 use crate::schema::Ids;
 use crate::values::Data;
 use crate::workload::Purpose;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
@@ -287,11 +289,29 @@ impl PlanRecord {
         members
     }
 
+    /// What a baseline of this plan has to have in common with it.
+    pub fn essence_by(&self, by: BaselineBy) -> BTreeMap<String, Value> {
+        let mut members = self.essence();
+        if by == BaselineBy::Work {
+            for name in ["target", "http", "replication"] {
+                if let Some(member) = members.get_mut(name) {
+                    without_addresses(member);
+                }
+            }
+        }
+        members
+    }
+
     /// How the essence of the two differs, as `PATH BEFORE → AFTER`.
     pub fn differs_from(&self, before: &Self) -> Vec<String> {
+        self.differs_by(BaselineBy::Plan, before)
+    }
+
+    /// The same, of what a baseline has to have in common.
+    pub fn differs_by(&self, by: BaselineBy, before: &Self) -> Vec<String> {
         let leaves = |plan: &Self| {
             let mut leaves = BTreeMap::new();
-            for (name, value) in plan.essence() {
+            for (name, value) in plan.essence_by(by) {
                 leaves_of(name, &value, &mut leaves);
             }
             leaves
@@ -338,7 +358,46 @@ fn without_seeds(value: &mut Value) {
             members.values_mut().for_each(without_seeds);
         }
         Value::Array(items) => items.iter_mut().for_each(without_seeds),
+        // As in records, which have no secrets.
+        Value::String(text) => {
+            if let Cow::Owned(struck) = redact::strike(text) {
+                *text = struck;
+            }
+        }
         _ => {}
+    }
+}
+
+/// Leaves out where servers are: host and port of addresses, but not their schemes or number.
+fn without_addresses(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match (name.as_str(), &mut *value) {
+                    ("host" | "hosts" | "port" | "address", Value::String(text)) => text.clear(),
+                    ("port", Value::Number(_)) => *value = Value::Null,
+                    ("server" | "url" | "node" | "nodes", _) => without_hosts(value),
+                    _ => without_addresses(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_addresses),
+        _ => {}
+    }
+}
+
+fn without_hosts(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let one = |address: &str| {
+                let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+                let path = rest.find('/').map_or("", |at| &rest[at..]);
+                format!("{scheme}://{path}")
+            };
+            *text = text.split(", ").map(one).collect::<Vec<_>>().join(", ");
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_hosts),
+        other => without_addresses(other),
     }
 }
 
