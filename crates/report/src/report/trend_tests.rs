@@ -10,6 +10,7 @@ use crate::trend::{Direction, LeftOut, TrendRun};
 /// Eight runs; from the sixth on, reads are a fifth slower, on another server.
 pub(in crate::report) fn trend() -> Trend {
     let run = |at: usize| TrendRun {
+        settings: std::collections::BTreeMap::new(),
         name: format!("run-{at}"),
         label: (at == 7).then(|| "a, \"b\"".to_owned()),
         started_at: format!("2026-03-{:02}T10:00:00Z", at + 1),

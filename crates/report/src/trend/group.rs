@@ -4,7 +4,10 @@ use super::{Change, Direction, Group, Mark, Point, Series, TrendRun};
 use crate::plan::{Nouns, Quantity};
 use crate::record::Unit;
 use crate::statistics::change_points;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most settings that are named where several changed at once.
+const MOST_SETTINGS: usize = 8;
 
 /// The groups of these runs; the one that ran last comes first.
 pub(super) fn groups(points: Vec<Point>) -> Vec<Group> {
@@ -63,7 +66,33 @@ fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[TrendRun]) -> Seri
     Series { metric, unit: Unit::of(metric.metric), values, changes }
 }
 
-/// Where server, machine or springload changed.
+/// The settings that changed before a run, those of the run before that were last known.
+fn settings(runs: &[TrendRun], at: usize) -> Vec<Mark> {
+    let now = &runs[at].settings;
+    let earlier = runs[..at].iter().rev().map(|run| &run.settings).find(|it| !it.is_empty());
+    let Some(before) = earlier.filter(|_| !now.is_empty()) else { return Vec::new() };
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let value = |of: &BTreeMap<String, String>, name: &String| {
+        of.get(name).map_or_else(|| "not set".to_owned(), Clone::clone)
+    };
+    let differ = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
+    let mark = |name: &String| Mark {
+        at,
+        what: format!("server's {name}"),
+        before: value(before, name),
+        after: value(now, name),
+    };
+    let mut marks: Vec<Mark> = differ.map(mark).collect();
+    let more = marks.len().saturating_sub(MOST_SETTINGS);
+    if more > 0 {
+        marks.truncate(MOST_SETTINGS);
+        let what = format!("server's {more} more settings:");
+        marks.push(Mark { at, what, before: "others".to_owned(), after: "changed".to_owned() });
+    }
+    marks
+}
+
+/// Where server, machine, springload or a setting of the server changed.
 fn marks(runs: &[TrendRun]) -> Vec<Mark> {
     let facts = |run: &TrendRun| {
         let TrendRun { server, machine, springload, .. } = run.clone();
@@ -76,6 +105,7 @@ fn marks(runs: &[TrendRun]) -> Vec<Mark> {
                 marks.push(Mark { at: at + 1, what: what.to_owned(), before, after });
             }
         }
+        marks.extend(settings(runs, at + 1));
     }
     marks
 }
@@ -105,6 +135,32 @@ mod tests {
             stage.elapsed_s *= factor;
             stage.measured_s *= factor;
         }
+    }
+
+    #[test]
+    fn settings_of_the_server_that_changed_are_marked_and_unknown_ones_are_not() {
+        let set = |q: Option<&str>| {
+            let pairs = q.into_iter().flat_map(|q| [("cluster.q", q), ("cluster.n", "3")]);
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        let mut points: Vec<Point> = (0..6).map(|nth| point(&record(nth))).collect();
+        let all = [Some("2"), None, Some("2"), Some("8"), None, Some("8")];
+        for (point, q) in points.iter_mut().zip(all) {
+            point.run.settings = set(q);
+        }
+        let group = Trend::of(points, Vec::new()).groups.remove(0);
+        let what = "server's cluster.q".to_owned();
+        let changed = Mark { at: 3, what, before: "2".to_owned(), after: "8".to_owned() };
+        assert_eq!(group.marks, [changed]);
+
+        // A setting that one of them does not have is told, and long lists are cut.
+        let mut points: Vec<Point> = (0..2).map(|nth| point(&record(nth))).collect();
+        points[0].run.settings = set(Some("2"));
+        let more = (0..20).map(|it| (format!("x.{it:02}"), "1".to_owned()));
+        points[1].run.settings = set(Some("2")).into_iter().chain(more).collect();
+        let marks = Trend::of(points, Vec::new()).groups.remove(0).marks;
+        assert_eq!((marks.len(), &*marks[0].before, &*marks[0].after), (9, "not set", "1"));
+        assert_eq!(marks[8].what, "server's 12 more settings:");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::plan::{Nouns, Quantity};
 use crate::record::Unit;
 use crate::statistics::{LEAST_AT_LEVEL, successive_deviation};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The fewest runs in which a change can be found.
 pub const LEAST_RUNS: usize = 2 * LEAST_AT_LEVEL;
@@ -61,6 +62,9 @@ pub struct TrendRun {
     pub machine: String,
     /// springload's version.
     pub springload: String,
+    /// How the server was set, by names of its own, where that was observed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// Something other than the plan that differs from the run before.
@@ -68,7 +72,7 @@ pub struct TrendRun {
 pub struct Mark {
     /// The place of the first run with it, from 0.
     pub at: usize,
-    /// What changed: `server`, `machine` or `springload`.
+    /// What changed: `server`, `machine`, `springload`, or a setting of the server by its name.
     pub what: String,
     /// What it was before.
     pub before: String,
@@ -143,8 +147,8 @@ impl Trend {
 
 impl Group {
     /// How much runs vary, as the standard deviation of the logarithms, for each quantity where
-    /// that can be told. Changes of its level, the server, the machine or springload do not count
-    /// as variation.
+    /// that can be told. Changes of its level, the server and its settings, the machine or
+    /// springload do not count as variation.
     pub fn variations(&self) -> Vec<(Quantity, f64)> {
         let one = |series: &Series| Some((series.metric, self.variation(series)?));
         self.series.iter().filter_map(one).collect()

@@ -53,6 +53,7 @@ impl Point {
             server: record.server_words(),
             machine: record.environment.words(),
             springload: record.environment.springload.clone(),
+            settings: record.observed.iter().flat_map(|it| it.settings.clone()).collect(),
         };
         Ok(Self {
             run,
