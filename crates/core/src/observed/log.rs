@@ -14,8 +14,14 @@ const JOINED_ROWS: usize = 400;
 const LATEST_ROWS: usize = 100;
 /// Larger numbers are limits, such as all that could be addressed, and no record may have them.
 const MOST_VALUE: f64 = 1e15;
+/// Larger numbers are none that a server counts or measures.
+const MOST_SENSE: f64 = u64::MAX as f64;
 /// The most activities that are kept: the longest.
 const MOST_ACTIVITIES: usize = 300;
+/// The most tasks of one answer, and the most settings, that are looked at.
+const MOST_TOLD: usize = 1_000;
+/// The most words of a server that are kept in one place, in characters.
+const MOST_WORDS: usize = 300;
 
 /// One number of a source.
 #[derive(Clone, Debug)]
@@ -41,6 +47,8 @@ struct Answers {
 struct Known {
     source: Source,
     uptime: Option<(f64, f64)>,
+    /// How many values made no sense, and the first of them in words.
+    nonsense: Option<(u64, String)>,
     answers: Vec<Answers>,
     first: Option<Served>,
     last: Option<Served>,
@@ -81,7 +89,8 @@ impl ObservedLog {
 
     /// How the servers are set.
     pub fn set(&mut self, settings: &BTreeMap<String, String>) {
-        let each = settings.iter().map(|(name, value)| (one_line(name), one_line(value)));
+        let each =
+            settings.iter().take(MOST_TOLD).map(|(name, value)| (one_line(name), one_line(value)));
         self.settings = each.collect();
     }
 
@@ -91,13 +100,13 @@ impl ObservedLog {
         let known = &mut self.sources[source];
         known.source.polls += 1;
         known.look_for_a_restart(at_s, reading);
-        let answers = known.answers(question);
-        let restarted = answers.add(at_s, reading);
+        let sense = known.sense(reading);
+        let restarted = known.answers(question).add(at_s, &sense, reading.lone_counts);
         if restarted {
             known.restarted(at_s);
         }
         if reading.note.is_some() {
-            known.source.note.clone_from(&reading.note);
+            known.source.note = reading.note.as_deref().map(one_line);
         }
         if let Some(served) = &reading.served {
             known.first.get_or_insert_with(|| served.clone());
@@ -105,6 +114,7 @@ impl ObservedLog {
             known.uncounted[1] = false;
         }
         if let Some(tasks) = &reading.tasks {
+            let tasks = &tasks[..tasks.len().min(MOST_TOLD)];
             self.busy(((!reading.of_all).then_some(source), question), at_s, tasks);
         }
     }
@@ -182,7 +192,17 @@ fn merged(mut all: Vec<Activity>) -> Vec<Activity> {
 
 /// The words of a server, without what would do something to a terminal.
 fn one_line(words: &str) -> String {
-    words.chars().map(plain).collect()
+    let mut line: String = words.chars().take(MOST_WORDS).map(plain).collect();
+    if words.chars().nth(MOST_WORDS).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+/// Whether a server may count or measure that. An exporter's gauge may be any number.
+fn makes_sense(meter: &Meter, value: f64, of_exporter: bool) -> bool {
+    let any = of_exporter && !meter.counted;
+    value.is_finite() && (any || (0.0..=MOST_SENSE).contains(&value))
 }
 
 fn activity(Task { kind, what }: Task, from_s: f64, to_s: Option<f64>) -> Activity {
@@ -208,9 +228,21 @@ impl Known {
         &mut self.answers[question]
     }
 
+    /// The values of an answer that make sense; the others are counted.
+    fn sense<'a>(&mut self, reading: &'a Reading) -> Vec<&'a (Meter, f64)> {
+        let is_sane = |it: &&(Meter, f64)| makes_sense(&it.0, it.1, reading.lone_counts);
+        let (sense, nonsense): (Vec<_>, Vec<_>) = reading.values.iter().partition(is_sane);
+        if let Some((meter, value)) = nonsense.first() {
+            let first = || (0, format!("{} = {value:e}", one_line(&meter.title)));
+            self.nonsense.get_or_insert_with(first).0 += nonsense.len() as u64;
+        }
+        sense
+    }
+
     /// A server that was started again has been up for less time than before.
     fn look_for_a_restart(&mut self, at_s: f64, reading: &Reading) {
-        let Some(uptime_s) = reading.uptime_s else { return };
+        let uptime_s = reading.uptime_s.filter(|it| (0.0..=MOST_SENSE).contains(it));
+        let Some(uptime_s) = uptime_s else { return };
         let earlier = self.uptime.replace((at_s, uptime_s));
         if earlier.is_some_and(|(_, before_s)| uptime_s < before_s) {
             self.restarted(at_s);
@@ -234,7 +266,13 @@ impl Known {
         };
         let tables = self.answers.iter().map(Answers::so_far);
         let tables = tables.filter(|it| !it.columns.is_empty()).collect();
-        Source { tables, served, ..self.source.clone() }
+        let nonsense = self.nonsense.as_ref().map(|(count, first)| match count {
+            1 => format!("a value that makes no sense was left out: {first}"),
+            count => format!("{count} values that make no sense were left out, such as {first}"),
+        });
+        let notes: Vec<String> = self.source.note.iter().cloned().chain(nonsense).collect();
+        let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
+        Source { note, tables, served, ..self.source.clone() }
     }
 }
 
@@ -243,23 +281,23 @@ const SAME_S: f64 = 15.0;
 
 impl Answers {
     /// Whether counts are below the last ones: any, or most of those that stand alone.
-    fn fell(&self, reading: &Reading) -> bool {
-        let counts = reading.values.iter().filter_map(|(meter, value)| {
+    fn fell(&self, values: &[&(Meter, f64)], lone_counts: bool) -> bool {
+        let counts = values.iter().filter_map(|(meter, value)| {
             let column =
                 self.columns.iter().find(|it| meter.counted && it.meter.name == meter.name);
             let (_, last) = column?.last?;
             (last > 0.0).then_some(*value < last)
         });
         let (fell, grew): (Vec<bool>, Vec<bool>) = counts.partition(|fell| *fell);
-        if reading.lone_counts { fell.len() > grew.len() } else { !fell.is_empty() }
+        if lone_counts { fell.len() > grew.len() } else { !fell.is_empty() }
     }
 
     /// Adds a row. Returns whether the counts began anew.
-    fn add(&mut self, at_s: f64, reading: &Reading) -> bool {
-        let restarted = self.fell(reading);
+    fn add(&mut self, at_s: f64, told: &[&(Meter, f64)], lone_counts: bool) -> bool {
+        let restarted = self.fell(told, lone_counts);
         let rows = self.at_s.len();
         self.at_s.push(at_s);
-        for (meter, value) in &reading.values {
+        for (meter, value) in told {
             let place = self.columns.iter().position(|it| it.meter.name == meter.name);
             let place = place.unwrap_or_else(|| {
                 let values = vec![None; rows];

@@ -199,3 +199,48 @@ fn requests_are_counted_between_the_first_answer_and_the_last_unless_it_was_star
     log.answered(0, 0, 60.0, &Reading { uptime_s: Some(3.0), ..told(60) });
     assert_eq!(log.so_far().sources[0].served, None);
 }
+
+#[test]
+fn nonsense_is_left_out_and_told_and_is_no_restart() {
+    for nonsense in [-5.0, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut log = log();
+        for (at_s, writes, queue) in
+            [(1.0, 100.0, 3.0), (2.0, nonsense, nonsense), (3.0, 300.0, 4.0)]
+        {
+            log.answered(0, 0, at_s, &reading(writes, queue));
+        }
+        assert_eq!(column(&log, "writes_per_s"), [None, None, Some(100.0)], "{nonsense}");
+        assert_eq!(column(&log, "queue"), [Some(3.0), None, Some(4.0)], "{nonsense}");
+        let source = log.so_far().sources.remove(0);
+        assert!(source.restarts_s.is_empty(), "{nonsense}");
+        let note = source.note.expect("a note");
+        let told =
+            format!("2 values that make no sense were left out, such as writes = {nonsense:e}");
+        assert_eq!(note, told);
+    }
+    // A gauge of an exporter may be a temperature.
+    let mut log = log();
+    let cold = Reading { lone_counts: true, ..reading(1.0, -20.0) };
+    log.answered(0, 0, 1.0, &cold);
+    assert_eq!(column(&log, "queue"), [Some(-20.0)]);
+    assert_eq!(log.so_far().sources[0].note, None);
+    // Time does not run backwards because a server says so.
+    for (at_s, up_s) in [(1.0, 500.0), (2.0, -1.0), (3.0, f64::NAN), (4.0, 503.0)] {
+        log.answered(0, 1, at_s, &Reading { uptime_s: Some(up_s), ..Reading::default() });
+    }
+    assert!(log.so_far().sources[0].restarts_s.is_empty());
+}
+
+#[test]
+fn no_server_fills_the_record_with_words() {
+    let mut log = log();
+    let task = |number: usize| Task { kind: "k".repeat(9_000), what: format!("{number:06}") };
+    let tasks = Some((0..50_000).map(task).collect());
+    log.answered(0, 0, 1.0, &Reading { tasks, ..Reading::default() });
+    log.refused(0, &"w".repeat(1_000_000));
+    let settings = (0..50_000).map(|it| (format!("{it:06}"), "v".repeat(9_000)));
+    log.set(&settings.collect());
+    let observed = log.so_far();
+    assert!(observed.activities.len() <= MOST_TOLD && observed.settings.len() <= MOST_TOLD);
+    assert!(serde_json::to_string(&observed).unwrap().len() < 1_000_000);
+}

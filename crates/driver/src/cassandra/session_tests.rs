@@ -4,11 +4,12 @@ use super::stand_in::{Mood, node};
 use super::*;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
+use crate::observed::Reading;
 use crate::op::{Failure, Op, OpKind};
 use crate::rehearsal::op;
 use crate::words::OperationPlan;
 use crate::{
-    DriverPlan as _, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked,
+    DriverPlan as _, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked, Untold,
 };
 use std::net::SocketAddr;
 use tokio::task::LocalSet;
@@ -367,6 +368,38 @@ async fn more_sessions_than_have_room_for_their_rows_share_it() {
                 task.await.unwrap();
             }
             assert_eq!(kept.lock().unwrap().rows.len(), 45_000);
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_asked_about_itself_may_be_silent_or_gone_or_talk_nonsense() {
+    let (address, kept) = node();
+    LocalSet::new()
+        .run_until(async {
+            let target = opened(address, "").await;
+            kept.lock().unwrap().pool = Some(["70", "3", "0"]);
+            let mut monitor = target.monitors().remove(0);
+            let reads = |reading: &Reading| {
+                let named = |name: &str| {
+                    let found = reading.values.iter().find(|(it, _)| it.name == name);
+                    found.map(|(_, value)| *value)
+                };
+                [named("local_reads_per_s"), named("local_reads_waiting")]
+            };
+            assert_eq!(reads(&monitor.ask(0).await.unwrap()), [Some(70.0), Some(3.0)]);
+            for mood in [Mood::Silent, Mood::Away] {
+                kept.lock().unwrap().mood = mood;
+                let untold = monitor.ask(0).await.unwrap_err();
+                assert!(matches!(untold, Untold::Missed(_)), "{untold:?}");
+                kept.lock().unwrap().mood = Mood::Well;
+                assert_eq!(reads(&monitor.ask(0).await.unwrap()), [Some(70.0), Some(3.0)]);
+            }
+            // What is no number is left out; of numbers, the log decides.
+            kept.lock().unwrap().pool = Some(["none", "1e300", "-1"]);
+            assert_eq!(reads(&monitor.ask(0).await.unwrap()), [None, Some(1e300)]);
+            // Nothing that it has such tables for is an answer with nothing in it.
+            assert!(monitor.ask(1).await.unwrap().values.is_empty());
         })
         .await;
 }

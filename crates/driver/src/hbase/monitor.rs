@@ -40,7 +40,7 @@ impl Counts {
             if let Some(before) = self.last.get(&region.region.value) {
                 for (sum, (now, before)) in self.all.iter_mut().zip(now.iter().zip(before)) {
                     // It was opened again, so it counts from 0.
-                    *sum += now.checked_sub(*before).unwrap_or(*now);
+                    *sum = sum.saturating_add(now.checked_sub(*before).unwrap_or(*now));
                 }
             }
             known.insert(region.region.value.clone(), now);

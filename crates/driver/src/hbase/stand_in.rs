@@ -6,7 +6,7 @@ use super::messages::{
     ActiveMaster, CellBlockMeta, ColumnFamilySchema, ColumnPrefixFilter, ConnectionHeader,
     CreateTableRequest, ExceptionResponse, Get, GetRequest, GetResponse, MetaLocations,
     MultiRequest, MultiResponse, MutateRequest, MutateResponse, Mutation, NameBytesPair,
-    ProcedureStarted, RegionActionResult, RegionInfo, RegionLocation, RequestHeader,
+    ProcedureStarted, RegionActionResult, RegionInfo, RegionLoads, RegionLocation, RequestHeader,
     ResponseHeader, ResultOrException, RowResult, ScanRequest, ScanResponse, ServerName,
     TableDescriptors, TableName, TableRequest, TableSchema,
 };
@@ -80,6 +80,8 @@ pub(super) struct Cluster {
     pub(super) tables: Vec<String>,
     /// Says nothing about regions: closes the connection instead.
     pub(super) secretive: bool,
+    /// What a server says about its regions.
+    pub(super) loads: RegionLoads,
     /// Refuses connections, with an exception and words.
     pub(super) refuses: Option<[&'static str; 2]>,
     /// Holds answers back until there are this many, then sends them in reverse.
@@ -186,6 +188,7 @@ fn answer(
         "Get" => cluster.get(number, header, &read(message), fault),
         "Mutate" => cluster.mutate(number, header, &read(message), cells),
         "Multi" => cluster.multi(number, header, &read(message), cells, fault),
+        "GetRegionLoad" => reply(header, None, &cluster.loads, &[]),
         _ => cluster.scan(number, header, &scan?, fault),
     };
     Some(if fault == Some(Fault::Silence) { Vec::new() } else { out })

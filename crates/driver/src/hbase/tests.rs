@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::task::LocalSet;
 
+mod monitor;
 mod own;
 
 const MS: u64 = 1_000_000;

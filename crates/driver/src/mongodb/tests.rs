@@ -6,10 +6,11 @@ use super::MongoPlan;
 use crate::clock::Clock;
 use crate::library::{Library, LibrarySession};
 use crate::net::ShardContext;
+use crate::observed::Reading;
 use crate::op::{Failure, Op, OpKind, Token};
 use crate::rehearsal::{carry_out, op};
 use crate::{
-    DriverPlan as _, Existing, Opening, Session as _, Shard as _, Target as _, TargetAsked,
+    DriverPlan as _, Existing, Opening, Session as _, Shard as _, Target as _, TargetAsked, Untold,
 };
 use ::mongodb::bson::{Bson, Document, doc};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ struct Kept {
     /// The command at which the connection is closed, or which is never answered.
     closes: &'static str,
     ignores: &'static str,
+    /// What it says about itself.
+    status: Document,
 }
 
 impl Kept {
@@ -49,6 +52,7 @@ impl Kept {
                 "maxMessageSizeBytes": 48_000_000, "maxWriteBatchSize": 100_000,
             },
             "buildInfo" => doc! {"ok": 1, "version": "9.9.9"},
+            "serverStatus" => self.status.clone(),
             "listCollections" => {
                 // Some servers list all collections, whichever was asked for.
                 let mut there = vec![doc! {"name": "other"}];
@@ -435,4 +439,47 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
         assert!(found.starts_with(&expected.replace("HOST", &address.to_string())), "{found}");
         assert_eq!(found.lines().count(), 1, "{found}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_asked_about_itself_may_be_silent_or_gone_or_talk_nonsense() {
+    let (address, kept) = server();
+    let target = opened(address, "").await;
+    let status = |inserts: Bson| {
+        let command = doc! {"insert": {"total": inserts}};
+        doc! {"ok": 1, "uptime": "long", "metrics": {"commands": command}}
+    };
+    kept.lock().unwrap().status = status(Bson::Int64(7));
+    let mut monitor = target.monitors().remove(0);
+    let inserts = |reading: Reading| {
+        let found = reading.values.iter().find(|(it, _)| it.name == "inserts_per_s");
+        found.map(|(_, value)| *value)
+    };
+    assert_eq!(inserts(monitor.ask(0).await.unwrap()), Some(7.0));
+    for (closes, ignores) in [("serverStatus", ""), ("", "serverStatus")] {
+        let set = |closes, ignores| {
+            let mut kept = kept.lock().unwrap();
+            (kept.closes, kept.ignores) = (closes, ignores);
+        };
+        set(closes, ignores);
+        let untold = monitor.ask(0).await.unwrap_err();
+        assert!(matches!(untold, Untold::Missed(_)), "{untold:?}");
+        set("", "");
+        assert_eq!(inserts(monitor.ask(0).await.unwrap()), Some(7.0), "after {closes}{ignores}");
+    }
+    for (said, told) in [
+        (Bson::Double(1e300), Some(1e300)),
+        (Bson::Int64(-5), Some(-5.0)),
+        (Bson::String("7".to_owned()), None),
+        (Bson::Null, None),
+        (Bson::Array(vec![Bson::Int32(7)]), None),
+    ] {
+        kept.lock().unwrap().status = status(said);
+        let reading = monitor.ask(0).await.unwrap();
+        assert_eq!((reading.uptime_s, inserts(reading)), (None, told));
+    }
+    kept.lock().unwrap().status = doc! {"ok": 1, "metrics": 5};
+    assert!(monitor.ask(0).await.unwrap().values.is_empty());
+    kept.lock().unwrap().status = doc! {"ok": 1};
+    assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
 }
