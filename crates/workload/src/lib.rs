@@ -38,7 +38,7 @@ pub use own::{OwnMix, OwnOperation};
 pub use purpose::Purpose;
 use springload_core::{generate, journal, mistake, op, properties, schema, values};
 pub use stage_work::{
-    Fill, Gathering, LaneContext, Lanes, Restored, Runner, StageWork, Stock, Traits,
+    Fill, Gathering, LaneContext, Lanes, Places, Restored, Runner, StageWork, Stock, Traits,
 };
 pub use title::stage_title;
 pub use urls::{UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};

@@ -5,9 +5,10 @@
 
 use super::{FromSchemas, Ledger, Live, Original, OwnOperation, UrlEntry, Workload};
 use crate::mistake::Invalid;
-use crate::op::{Feature, OpKind};
+use crate::op::{Feature, Key, OpKind};
 use crate::schema::{Documents, Ids, Naming};
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 /// What a stage does: a workload's settings, as stored in the plan.
@@ -182,8 +183,32 @@ pub struct LaneContext {
     pub persists: bool,
     /// Whether reads are compared with what was written.
     pub verify: bool,
-    /// Whether a read may ask for several documents at once.
+    /// Whether a read may ask for several documents at once ...
     pub reads_several: bool,
+    /// ... and which of them: those in the same place; `None`: any.
+    pub places: Option<Places>,
+}
+
+/// Where documents are that cannot all be asked for at once.
+#[derive(Clone)]
+pub struct Places(Arc<dyn Fn(Key) -> u32 + Send + Sync>);
+
+impl Places {
+    /// The number of the place of each document, by this rule.
+    pub fn new(of: impl Fn(Key) -> u32 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(of))
+    }
+
+    /// The place of a document.
+    pub fn of(&self, key: Key) -> u32 {
+        (self.0)(key)
+    }
+}
+
+impl fmt::Debug for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Places")
+    }
 }
 
 /// What is passed from one stage of a run to the next.

@@ -7,7 +7,7 @@ use crate::engine::{Pace, ShardWork, Workloads, carry_out};
 use crate::op::Feature;
 use crate::plan::StagePlan;
 use crate::schema::Documents;
-use crate::workload::{LaneContext, Stock, UrlEntry, owed};
+use crate::workload::{LaneContext, Places, Stock, UrlEntry, owed};
 use std::sync::Arc;
 
 /// The connections of a run, with the documents that each has in the database, from stage to stage.
@@ -51,9 +51,13 @@ impl Connections {
             entries: self.entries.clone(),
             persists: plan.fill.wait_for_server_ns.is_some(),
             verify: plan.verify,
-            // Those of one request may be in several databases.
-            reads_several: plan.target.card().can.contains(&Feature::Several)
-                && plan.target.databases().is_none(),
+            reads_several: plan.target.card().can.contains(&Feature::Several),
+            // Those of one request have to be in the same database.
+            places: plan
+                .target
+                .databases()
+                .map(|it| it.spread)
+                .map(|spread| Places::new(move |key| spread.database(key))),
         };
         let traits = stage.work.traits();
         if let Some(journal) = bench.journal.as_ref().filter(|_| traits.audits) {

@@ -8,7 +8,7 @@ use crate::op::{
     Answered, Copies, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token, Unconfirmed,
 };
 use crate::verify::words;
-use crate::{Check, Next, Original, Workload};
+use crate::{Check, Next, Original, Places, Workload};
 use std::sync::Arc;
 
 /// How often a document is asked for until there is an answer.
@@ -35,6 +35,8 @@ pub(super) struct Audit {
     unconfirmed: Option<Unconfirmed>,
     /// Whether all documents of a page are asked for at once, as long as the server can do that ...
     several: bool,
+    /// ... and they are in the same place, if there are several places ...
+    places: Option<Places>,
     /// ... except for this many, for which there was no answer.
     left: usize,
     /// What was found about several documents, in reverse.
@@ -71,6 +73,7 @@ impl Audit {
             finding: None,
             unconfirmed: None,
             several: false,
+            places: None,
             left: 0,
             compared: Vec::new(),
             indexes: Vec::new(),
@@ -78,10 +81,10 @@ impl Audit {
         }
     }
 
-    /// Sets whether a read may ask for several documents.
-    pub(super) const fn several(mut self, several: bool) -> Self {
-        self.several = several;
-        self
+    /// Sets whether a read may ask for several documents, and where they are, if they have to be
+    /// in the same place for that.
+    pub(super) fn several(self, several: bool, places: Option<Places>) -> Self {
+        Self { several, places, ..self }
     }
 
     /// With indexes of which every row is looked at.
@@ -204,24 +207,26 @@ impl Audit {
         Ok(())
     }
 
-    /// Compares an answer about all documents of a page. Documents without an answer are asked for
-    /// one by one.
+    /// Compares an answer about the next `count` documents of a page. Documents without an answer
+    /// are asked for one by one.
     fn observe_several(
         &mut self,
+        count: usize,
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
         use Failure::{Connect, Reset, Timeout};
         // Not every server can do this.
         self.several = matches!(result, Ok(_) | Err(Connect | Reset | Timeout));
-        let keys = std::mem::take(&mut self.keys);
+        let keys = self.keys.split_off(self.keys.len().saturating_sub(count));
+        let mut again = Vec::new();
         let mut rows = answered.each().filter(|_| result.is_ok());
         for key in keys.into_iter().rev() {
             let row = rows.next().unwrap_or((Err(Failure::Protocol), None));
             let of_one = row.0.map(|token| Reply { token: Some(token), ..Reply::default() });
             let Some(owed) = self.ledger.at(key) else { continue };
             let Some(judged) = self.judge(key, &owed, of_one, row.1) else {
-                self.keys.push(key);
+                again.push(key);
                 continue;
             };
             if let Err(class) = judged {
@@ -230,8 +235,8 @@ impl Audit {
             let (finding, unconfirmed) = (self.finding.take(), self.unconfirmed.take());
             self.compared.push(Compared { judged, finding, unconfirmed });
         }
-        self.keys.reverse();
-        self.left = self.keys.len();
+        self.left = again.len();
+        self.keys.extend(again.into_iter().rev());
         self.compared.reverse();
         Check::Several
     }
@@ -285,20 +290,35 @@ impl Audit {
     fn ask<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         while self.keys.is_empty() {
             self.keys.extend(self.ledger.keys(self.pages.pop()?));
+            if let Some(places) = &self.places {
+                self.keys.sort_by_cached_key(|key| places.of(*key));
+            }
             self.keys.reverse();
             self.left = 0;
         }
         let key = *self.keys.last()?;
         let read = Op { copies: Copies::Usual, ..Op::single(OpKind::Read, key, None) };
         pen.look();
-        if !self.several || self.left > 0 || self.keys.len() == 1 {
-            self.original.write_id(key, pen.name());
-            return Some(read);
-        }
-        for key in self.keys.iter().rev() {
+        let count = if self.several && self.left == 0 { self.together() } else { 1 };
+        for key in self.keys.iter().rev().take(count) {
             self.original.write_id(*key, pen.name());
         }
-        Some(Op { documents: self.keys.len() as u32, ..read })
+        Some(Op { documents: count as u32, ..read })
+    }
+
+    /// The next document was asked for alone, and is done with.
+    fn done(&mut self) {
+        self.tries = 0;
+        self.keys.pop();
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// How many of the next documents of the page can be asked for at once.
+    fn together(&self) -> usize {
+        let Some(places) = &self.places else { return self.keys.len() };
+        let mut next = self.keys.iter().rev().map(|key| places.of(*key));
+        let first = next.next();
+        1 + next.take_while(|place| Some(*place) == first).count()
     }
 }
 
@@ -324,7 +344,7 @@ impl Workload for Audit {
             return self.observe_index(result, answered);
         }
         if op.documents > 1 {
-            return self.observe_several(result, answered);
+            return self.observe_several(op.documents as usize, result, answered);
         }
         let Some(owed) = self.ledger.at(op.key) else { return Check::Unchecked };
         let Some(judged) = self.judge(op.key, &owed, result, answered.document) else {
@@ -333,13 +353,11 @@ impl Workload for Audit {
                 self.pauses = true;
                 return Check::Unchecked;
             }
-            self.tries = 0;
-            self.keys.pop();
+            self.done();
             // Neither right nor wrong.
             return Check::Checked(Err(result.err().unwrap_or(Failure::Protocol)));
         };
-        self.tries = 0;
-        self.keys.pop();
+        self.done();
         if let Err(class) = judged {
             self.wrong(op.key, &owed, class, result, answered.document);
         }

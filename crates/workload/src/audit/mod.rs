@@ -93,7 +93,7 @@ impl Lanes for AuditPlan {
             let indexes = self.indexes.iter().cloned().enumerate();
             let indexes = indexes.skip(k).step_by(cx.connections).collect();
             let audit = Audit::new(original(), self.alone, ledger.clone(), part);
-            audit.several(cx.reads_several).and_indexes(indexes)
+            audit.several(cx.reads_several, cx.places.clone()).and_indexes(indexes)
         };
         let lanes = (0..cx.connections).map(make).collect();
         Ok(runner.run(lanes)?.0)

@@ -280,7 +280,7 @@ fn several() -> Audit {
     }
     let pages = ledger.part(0, 1);
     let original = Box::new(FromSchemas::new(Arc::new(documents())));
-    Audit::new(original, true, Arc::new(ledger), pages).several(true)
+    Audit::new(original, true, Arc::new(ledger), pages).several(true, None)
 }
 
 fn next(lane: &mut Audit) -> Option<(Key, u32)> {
@@ -308,6 +308,31 @@ fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
     }
     assert_eq!(lane.compared(), None);
     assert_eq!(next(&mut lane), Some((5, 1)));
+}
+
+#[test]
+fn documents_of_several_places_are_asked_for_place_by_place() {
+    let mut lane = several();
+    lane.places = Some(Places::new(|key| (key % 2) as u32));
+    // 4 and 6, then 3 and 5: sorted by place.
+    let op = lane.next(&mut crate::op::Draft::default()).op().expect("two of a page");
+    assert_eq!((op.key, op.documents), (4, 2));
+    let (text, right) = (stored_as(4), stored_as(4).len());
+    let places = [0..right, 0..0];
+    // One as written, and no answer about the other, which is asked for by itself.
+    let rows = [Ok(token(1)), Err(Failure::ServerError)];
+    let document = Some(&text[..]);
+    let answered = Answered { rows: &rows, document, places: &places, ..Answered::default() };
+    assert_eq!(lane.observe(&op, Ok(Reply::default()), &answered), Check::Several);
+    assert_eq!((lane.compared(), lane.compared()), (Some(Ok(())), None));
+    let one = lane.next(&mut crate::op::Draft::default()).op().expect("a document");
+    assert_eq!((one.key, one.documents), (6, 1));
+    let text = stored_as(6);
+    let answered = Answered { document: Some(&text), ..Answered::default() };
+    let reply = Reply { token: Some(token(1)), ..Reply::default() };
+    assert_eq!(lane.observe(&one, Ok(reply), &answered), Check::Checked(Ok(())));
+    // The rest is in the other place, and asked for at once again.
+    assert_eq!(next(&mut lane), Some((3, 2)));
 }
 
 #[test]
