@@ -1,6 +1,6 @@
 //! The command line as the record keeps it: without secrets.
 
-use crate::driver::{is_secret, strike_secrets};
+use crate::driver::{is_secret, strike_observed, strike_secrets};
 pub(super) use crate::mistake::strike_password;
 use crate::plan;
 use crate::redact;
@@ -8,6 +8,9 @@ use std::ffi::OsString;
 
 /// Flags whose values are shell commands.
 const COMMANDS: [&str; 4] = ["--stop", "--start", "--before-a", "--before-b"];
+
+/// The flag whose value is the URL of an exporter.
+const OBSERVED: &str = "--observe-url";
 
 /// The arguments as one line, without the secrets in them, which are known from now on.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
@@ -64,6 +67,7 @@ pub(super) fn without_secrets_after(before: &str, word: &str) -> String {
     match before {
         "-H" | "--header" => plan::mask(word),
         "-u" | "--user" => strike_user(word),
+        OBSERVED => strike_observed(word),
         flag if COMMANDS.contains(&flag) => plan::strike_command(word),
         _ => without_secrets(word),
     }
@@ -78,6 +82,9 @@ fn strike_user(word: &str) -> String {
 pub(super) fn without_secrets(word: &str) -> String {
     if let Some((flag, command)) = word.split_once('=').filter(|it| COMMANDS.contains(&it.0)) {
         return format!("{flag}={}", plan::strike_command(command));
+    }
+    if let Some((OBSERVED, url)) = word.split_once('=') {
+        return format!("{OBSERVED}={}", strike_observed(url));
     }
     strike_header(&strike_property(&strike_password(&strike_query(&strike_settings(word)))))
 }
@@ -144,6 +151,9 @@ mod tests {
         let words =
             ["springload", "drill", "--stop", "curl -u a:s3cret h", "--start=x -u a:s3cret"];
         let struck = "springload drill --stop 'curl -u *** h' --start='x -u ***'";
+        assert_eq!(line(&words), struck);
+        let words = ["springload", "run", "--observe-url", "a=http://h?k=b", "--observe-url=c=h?d"];
+        let struck = "springload run --observe-url 'a=http://h?k=***' '--observe-url=c=h?***'";
         assert_eq!(line(&words), struck);
     }
 

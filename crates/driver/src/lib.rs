@@ -24,6 +24,7 @@ mod prober;
 mod rehearsal;
 mod replicator;
 mod scrape;
+mod scrape_query;
 mod secrets;
 mod setting;
 mod spread;
@@ -64,6 +65,7 @@ pub use replicator::{
     Replicator,
 };
 pub use scrape::{Scrape, ScrapePlan, Scraper};
+pub use scrape_query::strike_observed;
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 pub use spread::{Databases, OpenShards, Spread};

@@ -5,7 +5,8 @@ use super::Local;
 use super::login::{CHECK_LOG_IN, LogIn};
 use super::monitor::{Monitor, Question, Untold};
 use super::opening::TargetError;
-use super::secrets::STRUCK;
+use super::scrape_query::{self, strike_observed};
+use super::secrets::{STRUCK, Secret};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::http1::{Connection, Request};
 use crate::measure::Probe;
@@ -32,14 +33,18 @@ const LONGEST_NAME: usize = 64;
 const GIVE_LOG_IN: &str = "give user and password as in http://user:password@host/metrics";
 const GIVE_URL: &str = "give NAME=URL, such as node=http://localhost:9100/metrics";
 
-/// An exporter that is asked. Stored without its password.
+/// An exporter that is asked. Stored without its password, and without what may be secret in the
+/// query of its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScrapePlan {
     /// What the user calls it.
     pub name: String,
-    /// Where its metrics are, without user and password.
+    /// Where its metrics are, without user and password. What may be secret in its query is `***`.
     pub url: String,
+    /// Its query as it was given, if something in it may be secret; never stored.
+    #[serde(skip)]
+    query: Option<Secret>,
     /// Who logs in to it.
     #[serde(flatten)]
     pub login: LogIn,
@@ -51,25 +56,36 @@ impl ScrapePlan {
     /// # Errors
     /// What is wrong with it, and the cure.
     pub fn of(text: &str) -> Result<Self, (String, &'static str)> {
-        let wrong = |problem: &str| Err((format!("{text:?} {problem}"), GIVE_URL));
+        let shown = strike_observed(text);
+        let wrong = |problem: &str| Err((format!("{shown:?} {problem}"), GIVE_URL));
         let Some((name, address)) = text.split_once('=') else { return wrong("has no name") };
         let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || !name.chars().all(is_plain) || name.chars().count() > LONGEST_NAME {
             return wrong("does not begin with a name of letters, digits, and any of -_.");
         }
-        let Ok(mut url) = Url::parse(address) else { return wrong("has no URL after its name") };
+        let Ok(url) = Url::parse(address) else { return wrong("has no URL after its name") };
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return wrong("is not a URL of http or https");
         }
         let login = LogIn::of_url(&url);
         if login.password() == STRUCK {
             let cure = "give it to springload run, or an exporter that wants none";
-            return Err((format!("{text:?} was stored without its password"), cure));
+            return Err((format!("{shown:?} was stored without its password"), cure));
         }
+        if scrape_query::is_struck(&url) {
+            let cure = "give it to springload run, or an exporter that wants none";
+            return Err((format!("{shown:?} was stored without what follows the ?"), cure));
+        }
+        Ok(Self::at(name, url, login))
+    }
+
+    /// The exporter at `url`, whose user and password are in `login`.
+    fn at(name: &str, mut url: Url, login: LogIn) -> Self {
         url.set_fragment(None);
         let struck = url.set_username("").and_then(|()| url.set_password(None));
         debug_assert!(struck.is_ok(), "it has a host");
-        Ok(Self { name: name.to_owned(), url: url.into(), login })
+        let query = scrape_query::strike(&mut url);
+        Self { name: name.to_owned(), url: url.into(), query, login }
     }
 
     /// Whether it is asked over TLS.
@@ -79,11 +95,42 @@ impl ScrapePlan {
 
     /// What is wrong with it, if it was stored and changed.
     pub fn problem(&self) -> Option<String> {
-        match Self::of(&format!("{}={}", self.name, self.url)) {
+        // Something may have been struck from it, and is no problem.
+        let asked = self.asked().map_or_else(|| self.url.clone(), String::from);
+        match Self::of(&format!("{}={asked}", self.name)) {
             Err((problem, _)) => Some(problem),
-            Ok(same) if same.url != self.url => Some(format!("{:?} is no URL", self.url)),
+            Ok(_) if !self.is_as_stored() => {
+                let shown = strike_observed(&self.url);
+                Some(format!("{shown:?} is not as records have it"))
+            }
             Ok(_) => None,
         }
+    }
+
+    /// Whether its URL is spelled as a plan is stored with it.
+    fn is_as_stored(&self) -> bool {
+        let parsed = Url::parse(&self.url).ok();
+        parsed.is_some_and(|url| Self::at(&self.name, url, LogIn::default()).url == self.url)
+    }
+
+    /// Where its metrics are, as it is asked: with the query as it was given or, if that was not
+    /// stored, what is left of it.
+    fn asked(&self) -> Option<Url> {
+        let mut url = Url::parse(&self.url).ok()?;
+        if let Some(query) = &self.query {
+            url.set_query(Some(query.reveal()));
+        } else if scrape_query::is_struck(&url) {
+            let query = scrape_query::left(&url);
+            url.set_query(Some(&query).filter(|it| !it.is_empty()).map(String::as_str));
+        }
+        Some(url)
+    }
+
+    /// Whether it is asked without what a plan is not stored with.
+    fn lacks_secret(&self) -> bool {
+        let struck = Url::parse(&self.url).is_ok_and(|url| scrape_query::is_struck(&url));
+        let lacks_query = self.query.is_none() && struck;
+        lacks_query || self.login.user.is_some() && self.login.password.is_none()
     }
 }
 
@@ -100,14 +147,15 @@ impl Scrape {
     /// Finds the exporter and asks it once. No more than `max_answer` bytes are read at a time.
     ///
     /// # Errors
-    /// Why it cannot be used. One that only lacks the password, which no plan is stored with, can.
+    /// Why it cannot be used. One that only lacks a password or token, which no plan is stored
+    /// with, can.
     pub async fn open(
         plan: &ScrapePlan,
         series: &[String],
         tls: &TlsOptions,
         max_answer: u64,
     ) -> Result<Self, TargetError> {
-        let ScrapePlan { name, url, login } = plan;
+        let ScrapePlan { name, url, login, .. } = plan;
         let wrong = |problem: String, cure: &str| {
             Err(TargetError(format!("--observe-url {name}: {url}: {problem}; {cure}")))
         };
@@ -124,7 +172,7 @@ impl Scrape {
             Err(Trouble { problem, cure, .. }) => return wrong(problem, &cure),
         };
         match scraper.understood(status) {
-            Err(Untold::Refused(_)) if login.user.is_some() && login.password.is_none() => {}
+            Err(Untold::Refused(_)) if plan.lacks_secret() => {}
             Err(Untold::Refused(why)) if login.password.is_some() => {
                 return wrong(why, CHECK_LOG_IN);
             }
@@ -152,8 +200,10 @@ impl Scrape {
     }
 
     fn request(&self) -> Vec<u8> {
-        let path = Url::parse(&self.plan.url)
-            .map_or_else(|_| "/".to_owned(), |url| url[url::Position::BeforePath..].to_owned());
+        let path = self
+            .plan
+            .asked()
+            .map_or_else(|| "/".to_owned(), |url| url[url::Position::BeforePath..].to_owned());
         let host = self.endpoint.host();
         let LogIn { user, password } = &self.plan.login;
         let login = match (user, password) {

@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 
 #[test]
 fn a_name_and_a_url_are_an_exporter_and_its_password_is_not_stored() {
-    let plan = ScrapePlan::of("db.1=https://ann:a%40b@h:1/metrics?x=1#y").unwrap();
-    assert_eq!((&*plan.name, &*plan.url), ("db.1", "https://h:1/metrics?x=1"));
+    let plan = ScrapePlan::of("db.1=https://ann:a%40b@h:1/metrics?format=1#y").unwrap();
+    assert_eq!((&*plan.name, &*plan.url), ("db.1", "https://h:1/metrics?format=1"));
     assert_eq!(plan.login.password(), "a@b");
     assert!(plan.is_secure() && plan.problem().is_none());
     let stored = serde_json::to_string(&plan).unwrap();
-    assert_eq!(stored, r#"{"name":"db.1","url":"https://h:1/metrics?x=1","user":"ann"}"#);
+    assert_eq!(stored, r#"{"name":"db.1","url":"https://h:1/metrics?format=1","user":"ann"}"#);
     for wrong in [
         "http://h",
         "=http://h",
@@ -26,6 +26,31 @@ fn a_name_and_a_url_are_an_exporter_and_its_password_is_not_stored() {
         let plan = ScrapePlan { url: url.to_owned(), ..plan.clone() };
         assert!(plan.problem().is_some(), "{url}");
     }
+}
+
+#[test]
+fn what_may_be_secret_in_the_query_is_asked_with_but_not_stored() {
+    let plan = ScrapePlan::of("a=http://h/metrics?key=s3cret&format=x").unwrap();
+    assert_eq!(plan.url, "http://h/metrics?key=***&format=x");
+    assert_eq!(plan.asked().unwrap().as_str(), "http://h/metrics?key=s3cret&format=x");
+    assert!(plan.problem().is_none() && !plan.lacks_secret());
+    let stored = serde_json::to_string(&plan).unwrap();
+    assert!(!format!("{stored} {plan:?}").contains("s3cret"), "{stored} {plan:?}");
+    // Run again from the record: without it.
+    let again: ScrapePlan = serde_json::from_str(&stored).unwrap();
+    assert!(again.problem().is_none() && again.lacks_secret());
+    assert_eq!(again.asked().unwrap().as_str(), "http://h/metrics?format=x");
+    // As a flag that was stored, it is refused: its user can give it again.
+    let (problem, _) = ScrapePlan::of("a=http://h/metrics?key=***").unwrap_err();
+    assert!(problem.ends_with("was stored without what follows the ?"), "{problem}");
+    for wrong in ["http://h?s3cret", "a=h:1?x=s3cret", "a=x://h/?x=s3cret#s3cret"] {
+        let (problem, _) = ScrapePlan::of(wrong).unwrap_err();
+        assert!(!problem.contains("s3cret"), "{problem}");
+    }
+    // An edited record is not repeated in the message either.
+    let edited = r#"{"name":"a","url":"http://h?x=s3cret","user":null}"#;
+    let edited: ScrapePlan = serde_json::from_str(edited).unwrap();
+    assert!(edited.problem().is_some_and(|it| !it.contains("s3cret")), "{:?}", edited.problem());
 }
 
 /// The exporter of a server that answers every request with this, and what it was asked.

@@ -16,7 +16,8 @@ pub(in crate::cli) struct ObserveArgs {
     ///
     /// Metrics to ask for every 2 s during the run, such as node=http://localhost:9100/metrics: any
     /// text of Prometheus or OpenMetrics. They are shown under NAME beside springload's own
-    /// measurements. The URL may have user:password@, which is not stored. May be repeated
+    /// measurements. The URL may have user:password@, which is not stored, nor is what may be a
+    /// token after its ?. May be repeated
     #[arg(long, value_name = "NAME=URL")]
     observe_url: Vec<String>,
     /// Which series of --observe-url to keep, by a pattern with * and ?; may be repeated

@@ -8,8 +8,8 @@ use crate::cli::flags::credentials::Servers;
 use crate::cli::flags::load::DEFAULT_CONNECTIONS;
 use crate::cli::pipeline::descriptors::fit;
 use crate::cli::refusal::mistake;
-use crate::cli::secrets::strike_password;
 use crate::cli::verb::run::{DEFAULT_DOCS, Settings, default_batch, spec_of};
+use crate::driver::strike_observed;
 use crate::plan::{Invalid, Plan, PlanSpec, check, command_line, count};
 use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
 use clap::parser::ValueSource;
@@ -148,7 +148,7 @@ pub(in crate::cli::verb) fn given(matches: &ArgMatches) -> Vec<String> {
             words.extend(values.map(|value| {
                 let value = value.to_string_lossy();
                 let struck =
-                    if id == "observe_url" { strike_password(&value) } else { value.into() };
+                    if id == "observe_url" { strike_observed(&value) } else { value.into() };
                 format!("--{long}={struck}")
             }));
         }
