@@ -185,7 +185,7 @@ const checks = {
     const bands = await page.evaluate(() => [...document.querySelectorAll('.plot')].map((node) => [
       node.dataset.kind, node._fullLayout.shapes.length, node._fullLayout.annotations.length]));
     for (const [kind, shapes, captions] of bands) {
-      const wanted = TIME.includes(kind) || kind === 'server';
+      const wanted = [...TIME, 'server', 'lag'].includes(kind);
       ensure(shapes > 0 === wanted && captions > 0 === wanted, `${kind}: ${shapes}, ${captions}`);
     }
     equal(await page.locator('.tile.bad dt').allTextContents(), ['p99'], 'red tiles');

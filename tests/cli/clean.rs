@@ -2,12 +2,16 @@
 
 use crate::proxy::{Message, Proxy};
 use crate::pty::Pty;
+use crate::relay::{Deed, Relay};
 use crate::servers::Server;
 use crate::springload::{Running, binary, springload};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use springload::embedded::Options;
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn server() -> Server {
@@ -138,4 +142,54 @@ fn what_cannot_be_cleaned_is_refused() {
     let proxy = Proxy::with_answers(&guarded.url, Box::new(forbids));
     let right = proxy.url.replace("://", "://ann:pw@");
     springload(["clean", &right]).refused(3, &["refuses GET /_all_dbs: no admin"]);
+}
+
+/// What a killed run with `--compaction off` leaves in the configuration is taken back; what others
+/// have set stays.
+#[test]
+fn settings_of_killed_runs_are_taken_back_on_every_node() {
+    let server = server();
+    let own = "shards/0-f/springload_1795000000_1_2.1795000001";
+    let many = "shards/0-f/springload_1795000000_1_3_00001.1795000001";
+    let others = ["shards/0-f/users.1795000001", "shards/0-f/springload_results.1795000001"];
+    let set: Vec<&str> = [own, many].into_iter().chain(others).collect();
+    let nodes: Vec<BTreeSet<String>> = vec![set.iter().map(|it| (*it).to_owned()).collect(); 2];
+    let nodes = Arc::new(Mutex::new(nodes));
+    let of_relay = nodes.clone();
+    let relay = Relay::before(&server, move |request| {
+        let mut words = request.head.split(' ');
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if path == "/_membership" {
+            return Deed::Answer(200, json!({"cluster_nodes": ["n0@h", "n1@h"]}));
+        }
+        let Some(rest) = path.strip_prefix("/_node/n") else { return Deed::Pass };
+        let mut nodes = of_relay.lock().expect("not poisoned");
+        let settings = &mut nodes[usize::from(rest.starts_with('1'))];
+        let (_, name) = rest.split_once("smoosh.ignore").expect("that section");
+        match (method, name.strip_prefix('/')) {
+            ("GET", None) => {
+                let all = settings.iter().map(|it| (it.clone(), json!("true")));
+                Deed::Answer(200, Value::Object(all.collect()))
+            }
+            ("DELETE", Some(name)) => {
+                assert!(request.head.contains("X-Couch-Persist: false"), "{}", request.head);
+                let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+                assert!(settings.remove(&*name), "{name}");
+                Deed::Answer(200, json!("true"))
+            }
+            _ => Deed::Answer(405, json!({})),
+        }
+    });
+    let seen = springload(["clean", &relay.url, "--dry-run"]);
+    let told = "setting that keeps from compaction springload_1795000000_1_2 ";
+    assert!(seen.code == 0 && seen.stdout.contains(told), "{}{}", seen.stdout, seen.stderr);
+    assert!(nodes.lock().expect("not poisoned").iter().all(|it| it.len() == 4));
+    let done = springload(["clean", &relay.url, "--yes"]);
+    assert!(
+        done.code == 0 && done.stderr.contains("removed 2 settings of compaction"),
+        "{}",
+        done.stderr
+    );
+    let left: BTreeSet<String> = others.map(str::to_owned).into();
+    assert_eq!(*nodes.lock().expect("not poisoned"), vec![left; 2]);
 }

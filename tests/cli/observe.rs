@@ -2,7 +2,7 @@
 //! known: gaps, restarts, requests of others.
 
 use crate::servers::Server;
-use crate::springload::{Finished, Run, Running, measure, number};
+use crate::springload::{Finished, Run, Running, measure, number, springload};
 use crate::victims::Victim;
 use serde_json::Value;
 use springload::clock::{Clock, Nanos};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -74,6 +74,8 @@ fn the_server_has_counted_the_same_requests() {
     let writes = column(&run, "document_writes_per_s");
     assert!(writes.iter().any(|(_, rate)| rate.is_some_and(|rate| rate > 0.0)), "{writes:?}");
     assert!(!run.stdout.contains("this server's requests"), "{}", run.stdout);
+    assert!(run.stage("crud")["account"]["others_share"].is_null());
+    assert!(!run.told().contains("others used the server"), "{}", run.told());
     let settings = &run.record["observed"]["settings"];
     assert_eq!(settings["cluster.q"], "1", "{settings}");
     let page = run.report("html").stdout;
@@ -107,6 +109,11 @@ fn requests_of_others_are_told() {
     let told = requests_served(&run) - sent;
     assert!((by_other..=by_other + 10).contains(&told), "{told} of {by_other}");
     let share = told * 100 / requests_served(&run);
+    // So much that it counts: nobody's fault, which is told, and no other result.
+    let account = &run.stage("crud")["account"];
+    let noted = account["others_share"].as_f64().expect("a share") * 100.0;
+    assert!((noted - share as f64).abs() < 2.0, "{noted} % of {share} %");
+    assert!(run.told().contains("others used the server meanwhile"), "{}", run.told());
     let words = format!("{share} % of this server's requests were not this run's: {told} of ");
     let near = (share.saturating_sub(1)..=share + 1).any(|share| {
         run.told().contains(&format!("{share} % of this server's requests were not this run's"))
@@ -253,6 +260,130 @@ fn an_exporter_that_dies_is_a_gap_and_only_what_is_asked_for_is_kept() {
     let rates = column(&run, "disk_reads_per_s{disk=\"a\"}");
     assert!(rates.iter().any(|(_, rate)| rate.is_some()), "{rates:?}");
     assert!(rates.last().expect("a row").1.is_none(), "{rates:?}");
+}
+
+/// What an exporter answers instead of metrics, once the load goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lie {
+    /// Numbers that make no sense.
+    Nonsense,
+    /// Something that is not metrics.
+    Page,
+    /// More than anybody reads.
+    Endless,
+    /// Nothing at all.
+    Silence,
+}
+
+/// An exporter that answers the first request well, and then lies.
+fn liar(lie: Lie) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let asked = Arc::new(AtomicUsize::new(0));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let asked = asked.clone();
+            std::thread::spawn(move || lie_to(stream, lie, &asked));
+        }
+    });
+    format!("node=http://{address}/metrics")
+}
+
+fn lie_to(mut stream: TcpStream, lie: Lie, asked: &AtomicUsize) {
+    let head = |length: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+    let mut request = [0; 4_096];
+    while let Ok(1..) = stream.read(&mut request) {
+        let number = asked.fetch_add(1, Ordering::Relaxed);
+        let text = match lie {
+            _ if number < 2 => format!("disk_reads_total {}\n", 100 + number),
+            Lie::Nonsense => {
+                let value = ["-5", "1e300", "NaN", "+Inf", "\"7\""][number % 5];
+                format!("disk_reads_total {value}\n")
+            }
+            Lie::Page => "<html>".to_owned(),
+            Lie::Endless => {
+                let _ = stream.write_all(head(100_000_000).as_bytes());
+                let piece = vec![b'x'; 1 << 16];
+                while stream.write_all(&piece).is_ok() {}
+                return;
+            }
+            Lie::Silence => continue,
+        };
+        let answer = format!("{}{text}", head(text.len()));
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn an_exporter_that_lies_is_a_note_or_a_gap_and_the_run_goes_on() {
+    for lie in [Lie::Nonsense, Lie::Page, Lie::Endless, Lie::Silence] {
+        let url = liar(lie);
+        let run = measure([&LOAD[..], &["--observe-url", &url]].concat()).passed();
+        let source = source(&run);
+        let note = source["note"].as_str().unwrap_or_default();
+        let reason = source["reason"].as_str().unwrap_or_default();
+        match lie {
+            Lie::Nonsense => {
+                assert!(note.contains(" no sense ") && note.contains("left out"), "{source}")
+            }
+            Lie::Page => assert!(reason.contains("not a list of metrics"), "{source}"),
+            Lie::Endless => assert!(reason.contains("larger than --max-answer"), "{source}"),
+            Lie::Silence => assert!(reason.contains("no answer"), "{source}"),
+        }
+        assert!(source["restarts_s"].is_null(), "{lie:?}: {source}");
+        let tables = source["tables"].as_array().into_iter().flatten();
+        let columns = tables.filter_map(|it| it["columns"].as_array()).flatten();
+        let values = columns.filter_map(|it| it["values"].as_array()).flatten();
+        let drawn: Vec<f64> = values.filter_map(Value::as_f64).collect();
+        assert!(drawn.iter().all(|it| (0.0..1_000.0).contains(it)), "{lie:?}: {drawn:?}");
+    }
+}
+
+/// A token in the query of the URL is sent, and is nowhere else.
+#[test]
+fn what_may_be_a_token_in_the_url_is_sent_and_not_stored() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = asked.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let heard = heard.clone();
+            std::thread::spawn(move || {
+                let mut request = [0; 4_096];
+                while let Ok(length @ 1..) = stream.read(&mut request) {
+                    let line = String::from_utf8_lossy(&request[..length]).into_owned();
+                    heard.lock().expect("not poisoned").push(line);
+                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na_b 1\n";
+                    let _ = stream.write_all(answer.as_bytes());
+                }
+            });
+        }
+    });
+    let url = format!("node=http://{address}/metrics?key=s3cret&collect[]=cpu");
+    let run = measure([&LOAD[..], &["--observe-url", &url]].concat());
+    let asked = asked.lock().expect("not poisoned").clone();
+    let sent = "GET /metrics?key=s3cret&collect[]=cpu HTTP/1.1\r\n";
+    assert!(asked.len() >= 2 && asked.iter().all(|it| it.starts_with(sent)), "{asked:?}");
+    let shown = format!("http://{address}/metrics?key=***&collect[]=cpu");
+    assert_eq!(source(&run)["url"], shown);
+    assert!(run.record["plan"]["command"].as_str().is_some_and(|it| it.contains("key=***")));
+    let page = run.report("html").stdout;
+    for text in [&run.record.to_string(), &run.stderr, &run.stdout, &page] {
+        assert!(!text.contains("s3cret"), "{text}");
+    }
+    let dry = springload([&LOAD[..], &["--observe-url", &url, "--dry-run"]].concat());
+    assert!(dry.code == 0 && !dry.stdout.contains("s3cret"), "{}", dry.stdout);
+    // A mistake in it is told without it; studies, which store their flags, take none.
+    let wrong = springload(["run", "--observe-url", "node=h?key=s3cret"]);
+    assert!(wrong.code == 2 && !wrong.stderr.contains("s3cret"), "{}", wrong.stderr);
+    let words = ["sweep", "-L", "docs=10,20", "--ops=0", "-o", "out", "--observe-url", &url];
+    let stored = Run::bare(&words).finish();
+    let stored =
+        stored.refused(2, &["was stored without what follows the ?; give it to springload run"]);
+    assert!(!stored.stderr.contains("s3cret"), "{}", stored.stderr);
 }
 
 #[test]

@@ -1,123 +1,14 @@
 //! `springload replicate`: against pouchdb-server, through relays that answer for it, that lose a
 //! document, or that go away in the middle of the load.
 
+use crate::relay::{Deed, Relay};
 use crate::servers::Server;
 use crate::springload::{Finished, Running, measure, number, springload};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// A request to a relay.
-struct Request {
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Request {
-    /// Whether its first line begins with that.
-    fn is(&self, begins: &str) -> bool {
-        self.head.starts_with(begins)
-    }
-}
-
-/// What a relay does with a request.
-enum Deed {
-    Pass,
-    Answer(u16, Value),
-    /// Closes this connection without an answer, and all that come after it.
-    Die,
-}
-
-/// A server in front of another one, which sees each request and may change it.
-struct Relay {
-    url: String,
-}
-
-impl Relay {
-    fn before(
-        server: &Server,
-        deed: impl Fn(&mut Request) -> Deed + Send + Sync + 'static,
-    ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let (behind, deed) = (server.url.replace("http://", ""), Arc::new(deed));
-        let is_dead = Arc::new(AtomicBool::new(false));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (behind, deed, is_dead) = (behind.clone(), deed.clone(), is_dead.clone());
-                std::thread::spawn(move || serve(stream, &behind, &*deed, &is_dead));
-            }
-        });
-        Self { url }
-    }
-}
-
-/// One request for each connection.
-fn serve(
-    mut stream: TcpStream,
-    behind: &str,
-    deed: &dyn Fn(&mut Request) -> Deed,
-    is_dead: &AtomicBool,
-) -> Option<()> {
-    let mut request = read(&mut stream)?;
-    if is_dead.load(Ordering::SeqCst) {
-        return None;
-    }
-    let answer = match deed(&mut request) {
-        Deed::Pass => {
-            let mut onward = TcpStream::connect(behind).ok()?;
-            let lines = request.head.lines().filter(|line| {
-                let line = line.to_ascii_lowercase();
-                !["connection:", "content-length:", "host:"].iter().any(|it| line.starts_with(it))
-            });
-            let mut head = lines.collect::<Vec<_>>().join("\r\n").trim_end().to_owned();
-            let length = request.body.len();
-            let more = format!("Host: {behind}\r\nConnection: close\r\nContent-Length: {length}");
-            head = [head, more].join("\r\n") + "\r\n\r\n";
-            onward.write_all(head.as_bytes()).ok()?;
-            onward.write_all(&request.body).ok()?;
-            // As it comes: changes may go on for long.
-            let mut piece = [0; 16_384];
-            while let Ok(count @ 1..) = onward.read(&mut piece) {
-                stream.write_all(&piece[..count]).ok()?;
-            }
-            return Some(());
-        }
-        Deed::Die => {
-            is_dead.store(true, Ordering::SeqCst);
-            return None;
-        }
-        Deed::Answer(status, body) => {
-            let body = body.to_string();
-            let length = body.len();
-            format!(
-                "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n\
-                 Content-Length: {length}\r\n\r\n{body}"
-            )
-        }
-    };
-    stream.write_all(answer.as_bytes()).ok()
-}
-
-fn read(stream: &mut TcpStream) -> Option<Request> {
-    let (mut bytes, mut byte) = (Vec::new(), [0]);
-    while !bytes.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte).ok()?;
-        bytes.push(byte[0]);
-    }
-    let head = String::from_utf8(bytes).ok()?;
-    let length = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    };
-    let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
-    stream.read_exact(&mut body).ok()?;
-    Some(Request { head, body })
-}
 
 fn get(url: &str) -> Value {
     let mut answer = ureq::get(url).call().expect("an answer");
@@ -181,6 +72,31 @@ fn targets_get_everything_and_nothing_is_left() {
         assert!(text.contains(&format!("replication {topology} · pulled by the target")), "{text}");
         assert!(text.contains("p50 without"), "{text}");
         assert!(run.report("html").stdout.contains("Longest lag over time"));
+        // The way along the chain is measured as a whole.
+        let chain = &run.record["replication"]["end_to_end"];
+        assert_eq!(chain.is_null(), topology == "fan-out");
+        if topology == "chain" {
+            assert_eq!((number(&chain["source"]), number(&chain["target"])), (0, 2));
+            let (markers, last) = (&chain["markers"], &links(&run)[1]["markers"]);
+            assert_eq!(markers["lag"]["samples"], markers["written"]);
+            assert_eq!(number(&markers["unseen"]), 0, "{markers}");
+            let longest = |of: &Value| of["lag"]["max_us"].as_f64().expect("a time");
+            assert!(longest(markers) > 0.0 && longest(last) > 0.0);
+            assert!(text.contains(" → … → "), "{text}");
+        }
+        let metrics = run.report("openmetrics").stdout;
+        let count = |name: &str| metrics.lines().filter(|line| line.starts_with(name)).count();
+        let ways = if topology == "chain" { 3 } else { 2 };
+        assert_eq!(count("springload_replication_lag_seconds_count{"), ways, "{metrics}");
+        let csv = run.report("csv").stdout;
+        assert!(csv.lines().any(|line| line.starts_with("replicated,0,replication ")), "{csv}");
+        let picture = springload(
+            ["report", "--format", "svg", "--chart", "lag"]
+                .iter()
+                .map(std::ffi::OsStr::new)
+                .chain([run.output().as_os_str()]),
+        );
+        assert!(picture.stdout.contains("Longest lag over time"), "{}", picture.stderr);
         left_nothing(&one);
         left_nothing(&two);
     }

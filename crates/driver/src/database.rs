@@ -81,7 +81,19 @@ pub fn scratch_name() -> String {
     format!("springload_{seconds}_{fraction}_{}", std::process::id())
 }
 
-/// A database that a run created and named, or a replication.
+/// What a run has left on a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leftover {
+    /// A database.
+    #[default]
+    Database,
+    /// A replication.
+    Replication,
+    /// The settings that keep a server from compacting a database.
+    Compaction,
+}
+
+/// A database that a run created and named, or something else that has such a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scratch {
     /// Its name.
@@ -92,14 +104,15 @@ pub struct Scratch {
     pub began_s: u64,
     /// The process that created it.
     pub process: u32,
-    /// Whether it is a replication, not a database.
-    pub is_replication: bool,
+    /// What has that name.
+    pub kind: Leftover,
 }
 
 impl Scratch {
-    /// Whether it is a database of the same run.
+    /// Whether it is one of the same kind, of the same run, of which there may be many.
     pub fn is_of_run(&self, other: &Self) -> bool {
-        self.run == other.run && !self.is_replication && !other.is_replication
+        let many = self.kind != Leftover::Replication;
+        self.run == other.run && self.kind == other.kind && many
     }
 
     /// The scratch database with this name; `None` if [`scratch_name`] does not give such names,
@@ -115,8 +128,8 @@ impl Scratch {
         let same = rest.is_empty() || rest.strip_prefix('_').is_some_and(is_number);
         let could_be = (FIRST_S..LAST_S).contains(&began_s) && fraction < SECOND_NS;
         let name = name.to_owned();
-        let is_replication = false;
-        (same && could_be).then_some(Self { name, run, began_s, process, is_replication })
+        let kind = Leftover::Database;
+        (same && could_be).then_some(Self { name, run, began_s, process, kind })
     }
 }
 

@@ -49,7 +49,7 @@ pub use compaction::CompactionPlan;
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
-pub use database::{DatabasePlan, Scratch, scratch_name};
+pub use database::{DatabasePlan, Leftover, Scratch, scratch_name};
 pub use follower::{FeedKind, FollowPlan, Follower};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
@@ -57,7 +57,7 @@ pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use monitor::{Monitor, Question, Untold};
 pub use nouns::Nouns;
-pub use opening::{Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
+pub use opening::{Detour, Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
 pub use plan::{Auth, Card, DriverPlan, Existing, Local, ONLY_TABLE, Planned, Size, TargetAsked};
 pub use prober::{Prober, Stored};
 pub use replicator::{

@@ -6,6 +6,7 @@ use crate::http1::Watcher;
 use crate::net::EndpointError;
 use crate::op::plain;
 use crate::words::OperationPlan;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Receives the printed line of each operation, on all threads.
@@ -23,6 +24,8 @@ pub struct Opening {
     pub scratch: Option<String>,
     /// The address of the stand-in that was started for the run.
     pub stand_in: Option<String>,
+    /// The relay through which the load reaches one of the nodes.
+    pub detour: Option<Detour>,
     /// The seed of the run.
     pub seed: u64,
     /// The operations that the plan defines.
@@ -39,6 +42,15 @@ pub struct Opening {
     pub exchanges: Option<Watcher>,
     /// Receives the line of each operation, if operations are to be shown.
     pub echo: Option<Echo>,
+}
+
+/// The way of a load to one node: through a relay. What asks about the node goes straight to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detour {
+    /// Its place among the nodes, from 0.
+    pub node: usize,
+    /// Where the relay listens.
+    pub relay: SocketAddr,
 }
 
 /// What is known about a server once its target is open.

@@ -3,7 +3,7 @@
 use super::address::redact;
 use super::secrets::LeftOut;
 use super::{Binding, Target};
-use crate::measure::SizePoint;
+use crate::measure::{Copies, SizePoint};
 use crate::mistake::Invalid;
 use crate::net::TlsOptions;
 use crate::op::{Feature, Kinds, OpKind, Way};
@@ -315,6 +315,11 @@ pub trait Planned: Debug {
         None
     }
 
+    /// Whether the load can take a [`Detour`](crate::Detour) to one of the nodes.
+    fn has_detours(&self) -> bool {
+        false
+    }
+
     /// Whether a node can be put into maintenance mode, in which it serves nobody.
     fn has_maintenance(&self) -> bool {
         false
@@ -344,6 +349,19 @@ pub trait Planned: Debug {
         _mode: Option<&'a str>,
     ) -> Local<'a, Result<(), TargetError>> {
         Box::pin(async { Err(TargetError("there is no maintenance mode".to_owned())) })
+    }
+
+    /// Compares the copies that the nodes of a cluster have of a database; `None`: there is only
+    /// one of each document, or that cannot be asked.
+    ///
+    /// # Errors
+    /// Why they could not be compared.
+    fn copies<'a>(
+        &'a self,
+        _: &'a Opening,
+        _database: &'a str,
+    ) -> Local<'a, Result<Option<Copies>, TargetError>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// Whether operations are printed as lines of text.

@@ -14,7 +14,10 @@ const HEADINGS: &[(&str, &str)] = &[
         keep pin",
     ),
     ("Sides", "a b before_a before_b against pairs metric gate delta"),
-    ("Drill", "stop start maintenance before broken after settle command_timeout no_audit"),
+    (
+        "Drill",
+        "stop start maintenance partition before broken after settle command_timeout no_audit",
+    ),
     ("Search", "slo search from to searches"),
     ("Sweep", "axes preset scale rounds x resume"),
     ("Replication", "topology push marker_every start_timeout converge_timeout"),

@@ -35,17 +35,24 @@ pub(in crate::cli) fn raise() {
 pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
     if plan.most_connections.is_some_and(|most| most as u64 <= MOST_CONNECTIONS) {
-        let left = limit.saturating_sub(of_others(plan)) / plan.target.descriptors().max(1);
+        let left = limit.saturating_sub(of_others(plan)) / of_a_connection(plan);
         plan.open_at_most(usize::try_from(left).unwrap_or(usize::MAX));
     }
     let all = plan.most_connections.unwrap_or(plan.connections);
-    let needed = all as u64 * plan.target.descriptors() + of_others(plan);
+    let needed = all as u64 * of_a_connection(plan) + of_others(plan);
     if limit >= needed {
         return Ok(());
     }
     let problem = format!("{all} of them need {needed} open files, but the limit is {limit}");
     let cure = format!("use fewer, or raise the hard limit: ulimit -n {needed}");
     Err(Invalid::new("connections", problem, cure))
+}
+
+/// The files and sockets that `plan` needs for each connection, with those of a relay: all
+/// connections may have moved to its node.
+fn of_a_connection(plan: &Plan) -> u64 {
+    let relayed = plan.drill.as_ref().is_some_and(|it| it.breaks.needs_relay());
+    plan.target.descriptors().max(1) + if relayed { 2 } else { 0 }
 }
 
 /// The most files and sockets that `plan` needs at once besides its connections.

@@ -8,7 +8,7 @@ use crate::cli::flags::target::named;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
 use crate::clock::{SECOND_NS, wall_ns};
-use crate::driver::{Opening, Scratch, TargetAsked, TargetError, TargetPlan};
+use crate::driver::{Leftover, Opening, Scratch, TargetAsked, TargetError, TargetPlan};
 use crate::plan::{self, Invalid};
 use crate::report::shown;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -81,7 +81,11 @@ impl Clean {
         for of_run in all.chunk_by(|(one, _), (other, _)| one.is_of_run(other)) {
             let Some((scratch, why)) = of_run.first() else { continue };
             let why = why.as_ref().map_or_else(String::new, |why| format!(", kept: {why}"));
-            let what = if scratch.is_replication { "replication " } else { "" };
+            let what = match scratch.kind {
+                Leftover::Database => "",
+                Leftover::Replication => "replication ",
+                Leftover::Compaction => "setting that keeps from compaction ",
+            };
             let age = words(age_s(scratch));
             let name = match of_run {
                 [_] => scratch.name.clone(),
@@ -163,17 +167,30 @@ fn remove(
     runtime.block_on(plan.remove_scratches(opening, old))
 }
 
-/// How many databases and replications they are.
+/// How many databases, replications and settings they are.
 fn counted(all: &[Scratch]) -> String {
     let words = |count: usize, one: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
-        _ => Some(format!("{count} {one}s")),
+        // `setting of` has its plural in the middle.
+        _ => Some(match one.split_once(' ') {
+            Some((one, rest)) => format!("{count} {one}s {rest}"),
+            None => format!("{count} {one}s"),
+        }),
     };
-    let replications = all.iter().filter(|it| it.is_replication).count();
-    let databases = words(all.len() - replications, "database");
-    let all = databases.into_iter().chain(words(replications, "replication"));
-    all.collect::<Vec<_>>().join(" and ")
+    let count = |kind: Leftover| all.iter().filter(|it| it.kind == kind).count();
+    let kinds = [
+        (Leftover::Database, "database"),
+        (Leftover::Replication, "replication"),
+        (Leftover::Compaction, "setting of compaction"),
+    ];
+    let parts: Vec<String> =
+        kinds.into_iter().filter_map(|(kind, name)| words(count(kind), name)).collect();
+    match parts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// How long ago it was made, in seconds.

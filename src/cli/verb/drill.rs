@@ -46,6 +46,13 @@ pub(in crate::cli) struct Drill {
     /// its place among the targets, from 1. Takes an administrator
     #[arg(long, value_name = "NODE")]
     maintenance: Option<String>,
+    /// Cut the load off from this node instead
+    ///
+    /// Cut the load off from this node of CouchDB instead of running commands, as a network does
+    /// that loses all packets: its address, or its place among the targets, from 1. The nodes
+    /// still reach each other
+    #[arg(long, value_name = "NODE")]
+    partition: Option<String>,
     /// How long the load runs before something is broken
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = plan::duration_ns)]
     before: u64,
@@ -82,7 +89,7 @@ impl Verb for Drill {
     const NAME: &'static str = "drill";
     const ABOUT: &'static str = "Break something under load, mend it, and report what came of it";
     const FAMILY: Family = Family::Measure;
-    const BRIEF: &'static str = "target user stop start maintenance before broken after \
+    const BRIEF: &'static str = "target user stop start maintenance partition before broken after \
         timeout output";
     const EXAMPLES: [Example; 3] = [
         (
@@ -119,6 +126,7 @@ impl Drill {
             stop: self.stop.clone(),
             start: self.start.clone(),
             maintenance: self.maintenance.clone(),
+            partition: self.partition.clone(),
             times: DrillTimes {
                 before_ns: self.before,
                 broken_ns: self.broken,

@@ -37,6 +37,12 @@ pub struct Account {
     /// the 99th percentile.
     #[serde(default)]
     pub reading_us: Reading,
+    /// The share of the requests that the server has counted during the whole run which were not
+    /// the run's, 0 to 1: what they cost the run is nobody's fault. Absent: there were none that
+    /// matter, or it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    pub others_share: Option<f64>,
     /// How far the numbers can be relied on.
     pub trust: Trust,
 }
@@ -106,6 +112,7 @@ impl Account {
             p50_us,
             p99_us,
             reading_us: facts.threads.reading_us,
+            others_share: None,
             trust: Trust::default(),
         };
         account.trust = Trust::of(facts, &account);

@@ -5,6 +5,7 @@
 mod backlog;
 mod compaction;
 mod connection;
+mod copies;
 mod counts;
 mod figure;
 mod following;
@@ -33,6 +34,7 @@ mod visibility;
 pub use backlog::Backlog;
 pub use compaction::Compaction;
 pub use connection::{ConnectionTimes, PhaseTable};
+pub use copies::{Copies, NodeCopies};
 pub use counts::{BodyBytes, Wire};
 pub use figure::Count;
 pub use following::{Ack, Change, FollowedBy, FollowedSum, Following, Follows, document_hash};
@@ -49,9 +51,10 @@ pub use pool::{Held, Opened, PoolLog};
 pub use probe::{OLDEST_NOTE_NS, Probe, Sample, Timing};
 pub use recorder::Recorder;
 pub use replication::{
-    Comparison, LagPoint, LinkEnd, MarkerLog, Markers, ReplicaPlace, Replication, ReplicationLink,
+    Comparison, EndToEnd, LagPoint, LinkEnd, MarkerLog, Markers, ReplicaPlace, Replication,
+    ReplicationLink,
 };
-pub use series::{Series, SeriesKind, SeriesLog, SeriesRow};
+pub use series::{Series, SeriesKind, SeriesLog, SeriesNode, SeriesRow};
 pub use served::{Served, Tally};
 pub use silence::{Answers, NodeAnswers, Silences};
 pub use slots::{Slot, SlotSums};

@@ -19,6 +19,10 @@ pub struct Replication {
     pub running_s: Option<f64>,
     /// Each replication.
     pub links: Vec<ReplicationLink>,
+    /// Along a chain of several replications, the markers of the first source, looked for at the
+    /// last target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_to_end: Option<EndToEnd>,
     /// The marker documents that remained in databases that are not removed, as far as is known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub markers_left: u64,
@@ -57,6 +61,18 @@ pub enum LinkEnd {
     Lost,
     /// The source or the target did not answer.
     Gone,
+}
+
+/// The way along a chain, from its first database to its last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EndToEnd {
+    /// The place of the first source, from 0.
+    pub source: usize,
+    /// The place of the last target.
+    pub target: usize,
+    /// The markers of that source, looked for at that target.
+    pub markers: Markers,
 }
 
 /// A replication from one database to another.

@@ -18,6 +18,8 @@ use url::{Host, Url};
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(super) addresses: Vec<SocketAddr>,
+    /// The relay that leads to these addresses, if connections go through one.
+    relay: Option<SocketAddr>,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     host: String,
     /// The name or address of the host alone.
@@ -105,18 +107,11 @@ impl Endpoint {
     /// # Errors
     /// If the URL is not that of a server, its name has no address, or no authority can be read.
     pub fn resolve(url: &Url, tls: &TlsOptions) -> Result<Self, EndpointError> {
-        let wrong = || EndpointError::Url(url.to_string());
-        let host = url.host().ok_or_else(wrong)?;
-        let port = url.port_or_known_default().ok_or_else(wrong)?;
-        let name = name_of(&host);
-        let addresses: Vec<_> = (name.as_str(), port)
-            .to_socket_addrs()
-            .map_err(|error| EndpointError::Resolve(name, error))?
-            .collect();
+        let addresses = addresses(url)?;
         let tls = match url.scheme() {
             "https" => Some(Tls::new(tls)?),
             "http" => None,
-            _ => return Err(wrong()),
+            _ => return Err(EndpointError::Url(url.to_string())),
         };
         Self::at(url, addresses, tls.as_ref())
     }
@@ -141,7 +136,8 @@ impl Endpoint {
             None => None,
         };
         let max_answer = MAX_ANSWER as usize;
-        Ok(Self { addresses, tls, host: host_header(url, &host), name, max_answer })
+        let host = host_header(url, &host);
+        Ok(Self { addresses, relay: None, tls, host, name, max_answer })
     }
 
     /// Where the server is.
@@ -160,15 +156,39 @@ impl Endpoint {
         Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
     }
 
+    /// The same server, with connections through the relay that listens at `relay`.
+    #[must_use]
+    pub const fn through(mut self, relay: SocketAddr) -> Self {
+        self.relay = Some(relay);
+        self
+    }
+
+    /// Where connections are made to, in this order.
+    pub(super) fn ways(&self) -> &[SocketAddr] {
+        self.relay.as_ref().map_or(&self.addresses, std::slice::from_ref)
+    }
+
     /// The value of the `Host` header.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Whether every address is a loopback address.
+    /// Whether every address of the server is a loopback address.
     pub fn is_loopback(&self) -> bool {
         self.addresses.iter().all(|address| address.ip().is_loopback())
     }
+}
+
+/// The addresses of the server of a URL.
+///
+/// # Errors
+/// If the URL is not that of a server, or its name has no address.
+pub fn addresses(url: &Url) -> Result<Vec<SocketAddr>, EndpointError> {
+    let wrong = || EndpointError::Url(url.to_string());
+    let name = name_of(&url.host().ok_or_else(wrong)?);
+    let port = url.port_or_known_default().ok_or_else(wrong)?;
+    let found = (name.as_str(), port).to_socket_addrs();
+    Ok(found.map_err(|error| EndpointError::Resolve(name, error))?.collect())
 }
 
 /// The host as in a URL, with the port if it is not the scheme's default.

@@ -1,5 +1,6 @@
 //! The basis of drivers with their own wire protocol: servers' addresses, streams with or without
-//! TLS, what the sessions of a shard share, and the kernel's timestamps of answers.
+//! TLS, what the sessions of a shard share, the kernel's timestamps of answers, and a relay that
+//! can be cut.
 //!
 //! Knows nothing about protocols.
 
@@ -8,6 +9,7 @@ mod buffers;
 mod context;
 mod endpoint;
 mod given_certificates;
+mod relay;
 mod rest;
 mod stream;
 mod timestamps;
@@ -17,8 +19,9 @@ mod trouble;
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};
 pub use endpoint::{
-    Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, server_config, tls_config,
+    Endpoint, EndpointError, Identity, MAX_ANSWER, TlsOptions, addresses, server_config, tls_config,
 };
+pub use relay::{Cutter, Relay};
 pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;

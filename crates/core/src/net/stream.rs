@@ -52,8 +52,8 @@ impl Stream {
     pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut known = false;
-        let count = endpoint.addresses.len();
-        for address in endpoint.addresses.iter().cycle().skip(failed as usize).take(count) {
+        let ways = endpoint.ways();
+        for address in ways.iter().cycle().skip(failed as usize).take(ways.len()) {
             match TcpStream::connect(address).await {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;

@@ -6,9 +6,10 @@
 
 use super::many::Sum;
 use super::{Admin, AdminError, CouchDb};
-use crate::{CompactionPlan, OWN_SERVERS, TargetError};
+use crate::{CompactionPlan, Leftover, OWN_SERVERS, Scratch, TargetError};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The header with which a setting is not written to a file.
@@ -144,20 +145,98 @@ impl CouchDb {
     }
 }
 
-/// The settings that name the shards of a database, on each node that has them.
-async fn shards(admin: &mut Admin, path: &str) -> Result<Vec<String>, AdminError> {
+/// The shards of a database, named as their files and percent-encoded, with the nodes that have a
+/// copy.
+pub(super) async fn copies(
+    admin: &mut Admin,
+    path: &str,
+) -> Result<BTreeMap<String, Vec<String>>, AdminError> {
     let (_, info) = admin.expect(&[200], "GET", path, None).await?;
     let ranges_at = format!("{path}/_shards");
     let (_, ranges) = admin.expect(&[200], "GET", &ranges_at, None).await?;
     let (name, suffix) = (&info["db_name"], &info["instance_start_time"]);
     let (name, suffix) = (name.as_str().unwrap_or_default(), suffix.as_str().unwrap_or_default());
-    let mut settings = Vec::new();
+    let mut shards = BTreeMap::new();
     for (range, nodes) in ranges["shards"].as_object().into_iter().flatten() {
         let shard = format!("shards/{range}/{name}.{suffix}");
         let shard = utf8_percent_encode(&shard, NON_ALPHANUMERIC).to_string();
-        for node in nodes.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            settings.push(format!("/_node/{node}/_config/smoosh.ignore/{shard}"));
+        let nodes = nodes.as_array().into_iter().flatten().filter_map(Value::as_str);
+        shards.insert(shard, nodes.map(str::to_owned).collect());
+    }
+    Ok(shards)
+}
+
+/// The settings that name the shards of a database, on each node that has them.
+async fn shards(admin: &mut Admin, path: &str) -> Result<Vec<String>, AdminError> {
+    let all = copies(admin, path).await?;
+    let of_shard = |(shard, nodes): (String, Vec<String>)| {
+        let setting = move |node| format!("/_node/{node}/_config/smoosh.ignore/{shard}");
+        nodes.into_iter().map(setting).collect::<Vec<_>>()
+    };
+    Ok(all.into_iter().flat_map(of_shard).collect())
+}
+
+/// The section of the configuration of each node of the cluster, by its path, with the settings in
+/// it. What cannot be asked is left out.
+async fn sections(admin: &mut Admin) -> Vec<(String, Vec<String>)> {
+    let Ok((200, members)) = admin.request("GET", "/_membership", None).await else {
+        return Vec::new();
+    };
+    let mut sections = Vec::new();
+    let nodes = members["cluster_nodes"].as_array().into_iter().flatten();
+    for node in nodes.filter_map(Value::as_str) {
+        let path = format!("/_node/{node}/_config/smoosh.ignore");
+        if let Ok((200, Value::Object(settings))) = admin.request("GET", &path, None).await {
+            sections.push((path, settings.into_iter().map(|(name, _)| name).collect()));
         }
     }
-    Ok(settings)
+    sections
+}
+
+/// The database whose shard a setting names: `shards/{range}/{database}.{suffix}`.
+fn database_of(setting: &str) -> Option<&str> {
+    let (_, rest) = setting.strip_prefix("shards/")?.split_once('/')?;
+    Some(rest.rsplit_once('.')?.0)
+}
+
+/// The databases of runs that settings on any node name.
+pub(super) async fn left(admin: &mut Admin) -> Vec<Scratch> {
+    let sections = sections(admin).await;
+    let settings = sections.iter().flat_map(|(_, settings)| settings);
+    let names: BTreeSet<&str> = settings.filter_map(|it| database_of(it)).collect();
+    let found = names.into_iter().filter_map(Scratch::of_name);
+    found.map(|it| Scratch { kind: Leftover::Compaction, ..it }).collect()
+}
+
+/// Takes back all settings that name these databases.
+pub(super) async fn take_back(admin: &mut Admin, databases: &[String]) -> Result<(), AdminError> {
+    if databases.is_empty() {
+        return Ok(());
+    }
+    let mut writer = admin.again().with_more_lines(IN_MEMORY);
+    for (section, settings) in sections(admin).await {
+        let is_named = |setting: &&String| {
+            database_of(setting).is_some_and(|name| databases.iter().any(|it| it == name))
+        };
+        for setting in settings.iter().filter(is_named) {
+            let path = format!("{section}/{}", utf8_percent_encode(setting, NON_ALPHANUMERIC));
+            writer.expect(&[200, 404], "DELETE", &path, None).await?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_names_a_database() {
+        let shard = "shards/00000000-7fffffff/springload_1795000000_1_2.1795711470";
+        assert_eq!(database_of(shard), Some("springload_1795000000_1_2"));
+        assert_eq!(database_of("shards/0-f/a/b.1.2"), Some("a/b.1"));
+        for other in ["_users", "shards/x", "shards/0-f/x", "ratio_dbs"] {
+            assert_eq!(database_of(other), None, "{other}");
+        }
+    }
 }

@@ -1,13 +1,16 @@
-//! Scratch databases and replications that earlier runs left on a server.
+//! What earlier runs left on a server: scratch databases, replications, and settings that keep the
+//! server from compacting.
 
+use super::compaction;
 use super::open::enter;
 use super::open_many::remove_each;
 use super::plan::CouchPlan;
 use super::replicator::{REPLICATOR, drop_job};
-use crate::{Opening, Scratch, TargetError};
+use crate::{Leftover, Opening, Scratch, TargetError};
 
 impl CouchPlan {
-    /// The scratch databases on the server, in order of their names, and then the replications.
+    /// The scratch databases on the server, in order of their names, then the replications, and
+    /// then the settings.
     pub(super) async fn list_scratches(
         &self,
         opening: &Opening,
@@ -29,12 +32,13 @@ impl CouchPlan {
         if let (200, listed) = admin.request("GET", &path, None).await? {
             let rows = listed["rows"].as_array().into_iter().flatten();
             let jobs = rows.filter_map(|row| Scratch::of_name(row["id"].as_str()?));
-            found.extend(jobs.map(|job| Scratch { is_replication: true, ..job }));
+            found.extend(jobs.map(|job| Scratch { kind: Leftover::Replication, ..job }));
         }
+        found.extend(compaction::left(&mut admin).await);
         Ok(found)
     }
 
-    /// Removes these, the replications first: they write to the databases.
+    /// Removes these, the replications first: they write to the databases. Settings come last.
     pub(super) async fn drop_scratches(
         &self,
         opening: &Opening,
@@ -42,12 +46,14 @@ impl CouchPlan {
     ) -> Result<(), TargetError> {
         let all = self.all(opening.stand_in.as_ref());
         let (mut admin, _) = enter(self, &all[0], opening, false).await?;
-        let (jobs, databases): (Vec<_>, Vec<_>) =
-            scratches.iter().partition(|scratch| scratch.is_replication);
-        for job in jobs {
-            drop_job(&mut admin, &job.name).await?;
+        let names = |kind: Leftover| {
+            let of_kind = scratches.iter().filter(move |scratch| scratch.kind == kind);
+            of_kind.map(|scratch| scratch.name.clone()).collect::<Vec<_>>()
+        };
+        for job in names(Leftover::Replication) {
+            drop_job(&mut admin, &job).await?;
         }
-        let names = databases.into_iter().map(|scratch| scratch.name.clone()).collect();
-        Ok(remove_each(&admin, names).await?)
+        remove_each(&admin, names(Leftover::Database)).await?;
+        Ok(compaction::take_back(&mut admin, &names(Leftover::Compaction)).await?)
     }
 }

@@ -4,6 +4,7 @@ mod admin;
 pub mod answer;
 mod binding;
 mod compaction;
+mod copies;
 mod creating;
 mod credentials;
 mod design;
@@ -195,7 +196,7 @@ impl Target for CouchDb {
     async fn answers(&self, timeout_ns: u64) -> Option<Result<(), crate::op::Failure>> {
         let path = self.database_path().as_bytes();
         let asked =
-            |node: &Node| (node.endpoint.clone(), [b"GET ", path, &*node.common, b"\r\n"].concat());
+            |node: &Node| (node.way.clone(), [b"GET ", path, &*node.common, b"\r\n"].concat());
         let asked: Vec<_> = self.nodes.iter().map(asked).collect();
         Some(crate::http1::answers(&asked, timeout_ns).await)
     }

@@ -62,7 +62,7 @@ impl CouchSession {
         let Some(place) = &mut self.place else { return };
         place.turn_to(node);
         let node = place.node().clone();
-        self.connection.turn_to(node.endpoint, stream);
+        self.connection.turn_to(node.way, stream);
         (self.credentials, self.renewal) = (node.credentials, node.renewal);
         (self.common, self.lines) = (node.common, node.lines);
     }

@@ -11,6 +11,7 @@ use crate::measure::{NodeLog, Probe};
 use crate::net::{Endpoint, ShardContext, Stream};
 use crate::op::Failure;
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,8 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) endpoint: Arc<Endpoint>,
+    /// The way that the load takes there, which may lead through a relay.
+    pub(super) way: Arc<Endpoint>,
     pub(super) credentials: Credentials,
     pub(super) renewal: Arc<Renewal>,
     /// All of a head after the target, from [`Credentials::common_head`].
@@ -49,11 +52,17 @@ impl Node {
         Self {
             common: credentials.common_head(&lines),
             lines: lines.into(),
+            way: endpoint.clone(),
             endpoint,
             credentials,
             renewal: Arc::default(),
             gone: Arc::default(),
         }
+    }
+
+    /// The same node, with the load going through the relay that listens there.
+    pub(super) fn through(self, relay: SocketAddr) -> Self {
+        Self { way: Arc::new(self.endpoint.as_ref().clone().through(relay)), ..self }
     }
 
     /// The same node, marked as not answering.
@@ -134,7 +143,7 @@ impl Nodes {
     async fn answers(&self, node: usize) -> bool {
         let node = &self.all[node];
         let request = [b"GET ", &*self.path, &*node.common, b"\r\n"].concat();
-        let mut connection = Connection::new(node.endpoint.clone(), &self.context);
+        let mut connection = Connection::new(node.way.clone(), &self.context);
         let (clock, now) = (self.context.clock(), self.now());
         let mut probe = Probe::new(clock, now, now);
         let answer = connection.exchange(Request::reading(&request), &mut probe);
@@ -241,7 +250,7 @@ impl Place {
             }
             return stream.ok();
         } else if self.way.is_none() {
-            let endpoint = self.nodes.all[self.home].endpoint.clone();
+            let endpoint = self.nodes.all[self.home].way.clone();
             let noting = self.nodes.context.timestamps().is_some();
             self.way = Some(tokio::task::spawn_local(async move {
                 match timeout(ASK_TIMEOUT, Stream::connect(&endpoint, 0, noting)).await {

@@ -9,7 +9,7 @@ use super::plan::{CouchPlan, NodePlan};
 use super::{Admin, AdminError, CouchDb, Credentials, compaction, encode_segment, follower, words};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::net::Endpoint;
-use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, Spread, TargetError};
+use crate::{DatabasePlan, Detour, OWN_SERVERS, Opening, ServerFacts, Size, Spread, TargetError};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,10 +191,14 @@ async fn enter_all(
     let all = plan.all(opening.stand_in.as_ref());
     let several = all.len() > 1;
     let (mut nodes, mut there, mut away) = (Vec::new(), Vec::new(), None);
-    for node in all {
+    for (place, node) in all.into_iter().enumerate() {
         let (admin, welcome) = enter(plan, &node, opening, several).await?;
         let credentials = admin.credentials().clone();
         let known = Node::new(admin.endpoint().clone(), credentials, &plan.headers);
+        let known = match opening.detour {
+            Some(Detour { node, relay }) if node == place => known.through(relay),
+            _ => known,
+        };
         match welcome {
             Ok(welcome) => {
                 nodes.push(known);

@@ -3,6 +3,7 @@
 
 use super::making::Making;
 use super::plan::{CouchPlan, NodePlan};
+use crate::measure::Copies;
 use crate::mistake::Invalid;
 use crate::op::Way;
 use crate::plan::is_named;
@@ -150,6 +151,10 @@ impl Planned for CouchPlan {
         }))
     }
 
+    fn has_detours(&self) -> bool {
+        true
+    }
+
     fn has_maintenance(&self) -> bool {
         true
     }
@@ -169,6 +174,19 @@ impl Planned for CouchPlan {
         mode: Option<&'a str>,
     ) -> Local<'a, Result<(), TargetError>> {
         Box::pin(self.set_maintenance(opening, node, mode))
+    }
+
+    fn copies<'a>(
+        &'a self,
+        opening: &'a Opening,
+        database: &'a str,
+    ) -> Local<'a, Result<Option<Copies>, TargetError>> {
+        Box::pin(async {
+            match self.databases {
+                Some(_) => Ok(None),
+                None => self.compare_copies(opening, database).await,
+            }
+        })
     }
 
     fn proves_each_request(&self) -> bool {

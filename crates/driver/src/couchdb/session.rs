@@ -81,7 +81,7 @@ impl CouchSession {
     pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>, place: Option<Place>) -> Self {
         let node = place.as_ref().map_or(&target.nodes[0], Place::node).clone();
         Self {
-            connection: Connection::new(node.endpoint, context),
+            connection: Connection::new(node.way, context),
             clock: context.clock(),
             credentials: node.credentials,
             renewal: node.renewal,

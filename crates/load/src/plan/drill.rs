@@ -31,6 +31,8 @@ pub struct DrillSpec {
     pub start: Option<String>,
     /// The node that is put into maintenance mode, by its address or its place among the targets.
     pub maintenance: Option<String>,
+    /// The node that the load is cut off from, named likewise.
+    pub partition: Option<String>,
     /// The phases, and how long commands may take.
     pub times: DrillTimes,
     /// Whether all acknowledged writes are looked for at the end, where that is possible.
@@ -93,6 +95,20 @@ pub enum Breaks {
         /// Its address, without credentials.
         url: String,
     },
+    /// The load is cut off from a node: nothing passes between them.
+    Partition {
+        /// Its place among the nodes, from 0.
+        node: usize,
+        /// Its address, without credentials.
+        url: String,
+    },
+}
+
+impl Breaks {
+    /// Whether the load goes through a relay to one of the nodes.
+    pub const fn needs_relay(&self) -> bool {
+        matches!(self, Self::Partition { .. })
+    }
 }
 
 fn struck<S: Serializer>(command: &str, to: S) -> Result<S::Ok, S::Error> {
@@ -236,9 +252,15 @@ fn breaks(drill: &DrillSpec, target: &TargetPlan) -> Result<Breaks, Invalid> {
             return wrong(flag, "is empty", "give a shell command");
         }
     }
-    match (&drill.stop, &drill.start, &drill.maintenance) {
-        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
-            wrong("--maintenance", "there is a command as well", "break one thing at a time")
+    let nodes = [("--maintenance", &drill.maintenance), ("--partition", &drill.partition)];
+    let mut nodes = nodes.into_iter().filter_map(|(flag, named)| Some((flag, named.as_deref()?)));
+    let (node, other) = (nodes.next(), nodes.next());
+    if let Some((flag, _)) = other {
+        return wrong(flag, "there is --maintenance as well", "break one thing at a time");
+    }
+    match (&drill.stop, &drill.start, node) {
+        (Some(_), _, Some((flag, _))) | (_, Some(_), Some((flag, _))) => {
+            wrong(flag, "there is a command as well", "break one thing at a time")
         }
         (Some(_), None, None) => {
             let problem = "nothing would mend what it has broken";
@@ -246,22 +268,42 @@ fn breaks(drill: &DrillSpec, target: &TargetPlan) -> Result<Breaks, Invalid> {
         }
         (None, Some(_), None) => wrong("--start", "there is nothing to mend", "give --stop, too"),
         (None, None, None) => {
-            let cure = "give --stop COMMAND and --start COMMAND, or --maintenance NODE";
+            let cure = "give --stop COMMAND and --start COMMAND, --maintenance NODE or --partition \
+                        NODE";
             wrong("--stop", "it is not said what to break", cure)
         }
         (Some(stop), Some(start), None) => {
             Ok(Breaks::Commands { stop: stop.clone(), start: start.clone() })
         }
-        (None, None, Some(named)) => maintenance(named, target),
+        (None, None, Some(("--partition", named))) => partition(named, target),
+        (None, None, Some((_, named))) => maintenance(named, target),
     }
 }
 
-/// The node that is named by its address, or by its place from 1.
 fn maintenance(named: &str, target: &TargetPlan) -> Result<Breaks, Invalid> {
+    const FLAG: &str = "--maintenance";
     if !target.has_maintenance() {
         let problem = format!("{} has no maintenance mode", target.card().summary);
-        return Err(Invalid::new("--maintenance", problem, "give --stop and --start"));
+        return Err(Invalid::new(FLAG, problem, "give --stop and --start"));
     }
+    let (node, url) = node(FLAG, named, target)?;
+    Ok(Breaks::Maintenance { node, url })
+}
+
+fn partition(named: &str, target: &TargetPlan) -> Result<Breaks, Invalid> {
+    const FLAG: &str = "--partition";
+    if !target.has_detours() {
+        let problem = format!("springload has no relay for {}", target.card().summary);
+        let cure = "give --stop and --start, such as commands for a firewall";
+        return Err(Invalid::new(FLAG, problem, cure));
+    }
+    let (node, url) = node(FLAG, named, target)?;
+    Ok(Breaks::Partition { node, url })
+}
+
+/// The node that is named by its address, or by its place from 1: its place from 0, and its
+/// address.
+fn node(flag: &str, named: &str, target: &TargetPlan) -> Result<(usize, String), Invalid> {
     let mut nodes = target.nodes();
     if nodes.is_empty() {
         nodes.extend(target.address());
@@ -278,9 +320,9 @@ fn maintenance(named: &str, target: &TargetPlan) -> Result<Breaks, Invalid> {
         let all: Vec<_> = nodes.iter().map(|url| host(url)).collect();
         let problem = format!("{:?} is none of the targets", strike_secrets(named));
         let cure = format!("give 1 to {}, or one of {}", nodes.len(), all.join(", "));
-        return Err(Invalid::new("--maintenance", problem, cure));
+        return Err(Invalid::new(flag, problem, cure));
     };
-    Ok(Breaks::Maintenance { node, url: nodes.swap_remove(node) })
+    Ok((node, nodes.swap_remove(node)))
 }
 
 /// Refuses a stored plan with a drill.

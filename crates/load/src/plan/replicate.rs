@@ -113,6 +113,12 @@ impl ReplicatePlan {
         self.topology.links(self.others.len() + 1)
     }
 
+    /// The way along a chain of several replications, from its first database to its last.
+    pub fn end_to_end(&self) -> Option<Link> {
+        let is_long = self.topology == Topology::Chain && self.others.len() > 1;
+        is_long.then_some(Link { source: 0, target: self.others.len() })
+    }
+
     /// The places of the databases from which documents reach the one at `place`.
     pub fn sources_of(&self, place: usize) -> Vec<usize> {
         let links = self.links().into_iter().filter(|link| link.target == place);

@@ -5,7 +5,7 @@
 
 use super::{StageRecord, Verdict};
 use crate::account::Facts;
-use crate::measure::{Histogram, SeriesRow, Spans};
+use crate::measure::{Histogram, SeriesNode, SeriesRow, Spans};
 use crate::observed::Observed;
 use crate::op::Failure;
 use crate::plan::StagePlan;
@@ -123,6 +123,16 @@ impl PhaseFigures {
         }
     }
 
+    fn add_node(&mut self, part: &SeriesNode) {
+        self.requests += part.requests;
+        self.ok += part.ok;
+        self.accepted += part.accepted;
+        for (class, count) in &part.failures {
+            *self.failures.entry(*class).or_default() += count;
+        }
+        self.response.merge(&part.response.get());
+    }
+
     fn p99_ns(&self) -> Option<u64> {
         (!self.response.is_empty()).then(|| self.response.percentile(99.0))
     }
@@ -218,6 +228,21 @@ impl Drill<'_> {
         // What ends after the load was in flight at its end.
         rows.filter(|row| self.phase_of_row(row) == phase).for_each(|row| sum.add(row));
         sum
+    }
+
+    /// The figures of a phase for each node, by its place; empty if there is only one.
+    pub fn figures_of_nodes(&self, phase: Phase) -> Vec<PhaseFigures> {
+        let span_s = self.figures(phase).span_s;
+        let empty = PhaseFigures { span_s, ..PhaseFigures::default() };
+        let known = self.stage.series.rows.iter().any(|row| !row.nodes.is_empty());
+        let count = if known { self.stage.nodes.len() } else { 0 };
+        let mut sums = vec![empty; count];
+        for row in self.stage.series.rows.iter().filter(|row| self.phase_of_row(row) == phase) {
+            for (sum, part) in sums.iter_mut().zip(&row.nodes) {
+                sum.add_node(part);
+            }
+        }
+        sums
     }
 
     /// The seconds of the stage, with those in which nothing ended, up to the end of the load.

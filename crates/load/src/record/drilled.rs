@@ -2,6 +2,7 @@
 
 use super::drill::DrillStep;
 use super::{Code, RunRecord, StageRecord, Warning};
+use crate::measure::NodeCopies;
 use crate::op::{Failure, OpKind};
 
 /// What an audit through one node has found.
@@ -59,6 +60,28 @@ impl RunRecord {
         };
         problem.map(|problem| (stage, format!("the drill is not valid: {problem}")))
     }
+}
+
+/// Adds the warning about copies that are not alike after a drill.
+pub(super) fn copies_warning(record: &RunRecord, warnings: &mut Vec<Warning>) {
+    let Some(copies) = record.copies.as_ref().filter(|copies| !copies.are_alike()) else { return };
+    let unread = copies.nodes.iter().find(|it| it.problem.is_some());
+    let message = match (&copies.problem, unread.filter(|_| !copies.differ())) {
+        (Some(why), _) => format!("the copies of the database were not compared: {why}"),
+        (None, Some(node)) => {
+            let why = node.problem.as_deref().unwrap_or_default();
+            format!("the copies on {} could not be compared: {why}", node.node)
+        }
+        (None, None) => {
+            let sum = |of: fn(&NodeCopies) -> u64| copies.nodes.iter().map(of).sum::<u64>();
+            format!(
+                "after the drill, the copies of the database were not alike: {} missing, {} older",
+                sum(|it| it.missing),
+                sum(|it| it.older),
+            )
+        }
+    };
+    warnings.push(Warning { code: Code::CopiesDiffer, stage: None, message });
 }
 
 /// Adds warnings about a drill, and about nodes that could not be audited.

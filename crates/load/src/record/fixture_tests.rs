@@ -121,6 +121,7 @@ pub fn record(thresholds: &[&str]) -> RunRecord {
         extra_documents: None,
         observed: None,
         replication: None,
+        copies: None,
         ended: None,
         result: None,
     };

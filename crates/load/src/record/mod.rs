@@ -54,8 +54,8 @@ pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_n
 
 use crate::driver::Nouns;
 use crate::measure::{
-    Compaction, Following, Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable,
-    Replication, Series, Served, Slot, Span, Visibility, is_default,
+    Compaction, Copies, Following, Growth, Merged, NodeSummary, OperationSummary, Outage,
+    PhaseTable, Replication, Series, Served, Slot, Span, Visibility, is_default,
 };
 use crate::observed::Observed;
 use crate::op::OpKind;
@@ -114,6 +114,9 @@ pub struct RunRecord {
     /// What replication did beside the load and after it, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<Replication>,
+    /// What the single copies of the database had after a drill, if they were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
     /// Why and when the run ended, if not all of the plan was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
@@ -406,7 +409,9 @@ impl RunRecord {
         }
         let mut warnings = warning::all(self);
         replication::warnings(self, &mut warnings);
+        drilled::copies_warning(self, &mut warnings);
         self.warnings = warnings;
+        self.account_for_others();
     }
 
     /// Adds a stage that has ended. Warnings are those of the stages so far.

@@ -1,7 +1,7 @@
 //! The requests of a run beside those that the server has counted: whether others asked as well,
 //! or an answer was lost.
 
-use super::{RunRecord, StageRecord};
+use super::{Code, RunRecord, StageRecord, Warning};
 use crate::driver::CompactionPlan;
 use crate::measure::Served;
 use crate::observed::Source;
@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Others' requests are not mentioned if there are no more than so many, or than this share of all:
 /// logging in again takes some, and so does asking whether a node is back.
 const FEW: (u64, f64) = (20, 0.005);
+
+/// The share of others' requests from which on it is warned of them.
+const MUCH: f64 = 0.05;
 
 /// Asking how many documents more databases than this have takes as many requests as matter.
 const MANY: u32 = 1_000;
@@ -39,6 +42,11 @@ impl Counted {
         (more > count && more as f64 > served as f64 * share).then_some(more)
     }
 
+    /// Their share of all requests, 0 to 1, if there are enough to matter.
+    pub fn others_share(&self) -> Option<f64> {
+        Some(self.of_others()? as f64 / self.served.requests() as f64)
+    }
+
     /// Those by method and by the status of the answer, the most first; empty if not known.
     pub fn others_by(&self) -> [Vec<(String, u64)>; 2] {
         let Some(sent) = &self.by else { return Default::default() };
@@ -58,6 +66,24 @@ impl Counted {
             None => self.sent.saturating_sub(self.served.requests()),
         };
         Some(missing.saturating_sub(self.unanswered)).filter(|less| *less > 0)
+    }
+}
+
+impl RunRecord {
+    /// Notes in the accounts what others asked of the server, and warns of it if it was much.
+    pub(super) fn account_for_others(&mut self) {
+        let share = self.counted().and_then(|counted| counted.others_share());
+        for stage in &mut self.stages {
+            if let Some(account) = &mut stage.account {
+                account.others_share = share;
+            }
+        }
+        if share.is_some_and(|share| share >= MUCH) {
+            let message = "others used the server meanwhile: what this run was slower by is \
+                           nobody's fault, and not what the server can do";
+            let message = message.to_owned();
+            self.warnings.push(Warning { code: Code::OthersRequests, stage: None, message });
+        }
     }
 }
 
@@ -111,5 +137,61 @@ impl RunRecord {
         // Of an agent that was lost, only the number of its requests is known.
         let all = by.requests() + resent >= sent;
         Some(Counted { served, sent, by: Some(by).filter(|_| all), unanswered })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::Observed;
+    use crate::record::fixture;
+
+    /// A run beside which a server served this many requests, of which `others` were not the run's.
+    fn beside(others: u64) -> RunRecord {
+        let mut record = fixture::record(&[]);
+        let of = |count: u64| Served {
+            methods: [("GET".to_owned(), count)].into(),
+            statuses: [("200".to_owned(), count)].into(),
+        };
+        let mut sent = 0;
+        for stage in &mut record.stages {
+            for operation in &mut stage.operations {
+                operation.wire.requests = Some(operation.requests);
+                operation.failures.clear();
+            }
+            let of_stage = stage.requests().map(|it| it.requests).sum();
+            stage.sent = of(of_stage);
+            stage.account = Some(crate::account::Account::default());
+            sent += of_stage;
+        }
+        let name = "h:1".to_owned();
+        let source = Source { name, served: Some(of(sent + others)), ..Source::default() };
+        record.observed = Some(Observed { sources: vec![source], ..Observed::default() });
+        record.refresh_warnings();
+        record
+    }
+
+    fn told(record: &RunRecord) -> (Option<f64>, bool) {
+        let accounts = record.stages.iter().filter_map(|it| it.account.as_ref());
+        let shares: Vec<Option<f64>> = accounts.map(|it| it.others_share).collect();
+        assert!(shares.iter().all(|it| *it == shares[0]), "{shares:?}");
+        (shares[0], record.warnings.iter().any(|it| it.code == Code::OthersRequests))
+    }
+
+    #[test]
+    fn a_large_load_of_others_is_nobodys_fault_and_told() {
+        let own = beside(0).counted().unwrap().sent;
+        let guilty = beside(own / 3);
+        let (share, warned) = told(&guilty);
+        assert!((share.unwrap() - 0.25).abs() < 0.01 && warned, "{share:?}");
+        // It changes no verdict.
+        let verdicts = |it: &RunRecord| it.stages.iter().map(|it| it.verdict).collect::<Vec<_>>();
+        assert_eq!(verdicts(&guilty), verdicts(&beside(0)));
+        // Enough to mention, but not to warn of.
+        let (share, warned) = told(&beside(own * 2 / 98));
+        assert!((share.unwrap() - 0.02).abs() < 0.001 && !warned, "{share:?}");
+        // What logging in takes: 0.2 %.
+        assert_eq!(told(&beside(own * 2 / 998)), (None, false));
+        assert_eq!(told(&beside(0)), (None, false));
     }
 }

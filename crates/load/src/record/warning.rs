@@ -40,6 +40,10 @@ pub enum Code {
     DrillInvalid,
     /// Nothing changed while something should have been broken.
     NothingBroken,
+    /// Much of what the server did was not for this run.
+    OthersRequests,
+    /// After a drill, the copies of the database were not alike, or could not all be read.
+    CopiesDiffer,
     /// The server did not keep up.
     NotSustained,
     /// There were too few connections.

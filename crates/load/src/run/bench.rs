@@ -6,6 +6,7 @@ use crate::clock::Nanos;
 use crate::driver::{Driver, FollowPlan};
 use crate::engine::{Deal, Stop};
 use crate::journal::Journal;
+use crate::net::Relay;
 use crate::plan::{DrillTimes, Plan, ProbePlan, Purpose, StagePlan};
 use crate::record::RunRecord;
 use std::cell::{Cell, RefCell};
@@ -46,8 +47,37 @@ pub(super) struct Bench<'a> {
     pub(super) observing: Option<Observing>,
     /// The other databases, if there is replication.
     pub(super) replicas: Option<Replicas>,
+    /// The relay through which the load reaches one of the nodes, if a drill cuts it.
+    pub(super) relay: Option<Relay>,
     /// The record of the stages that have ended, once one goes on.
     pub(super) ended: RefCell<Option<RunRecord>>,
+}
+
+impl<'a> Bench<'a> {
+    /// One for all connections of a run that began at `began`, on both clocks; with nothing beside
+    /// the load.
+    pub(super) fn new(
+        plan: &'a Plan,
+        target: &'a Driver,
+        stop: &'a Arc<Stop>,
+        [began, began_wall]: [Nanos; 2],
+    ) -> Self {
+        Self {
+            plan,
+            target,
+            stop,
+            began,
+            began_wall,
+            pinned: false,
+            part: Part::WHOLE,
+            journal: None,
+            gave_up: Cell::default(),
+            observing: None,
+            replicas: None,
+            relay: None,
+            ended: RefCell::default(),
+        }
+    }
 }
 
 impl Bench<'_> {

@@ -9,12 +9,12 @@ use super::collect::{Collected, Frame};
 use super::lanes::Connections;
 use super::{Observer, RunError, block_on, pause};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Driver, Opening, TargetError, scratch_name};
+use crate::driver::{Detour, Driver, Opening, TargetError, scratch_name};
 use crate::engine::{Start, Stop, StopReason};
 use crate::measure::{Series, Totals};
-use crate::plan::{Breaks, DrillPlan, StagePlan, TargetPlan, strike_command};
+use crate::net::{Cutter, Relay, addresses};
+use crate::plan::{Breaks, DrillPlan, Plan, StagePlan, TargetPlan, strike_command};
 use crate::record::{DrillRecord, DrillStep, RunRecord, StageRecord};
-use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use url::Url;
 
 /// How often to check whether it is time, or a command has ended.
 const STEP: Duration = Duration::from_millis(10);
@@ -53,6 +54,7 @@ impl Drilling {
             plan: plan.clone(),
             target: bench.plan.target.clone(),
             max_answer: bench.plan.max_answer,
+            cutter: bench.relay.as_ref().map(Relay::cutter),
             start: start.clone(),
             over: over.clone(),
             stop: bench.stop.clone(),
@@ -87,6 +89,8 @@ struct Work {
     plan: DrillPlan,
     target: TargetPlan,
     max_answer: u64,
+    /// What cuts the way to a node, if that is what is broken.
+    cutter: Option<Cutter>,
     start: Arc<Start>,
     over: Arc<AtomicBool>,
     stop: Arc<Stop>,
@@ -157,6 +161,7 @@ impl Work {
                 let into = if act == Act::Break { "into" } else { "out of" };
                 (format!("put {url} {into} maintenance mode"), self.maintain(act, *node, mode))
             }
+            Breaks::Partition { url, .. } => (partition_words(act, url), self.partition(act)),
         };
         let to_s = since(clock.now());
         let what = if act == Act::Break { "broken" } else { "mended" };
@@ -216,6 +221,19 @@ impl Work {
         }
     }
 
+    /// Cuts the load off from a node, or lets it through again.
+    fn partition(&self, act: Act) -> Result<(), Undone> {
+        let Some(cutter) = &self.cutter else {
+            let problem = "--partition: there is no relay".to_owned();
+            return Err(Undone { problem, output: None });
+        };
+        match act {
+            Act::Break => cutter.cut(),
+            Act::Mend => cutter.join(),
+        }
+        Ok(())
+    }
+
     /// Puts a node into maintenance mode or, again and again if need be, back into the mode that it
     /// had before.
     fn maintain(&self, act: Act, node: usize, mode: &mut Mode) -> Result<(), Undone> {
@@ -252,6 +270,26 @@ impl Work {
             std::thread::sleep(AGAIN);
         }
     }
+}
+
+fn partition_words(act: Act, url: &str) -> String {
+    match act {
+        Act::Break => format!("cut the load off from {url}"),
+        Act::Mend => format!("let the load through to {url} again"),
+    }
+}
+
+/// The relay through which the load reaches one of the nodes, if a drill will cut it.
+pub(super) fn relay(plan: &Plan) -> Result<Option<(Relay, Detour)>, RunError> {
+    let Some(Breaks::Partition { node, url }) = plan.drill.as_ref().map(|it| &it.breaks) else {
+        return Ok(None);
+    };
+    let wrong = |error: &dyn std::fmt::Display| TargetError(error.to_string());
+    let parsed = Url::parse(url).map_err(|error| wrong(&error))?;
+    let servers = addresses(&parsed).map_err(|error| wrong(&error))?;
+    let relay = Relay::begin(servers)?;
+    let detour = Detour { node: *node, relay: relay.address() };
+    Ok(Some((relay, detour)))
 }
 
 /// The maintenance mode of a node before the drill.
@@ -334,19 +372,12 @@ pub(super) fn audit_through(
             return Ok(StageRecord { unasked, ..empty });
         }
     };
+    let began = [bench.began, bench.began_wall];
     let alone = Bench {
-        plan: bench.plan,
-        target: &target,
-        stop: bench.stop,
-        began: bench.began,
-        began_wall: bench.began_wall,
         pinned: bench.pinned,
         part: bench.part,
         journal: bench.journal.clone(),
-        gave_up: Cell::default(),
-        observing: None,
-        replicas: None,
-        ended: RefCell::default(),
+        ..Bench::new(bench.plan, &target, bench.stop, began)
     };
     let audited =
         connections.run_stage(&alone, stage, |work| alone.run(stage, work, observer, None))?;

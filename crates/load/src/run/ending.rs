@@ -92,6 +92,7 @@ pub(super) fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> Run
         extra_documents: None,
         observed: None,
         replication: None,
+        copies: None,
         ended: None,
         result: None,
     }

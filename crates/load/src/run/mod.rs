@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod collect;
 mod compacting;
+mod copies;
 mod crew;
 mod drill;
 mod ending;
@@ -45,14 +46,13 @@ use crate::measure::RawRow;
 use crate::plan::{Plan, Purpose, REPLICATED, SchemaPlan};
 use crate::record::{RunRecord, Running, ServerRecord, StageRecord};
 use crate::schema::{Documents, SchemaError};
-use bench::{Bench, Part};
+use bench::Bench;
 use crew::Crew;
 use ending::{begun, ended, left_over, not_made, others};
 use lanes::Connections;
 use observe::{Asks, Observing};
 use replicate::Replicas;
 use scratch::Scratch;
-use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,7 +164,8 @@ pub fn run_with(
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let pinned = stand_in.is_some();
     let scratch = fleet.is_some().then(scratch_name);
-    let opening = Opening { scratch, stand_in, ..opening(plan, observer)? };
+    let (relay, detour) = drill::relay(plan)?.unzip();
+    let opening = Opening { scratch, stand_in, detour, ..opening(plan, observer)? };
     let asks = block_on(stop, Asks::of(plan, pinned))?;
     let (target, facts, replicas) = open(plan, &opening, stop)?;
     let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
@@ -179,18 +180,12 @@ pub fn run_with(
     let asks = asks.map(|asks| asks.with_machine(record.server.same_machine));
     let observing = asks.map(|asks| Observing::begin(asks, &target, began)).transpose()?;
     let mut bench = Bench {
-        plan,
-        target: &target,
-        stop,
-        began,
-        began_wall,
         pinned,
-        part: Part::WHOLE,
         journal,
-        gave_up: Cell::default(),
         observing,
         replicas,
-        ended: RefCell::default(),
+        relay,
+        ..Bench::new(plan, &target, stop, [began, began_wall])
     };
     let result = match fleet {
         None => stages(&bench, documents, &mut record, observer),
@@ -200,6 +195,9 @@ pub fn run_with(
         }
     };
     end_beside(&mut bench, &mut record)?;
+    if plan.drill.is_some() && result.is_ok() {
+        record.copies = copies::compare(plan, &record, stop, observer)?;
+    }
     let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
     let at_s = (at - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {

@@ -11,7 +11,6 @@ use crate::engine::{ShardWork, Start, Stop, StopReason, Workloads};
 use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
 use crate::measure::Interval;
 use crate::plan::{PlanRecord, SchemaPlan, StagePlan};
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -94,18 +93,9 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     };
     agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
     let bench = Bench {
-        observing: None,
-        replicas: None,
-        plan: &plan,
-        target: &target,
-        stop: &stop,
-        began,
-        began_wall,
-        pinned: false,
         part: Part { agent: agent.index(), agents: assignment.agents },
         journal: journal.as_ref().map(Scratch::journal),
-        gave_up: Cell::default(),
-        ended: RefCell::default(),
+        ..Bench::new(&plan, &target, &stop, [began, began_wall])
     };
     let mut connections = Connections::new(&bench, documents)?;
     let last = loop {

@@ -183,7 +183,7 @@ impl Bench<'_> {
         let slots_ms = self.plan.ycsb.as_ref().and_then(MeasurementPlan::slots_ms);
         let slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let mut measured = Measured { slots, ..Measured::default() };
-        let mut seconds = SeriesLog::default();
+        let mut seconds = SeriesLog::default().with_nodes(self.plan.drill_of(stage).is_some());
         let mut progress = self.not_begun(stage);
         let mut told = true;
         let mut saving = observer.saves().then(Saving::default);

@@ -1,7 +1,9 @@
 //! The per-second series as comma-separated values (RFC 4180).
 
+use super::replicated::named;
 use super::{Format, Render};
-use crate::measure::{Count, Histogram, KindInterval, Percentile, Shown};
+use crate::measure::{Count, Histogram, KindInterval, LagPoint, Percentile, Replication, Shown};
+use crate::plan::REPLICATED;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -62,8 +64,34 @@ fn render(record: &RunRecord) -> String {
                 out.push('\n');
             }
         }
+        if stage.name == REPLICATED {
+            record
+                .replication
+                .iter()
+                .for_each(|it| write_lags(stage, it, result.words(), &mut out));
+        }
     }
     out
+}
+
+/// The longest lag of each second: markers that were seen, and the longest time, as that of a
+/// response; everything else is empty.
+fn write_lags(stage: &StageRecord, found: &Replication, result: &str, out: &mut String) {
+    let statistics = Percentile::shown(Shown::Wide).count();
+    let (before, after) = (",".repeat(statistics), ",".repeat(2 * (statistics + 1)));
+    let (failed, counts) = (",".repeat(2 * (statistics + 1)), ",".repeat(others().count()));
+    for (link, markers) in named(found) {
+        let (stage_name, kind) = (quoted(&stage.name), quoted(&format!("replication {link}")));
+        for point in &markers.over_time {
+            let LagPoint { at_s, seconds, markers: seen, longest_us } = point;
+            let _ = writeln!(
+                out,
+                "{stage_name},{at_s},{kind},{seen},{seen},0{before},{longest_us:.2}{after},{}\
+                 {failed},{seconds},{result}{counts}",
+                stage.verdict.name(),
+            );
+        }
+    }
 }
 
 /// Whether the seconds of a stage have a count. Those of older records do not.

@@ -3,7 +3,7 @@
 
 use super::nodes::host;
 use super::number::{at, decimal, grouped, length, millis};
-use crate::measure::Span;
+use crate::measure::{Copies, NodeCopies, Span};
 use crate::op::Failure;
 use crate::record::{
     Backlog, Drill, DrillRecord, DrillStep, NodeAudit, Phase, PhaseFigures, RunRecord, StageRecord,
@@ -43,6 +43,7 @@ pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
     );
     lines.push(format!("{success}, {}", caught_up_words(times.caught_up_s)));
     lines.extend(times.backlog_s.map(backlog_words));
+    lines.extend(record.copies.as_ref().map(copies_words));
     if !drill.has_changed() {
         lines.push("nothing changed while it was broken".to_owned());
     }
@@ -143,6 +144,59 @@ fn row(phase: Phase, it: &PhaseFigures, accepted: bool) -> Row {
     let why = why.iter().map(|(class, count)| words(**class, **count));
     row.push(why.collect::<Vec<_>>().join(", "));
     (it.failed() > 0, row)
+}
+
+/// The figures of each phase for each node, after the names of the columns; `None`: there is only
+/// one node, or nothing was broken.
+pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
+    let drill = stage.drilled()?;
+    let all = Phase::ALL.map(|phase| (phase, drill.figures_of_nodes(phase)));
+    let head = ["node", "phase", "requests", "ok/s", "p50", "p99", "failed", "why"];
+    let mut rows = vec![(false, head.map(str::to_owned).to_vec())];
+    for (place, node) in stage.nodes.iter().enumerate() {
+        for (phase, figures) in &all {
+            let Some(of_node) = figures.get(place) else { continue };
+            let (bad, mut cells) = row(*phase, of_node, false);
+            // The seconds are those of the phase.
+            cells.remove(1);
+            let first = *phase == Phase::Before;
+            let name = if first { host(&node.url).to_owned() } else { String::new() };
+            rows.push((bad, [vec![name], cells].concat()));
+        }
+    }
+    (rows.len() > 1).then_some(rows)
+}
+
+/// What the copies on each node have, after the names of the columns; `None`: they were not
+/// compared.
+pub(super) fn copies(record: &RunRecord) -> Option<Vec<Row>> {
+    let copies = record.copies.as_ref().filter(|copies| !copies.nodes.is_empty())?;
+    let head = ["copies on", "documents", "missing", "older"].map(str::to_owned);
+    let row = |it: &NodeCopies| {
+        let counts = match it.problem {
+            Some(_) => ["-", "-", "-"].map(str::to_owned),
+            None => [it.documents, it.missing, it.older].map(grouped),
+        };
+        let bad = it.missing > 0 || it.older > 0 || it.problem.is_some();
+        (bad, [vec![it.node.clone()], counts.to_vec()].concat())
+    };
+    Some([vec![(false, head.to_vec())], copies.nodes.iter().map(row).collect()].concat())
+}
+
+/// Whether the copies were alike, in a line.
+fn copies_words(copies: &Copies) -> String {
+    if let Some(why) = &copies.problem {
+        return format!("single copies: not compared: {why}");
+    }
+    let first = copies.looked_s < 1.0;
+    if !copies.are_alike() && !copies.differ() {
+        return "single copies: not all of them could be compared".to_owned();
+    }
+    match (copies.are_alike(), first) {
+        (true, true) => "single copies: all alike at the first look".to_owned(),
+        (true, false) => format!("single copies: all alike after {}", length(copies.looked_s)),
+        (false, _) => format!("single copies: not alike, even {} later", length(copies.looked_s)),
+    }
 }
 
 /// What each node has of what was acknowledged, after the names of the columns; `None`: that was

@@ -3,8 +3,10 @@
 
 use super::exposition::{Exposition, Family, Kind, Writer};
 use super::nodes::gone_s;
+use super::replicated::named;
 use super::{Format, Render};
 use crate::measure::{Count, Latency, NodeSummary, OperationSummary};
+use crate::plan::REPLICATED;
 use crate::record::{AgentStage, ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 use std::borrow::Cow;
 
@@ -54,6 +56,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
     load(&stages, &mut out);
     nodes(record, &mut out);
     agents(record, &stages, &mut out);
+    replication(record, &mut out);
     judgements(record, &mut out);
     out.finish()
 }
@@ -256,6 +259,27 @@ fn nodes(record: &RunRecord, out: &mut Writer) {
     out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
     for (stage, node) in all() {
         summary([("stage", &stage.name), ("node", &node.url)], &node.response, out);
+    }
+}
+
+/// How far the targets of replication lagged behind.
+fn replication(record: &RunRecord, out: &mut Writer) {
+    let all = record.replication.iter().flat_map(named);
+    let all: Vec<_> = all.collect();
+    let stage = ("stage", REPLICATED);
+    let help = "Marker documents of replication, by whether they were seen at the target.";
+    out.family(counter("springload_replication_markers", "", help));
+    for (link, markers) in &all {
+        let seen = markers.written.saturating_sub(markers.unseen);
+        for (result, count) in [("seen", seen), ("unseen", markers.unseen)] {
+            out.sample(&[stage, ("link", link), ("result", result)], count);
+        }
+    }
+    let help = "Time from the acknowledgement of a marker to when the target showed it.";
+    let name = "springload_replication_lag_seconds";
+    out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
+    for (link, markers) in &all {
+        summary([stage, ("link", link)], &markers.lag, out);
     }
 }
 

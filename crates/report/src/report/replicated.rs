@@ -5,8 +5,8 @@ use super::burst::Rows;
 use super::number::{decimal, grouped, length, millis};
 use super::table::align;
 use super::visible::times;
-use crate::measure::{Latency, LinkEnd, Replication, ReplicationLink};
-use crate::record::{RunRecord, link_name};
+use crate::measure::{Latency, LinkEnd, Markers, Replication, ReplicationLink};
+use crate::record::{RunRecord, link_name, place_name};
 use std::fmt::Write as _;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -33,17 +33,26 @@ pub(super) fn tables(record: &RunRecord) -> Vec<Rows> {
     [lags(found), arrivals(found)].into_iter().chain(sides).collect()
 }
 
+/// The markers of each link, and of the way along a chain, by name.
+pub(super) fn named(found: &Replication) -> Vec<(String, &Markers)> {
+    let links = found.links.iter().map(|link| (link_name(found, link), &link.markers));
+    let chain = found.end_to_end.iter().map(|it| {
+        let name = |place| place_name(found, place);
+        let words = format!("{} → … → {}", name(it.source), name(it.target));
+        (words, &it.markers)
+    });
+    links.chain(chain).collect()
+}
+
 /// How far each target lagged behind.
 fn lags(found: &Replication) -> Rows {
     let heads = ["lag of replication, ms", "markers", "unseen", "p50", "p99", "max"];
-    let row = |link: &ReplicationLink| {
-        let markers = &link.markers;
+    let row = |(name, markers): (String, &Markers)| {
         let counts = [grouped(markers.written), grouped(markers.unseen)];
-        let name = link_name(found, link);
         std::iter::once(name).chain(counts).chain(times(&markers.lag)).collect()
     };
     let heads = std::iter::once(heads.map(str::to_owned).to_vec());
-    heads.chain(found.links.iter().map(row)).collect()
+    heads.chain(named(found).into_iter().map(row)).collect()
 }
 
 /// When each target had everything, and what it had in the end.
@@ -118,8 +127,8 @@ fn pair(us: [Option<f64>; 2]) -> [String; 3] {
 }
 
 /// The longest lag over time as a curve of blocks, and its scale; `None`: there is none.
-pub(super) fn curve(link: &ReplicationLink) -> Option<(String, String)> {
-    let points = &link.markers.over_time;
+fn curve(markers: &Markers) -> Option<(String, String)> {
+    let points = &markers.over_time;
     let each = points.len().div_ceil(MOST_COLUMNS).max(1);
     let longest = |part: &[crate::measure::LagPoint]| {
         part.iter().map(|point| point.longest_us).filter(|us| us.is_finite()).fold(0.0, f64::max)
@@ -141,9 +150,9 @@ pub(super) fn section(record: &RunRecord, out: &mut String) {
     for rows in tables(record) {
         let _ = write!(out, "\n{}", align(&rows));
     }
-    let curves = found.links.iter().filter_map(|link| {
-        let (curve, scale) = curve(link)?;
-        Some(format!("  lag {}  {curve}  {scale}\n", link_name(found, link)))
+    let curves = named(found).into_iter().filter_map(|(name, markers)| {
+        let (curve, scale) = curve(markers)?;
+        Some(format!("  lag {name}  {curve}  {scale}\n"))
     });
     let curves: String = curves.collect();
     if !curves.is_empty() {

@@ -55,6 +55,7 @@ mod tests {
                 seconds: 1,
                 waited_s: 0.0,
                 kinds: [(OpKind::BulkInsert, kind)].into(),
+                nodes: Vec::new(),
             }
         };
         let mut stage = fixture::stage("bulk_insert", Vec::new());

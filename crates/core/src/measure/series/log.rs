@@ -3,7 +3,7 @@
 //! minutes take no more memory than seconds.
 
 use super::shelf::{Place, Shelf};
-use super::{Series, SeriesKind, SeriesRow};
+use super::{Series, SeriesRow};
 use crate::clock::SECOND_NS;
 use crate::measure::Interval;
 use std::io;
@@ -43,12 +43,20 @@ impl Row {
 /// The seconds of a running stage. A second in which nothing ended has no row.
 #[derive(Debug, Default)]
 pub struct SeriesLog {
+    /// Whether each node is kept for itself.
+    nodes: bool,
     rows: Vec<Row>,
     shelf: Option<Shelf>,
     trouble: Option<io::Error>,
 }
 
 impl SeriesLog {
+    /// The same, with each node for itself if `nodes`.
+    #[must_use]
+    pub fn with_nodes(self, nodes: bool) -> Self {
+        Self { nodes, ..self }
+    }
+
     /// Adds one shard's second.
     pub fn add(&mut self, interval: &Interval) {
         if interval.is_empty() {
@@ -61,6 +69,9 @@ impl SeriesLog {
         row.waited_s += interval.waited_ns as f64 / SECOND_NS as f64;
         for (kind, part) in interval.iter() {
             row.kinds.entry(kind).or_default().merge(part);
+        }
+        for (place, part) in interval.nodes().iter().enumerate().filter(|_| self.nodes) {
+            row.node_mut(place).merge(part);
         }
         let index = index.unwrap_or(after);
         self.rows.insert(index, Row::Here(row));
@@ -104,7 +115,7 @@ impl SeriesLog {
     fn pack(&mut self, index: usize) {
         let complete = index + 3 < self.rows.len();
         if let Some(Row::Here(row)) = self.rows.get_mut(index).filter(|_| complete) {
-            row.kinds.values_mut().for_each(SeriesKind::pack);
+            row.pack();
         }
     }
 
@@ -154,7 +165,7 @@ impl SeriesLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Count, Histogram, Kept, Totals};
+    use crate::measure::{Count, Histogram, Kept, SeriesKind, Totals};
     use crate::op::{Failure, OpKind};
 
     fn one(second: u32) -> Interval {

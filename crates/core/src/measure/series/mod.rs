@@ -8,6 +8,7 @@ pub use log::SeriesLog;
 use super::figure::Count;
 use super::histogram::{Histogram, Kept};
 use super::interval::{FailedTimes, KindInterval};
+use super::node::NodeInterval;
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +47,25 @@ pub struct SeriesKind {
     pub failed_times: BTreeMap<Failure, FailedTimes<Kept>>,
 }
 
+/// What one node of several answered in one second, over all kinds of operations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeriesNode {
+    /// Requests that ended in this second.
+    pub requests: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Of these, documents that were accepted but not yet stored as they should be.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub accepted: u64,
+    /// Documents that failed, per class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::op::keyed::<Failure, u64>"))]
+    pub failures: BTreeMap<Failure, u64>,
+    /// Response times of requests that succeeded at least in part.
+    pub response: Kept,
+}
+
 /// One second of a stage, or several if the stage is long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -64,6 +84,10 @@ pub struct SeriesRow {
         schemars(schema_with = "crate::op::keyed::<OpKind, SeriesKind>")
     )]
     pub kinds: BTreeMap<OpKind, SeriesKind>,
+    /// The nodes in their order, of a drill with several of them. Those after the last that
+    /// answered something are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<SeriesNode>,
 }
 
 const fn one_second() -> u32 {
@@ -87,7 +111,7 @@ pub struct Series {
 impl SeriesRow {
     /// An empty row of `seconds` seconds from `second` on.
     pub(super) const fn new(second: u32, seconds: u32) -> Self {
-        Self { second, seconds, waited_s: 0.0, kinds: BTreeMap::new() }
+        Self { second, seconds, waited_s: 0.0, kinds: BTreeMap::new(), nodes: Vec::new() }
     }
 
     /// A length such that no row of up to `seconds` seconds crosses a multiple of it.
@@ -110,6 +134,47 @@ impl SeriesRow {
             sum.join(&part);
             sum.pack();
         }
+        for (place, part) in next.nodes.iter().enumerate() {
+            self.node_mut(place).join(part);
+        }
+        self.nodes.iter_mut().for_each(|it| it.response.pack());
+    }
+
+    fn node_mut(&mut self, place: usize) -> &mut SeriesNode {
+        if self.nodes.len() <= place {
+            self.nodes.resize_with(place + 1, SeriesNode::default);
+        }
+        &mut self.nodes[place]
+    }
+
+    /// Encodes its times.
+    fn pack(&mut self) {
+        self.kinds.values_mut().for_each(SeriesKind::pack);
+        self.nodes.iter_mut().for_each(|it| it.response.pack());
+    }
+}
+
+impl SeriesNode {
+    fn merge(&mut self, part: &NodeInterval) {
+        self.requests += part.requests;
+        self.ok += part.ok;
+        self.accepted += part.accepted;
+        for class in Failure::ALL {
+            if part.failures[class.index()] > 0 {
+                *self.failures.entry(class).or_default() += part.failures[class.index()];
+            }
+        }
+        self.response.merge(&part.response);
+    }
+
+    fn join(&mut self, next: &Self) {
+        self.requests += next.requests;
+        self.ok += next.ok;
+        self.accepted += next.accepted;
+        for (&class, count) in &next.failures {
+            *self.failures.entry(class).or_default() += count;
+        }
+        self.response.merge(&next.response.get());
     }
 }
 

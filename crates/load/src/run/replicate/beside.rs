@@ -13,10 +13,9 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
 /// How often to look whether the load is over, and whether the user asks to stop.
@@ -31,6 +30,8 @@ const NOT_OVER: Nanos = Nanos::MAX;
 pub(super) struct Found {
     /// In the order of the links.
     pub(super) links: Vec<FoundLink>,
+    /// Those of the way along a chain, if there is one.
+    pub(super) end_to_end: Option<Markers>,
     /// The markers of each place: identifiers and, if known, revisions.
     pub(super) markers: Vec<Vec<(String, Option<String>)>>,
 }
@@ -70,7 +71,7 @@ impl Told {
 /// The thread.
 pub(super) struct Beside {
     told: Arc<Told>,
-    thread: JoinHandle<Found>,
+    thread: std::thread::JoinHandle<Found>,
 }
 
 impl Beside {
@@ -91,6 +92,7 @@ impl Beside {
         let work = Work {
             places: replicas.places.clone(),
             links: links.iter().map(job).collect(),
+            end_to_end: replicas.plan.end_to_end(),
             limits: Limits {
                 every_ns: replicas.plan.marker_every_ns,
                 converge_ns: replicas.plan.converge_timeout_ns,
@@ -147,6 +149,7 @@ pub(super) struct Limits {
 struct Work {
     places: Vec<Driver>,
     links: Vec<LinkJob>,
+    end_to_end: Option<Link>,
     limits: Limits,
     told: Arc<Told>,
     runtime: Runtime,
@@ -166,6 +169,7 @@ impl Work {
             let connect = |place: usize| self.places[place].replicator();
             let (Some(source), Some(target)) = (connect(job.link.source), connect(job.link.target))
             else {
+                over.borrow_mut()[number] = true;
                 continue;
             };
             let queue = Rc::new(Queue::default());
@@ -182,6 +186,7 @@ impl Work {
                 found
             }));
         }
+        let end_to_end = self.watch_chain(&mut queues, began, over);
         let mut writers = Vec::new();
         for (place, target) in self.places.iter().enumerate() {
             let queues: Vec<_> =
@@ -207,7 +212,29 @@ impl Work {
         for lookout in lookouts {
             found.links.push(lookout.await.unwrap_or_default());
         }
+        if let Some(watching) = end_to_end {
+            found.end_to_end = watching.await.ok();
+        }
         found
+    }
+
+    /// Looks for the markers of a chain's first source at its last target, until all links have
+    /// ended.
+    fn watch_chain(
+        &self,
+        queues: &mut Vec<(usize, Rc<Queue>)>,
+        began: Nanos,
+        over: Rc<RefCell<Vec<bool>>>,
+    ) -> Option<JoinHandle<Markers>> {
+        let Link { source: first, target: last } = self.end_to_end?;
+        let connect = |place: usize| self.places[place].replicator();
+        let (source, target) = (connect(first)?, connect(last)?);
+        let queue = Rc::new(Queue::default());
+        queues.push((first, queue.clone()));
+        let ends = Ends { source, target, counted: Vec::new() };
+        let lookout = Lookout::new(ends, queue, self.told.clone(), self.limits, began);
+        let are_ended = move || over.borrow().iter().all(|it| *it);
+        Some(spawn_local(lookout.watch(are_ended)))
     }
 }
 

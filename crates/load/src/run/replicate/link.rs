@@ -135,13 +135,46 @@ impl Lookout {
             () = abandoned(&told) => Settled::default(),
         };
         self.receive();
-        let unseen = self.outstanding.len() as u64;
-        let (lag, over_time) = self.log.finish();
-        let markers = Markers { unseen, lag, over_time, ..self.markers };
         let Settled { end, converged_s, compared } = settled;
         let comparison = compared.map(|it| it.found);
-        let reason = self.silent.map(|(_, reason)| reason).filter(|_| end == LinkEnd::Gone);
-        FoundLink { markers, end, converged_s, comparison, reason }
+        let silent = self.silent.take().map(|(_, reason)| reason);
+        let reason = silent.filter(|_| end == LinkEnd::Gone);
+        FoundLink { markers: self.markers(), end, converged_s, comparison, reason }
+    }
+
+    /// Looks for markers alone, until there are no more to come or `are_ended`.
+    pub(super) async fn watch(mut self, are_ended: impl Fn() -> bool) -> Markers {
+        let told = self.told.clone();
+        let watching = async {
+            loop {
+                self.receive();
+                let last = are_ended();
+                if !self.outstanding.is_empty() {
+                    self.look().await;
+                }
+                if last || self.is_last_seen && self.outstanding.is_empty() {
+                    return;
+                }
+                if self.outstanding.is_empty() {
+                    tokio::time::sleep(STEP).await;
+                } else {
+                    self.pause().await;
+                }
+            }
+        };
+        tokio::select! {
+            () = watching => {}
+            () = abandoned(&told) => {}
+        }
+        self.receive();
+        self.markers()
+    }
+
+    /// What became of the markers.
+    fn markers(self) -> Markers {
+        let unseen = self.outstanding.len() as u64;
+        let (lag, over_time) = self.log.finish();
+        Markers { unseen, lag, over_time, ..self.markers }
     }
 
     async fn work(&mut self, are_ended: impl Fn() -> bool) -> Settled {

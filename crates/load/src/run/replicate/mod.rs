@@ -13,7 +13,7 @@ use crate::driver::{
     scratch_name,
 };
 use crate::engine::Stop;
-use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
+use crate::measure::{EndToEnd, LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::plan::{Link, Plan, ReplicatePlan};
 use beside::{Beside, Found};
 use std::cell::RefCell;
@@ -161,6 +161,10 @@ impl Replicas {
             (link.end, link.converged_s) = (found.end, found.converged_s);
             link.comparison = found.comparison;
             link.reason = found.reason;
+        }
+        if let (Some(link), Some(markers)) = (self.plan.end_to_end(), found.end_to_end) {
+            let Link { source, target } = link;
+            state.found.end_to_end = Some(EndToEnd { source, target, markers });
         }
         state.markers = found.markers;
     }

@@ -7,6 +7,7 @@ mod agents;
 mod bands;
 mod errors;
 mod heatmap;
+mod lag;
 mod latency;
 mod max;
 mod percentiles;
@@ -50,11 +51,13 @@ pub enum ChartKind {
     Agents,
     /// The servers' own numbers, over time.
     Server,
+    /// How far the targets of replication lagged behind, over time.
+    Lag,
 }
 
 impl ChartKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Throughput,
         Self::Latency,
         Self::Percentiles,
@@ -62,6 +65,7 @@ impl ChartKind {
         Self::Errors,
         Self::Agents,
         Self::Server,
+        Self::Lag,
     ];
 
     /// The name used in flags and data.
@@ -74,6 +78,7 @@ impl ChartKind {
             Self::Errors => "errors",
             Self::Agents => "agents",
             Self::Server => "server",
+            Self::Lag => "lag",
         }
     }
 }
@@ -293,6 +298,7 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
     charts.extend(agents::charts(view));
+    charts.extend(lag::charts(view));
     charts.extend(server::charts(view));
     let bands = bands::of(view);
     let ends = view.parts.iter().filter_map(|part| part.timeline.stretches.last());

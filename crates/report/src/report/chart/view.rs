@@ -2,9 +2,10 @@
 
 use super::timeline::Timeline;
 use super::{Chart, charts};
+use crate::measure::Replication;
 use crate::observed::Observed;
 use crate::op::OpKind;
-use crate::plan::{Nouns, Purpose, StagePlan, stage_title};
+use crate::plan::{Nouns, Purpose, REPLICATED, StagePlan, stage_title};
 use crate::record::{AgentRecord, RunRecord, StageRecord};
 use crate::report::observed::{Busy, busy};
 use crate::report::story::{Event, story};
@@ -35,6 +36,8 @@ pub(super) struct Part<'a> {
     /// What the servers said about themselves, and what they were busy with.
     pub(super) observed: Option<&'a Observed>,
     pub(super) busy: Vec<Busy>,
+    /// What replication did beside the stage, if it ran then.
+    pub(super) replication: Option<&'a Replication>,
 }
 
 /// One stage and kind of operation, from every run that has them.
@@ -83,6 +86,7 @@ impl View<'_> {
                 events: events(record, found),
                 observed: record.observed.as_ref(),
                 busy: busy(record, found),
+                replication: record.replication.as_ref().filter(|_| found.name == REPLICATED),
             }));
         }
         View { kind, overlay: runs.len() > 1, parts }

@@ -3,7 +3,7 @@
 use super::escape::Html;
 use super::parts::{grid, letter, list};
 use crate::record::RunRecord;
-use crate::report::drill::{Row, audits, lines, note, phases};
+use crate::report::drill::{Row, audits, copies, lines, nodes, note, phases};
 
 /// A section for all runs with a drill; empty if there is none.
 pub(super) fn section(runs: &[RunRecord]) -> Html {
@@ -14,7 +14,7 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
             let lines = lines(record, stage);
             let items = lines.iter().map(|line| Html::tag("li", line));
             inside.push(&list("drill", items.collect()));
-            let tables = [phases(stage), audits(record)];
+            let tables = [phases(stage), nodes(stage), audits(record), copies(record)];
             tables.into_iter().flatten().for_each(|rows| inside.push(&table(rows)));
             if let Some(drill) = stage.drilled() {
                 inside.push(&Html::tag("p", note(drill)));

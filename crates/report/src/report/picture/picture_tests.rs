@@ -1,7 +1,9 @@
 //! Pictures, read back by other people's libraries.
 
 use super::*;
+use crate::measure::{EndToEnd, LagPoint, Markers, ReplicaPlace, Replication, ReplicationLink};
 use crate::observed::{Column, Meter, Observed, Source, Table};
+use crate::plan::REPLICATED;
 use crate::record::fixture::{fleet, record};
 use quick_xml::events::Event;
 
@@ -56,10 +58,28 @@ fn queue_of(from_s: f64) -> Observed {
     Observed { sources: vec![source], ..Observed::default() }
 }
 
+/// A replication whose target lagged behind for a while.
+fn replication() -> Replication {
+    let point = |at_s, longest_us| LagPoint { at_s, seconds: 1, markers: 10, longest_us };
+    let over_time = vec![point(0, 900.0), point(1, 90_000.0), point(2, 1_500.0)];
+    let link = |source, target| {
+        let markers = Markers { written: 30, over_time: over_time.clone(), ..Markers::default() };
+        ReplicationLink { source, target, markers, ..ReplicationLink::default() }
+    };
+    let place =
+        |server: &str| ReplicaPlace { server: server.to_owned(), ..ReplicaPlace::default() };
+    let places = ["http://a/", "http://b/", "http://c/"].map(place).to_vec();
+    let links = vec![link(0, 1), link(1, 2)];
+    let end_to_end = Some(EndToEnd { source: 0, target: 2, markers: links[1].markers.clone() });
+    Replication { places, links, end_to_end, ..Replication::default() }
+}
+
 #[test]
 fn one_chart_is_drawn_where_one_is_asked_for() {
     let mut run = fleet(3);
     run.observed = Some(queue_of(run.stages.last().unwrap().began_s));
+    run.stages.last_mut().unwrap().name = REPLICATED.to_owned();
+    run.replication = Some(replication());
     let runs = [run];
     for kind in ChartKind::ALL {
         let (drawing, one) = (svg(&runs, Some(kind)), ink(&png(&runs, Some(kind))));
@@ -71,6 +91,7 @@ fn one_chart_is_drawn_where_one_is_asked_for() {
             "Errors",
             "Agents",
             "Server: queues",
+            "Longest lag over time",
         ];
         let texts = texts(&drawing);
         let found = titles.map(|it| texts[1..].iter().any(|text| text.starts_with(it)));

@@ -274,7 +274,11 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
         sheet.gap();
         toned_table(rows, &[why, 2], sheet);
     }
-    if let Some(rows) = drill::audits(record) {
+    if let Some(rows) = drill::nodes(stage) {
+        sheet.gap();
+        toned_table(rows, &[7], sheet);
+    }
+    for rows in [drill::audits(record), drill::copies(record)].into_iter().flatten() {
         sheet.gap();
         toned_table(rows, &[], sheet);
     }

@@ -1,0 +1,56 @@
+//! Compares the copies of the database with each other after a drill, until they are alike or that
+//! has taken too long.
+
+use super::{Observer, RunError, block_on};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::Opening;
+use crate::engine::Stop;
+use crate::measure::Copies;
+use crate::plan::Plan;
+use crate::record::RunRecord;
+use std::time::Duration;
+
+/// How long copies may take to be alike.
+const PATIENCE_NS: Nanos = 30 * SECOND_NS;
+/// The pause between two looks.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Compares the copies if something was broken and everything acknowledged was looked for. `None`:
+/// there is nothing to compare.
+pub(super) fn compare(
+    plan: &Plan,
+    record: &RunRecord,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Option<Copies>, RunError> {
+    let was_broken = record.stages.iter().any(|stage| stage.drilled().is_some());
+    if !plan.audit || !was_broken || stop.reason().is_some() {
+        return Ok(None);
+    }
+    let (timeout_ns, max_answer) = (plan.timeout_ns, plan.max_answer);
+    let opening = Opening { timeout_ns, max_answer, ..Opening::default() };
+    let clock = Clock::system();
+    let began = clock.now();
+    let looking = async {
+        loop {
+            let found = plan.target.copies(&opening, &record.server.database).await;
+            let looked_ns = clock.now().saturating_sub(began);
+            let looked_s = looked_ns as f64 / SECOND_NS as f64;
+            let copies = match found {
+                Ok(None) => return Ok(None),
+                Ok(Some(copies)) => Copies { looked_s, ..copies },
+                Err(error) => {
+                    let problem = Some(error.to_string());
+                    Copies { looked_s, problem, ..Copies::default() }
+                }
+            };
+            let given_up = looked_ns >= PATIENCE_NS || stop.reason().is_some();
+            if !copies.differ() || given_up {
+                return Ok(Some(copies));
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    };
+    observer.news("comparing the copies on each node");
+    block_on(stop, looking)
+}
