@@ -153,7 +153,7 @@ mod tests {
         let struck = "springload drill --stop 'curl -u *** h' --start='x -u ***'";
         assert_eq!(line(&words), struck);
         let words = ["springload", "run", "--observe-url", "a=http://h?k=b", "--observe-url=c=h?d"];
-        let struck = "springload run --observe-url 'a=http://h?k=***' '--observe-url=c=h?***'";
+        let struck = "springload run --observe-url 'a=http://h?k=***' --observe-url='c=h?***'";
         assert_eq!(line(&words), struck);
     }
 

@@ -326,7 +326,7 @@ fn an_exporter_that_lies_is_a_note_or_a_gap_and_the_run_goes_on() {
         let reason = source["reason"].as_str().unwrap_or_default();
         match lie {
             Lie::Nonsense => {
-                assert!(note.contains(" no sense ") && note.contains("left out"), "{source}")
+                assert!(note.contains(" no sense ") && note.contains("left out"), "{source}");
             }
             Lie::Page => assert!(reason.contains("not a list of metrics"), "{source}"),
             Lie::Endless => assert!(reason.contains("larger than --max-answer"), "{source}"),

@@ -52,7 +52,8 @@ fn struck(part: &str) -> String {
 fn strike_target(value: &str) -> String {
     let decoded = url::form_urlencoded::parse(value.as_bytes()).next();
     let has_password = decoded.is_some_and(|(text, _)| strike_password(&text) != text);
-    if has_password { STRUCK.to_owned() } else { value.to_owned() }
+    // It may have been struck already.
+    if has_password || value.contains(STRUCK) { STRUCK.to_owned() } else { value.to_owned() }
 }
 
 /// Whether something was struck from the query of a URL.

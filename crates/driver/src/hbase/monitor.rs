@@ -140,6 +140,7 @@ fn untold(Lost { failure, reason, .. }: Lost) -> Untold {
         Failure::Authentication => Untold::Refused(reason),
         _ if reason.starts_with("AccessDenied") => Untold::Refused(reason),
         Failure::Rejected => Untold::Unknown,
+        _ if reason.starts_with("UnknownProtocolException") => Untold::Unknown,
         _ => Untold::Missed(reason),
     }
 }
