@@ -32,8 +32,8 @@ impl CouchPlan {
         let path = format!("/{}", encode_segment(database));
         let shards = match compaction::copies(&mut admin, &path).await {
             Ok(shards) => shards,
-            // A server that is not a cluster.
-            Err(AdminError::Unexpected { status: 404 | 405, .. }) => return Ok(None),
+            // Servers that know no shards say so in different ways.
+            Err(AdminError::Unexpected { status: 400 | 404..=499 | 501, .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         if shards.values().all(|nodes| nodes.len() < 2) {
