@@ -248,8 +248,8 @@ fn a_target_that_goes_away_in_the_middle_is_told_and_the_load_goes_on() {
 #[test]
 fn a_replication_that_fails_at_once_ends_the_run_with_the_servers_reason() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
-    // PouchDB Server never hears of the replication: it creates the databases of one that begins, and
-    // may do so once they are removed.
+    // PouchDB Server never hears of the replication: it creates the databases of one that begins,
+    // and may do so once they are removed.
     let relay = Relay::before(&target, |request| {
         if request.is("GET /_scheduler/docs/_replicator/") {
             let info = json!({ "error": "unauthorized: Name or password is incorrect." });

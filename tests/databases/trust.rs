@@ -126,8 +126,9 @@ impl Subject {
         let updates = unsure(&run, "update");
         assert!(
             others.is_some_and(|it| it <= carried_out && carried_out <= it + updates),
-            "{}: {present} are there; {acknowledged} acknowledged; {verify}",
-            self.name
+            "{}: {present} are there; {acknowledged} acknowledged; {verify}; {}",
+            self.name,
+            run.stdout
         );
         assert!(run.sum("create", "ok") > 0, "nothing was written");
         let wrong = verify["failures"].as_object().is_some_and(|classes| !classes.is_empty());
@@ -178,7 +179,7 @@ impl Subject {
             let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
             bytes > 100 * DOCUMENTS && (self.keeps)(server)
         };
-        assert!((0..3_000).any(|_| {
+        assert!((0..12_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             written()
         }));

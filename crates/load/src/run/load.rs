@@ -56,7 +56,7 @@ impl Load {
                     shard: (shard, shards),
                     clock: Clock::system(),
                     connections: plan.connections,
-                    operations: counted(stage, (shard, shards), plan.connections),
+                    operations: counted(stage, shard, shards, plan.connections),
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     window_ns: window_ns(stage, plan.connections),
@@ -100,7 +100,7 @@ fn gather_ns(stage: &StagePlan) -> Nanos {
 }
 
 /// The number of operations for the connections of thread `shard` of so many, if they are counted.
-fn counted(stage: &StagePlan, (shard, shards): (usize, usize), connections: usize) -> Option<u64> {
+fn counted(stage: &StagePlan, shard: usize, shards: usize, connections: usize) -> Option<u64> {
     let own = (shard..connections).step_by(shards);
     own.map(|connection| stage.work.operations(connection, connections)).sum()
 }
