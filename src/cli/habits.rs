@@ -215,7 +215,7 @@ pub(super) fn meant(flag: &str, value: &str, verb: &str) -> Option<String> {
     let cure = first(&own.grammar(), wanted)?;
     let value = if is_time { value } else { "" };
     Some(match cure.split_once(' ').filter(|_| is_time) {
-        Some((flag, _)) => format!("give {flag} {value} for how long it takes"),
+        Some((flag, _)) => format!("give {flag} {value} to set how long it runs"),
         None => format!("give {cure}"),
     })
 }

@@ -159,7 +159,7 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
         }
         ErrorKind::ValueValidation => {
             if let Some(cure) = verb.and_then(|verb| habits::meant(flag, value, verb)) {
-                return (format!("{flag}: {value:?} is not what it takes"), cure);
+                return (format!("{flag} does not take {value:?}"), cure);
             }
             let source = error.source().map_or_else(String::new, ToString::to_string);
             if let Some((problem, cure)) = source.split_once("; ") {
