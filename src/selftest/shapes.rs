@@ -247,7 +247,7 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
         connections,
         rate: Some((RATE, Arrivals::Constant)),
         length_ns,
-        // One after the other: if each took its 10 ms alone, more connections would be all it takes.
+        // One after the other: of 10 ms for each alone, more connections would carry more.
         faults: Faults { capacity: Some(CAPACITY), ..Faults::default() },
         ..Load::default()
     }
