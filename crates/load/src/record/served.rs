@@ -79,8 +79,8 @@ impl RunRecord {
             }
         }
         if share.is_some_and(|share| share >= MUCH) {
-            let message = "others used the server meanwhile: what this run was slower by is \
-                           nobody's fault, and not what the server can do";
+            let message = "others used the server meanwhile: without them it may be faster, and \
+                           nobody is to blame for that";
             let message = message.to_owned();
             self.warnings.push(Warning { code: Code::OthersRequests, stage: None, message });
         }
