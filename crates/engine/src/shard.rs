@@ -253,12 +253,12 @@ async fn run_any<T: Target>(
     let tally = context.tally();
     let sweep = tokio::task::spawn_local(context.clone().sweep());
     let spare = lanes.split_off(lanes.partition_point(|it| it.connection < plan.connections));
-    let opened = target.shard(context).await?;
+    let opened = target.shard(context.clone()).await?;
     let (sessions, firsts) = open(plan, &opened, &mut lanes).await?;
     let start = place.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let shared = Rc::new(shared(plan, start, lanes.len(), spare.len()));
-    let pacer = tokio::task::spawn_local(pace(shared.clone()));
+    let pacer = tokio::task::spawn_local(pace(shared.clone(), context));
     let ticker = tokio::task::spawn_local(beat(shared.clone(), Sleeper::new(plan.clock)?));
     let asker = tokio::task::spawn_local(erased(doubt(shared.clone(), target.clone())));
     let mut growth =
@@ -326,8 +326,8 @@ async fn ended<W>(tasks: Vec<JoinHandle<LaneResult<W>>>) -> io::Result<Vec<LaneR
     Ok(done)
 }
 
-async fn pace(shared: Rc<Shared>) -> io::Result<()> {
-    shared.tickets.pace().await
+async fn pace(shared: Rc<Shared>, context: Rc<ShardContext>) -> io::Result<()> {
+    shared.tickets.pace(&context).await
 }
 
 /// Sessions, each with whether it is late, and their first operations.

@@ -10,6 +10,7 @@ use super::stop::Stop;
 use super::usage::{Need, Usage};
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::measure::{OLDEST_NOTE_NS, PoolLog};
+use crate::net::ShardContext;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -22,6 +23,10 @@ use std::task::{Poll, Waker};
 const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
 /// How long all answers must have been able to wait before a shard naps.
 const AWAKE_NS: Nanos = SECOND_NS / 10;
+
+/// For how long a shard that naps does not ask the kernel what else has happened: whether a server
+/// has closed a connection, or a timer has run out.
+const ASK_NS: Nanos = 2_000_000;
 
 /// The right to begin one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,20 +302,26 @@ impl Tickets {
     ///
     /// # Errors
     /// If the operating system cannot create a timer.
-    pub async fn pace(&self) -> std::io::Result<()> {
+    pub async fn pace(&self, context: &ShardContext) -> std::io::Result<()> {
         match &self.queue {
-            Some(queue) => self.call_when_due(queue).await,
+            Some(queue) => self.call_when_due(queue, context).await,
             None if self.pauses.none() => Ok(()),
             None => self.pauses.end(self.clock, self.end, |now| self.over(now)).await,
         }
     }
 
-    async fn call_when_due(&self, queue: &RefCell<Queue>) -> std::io::Result<()> {
+    async fn call_when_due(
+        &self,
+        queue: &RefCell<Queue>,
+        context: &ShardContext,
+    ) -> std::io::Result<()> {
         let sleeper = Sleeper::new(self.clock)?;
+        let mut ask_at = 0;
         loop {
             let now = self.clock.now();
-            let (wake_at, short) = {
+            let (wake_at, short, unread) = {
                 let mut queue = queue.borrow_mut();
+                let unread = queue.in_flight;
                 self.fill(&mut queue, now);
                 queue.grant(now);
                 // Connections stop waiting once no more operations will be due.
@@ -319,11 +330,16 @@ impl Tickets {
                     return Ok(());
                 }
                 let wake_at = queue.wake_at(now).min(now + STOP_CHECK_NS).min(self.end);
-                (wake_at, queue.may_nap(now) && wake_at - now <= NAP_NS)
+                (wake_at, queue.may_nap(now) && wake_at - now <= NAP_NS, unread)
             };
             if short && sleeper.naps() {
                 // Let granted operations begin, and answers be read.
-                tokio::task::yield_now().await;
+                if now < ask_at && context.call_unread(unread) {
+                    let_others_run().await;
+                } else {
+                    tokio::task::yield_now().await;
+                    ask_at = self.clock.now() + ASK_NS;
+                }
                 if queue.borrow().may_nap(now) {
                     sleeper.nap(wake_at);
                 }
@@ -413,6 +429,20 @@ impl Tickets {
         }
         counts
     }
+}
+
+/// Lets the tasks that were woken run. Unlike `tokio::task::yield_now`, does not have the runtime ask
+/// the kernel for events before.
+async fn let_others_run() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Waits for the pacer. `None`: the stage is over.
@@ -600,7 +630,8 @@ mod tests {
                 }
                 (taken, (clock.now() - start) / SECOND_NS)
             };
-            let all = async { tokio::join!(tickets.pace(), connection(0), connection(1)) };
+            let context = ShardContext::new(clock, SECOND_NS);
+            let all = async { tokio::join!(tickets.pace(&context), connection(0), connection(1)) };
             let (paced, first, second) =
                 tokio::time::timeout(Duration::from_secs(15), all).await.expect("they go home");
             assert!(paced.is_ok());

@@ -71,6 +71,12 @@ impl ShardContext {
         self.timestamps.clone()
     }
 
+    /// Wakes the `expected` connections that wait for an answer, to try to read it. Otherwise,
+    /// returns `false`: the runtime has to ask the kernel who has something to read.
+    pub fn call_unread(&self, expected: u64) -> bool {
+        self.timestamps.as_ref().is_some_and(|it| it.unread.call(expected))
+    }
+
     /// Counts the requests of HTTP.
     pub fn tally(&self) -> Rc<Tally> {
         self.tally.clone()

@@ -15,6 +15,7 @@ mod stream;
 mod timestamps;
 mod tls;
 mod trouble;
+mod unread;
 
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};

@@ -6,6 +6,7 @@ use crate::clock::Nanos;
 use crate::op::Failure;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
@@ -134,10 +135,12 @@ impl Stream {
         timestamps: Option<&Timestamps>,
     ) -> Poll<io::Result<(usize, Option<Nanos>)>> {
         match self {
-            Self::Plain(stream) => poll_plain(stream, context, buffer.len(), || match timestamps {
-                Some(timestamps) => timestamps.receive(stream, buffer),
-                None => Ok((recv(&*stream, &mut *buffer, RecvFlags::empty())?.0, None)),
-            }),
+            Self::Plain(stream) => match timestamps {
+                Some(timestamps) => poll_noted(stream, context, buffer, timestamps),
+                None => poll_plain(stream, context, buffer.len(), || {
+                    Ok((recv(&*stream, &mut *buffer, RecvFlags::empty())?.0, None))
+                }),
+            },
             Self::Tls(stream) => {
                 let mut buffer = ReadBuf::new(buffer);
                 let poll = Pin::new(stream).poll_read(context, &mut buffer);
@@ -174,6 +177,29 @@ impl Stream {
             Self::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
+}
+
+/// Reads into `buffer`, and returns when the last of it arrived. A connection that was called after
+/// a nap tries at once.
+fn poll_noted(
+    stream: &TcpStream,
+    context: &mut Context<'_>,
+    buffer: &mut [u8],
+    timestamps: &Timestamps,
+) -> Poll<io::Result<(usize, Option<Nanos>)>> {
+    let socket = stream.as_raw_fd();
+    if timestamps.unread.polled(socket) {
+        match timestamps.receive(stream, buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return Poll::Ready(read),
+        }
+    }
+    let room = buffer.len();
+    let poll = poll_plain(stream, context, room, || timestamps.receive(stream, buffer));
+    if poll.is_pending() {
+        timestamps.unread.wait(socket, context);
+    }
+    poll
 }
 
 /// Calls `receive`, which has room for `room` bytes, as soon as there is something to read.

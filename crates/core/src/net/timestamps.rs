@@ -4,6 +4,7 @@
 //! sleep until the next operation is due and then read all answers, with one wake-up instead of
 //! two.
 
+use super::unread::Unread;
 use crate::clock::{Clock, Nanos, wall_ns};
 use crate::measure::OLDEST_NOTE_NS;
 use std::cell::{Cell, RefCell};
@@ -21,6 +22,8 @@ pub struct Timestamps {
     note: RefCell<Vec<u8>>,
     /// The wall clock minus `clock`, as of the last answer.
     offset: Cell<i64>,
+    /// The connections that wait for an answer.
+    pub(super) unread: Unread,
 }
 
 impl Timestamps {
@@ -28,7 +31,8 @@ impl Timestamps {
     #[cfg(target_os = "linux")]
     pub fn new(clock: Clock) -> Option<Self> {
         let note = RefCell::new(nix::cmsg_space!(nix::sys::time::TimeSpec));
-        (!clock.is_virtual()).then(|| Self { clock, note, offset: Cell::new(offset(clock).1) })
+        let (offset, unread) = (Cell::new(offset(clock).1), Unread::default());
+        (!clock.is_virtual()).then_some(Self { clock, note, offset, unread })
     }
 
     /// Timestamps on `clock`; `None`, as this operating system has none.

@@ -23,7 +23,7 @@ use crate::op::Failure;
 use request::Spelled;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use url::Url;
 
@@ -47,6 +47,8 @@ struct Common {
     sessions: AtomicUsize,
     /// Servers that were found only through redirects.
     found: Mutex<Vec<Arc<Server>>>,
+    /// Whether an operation has been redirected, so that others may be.
+    redirected: AtomicBool,
 }
 
 /// A request that a user makes before any other.
@@ -78,6 +80,7 @@ impl Http {
             settings,
             tls,
             sessions: AtomicUsize::new(0),
+            redirected: AtomicBool::new(false),
             found: Mutex::default(),
         }))
     }

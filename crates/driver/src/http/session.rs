@@ -14,6 +14,7 @@ use crate::{Outcome, Session};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The most redirects in a row; one more is a failure.
 const MOST_REDIRECTS: usize = 10;
@@ -34,7 +35,7 @@ pub struct HttpSession {
     /// Unsolicited data found on connections during the operation.
     unsolicited: u32,
     /// The request used to follow redirects.
-    inner: Payload,
+    inner: Option<Payload>,
     log_in: LogInStep,
     number: usize,
     /// What was saved of the last answer.
@@ -71,7 +72,7 @@ impl HttpSession {
             statuses: Vec::new(),
             sent: 0,
             unsolicited: 0,
-            inner: Payload::default(),
+            inner: None,
             log_in: if wanted { LogInStep::Wanted } else { LogInStep::Done },
             number,
             saved: Vec::new(),
@@ -91,6 +92,8 @@ impl HttpSession {
 
     fn connection(&mut self, server: usize) -> &mut Connection {
         if self.connections.len() <= server {
+            // There is rarely more than one.
+            self.connections.reserve_exact(server + 1 - self.connections.len());
             self.connections.resize_with(server + 1, || None);
         }
         let (shared, context) = (&self.shared, &self.context);
@@ -252,7 +255,7 @@ impl HttpSession {
     ) -> Outcome {
         let body_at = payload.bytes().len() - sum.bytes.sent as usize;
         let (mut prepared, mut target) = (first.prepared.clone(), first.target.to_vec());
-        let mut inner = std::mem::take(&mut self.inner);
+        let mut inner = self.inner.take().unwrap_or_default();
         let mut with_body = true;
         for redirects in 0.. {
             let hop = Hop { prepared: &prepared, target: &target, headers: first.headers };
@@ -280,6 +283,10 @@ impl HttpSession {
                 Ok(Some((request, at, body))) => {
                     with_body &= body;
                     (prepared, target) = (request, at);
+                    // That of a log-in says nothing of what comes after.
+                    if self.log_in != LogInStep::Wanted {
+                        self.shared.redirected.store(true, Ordering::Relaxed);
+                    }
                 }
             }
             inner.clear();
@@ -303,7 +310,7 @@ impl HttpSession {
                 }
             }
         }
-        self.inner = inner;
+        self.inner = Some(inner);
         sum
     }
 
@@ -406,7 +413,9 @@ impl Session for HttpSession {
     }
 
     fn is_one_request(&self, _: &Op) -> bool {
-        !self.shared.settings.follow
+        // Until the first redirect comes: it may be followed up to a nap late, those after it are
+        // not.
+        !self.shared.redirected.load(Ordering::Relaxed)
     }
 
     async fn execute(&mut self, _: &Op, pen: &mut HttpPen, probe: &mut Probe) -> Outcome {
@@ -453,3 +462,7 @@ impl Session for HttpSession {
         &self.statuses
     }
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;
