@@ -14,6 +14,7 @@ mod doubt;
 mod drive;
 mod growth;
 mod heartbeat;
+mod nap;
 mod notes;
 mod pace;
 mod pauses;

@@ -3,13 +3,14 @@
 //! In a closed loop that is at once. In an open loop, due operations wait in a queue; those beyond
 //! the limit are dropped and counted.
 
+use super::nap::{Between, NAP_NS, Naps};
 use super::pace::Pace;
 use super::pauses::Pauses;
 use super::share::{STOP_CHECK_NS, Share};
 use super::stop::Stop;
 use super::usage::{Need, Usage};
-use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
-use crate::measure::{OLDEST_NOTE_NS, PoolLog};
+use crate::clock::{Clock, Nanos, Sleeper};
+use crate::measure::PoolLog;
 use crate::net::ShardContext;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -17,16 +18,6 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-
-/// The longest nap of a shard: it leaves time to read what came meanwhile before the kernel's notes
-/// are too old to be trusted.
-const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
-/// How long all answers must have been able to wait before a shard naps.
-const AWAKE_NS: Nanos = SECOND_NS / 10;
-
-/// For how long a shard that naps does not ask the kernel what else has happened: whether a server
-/// has closed a connection, or a timer has run out.
-const ASK_NS: Nanos = 2_000_000;
 
 /// The right to begin one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +80,7 @@ struct Queue {
     /// The tasks of the connections that wait, by connection, and whether they were called.
     seats: Vec<Seat>,
     pacer: Option<Waker>,
-    /// Until when the shard does not nap; unlimited until an answer could have waited.
-    awake_until: Nanos,
+    naps: Naps,
     usage: Usage,
 }
 
@@ -133,7 +123,7 @@ impl Tickets {
                     waiting: VecDeque::with_capacity(own),
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
-                    awake_until: Nanos::MAX,
+                    naps: Naps::default(),
                     usage: Usage::new(start, (open, own)),
                 };
                 queue.step();
@@ -250,9 +240,7 @@ impl Tickets {
     /// Otherwise answers must be read as soon as they come.
     pub fn expect(&self, can_wait: bool, now: Nanos) {
         if let Some(queue) = &self.queue {
-            let mut queue = queue.borrow_mut();
-            let until = if can_wait { queue.awake_until.min(now + AWAKE_NS) } else { Nanos::MAX };
-            queue.awake_until = until;
+            queue.borrow_mut().naps.expect(can_wait, now);
         }
     }
 
@@ -316,7 +304,7 @@ impl Tickets {
         context: &ShardContext,
     ) -> std::io::Result<()> {
         let sleeper = Sleeper::new(self.clock)?;
-        let mut ask_at = 0;
+        let mut between = Between::default();
         loop {
             let now = self.clock.now();
             let (wake_at, short, unread) = {
@@ -333,13 +321,7 @@ impl Tickets {
                 (wake_at, queue.may_nap(now) && wake_at - now <= NAP_NS, unread)
             };
             if short && sleeper.naps() {
-                // Let granted operations begin, and answers be read.
-                if now < ask_at && context.call_unread(unread) {
-                    let_others_run().await;
-                } else {
-                    tokio::task::yield_now().await;
-                    ask_at = self.clock.now() + ASK_NS;
-                }
+                between.work(self.clock, context, unread).await;
                 if queue.borrow().may_nap(now) {
                     sleeper.nap(wake_at);
                 }
@@ -431,20 +413,6 @@ impl Tickets {
     }
 }
 
-/// Lets the tasks that were woken run. Unlike `tokio::task::yield_now`, does not have the runtime ask
-/// the kernel for events before.
-async fn let_others_run() {
-    let mut yielded = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 /// Waits for the pacer. `None`: the stage is over.
 async fn wait(queue: &RefCell<Queue>, connection: usize, now: Nanos) -> Option<Nanos> {
     let mut queued = false;
@@ -481,7 +449,7 @@ impl Queue {
     /// Whether the shard may nap: a connection is free for the next operation, and no answer needs
     /// more than recording.
     fn may_nap(&self, now: Nanos) -> bool {
-        !self.waiting.is_empty() && now >= self.awake_until
+        !self.waiting.is_empty() && self.naps.allowed(now)
     }
 
     /// When the next operation can begin, as far as known at `now`.
@@ -529,6 +497,8 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SECOND_NS;
+    use crate::nap::AWAKE_NS;
     use crate::pace::{Arrivals, Schedule, Segment};
     use std::time::Duration;
 

@@ -42,8 +42,8 @@ impl Unread {
         }
     }
 
-    /// Wakes all that wait, if there are as many as `expected`, and few. Otherwise, returns `false`:
-    /// the kernel has to be asked.
+    /// Wakes all that wait, if there are as many as `expected`, and few. Otherwise, returns
+    /// `false`: the kernel has to be asked.
     pub(super) fn call(&self, expected: u64) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let few = waiting.len() <= MOST_TRIED && waiting.len() as u64 == expected;
@@ -62,7 +62,7 @@ impl Unread {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::*;
+    use super::{Context, MOST_TRIED, Unread, Waker};
     use crate::clock::{Clock, SECOND_NS};
     use crate::net::{Endpoint, ShardContext, Stream, TlsOptions};
     use std::io::Write as _;

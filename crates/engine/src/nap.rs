@@ -1,0 +1,109 @@
+//! Naps: in an open loop a shard may sleep, together with all that runs on its thread, until the
+//! next operation is due. Answers that came meanwhile are read after that.
+
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::measure::OLDEST_NOTE_NS;
+use crate::net::ShardContext;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// The longest nap of a shard: it leaves time to read what came meanwhile before the kernel's notes
+/// are too old to be trusted.
+pub(super) const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
+/// How long all answers must have been able to wait before a shard naps.
+pub(super) const AWAKE_NS: Nanos = SECOND_NS / 10;
+/// For how long a shard that naps does not ask the kernel what else has happened: whether a server
+/// has closed a connection, or a timer has run out.
+const ASK_NS: Nanos = 2_000_000;
+
+/// Whether a shard may nap.
+#[derive(Debug)]
+pub(super) struct Naps {
+    /// Until when it does not; unlimited until an answer could have waited.
+    awake_until: Nanos,
+}
+
+impl Default for Naps {
+    fn default() -> Self {
+        Self { awake_until: Nanos::MAX }
+    }
+}
+
+impl Naps {
+    /// An answer came at `now`, and could have waited, or not.
+    pub(super) fn expect(&mut self, can_wait: bool, now: Nanos) {
+        self.awake_until = if can_wait { self.awake_until.min(now + AWAKE_NS) } else { Nanos::MAX };
+    }
+
+    pub(super) const fn allowed(&self, now: Nanos) -> bool {
+        now >= self.awake_until
+    }
+}
+
+/// What a shard does between two naps.
+#[derive(Debug, Default)]
+pub(super) struct Between {
+    /// When the kernel is asked at the latest.
+    ask_at: Nanos,
+}
+
+impl Between {
+    /// Lets granted operations begin, and the answers be read to the `unread` operations that were
+    /// in flight before.
+    pub(super) async fn work(&mut self, clock: Clock, context: &ShardContext, unread: u64) {
+        if clock.now() < self.ask_at && context.call_unread(unread) {
+            let_others_run().await;
+        } else {
+            tokio::task::yield_now().await;
+            self.ask_at = clock.now() + ASK_NS;
+        }
+    }
+}
+
+/// Lets the tasks that were woken run. Unlike `tokio::task::yield_now`, does not have the runtime
+/// ask the kernel for events before.
+async fn let_others_run() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Between, let_others_run};
+    use crate::clock::{Clock, SECOND_NS};
+    use crate::net::ShardContext;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A task that was woken before runs, and the kernel is asked again and again.
+    #[tokio::test]
+    async fn others_run_and_timers_go_on() {
+        tokio::task::LocalSet::new()
+            .run_until(async {
+                let ran = Rc::new(Cell::new(false));
+                let flag = ran.clone();
+                let other = tokio::task::spawn_local(async move { flag.set(true) });
+                let_others_run().await;
+                assert!(ran.get());
+                other.await.unwrap();
+                let clock = Clock::system();
+                let context = ShardContext::with_timestamps(clock, SECOND_NS);
+                let sleep = std::time::Duration::from_millis(5);
+                let timer = tokio::task::spawn_local(tokio::time::sleep(sleep));
+                let mut between = Between::default();
+                let until = clock.now() + 60 * SECOND_NS;
+                while !timer.is_finished() && clock.now() < until {
+                    between.work(clock, &context, 0).await;
+                }
+                assert!(timer.is_finished());
+            })
+            .await;
+    }
+}
