@@ -47,7 +47,7 @@ pub(super) fn on_stored<P: Pen>(
     looks: bool,
     pen: &mut P,
 ) -> Op {
-    let token = (kind.class() != Class::Read).then_some(entry.token);
+    let token = (!kind.only_reads()).then_some(entry.token);
     let version = entry.version.wrapping_add(u32::from(kind.class() == Class::Update));
     documents.write_id(entry.key, pen.name());
     match kind.class() {
@@ -197,11 +197,11 @@ pub(super) fn draw_kind(
 ) -> Option<OpKind> {
     let needed = || {
         let left = budget.left();
-        left.sum_of(|class| matches!(class, Class::Read | Class::Update)) > 0
+        left.sum_of(|class| class.only_reads() || class == Class::Update) > 0
             && left.sum_of(|class| class == Class::Create) == 0
     };
     budget.draw(stream, |kind| match kind.class() {
-        Class::Read => readable > 0,
+        class if class.only_reads() => readable > 0,
         Class::Update => known > 0,
         Class::Delete => known > 1 || known == 1 && !needed(),
         _ => true,
@@ -225,7 +225,7 @@ impl Workload for Crud {
         self.budget.spend(kind);
         let choices = match kind.class() {
             Class::Create => return Next::Op(create(&self.documents, keys.take(), pen)),
-            Class::Read => readable,
+            class if class.only_reads() => readable,
             _ => known,
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;

@@ -211,7 +211,7 @@ impl HotLane {
 
     /// Draws the document for an operation.
     fn choose(&mut self, kind: OpKind) -> (bool, usize) {
-        if kind.class() == Class::Read {
+        if kind.only_reads() {
             let (hot, cold) = (self.hot.readable(), self.cold.readable());
             let drawn = unit(self.stream.draw()) < READS;
             let is_hot = if hot == 0 || cold == 0 { hot > 0 } else { drawn };

@@ -242,7 +242,7 @@ pub(super) fn too_few_documents(
             Budget::Counted(left) => {
                 let there = inserted + left.sum_of(|class| class == Class::Create);
                 let deletes = left.sum_of(|class| class == Class::Delete);
-                let others = |class| matches!(class, Class::Read | Class::Update);
+                let others = |class: Class| class.only_reads() || class == Class::Update;
                 if deletes > there {
                     let problem =
                         format!("{deletes} docs deleted > {there} docs inserted per connection");

@@ -36,6 +36,12 @@ impl Class {
     pub const fn writes(self) -> bool {
         matches!(self, Self::Batch | Self::Create | Self::Update | Self::Delete)
     }
+
+    /// Whether the server is only asked, and nothing is changed by it. In a mix it is about a
+    /// document that is stored, in whatever version.
+    pub const fn only_reads(self) -> bool {
+        matches!(self, Self::Read | Self::Query)
+    }
 }
 
 /// What is known of a kind.
@@ -218,7 +224,7 @@ impl OpKind {
 
     /// Whether the server is only asked, and nothing is changed by it.
     pub fn only_reads(self) -> bool {
-        matches!(self.class(), Class::Read | Class::Query)
+        self.class().only_reads()
     }
 
     /// The index into tables by kind. Those of kinds that plans define differ between processes.
