@@ -312,6 +312,11 @@ impl Kinds {
         Self(self.0 | Self::bit(kind))
     }
 
+    /// These and others.
+    pub const fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
     /// These but one.
     pub const fn without(self, kind: OpKind) -> Self {
         Self(self.0 & !Self::bit(kind))
@@ -411,6 +416,7 @@ mod tests {
             assert!(Kinds::ALL.contains(kind));
         }
         assert_eq!(some.with(OpKind::Scan).without(OpKind::Scan), some);
+        assert_eq!(some.and(Kinds::of(&[OpKind::Scan])), some.with(OpKind::Scan));
     }
 
     #[test]

@@ -28,28 +28,10 @@ pub(super) fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the view of all documents in the range of `names`, `limit` of them: from the first name
-/// to the one after the zero byte, if there is one.
-pub(super) fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
-    out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
-    for (parameter, name) in [b"&startkey=", &b"&endkey="[..]].iter().zip(names.split(|&b| b == 0))
-    {
-        out.extend_from_slice(parameter);
-        let key = serde_json::Value::from(String::from_utf8_lossy(name)).to_string();
-        write_segment(key.as_bytes(), out);
-    }
-}
-
 /// The request for `op` as written with `pen`. A write is never sent twice.
 pub(super) fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
     let bytes = pen.payload.bytes();
     if op.kind.only_reads() { Request::reading(bytes) } else { Request::changing(bytes) }
-}
-
-/// Whether `op` requests a range of documents.
-pub(super) const fn is_range(op: &Op) -> bool {
-    matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
 }
 
 /// Whether an operation is about an index, and makes its requests itself.

@@ -28,6 +28,7 @@ mod pen;
 mod plan;
 mod planned;
 mod prober;
+mod queries;
 mod quorum;
 mod replicator;
 mod revision;

@@ -157,6 +157,7 @@ pub(super) const CARD: Card = Card {
     summary: "CouchDB and what speaks its protocol",
     address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
     operations: OpKind::ON_DOCUMENTS
+        .and(super::queries::KINDS)
         .with(OpKind::IndexBuild)
         .with(OpKind::IndexAudit)
         .with(OpKind::DatabaseCreate)

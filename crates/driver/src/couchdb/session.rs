@@ -2,10 +2,7 @@
 
 use super::credentials::{Credentials, Renewal};
 use super::design::Design;
-use super::head::{
-    is_of_database, is_of_index, is_range, looks_up, request, write_condition, write_scan,
-    write_segment,
-};
+use super::head::{is_of_database, is_of_index, looks_up, request, write_condition, write_segment};
 use super::listing::ViewName;
 use super::many::Paths;
 use super::nodes::Place;
@@ -14,7 +11,7 @@ use super::quorum::Quorum;
 use super::revision::Revision;
 use super::seen::Seen;
 use super::words::Operations;
-use super::{CouchDb, answer, several};
+use super::{CouchDb, answer, queries, several};
 use crate::clock::Clock;
 use crate::http1::reason;
 use crate::http1::{Answer, Connection};
@@ -136,10 +133,11 @@ impl CouchSession {
             return;
         }
         self.paths.write(op.key, head);
-        match op.kind {
-            OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
-            OpKind::Read if op.documents > 1 => head.extend_from_slice(b"_bulk_get"),
-            _ if is_range(op) => write_scan(name, op.limit, head),
+        let query = queries::of(op);
+        match (op.kind, query) {
+            (OpKind::BulkInsert, _) => head.extend_from_slice(b"_bulk_docs"),
+            (OpKind::Read, _) if op.documents > 1 => head.extend_from_slice(b"_bulk_get"),
+            (_, Some(query)) => (query.write)(op, name, head),
             _ => write_segment(name, head),
         }
         let mut first = true;
@@ -148,7 +146,7 @@ impl CouchSession {
             Revision::from(token).write(head);
             first = false;
         }
-        if !is_range(op) && op.copies == Copies::Asked {
+        if query.is_none() && op.copies == Copies::Asked {
             self.quorum.write(op.kind, first, head);
         }
         head.extend_from_slice(&self.common);
@@ -188,11 +186,13 @@ impl CouchSession {
             }
             return Err(answer::failure(answer.status, body));
         }
+        if let Some(query) = queries::of(op) {
+            return (query.read)(op, body);
+        }
         let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
         match op.kind {
             OpKind::BulkInsert => answer::rows(body, names, &mut self.rows)?,
             OpKind::DatabaseCreate | OpKind::DatabaseDelete => {}
-            _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
             OpKind::Read if op.documents > 1 => {
                 several::read(body, names, &mut self.rows, &mut self.places)?;
             }
