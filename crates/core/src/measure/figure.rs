@@ -206,13 +206,13 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Latency;
+    use crate::measure::Statistic;
     use crate::op::{Failure, OpKind};
 
     #[test]
     fn names_are_of_one_thing_each() {
         let counts = Count::ALL.iter().map(|it| it.name());
-        let others = Latency::PERCENTILES.map(|it| it.name).into_iter();
+        let others = Statistic::ALL.iter().map(|it| it.name());
         let others = others.chain(Failure::ALL.map(Failure::name));
         let others = others.chain(OpKind::BUILT_IN.map(OpKind::name));
         let mut names: Vec<&str> = counts.chain(others).collect();

@@ -1,4 +1,4 @@
-//! Distributions of times, with their percentiles as a table that reports, metrics and thresholds
+//! Distributions of times, with their statistics as a table that reports, metrics and thresholds
 //! read; and the rank by which a table chooses its figures.
 
 use super::histogram::Histogram;
@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Which tables have a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shown {
+    /// None of them: records and thresholds alone.
+    Never,
     /// The one of all figures (`--verbose`).
     Detail,
     /// That one, and the report in text where it has room.
@@ -17,38 +19,51 @@ pub enum Shown {
     Always,
 }
 
-/// A percentile of times.
+/// How a statistic follows from the times.
 #[derive(Clone, Copy, Debug)]
-pub struct Percentile {
-    /// Its name, such as `p99.9`.
-    pub name: &'static str,
-    /// The percentage of times that are no longer.
-    pub percent: f64,
-    /// Which tables have it.
-    pub shown: Shown,
-    /// Its value in microseconds; `None`: too few samples.
-    pub of: fn(&Latency) -> Option<f64>,
+enum Rule {
+    /// It is the time that so many percent of the others do not exceed.
+    Percentile(f64),
+    /// A single time decides it, in nanoseconds.
+    Extreme(fn(&Histogram) -> f64),
+    /// All times go into it, in nanoseconds.
+    Average(fn(&Histogram) -> f64),
 }
 
-impl Percentile {
-    /// Those of tables of this rank.
-    pub fn shown(rank: Shown) -> impl Iterator<Item = Self> + Clone {
-        Latency::PERCENTILES.into_iter().filter(move |it| it.shown >= rank)
-    }
+/// What is known of a statistic.
+struct Row {
+    name: &'static str,
+    shown: Shown,
+    gauge: Option<&'static str>,
+    rule: Rule,
+    of: fn(&Latency) -> Option<f64>,
+}
 
-    /// In tenths of a percent.
-    pub const fn tenths(self) -> u16 {
-        (self.percent * 10.0) as u16
-    }
+/// A number in microseconds, as records keep it.
+trait Stored {
+    fn store(us: Option<f64>) -> Self;
+}
 
-    /// As a quantile of a metric, such as `0.999`.
-    pub fn quantile(self) -> String {
-        (f64::from(self.tenths()) / 1_000.0).to_string()
+impl Stored for f64 {
+    fn store(us: Option<f64>) -> Self {
+        us.unwrap_or(0.0)
     }
 }
 
-macro_rules! percentiles {
-    ($($(#[$doc:meta])* $field:ident: $name:literal, $percent:literal, $shown:ident;)*) => {
+impl Stored for Option<f64> {
+    fn store(us: Option<f64>) -> Self {
+        us
+    }
+}
+
+macro_rules! statistics {
+    (@gauge) => { None };
+    (@gauge $gauge:literal) => { Some($gauge) };
+    ($(
+        #[doc = $doc:literal] $(#[$more:meta])*
+        $Statistic:ident $field:ident: $type:ty =
+            $name:literal, $shown:ident, $Rule:ident($rule:expr) $(, $gauge:literal)?;
+    )*) => {
         /// A distribution of times in microseconds, with the histogram it was read from.
         ///
         /// A percentile with fewer than ten samples beyond it is `null`.
@@ -59,58 +74,154 @@ macro_rules! percentiles {
             pub samples: u64,
             /// The least time.
             pub min_us: f64,
-            /// The mean.
-            pub mean_us: f64,
-            $($(#[$doc])* pub $field: Option<f64>,)*
-            /// The greatest time.
-            pub max_us: f64,
+            $(#[doc = $doc] $(#[$more])* pub $field: $type,)*
             /// `HdrHistogram`, V2, deflated, base64; values in nanoseconds.
             pub histogram: Histogram,
         }
 
         impl Latency {
-            /// Every percentile, from the lowest to the highest.
-            pub const PERCENTILES: [Percentile; [$($percent),*].len()] = [$(Percentile {
-                name: $name,
-                percent: $percent,
-                shown: Shown::$shown,
-                of: |times| times.$field,
-            }),*];
-
-            /// Computes the percentiles of a histogram.
+            /// Computes the statistics of a histogram.
             pub fn new(histogram: Histogram) -> Self {
-                let earned =
-                    |p: f64| histogram.earns(p).then(|| micros(histogram.percentile(p)));
+                let read = |it: Statistic| it.known_ns(&histogram).map(rounded);
                 Self {
                     samples: histogram.len(),
-                    min_us: micros(histogram.min()),
-                    mean_us: (histogram.mean() / 10.0).round() / 100.0,
-                    $($field: earned($percent),)*
-                    max_us: micros(histogram.max()),
+                    min_us: rounded(histogram.min() as f64),
+                    $($field: Stored::store(read(Statistic::$Statistic)),)*
                     histogram,
                 }
             }
         }
+
+        /// A statistic of times, such as a percentile.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Statistic {
+            $(#[doc = $doc] $Statistic,)*
+        }
+
+        impl Statistic {
+            /// Every statistic, in the order of reports.
+            pub const ALL: &[Self] = &[$(Self::$Statistic),*];
+            const ROWS: &[Row] = &[$(Row {
+                name: $name,
+                shown: Shown::$shown,
+                gauge: statistics!(@gauge $($gauge)?),
+                rule: Rule::$Rule($rule),
+                of: |times| times.$field.into(),
+            }),*];
+        }
     };
 }
 
-// A percentile is its line here: its key in records, its name, and which tables have it.
-percentiles! {
+// A statistic is its line here: its key in records, its name, which tables have it, how it follows
+// from the times, and what its own family of metrics says, if it is in tables and no quantile.
+// A new one is an `Option` with `#[serde(default)]`, since older records do not have it.
+statistics! {
+    /// The mean.
+    Mean mean_us: f64 = "mean", Never, Average(Histogram::mean);
     /// The median.
-    p50_us: "p50", 50.0, Always;
+    P50 p50_us: Option<f64> = "p50", Always, Percentile(50.0);
     /// The 90th percentile.
-    p90_us: "p90", 90.0, Text;
+    P90 p90_us: Option<f64> = "p90", Text, Percentile(90.0);
     /// The 95th percentile.
-    p95_us: "p95", 95.0, Detail;
+    P95 p95_us: Option<f64> = "p95", Detail, Percentile(95.0);
     /// The 99th percentile.
-    p99_us: "p99", 99.0, Always;
+    P99 p99_us: Option<f64> = "p99", Always, Percentile(99.0);
     /// The 99.9th percentile.
-    p99_9_us: "p99.9", 99.9, Wide;
+    P99_9 p99_9_us: Option<f64> = "p99.9", Wide, Percentile(99.9);
+    /// The greatest time.
+    Max max_us: f64 = "max", Always, Extreme(|it| it.max() as f64), "The maximum of these times.";
+}
+
+impl Statistic {
+    const fn row(self) -> &'static Row {
+        &Self::ROWS[self as usize]
+    }
+
+    /// The statistic that thresholds call so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+
+    /// Its name, such as `p99.9`.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The percentage of times that are no longer, if it is a percentile.
+    pub const fn percent(self) -> Option<f64> {
+        match self.row().rule {
+            Rule::Percentile(percent) => Some(percent),
+            Rule::Extreme(_) | Rule::Average(_) => None,
+        }
+    }
+
+    /// The same in tenths of a percent.
+    pub fn tenths(self) -> Option<u16> {
+        self.percent().map(|percent| (percent * 10.0) as u16)
+    }
+
+    /// The same as a quantile of a metric, such as `0.999`.
+    pub fn quantile(self) -> Option<String> {
+        Some((f64::from(self.tenths()?) / 1_000.0).to_string())
+    }
+
+    /// The percentage of requests whose times must be known for it to be true of all; `None`: those
+    /// that are known stand for the others.
+    pub const fn covers(self) -> Option<f64> {
+        match self.row().rule {
+            Rule::Percentile(percent) => Some(percent),
+            Rule::Extreme(_) => Some(100.0),
+            Rule::Average(_) => None,
+        }
+    }
+
+    /// What the help of its own family of metrics says, if it has one.
+    pub const fn gauge(self) -> Option<&'static str> {
+        self.row().gauge
+    }
+
+    /// Its value, in microseconds; `None`: too few samples.
+    pub fn of(self, times: &Latency) -> Option<f64> {
+        if times.samples == 0 { None } else { (self.row().of)(times) }
+    }
+
+    /// Its value in a histogram, in microseconds; `None`: too few samples.
+    pub fn of_histogram(self, times: &Histogram) -> Option<f64> {
+        self.known_ns(times).map(|ns| ns / 1e3)
+    }
+
+    fn known_ns(self, times: &Histogram) -> Option<f64> {
+        let earned = self.percent().is_none_or(|percent| times.earns(percent));
+        (earned && !times.is_empty()).then(|| self.in_ns(times))
+    }
+
+    /// Its value in a histogram, in nanoseconds, however few samples there are.
+    pub fn in_ns(self, times: &Histogram) -> f64 {
+        match self.row().rule {
+            Rule::Percentile(percent) => times.percentile(percent) as f64,
+            Rule::Extreme(of) | Rule::Average(of) => of(times),
+        }
+    }
+
+    /// Those of tables of this rank.
+    pub fn shown(rank: Shown) -> impl Iterator<Item = Self> + Clone {
+        Self::ALL.iter().copied().filter(move |it| it.row().shown >= rank)
+    }
+
+    /// Whether a narrow table can do without it.
+    pub fn is_wide(self) -> bool {
+        self.row().shown < Shown::Always
+    }
+
+    /// What a table has where there is no value: percentiles need more samples than there are.
+    pub const fn none(self) -> &'static str {
+        if self.percent().is_some() { "too few" } else { "-" }
+    }
 }
 
 /// Nanoseconds as microseconds with two decimals.
-fn micros(ns: u64) -> f64 {
-    (ns as f64 / 10.0).round() / 100.0
+fn rounded(ns: f64) -> f64 {
+    (ns / 10.0).round() / 100.0
 }
 
 #[cfg(test)]
@@ -119,11 +230,31 @@ mod tests {
 
     #[test]
     fn a_percentile_is_what_its_name_says() {
-        for percentile in Latency::PERCENTILES {
-            assert_eq!(percentile.name, format!("p{}", percentile.percent));
-            let percent = f64::from(percentile.tenths()) / 10.0;
-            assert!((percent - percentile.percent).abs() < f64::EPSILON);
+        let percentiles = Statistic::ALL.iter().filter_map(|it| Some((it, it.percent()?)));
+        for (percentile, percent) in percentiles {
+            assert_eq!(percentile.name(), format!("p{percent}"));
+            let tenths = f64::from(percentile.tenths().unwrap());
+            assert!((tenths / 10.0 - percent).abs() < f64::EPSILON);
         }
-        assert_eq!(Latency::PERCENTILES.map(Percentile::quantile)[4], "0.999");
+        assert_eq!(Statistic::P99_9.quantile().as_deref(), Some("0.999"));
+        assert_eq!(Statistic::Max.quantile(), None);
+    }
+
+    #[test]
+    fn a_statistic_is_the_same_in_a_record_and_in_its_histogram() {
+        let mut histogram = Histogram::default();
+        (1..=10_000).for_each(|n| histogram.record(n * 1_000));
+        let times = Latency::new(histogram.clone());
+        for (place, it) in Statistic::ALL.iter().enumerate() {
+            assert_eq!((*it as usize, Statistic::named(it.name())), (place, Some(*it)));
+            let (kept, read) = (it.of(&times).unwrap(), it.of_histogram(&histogram).unwrap());
+            assert!((kept - read).abs() <= 0.005, "{}: {kept} {read}", it.name());
+            let none = it.of_histogram(&Histogram::default());
+            assert_eq!((it.of(&Latency::default()), none), (None, None));
+        }
+        // Tables that have it can only be those of percentiles, or it has a family of its own.
+        let shown = Statistic::shown(Shown::Detail);
+        assert!(shown.clone().all(|it| it.gauge().is_some() == it.percent().is_none()));
+        assert_eq!(shown.last(), Some(Statistic::Max));
     }
 }

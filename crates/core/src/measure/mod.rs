@@ -42,7 +42,7 @@ pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use hiccup::{HiccupMeter, Hiccups};
 pub use histogram::{Histogram, HistogramError, Kept, earned};
 pub use interval::{FailedTimes, HeldTimes, Interval, KindInterval, RawRow};
-pub use latency::{Latency, Percentile, Shown};
+pub use latency::{Latency, Shown, Statistic};
 pub use loss::{HELD_NS, PAUSE_NS, Pause, ThreadLoss};
 pub use merged::Merged;
 pub use node::{Absence, NodeInterval, NodeLog, NodeSummary, Unreachable};

@@ -1,7 +1,8 @@
 //! Earlier runs of the same kind that a run is judged by. Their figures are part of the plan, so
 //! that the record can be judged on its own.
 
-use super::quantity::{Metric, Quantity, Span, Statistic};
+use super::quantity::{Metric, Quantity, Span};
+use crate::measure::Statistic;
 use serde::{Deserialize, Serialize};
 
 /// The largest `--max-regression`, in percent.
@@ -66,10 +67,10 @@ impl Baseline {
         const fn all(metric: Metric) -> Quantity {
             Quantity { kind: None, metric }
         }
-        const fn time(percentile: u16) -> Quantity {
-            all(Metric::Time(Span::Response, Statistic::Percentile(percentile)))
+        const fn time(percentile: Statistic) -> Quantity {
+            all(Metric::Time(Span::Response, percentile))
         }
-        [all(Metric::Throughput), time(500), time(990), all(Metric::ERRORS)]
+        [all(Metric::Throughput), time(Statistic::P50), time(Statistic::P99), all(Metric::ERRORS)]
     };
 
     /// The values of a figure that are known.

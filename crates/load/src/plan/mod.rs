@@ -43,7 +43,7 @@ pub use observe::{ObservePlan, ObserveSpec};
 pub use operations::{definitions, operations};
 pub use planned::{FillPlan, FleetPlan, Plan, PlanRecord};
 pub use probe::{ProbePlan, probe};
-pub use quantity::{Metric, Quantity, Span, Statistic, ThresholdError};
+pub use quantity::{Metric, Quantity, Span, ThresholdError};
 pub use replicate::{Link, REPLICATED, ReplicatePlan, ReplicateSpec, Topology};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};

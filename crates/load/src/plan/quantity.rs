@@ -1,6 +1,6 @@
 //! What can be judged about a run: `[SUBJECT.]METRIC`, such as `read.p99`.
 
-use crate::measure::{Count, Latency};
+use crate::measure::{Count, Statistic};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,7 +22,11 @@ pub(super) fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> Thre
 
 /// The metrics of the grammar, for error messages.
 fn metrics() -> String {
-    let times = Statistic::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    let all = Statistic::ALL.iter().copied();
+    let (percentiles, others): (Vec<Statistic>, Vec<Statistic>) =
+        all.partition(|it| it.percent().is_some());
+    let times: Vec<_> = percentiles.into_iter().chain(others).map(|it| it.name()).collect();
+    let times = times.join(", ");
     let counts = Count::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
     format!(
         "{times} (after service. or lag. too), {counts}, a failure class such as conflict, \
@@ -68,30 +72,6 @@ pub enum Span {
     Lag,
 }
 
-/// A statistic of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Statistic {
-    /// A percentile, in tenths of a percent.
-    Percentile(u16),
-    /// The mean.
-    Mean,
-    /// The maximum.
-    Max,
-}
-
-impl Statistic {
-    /// Every statistic with its name.
-    pub(super) fn all() -> impl Iterator<Item = (&'static str, Self)> {
-        let percentiles = Latency::PERCENTILES.into_iter();
-        let percentiles = percentiles.map(|it| (it.name, Self::Percentile(it.tenths())));
-        percentiles.chain([("mean", Self::Mean), ("max", Self::Max)])
-    }
-
-    fn name(self) -> &'static str {
-        Self::all().find(|&(_, one)| one == self).map_or("p?", |(name, _)| name)
-    }
-}
-
 impl Metric {
     /// Documents that failed, for any reason.
     pub const ERRORS: Self = Self::Count(Count::Failed);
@@ -99,8 +79,8 @@ impl Metric {
     /// What is compared and drawn of each kind of operation, unless something else is asked for.
     pub const USUAL: [Self; 4] = [
         Self::Throughput,
-        Self::Time(Span::Response, Statistic::Percentile(500)),
-        Self::Time(Span::Response, Statistic::Percentile(990)),
+        Self::Time(Span::Response, Statistic::P50),
+        Self::Time(Span::Response, Statistic::P99),
         Self::ERRORS,
     ];
 
@@ -118,7 +98,7 @@ impl Metric {
         } else {
             (None, text.strip_prefix("response.").unwrap_or(text))
         };
-        if let Some((_, one)) = Statistic::all().find(|&(name, _)| name == rest) {
+        if let Some(one) = Statistic::named(rest) {
             return Some(Self::Time(span.unwrap_or(Span::Response), one));
         }
         match text {

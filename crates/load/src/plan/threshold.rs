@@ -219,9 +219,9 @@ impl TryFrom<String> for Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Count;
+    use crate::measure::{Count, Statistic};
     use crate::op::Failure;
-    use crate::plan::{Span, Statistic};
+    use crate::plan::Span;
     use proptest::prelude::*;
 
     fn display(text: &str) -> String {
@@ -294,9 +294,8 @@ mod tests {
 
     fn metrics() -> impl Strategy<Value = Metric> {
         let spans = [Span::Response, Span::Service, Span::Lag];
-        let statistics: Vec<_> = Statistic::all().collect();
-        let time = (0..spans.len(), 0..statistics.len())
-            .prop_map(move |(i, s)| Metric::Time(spans[i], statistics[s].1));
+        let time = (0..spans.len(), 0..Statistic::ALL.len())
+            .prop_map(move |(i, s)| Metric::Time(spans[i], Statistic::ALL[s]));
         let count = (0..Count::ALL.len()).prop_map(|count| Metric::Count(Count::ALL[count]));
         let class = (0..Failure::COUNT).prop_map(|class| Metric::Class(Failure::ALL[class]));
         prop_oneof![time, class, count, Just(Metric::Dropped), Just(Metric::Throughput),]

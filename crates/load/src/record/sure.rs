@@ -3,7 +3,7 @@
 
 use super::{StageRecord, Verdict};
 use crate::measure::{Histogram, OperationSummary};
-use crate::plan::{Metric, Span, Statistic};
+use crate::plan::{Metric, Span};
 
 /// The other end of the values that a measured one may stand for: the least, without what
 /// springload may have added to times, or the greatest, with what it may have kept from being
@@ -26,17 +26,10 @@ pub(super) fn other_bound<'a>(
                 measured.merge(response);
                 without.merge(part.map_or(response, |it| &it.histogram));
             }
-            let percentile = match statistic {
-                Statistic::Percentile(tenths) => f64::from(tenths) / 10.0,
-                Statistic::Mean => 50.0,
-                Statistic::Max => 100.0,
-            };
+            let percentile = statistic.covers().unwrap_or(50.0);
             let reading_us = accounts().map(|it| it.reading_us.at(percentile)).fold(0.0, f64::max);
-            let of = |times: &Histogram| match statistic {
-                Statistic::Mean => times.mean(),
-                _ => times.percentile(percentile) as f64,
-            };
-            let held_us = (of(&measured) - of(&without)).max(0.0) / 1e3;
+            let held_ns = statistic.in_ns(&measured) - statistic.in_ns(&without);
+            let held_us = held_ns.max(0.0) / 1e3;
             let reading_us = if span == Span::Lag { 0.0 } else { reading_us };
             Some((value - held_us - reading_us).max(0.0))
         }

@@ -3,9 +3,9 @@
 
 use super::sure::other_bound;
 use super::{RunRecord, StageRecord, too_short_for_a_rate};
-use crate::measure::{Histogram, OperationSummary, is_default};
+use crate::measure::{Histogram, OperationSummary, Statistic, is_default};
 use crate::op::OpKind;
-use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Statistic, Threshold};
+use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Threshold};
 use serde::{Deserialize, Serialize};
 
 /// The judgement of one threshold.
@@ -250,7 +250,7 @@ fn time_us(
     if times.is_empty() {
         return Err("nothing was measured".to_owned());
     }
-    if let Some(percent) = percent(statistic) {
+    if let Some(percent) = statistic.covers() {
         let sum = |count: fn(&OperationSummary) -> u64| -> u64 { operations().map(count).sum() };
         let (lost, all) = (sum(OperationSummary::unanswered), sum(|it| it.requests));
         // Times are of successes. Requests without an answer have no time, so a percentile of all
@@ -261,28 +261,11 @@ fn time_us(
             ));
         }
     }
-    match statistic {
-        Statistic::Mean => Ok(times.mean() / 1e3),
-        Statistic::Max => Ok(times.max() as f64 / 1e3),
-        Statistic::Percentile(tenths) => {
-            let percentile = f64::from(tenths) / 10.0;
-            if times.earns(percentile) {
-                return Ok(times.percentile(percentile) as f64 / 1e3);
-            }
-            // Ten samples must lie beyond the percentile.
-            let needed = 10_000 / (1_000 - u64::from(tenths)).max(1);
-            Err(format!("too few samples: {} of at least {needed}", times.len()))
-        }
-    }
-}
-
-/// The percentage of requests that a statistic covers.
-fn percent(statistic: Statistic) -> Option<f64> {
-    match statistic {
-        Statistic::Mean => None,
-        Statistic::Max => Some(100.0),
-        Statistic::Percentile(tenths) => Some(f64::from(tenths) / 10.0),
-    }
+    statistic.of_histogram(&times).ok_or_else(|| {
+        // Ten samples must lie beyond the percentile.
+        let beyond = 1_000 - u64::from(statistic.tenths().unwrap_or(0));
+        format!("too few samples: {} of at least {}", times.len(), 10_000 / beyond.max(1))
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! How certain a figure is within its run, by the intervals of the stages.
 
 use super::{Estimate, RunRecord, StageRecord};
-use crate::plan::{Metric, Quantity, Span, Statistic};
+use crate::measure::Statistic;
+use crate::plan::{Metric, Quantity, Span};
 use crate::statistics::{Bounds, sum_interval};
 
 impl RunRecord {
@@ -40,8 +41,8 @@ impl StageRecord {
         };
         let estimate = match quantity.metric {
             Metric::Throughput => own.throughput_per_s,
-            Metric::Time(Span::Response, Statistic::Percentile(500)) => own.p50_us,
-            Metric::Time(Span::Response, Statistic::Percentile(990)) => own.p99_us,
+            Metric::Time(Span::Response, Statistic::P50) => own.p50_us,
+            Metric::Time(Span::Response, Statistic::P99) => own.p99_us,
             _ => None,
         };
         match estimate? {

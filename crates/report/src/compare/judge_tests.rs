@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::generate::{mix, unit};
-use crate::plan::{Metric, Span, Statistic};
+use crate::measure::Statistic;
+use crate::plan::{Metric, Span};
 use crate::record::{ResultKind, RunResult, Standing};
 use std::collections::BTreeMap;
 
 const THROUGHPUT: Quantity = Quantity { kind: None, metric: Metric::Throughput };
-const P99: Quantity =
-    Quantity { kind: None, metric: Metric::Time(Span::Response, Statistic::Percentile(990)) };
+const P99: Quantity = Quantity { kind: None, metric: Metric::Time(Span::Response, Statistic::P99) };
 const ERRORS: Quantity = Quantity { kind: None, metric: Metric::ERRORS };
 
 fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> ComparedRun {

@@ -2,7 +2,9 @@
 
 use super::replicated::named;
 use super::{Format, Render};
-use crate::measure::{Count, Histogram, KindInterval, LagPoint, Percentile, Replication, Shown};
+use crate::measure::{
+    Count, Histogram, Kept, KindInterval, LagPoint, Replication, Shown, Statistic,
+};
 use crate::plan::REPLICATED;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
@@ -13,20 +15,33 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
+/// The statistics whose columns are in the middle. Those of others come last, since the order of
+/// columns does not change.
+const FIRST: [Statistic; 4] = [Statistic::P50, Statistic::P99, Statistic::P99_9, Statistic::Max];
+
+fn later() -> impl Iterator<Item = Statistic> + Clone {
+    Statistic::shown(Shown::Wide).filter(|it| !FIRST.contains(it))
+}
+
 /// The columns of these times.
-fn names(times: &[&str]) -> String {
-    let statistics = Percentile::shown(Shown::Wide).map(|it| it.name.replace('.', "_"));
-    let statistics: Vec<String> = statistics.chain(["max".to_owned()]).collect();
-    let of = |time| statistics.iter().map(move |it| format!("{time}_{it}_us,"));
-    times.iter().flat_map(of).collect()
+fn names(times: &[&str], of: impl Iterator<Item = Statistic> + Clone) -> Vec<String> {
+    let name = |time: &str, it: Statistic| format!("{time}_{}_us", it.name().replace('.', "_"));
+    times.iter().flat_map(|time| of.clone().map(move |it| name(time, it))).collect()
 }
 
 fn header() -> String {
-    let (times, failed) =
-        (names(&["response", "service", "lag"]), names(&["failed_response", "failed_service"]));
-    let counts: Vec<&str> = others().map(Count::name).collect();
-    let counts = counts.join(",");
-    format!("stage,second,kind,requests,ok,failed,{times}verdict,{failed}seconds,result,{counts}")
+    let (times, failed) = (["response", "service", "lag"], ["failed_response", "failed_service"]);
+    let first = ["stage", "second", "kind", "requests", "ok", "failed"].map(str::to_owned);
+    let columns = [
+        first.to_vec(),
+        names(&times, FIRST.into_iter()),
+        vec!["verdict".to_owned()],
+        names(&failed, FIRST.into_iter()),
+        vec!["seconds".to_owned(), "result".to_owned()],
+        others().map(|it| it.name().to_owned()).collect(),
+        names(&[&times[..], &failed].concat(), later()),
+    ];
+    columns.concat().join(",")
 }
 
 /// The counts of a second but the three that come first.
@@ -46,14 +61,12 @@ fn render(record: &RunRecord) -> String {
             for (kind, part) in &row.kinds {
                 let (requests, ok, failed) = (part.requests, part.ok, part.failed());
                 let _ = write!(out, "{name},{},{kind},{requests},{ok},{failed}", row.second);
-                for histogram in [&part.response, &part.service, &part.lag] {
-                    write_times(&mut out, &histogram.get());
-                }
+                let times = [&part.response, &part.service, &part.lag].map(Kept::get);
+                write_times(&mut out, &times, FIRST.into_iter());
                 let _ = write!(out, ",{}", stage.verdict.name());
                 let failed = part.failed_latency();
-                for histogram in [&failed.response, &failed.service] {
-                    write_times(&mut out, histogram);
-                }
+                let failed = [failed.response, failed.service];
+                write_times(&mut out, &failed, FIRST.into_iter());
                 let _ = write!(out, ",{},{}", row.seconds, result.words());
                 for count in others() {
                     out.push(',');
@@ -61,6 +74,8 @@ fn render(record: &RunRecord) -> String {
                         let _ = write!(out, "{}", part.count(count));
                     }
                 }
+                write_times(&mut out, &times, later());
+                write_times(&mut out, &failed, later());
                 out.push('\n');
             }
         }
@@ -77,9 +92,8 @@ fn render(record: &RunRecord) -> String {
 /// The longest lag of each second: markers that were seen, and the longest time, as that of a
 /// response; everything else is empty.
 fn write_lags(stage: &StageRecord, found: &Replication, result: &str, out: &mut String) {
-    let statistics = Percentile::shown(Shown::Wide).count();
-    let (before, after) = (",".repeat(statistics), ",".repeat(2 * (statistics + 1)));
-    let (failed, counts) = (",".repeat(2 * (statistics + 1)), ",".repeat(others().count()));
+    let [before, after] = [FIRST.len() - 1, 2 * FIRST.len()].map(|count| ",".repeat(count));
+    let counts = ",".repeat(others().count() + 5 * later().count());
     for (link, markers) in named(found) {
         let (stage_name, kind) = (quoted(&stage.name), quoted(&format!("replication {link}")));
         for point in &markers.over_time {
@@ -87,7 +101,7 @@ fn write_lags(stage: &StageRecord, found: &Replication, result: &str, out: &mut 
             let _ = writeln!(
                 out,
                 "{stage_name},{at_s},{kind},{seen},{seen},0{before},{longest_us:.2}{after},{}\
-                 {failed},{seconds},{result}{counts}",
+                 {after},{seconds},{result}{counts}",
                 stage.verdict.name(),
             );
         }
@@ -109,18 +123,15 @@ pub(super) fn quoted(cell: &str) -> String {
     }
 }
 
-/// Percentiles in microseconds, empty if too few samples lie beyond; then the maximum, empty if
-/// there are no samples.
-fn write_times(out: &mut String, histogram: &Histogram) {
-    for Percentile { percent, .. } in Percentile::shown(Shown::Wide) {
-        out.push(',');
-        if histogram.earns(percent) {
-            let _ = write!(out, "{:.2}", histogram.percentile(percent) as f64 / 1e3);
+/// These statistics of each in microseconds, empty if there are too few samples.
+fn write_times(out: &mut String, times: &[Histogram], of: impl Iterator<Item = Statistic> + Clone) {
+    for histogram in times {
+        for it in of.clone() {
+            out.push(',');
+            if let Some(us) = it.of_histogram(histogram) {
+                let _ = write!(out, "{us:.2}");
+            }
         }
-    }
-    out.push(',');
-    if !histogram.is_empty() {
-        let _ = write!(out, "{:.2}", histogram.max() as f64 / 1e3);
     }
 }
 

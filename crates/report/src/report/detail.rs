@@ -4,7 +4,7 @@ use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{loop_words, result_line, trust_lines, warning_lines};
-use crate::measure::{Count, Latency, OperationSummary, Percentile, Shown, Wire};
+use crate::measure::{Count, Latency, OperationSummary, Shown, Statistic, Wire};
 use crate::plan::Nouns;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
@@ -108,15 +108,12 @@ fn counts(stage: &StageRecord, nouns: Nouns) -> Vec<Vec<String>> {
 }
 
 pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
-    let percentiles = Percentile::shown(Shown::Detail);
-    let names = percentiles.clone().map(|it| it.name);
-    let mut rows = vec![cells(["time per request, ms"].into_iter().chain(names).chain(["max"]))];
+    let statistics = Statistic::shown(Shown::Detail);
+    let names = statistics.clone().map(Statistic::name);
+    let mut rows = vec![cells(["time per request, ms"].into_iter().chain(names))];
     let row = |name: String, latency: &Latency| {
-        let mut row = vec![name];
-        let times = percentiles.clone().map(|it| (it.of)(latency));
-        row.extend(times.map(|us| us.map_or_else(|| "too few".to_owned(), millis)));
-        row.push(if latency.samples == 0 { "-".to_owned() } else { millis(latency.max_us) });
-        row
+        let told = |it: Statistic| it.of(latency).map_or_else(|| it.none().to_owned(), millis);
+        [name].into_iter().chain(statistics.clone().map(told)).collect()
     };
     for operation in &stage.operations {
         let kind = operation.kind;

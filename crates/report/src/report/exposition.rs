@@ -1,6 +1,7 @@
 //! Metric families as text, in the two formats that scrapers read: OpenMetrics 1.0 and the
 //! Prometheus text format 0.0.4. Knows the syntax, not the families.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 /// The format of an exposition.
@@ -32,9 +33,9 @@ pub(super) enum Kind {
 }
 
 /// A family: its name with the unit at the end, its type, its help text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Family {
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     pub(super) kind: Kind,
     pub(super) unit: &'static str,
     pub(super) help: &'static str,
@@ -56,13 +57,13 @@ impl Writer {
     }
 
     /// Begins a family. A family without samples is left out.
-    pub(super) const fn family(&mut self, family: Family) {
+    pub(super) fn family(&mut self, family: Family) {
         (self.family, self.begun) = (Some(family), false);
     }
 
     /// Adds a sample with these labels to the current family.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
-        let suffix = match self.family.map(|family| family.kind) {
+        let suffix = match self.family.as_ref().map(|family| family.kind) {
             Some(Kind::Counter) => "_total",
             Some(Kind::Info) => "_info",
             _ => "",
@@ -72,8 +73,8 @@ impl Writer {
 
     /// Adds a sample whose name ends in `suffix`, such as `_count`.
     pub(super) fn sample_of(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
-        let Some(family) = self.family else { return };
-        self.head(family);
+        let Some(family) = self.family.clone() else { return };
+        self.head(&family);
         let _ = write!(self.out, "{}{suffix}", family.name);
         for (i, (name, value)) in labels.iter().enumerate() {
             let before = if i == 0 { '{' } else { ',' };
@@ -83,7 +84,7 @@ impl Writer {
         let _ = writeln!(self.out, "{end} {value}");
     }
 
-    fn head(&mut self, family: Family) {
+    fn head(&mut self, family: &Family) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::burst::Rows;
 use super::number::grouped;
-use super::visible::{named, times};
+use super::visible::{named, times, with_times};
 use crate::measure::FollowedBy;
 use crate::record::StageRecord;
 
@@ -12,9 +12,8 @@ pub(super) const TITLE: &str = "changes followed";
 /// The heads and a row for each node; `None`: there were no followers.
 pub(super) fn rows(stage: &StageRecord) -> Option<Rows> {
     let following = stage.following.as_ref()?;
-    let heads =
-        ["changes, ms", "followers", "came", "repeated", "missing", "resumed", "p50", "p99", "max"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let heads = ["changes, ms", "followers", "came", "repeated", "missing", "resumed"];
+    let mut rows = vec![with_times(heads)];
     rows.extend(following.by.iter().map(row));
     Some(rows)
 }

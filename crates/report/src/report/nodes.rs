@@ -3,7 +3,7 @@
 use super::number::length;
 use super::number::{decimal, grouped, millis};
 use super::table::align;
-use crate::measure::{NodeSummary, Unreachable};
+use crate::measure::{NodeSummary, Shown, Statistic, Unreachable};
 use crate::record::StageRecord;
 use std::fmt::Write as _;
 
@@ -18,23 +18,22 @@ pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Row>> {
     }
     let accepted = nodes.iter().any(|node| node.accepted > 0);
     let away = nodes.iter().any(|node| !node.unreachable.is_empty());
-    let mut head = vec!["node", "connections", "ok/s", "failed", "p50", "p99", "max"];
+    let statistics = Statistic::shown(Shown::Always);
+    let mut head = vec!["node", "connections", "ok/s", "failed"];
+    head.extend(statistics.clone().map(Statistic::name));
     head.extend(accepted.then_some("202"));
     head.extend(away.then_some("gone"));
     let mut rows = vec![(false, head.into_iter().map(str::to_owned).collect())];
     rows.extend(nodes.iter().map(|node| {
-        let times = &node.response;
-        let time = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), millis);
+        let time = |it: Statistic| it.of(&node.response).map_or_else(|| "-".to_owned(), millis);
         let per_s = node.throughput_per_s;
         let mut row = vec![
             host(&node.url).to_owned(),
             grouped(node.connections),
             decimal(per_s, usize::from(per_s < 10.0)),
             grouped(node.failed()),
-            time(times.p50_us),
-            time(times.p99_us),
-            time((times.samples > 0).then_some(times.max_us)),
         ];
+        row.extend(statistics.clone().map(time));
         row.extend(accepted.then(|| grouped(node.accepted)));
         row.extend(away.then(|| gone(node, stage)));
         (node.failed() > 0 || !node.unreachable.is_empty(), row)

@@ -5,7 +5,7 @@ use super::exposition::{Exposition, Family, Kind, Writer};
 use super::nodes::gone_s;
 use super::replicated::named;
 use super::{Format, Render};
-use crate::measure::{Count, Latency, NodeSummary, OperationSummary};
+use crate::measure::{Count, Latency, NodeSummary, OperationSummary, Statistic};
 use crate::plan::REPLICATED;
 use crate::record::{AgentStage, ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 use std::borrow::Cow;
@@ -62,16 +62,20 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
 }
 
 const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind: Kind::Counter, unit, help }
+    Family { name: Cow::Borrowed(name), kind: Kind::Counter, unit, help }
 }
 
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind: Kind::Gauge, unit, help }
+    Family { name: Cow::Borrowed(name), kind: Kind::Gauge, unit, help }
+}
+
+fn summary(name: impl Into<Cow<'static, str>>, help: &'static str) -> Family {
+    Family { name: name.into(), kind: Kind::Summary, unit: "seconds", help }
 }
 
 fn run(record: &RunRecord, out: &mut Writer) {
     let help = "The run: version, server, database and seed.";
-    out.family(Family { name: "springload_run", kind: Kind::Info, unit: "", help });
+    out.family(Family { name: "springload_run".into(), kind: Kind::Info, unit: "", help });
     let seed = record.plan.seed.to_string();
     let server = &record.server;
     let stand_in = if server.stand_in { "true" } else { "false" };
@@ -119,67 +123,62 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
 }
 
 fn times(stages: &[Stage<'_>], out: &mut Writer) {
-    let families: [(&str, &str, &str, Time); 5] = [
+    let families: [(&str, &str, Time); 5] = [
         (
-            "springload_response_seconds",
-            "springload_response_max_seconds",
+            "response",
             "Time of successful requests, from when they were due to the last byte of the answer.",
             |operation| Some(Cow::Borrowed(&operation.response)),
         ),
         (
-            "springload_service_seconds",
-            "springload_service_max_seconds",
+            "service",
             "Time of successful requests, from send to the last byte of the answer.",
             |operation| Some(Cow::Borrowed(&operation.service)),
         ),
         (
-            "springload_failed_response_seconds",
-            "springload_failed_response_max_seconds",
+            "failed_response",
             "Time of failed requests, from when they were due to the end.",
             |operation| operation.failed_latency().map(|failed| Cow::Owned(failed.response)),
         ),
+        ("failed_service", "Time of failed requests, from send to the end.", |operation| {
+            operation.failed_latency().map(|failed| Cow::Owned(failed.service))
+        }),
         (
-            "springload_failed_service_seconds",
-            "springload_failed_service_max_seconds",
-            "Time of failed requests, from send to the end.",
-            |operation| operation.failed_latency().map(|failed| Cow::Owned(failed.service)),
-        ),
-        (
-            "springload_lag_seconds",
-            "springload_lag_max_seconds",
+            "lag",
             "Time of requests from when they were due to when they were started.",
             |operation| Some(Cow::Borrowed(&operation.lag)),
         ),
     ];
-    for (name, max, help, latency) in families {
-        out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
+    for (name, help, latency) in families {
+        out.family(summary(format!("springload_{name}_seconds"), help));
         for stage in stages {
             for operation in stage.operations {
                 if let Some(latency) = latency(operation) {
                     let kind = operation.kind.name();
-                    summary([("stage", stage.name), ("kind", kind)], &latency, out);
+                    quantiles([("stage", stage.name), ("kind", kind)], &latency, out);
                 }
             }
         }
-        out.family(gauge(max, "seconds", "The maximum of these times."));
-        for stage in stages {
-            for operation in stage.operations {
-                let Some(latency) = latency(operation).filter(|it| it.samples > 0) else {
-                    continue;
-                };
-                let labels = [("stage", stage.name), ("kind", operation.kind.name())];
-                out.sample(&labels, seconds(latency.histogram.max() as f64));
+        for (it, help) in Statistic::ALL.iter().filter_map(|it| Some((it, it.gauge()?))) {
+            let name = format!("springload_{name}_{}_seconds", it.name()).into();
+            out.family(Family { name, kind: Kind::Gauge, unit: "seconds", help });
+            for stage in stages {
+                for operation in stage.operations {
+                    let latency = latency(operation).filter(|it| it.samples > 0);
+                    let Some(latency) = latency else { continue };
+                    let labels = [("stage", stage.name), ("kind", operation.kind.name())];
+                    out.sample(&labels, seconds(it.in_ns(&latency.histogram)));
+                }
             }
         }
     }
 }
 
-fn summary([stage, part]: [(&str, &str); 2], latency: &Latency, out: &mut Writer) {
+fn quantiles([stage, part]: [(&str, &str); 2], latency: &Latency, out: &mut Writer) {
     let histogram = &latency.histogram;
-    for percentile in Latency::PERCENTILES {
-        if histogram.earns(percentile.percent) {
-            let value = seconds(histogram.percentile(percentile.percent) as f64);
-            out.sample(&[stage, part, ("quantile", &percentile.quantile())], value);
+    for (it, quantile) in Statistic::ALL.iter().filter_map(|it| Some((it, it.quantile()?))) {
+        if it.of_histogram(histogram).is_some() {
+            let value = seconds(it.in_ns(histogram));
+            out.sample(&[stage, part, ("quantile", &quantile)], value);
         }
     }
     let count = histogram.len();
@@ -256,9 +255,9 @@ fn nodes(record: &RunRecord, out: &mut Writer) {
     each(gauge("springload_node_gone_seconds", "seconds", help), &|stage, it| gone_s(it, stage));
     let help = "Time of a node's successful requests, from when they were due to the last byte.";
     let name = "springload_node_response_seconds";
-    out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
+    out.family(summary(name, help));
     for (stage, node) in all() {
-        summary([("stage", &stage.name), ("node", &node.url)], &node.response, out);
+        quantiles([("stage", &stage.name), ("node", &node.url)], &node.response, out);
     }
 }
 
@@ -277,9 +276,9 @@ fn replication(record: &RunRecord, out: &mut Writer) {
     }
     let help = "Time from the acknowledgement of a marker to when the target showed it.";
     let name = "springload_replication_lag_seconds";
-    out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
+    out.family(summary(name, help));
     for (link, markers) in &all {
-        summary([stage, ("link", link)], &markers.lag, out);
+        quantiles([stage, ("link", link)], &markers.lag, out);
     }
 }
 
@@ -312,12 +311,12 @@ fn agents(record: &RunRecord, stages: &[Stage<'_>], out: &mut Writer) {
     each(gauge("springload_agent_client_share_ratio", "ratio", help), share);
     let help = "Time of an agent's successful requests, from when they were due to the last byte.";
     let family = "springload_agent_response_seconds";
-    out.family(Family { name: family, kind: Kind::Summary, unit: "seconds", help });
+    out.family(summary(family, help));
     for stage in stages {
         for agent in stage.agents {
             let Some(times) = &agent.response else { continue };
             let index = agent.index.to_string();
-            summary([("stage", stage.name), ("agent", &index)], times, out);
+            quantiles([("stage", stage.name), ("agent", &index)], times, out);
         }
     }
     let help = "The most by which an agent's clock may be off.";

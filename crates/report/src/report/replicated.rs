@@ -4,7 +4,7 @@
 use super::burst::Rows;
 use super::number::{decimal, grouped, length, millis};
 use super::table::align;
-use super::visible::times;
+use super::visible::{times, with_times};
 use crate::measure::{Latency, LinkEnd, Markers, Replication, ReplicationLink};
 use crate::record::{RunRecord, link_name, place_name};
 use std::fmt::Write as _;
@@ -46,12 +46,11 @@ pub(super) fn named(found: &Replication) -> Vec<(String, &Markers)> {
 
 /// How far each target lagged behind.
 fn lags(found: &Replication) -> Rows {
-    let heads = ["lag of replication, ms", "markers", "unseen", "p50", "p99", "max"];
     let row = |(name, markers): (String, &Markers)| {
         let counts = [grouped(markers.written), grouped(markers.unseen)];
         std::iter::once(name).chain(counts).chain(times(&markers.lag)).collect()
     };
-    let heads = std::iter::once(heads.map(str::to_owned).to_vec());
+    let heads = std::iter::once(with_times(["lag of replication, ms", "markers", "unseen"]));
     heads.chain(named(found).into_iter().map(row)).collect()
 }
 

@@ -5,7 +5,7 @@ use super::followed;
 use super::headline::share_words;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
-use crate::measure::{Latency, VisibleBy};
+use crate::measure::{Latency, Shown, Statistic, VisibleBy};
 use crate::record::StageRecord;
 use std::fmt::Write as _;
 
@@ -15,8 +15,8 @@ pub(super) const TITLE: &str = "visible after an acknowledged write";
 /// The heads and a row for each way; `None`: there were no probes.
 pub(super) fn rows(stage: &StageRecord) -> Option<Rows> {
     let visibility = stage.visibility.as_ref()?;
-    let heads = ["visible after, ms", "probes", "stale first", "unseen", "p50", "p99", "max"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let heads = ["visible after, ms", "probes", "stale first", "unseen"];
+    let mut rows = vec![with_times(heads)];
     rows.extend(visibility.by.iter().map(row));
     Some(rows)
 }
@@ -37,14 +37,17 @@ pub(super) fn named(what: &str, node: Option<&String>) -> String {
     node.map_or_else(|| what.to_owned(), |node| format!("{what} at {node}"))
 }
 
-/// Median, 99th percentile and maximum.
-pub(super) fn times(times: &Latency) -> [String; 3] {
-    let time = |us: Option<f64>| match us {
-        _ if times.samples == 0 => "-".to_owned(),
-        None => "too few".to_owned(),
-        Some(us) => millis(us),
-    };
-    [time(times.p50_us), time(times.p99_us), time(Some(times.max_us))]
+/// These heads, and those of [`times`].
+pub(super) fn with_times<const N: usize>(heads: [&'static str; N]) -> Vec<String> {
+    let times = Statistic::shown(Shown::Always).map(Statistic::name);
+    heads.into_iter().chain(times).map(str::to_owned).collect()
+}
+
+/// The statistics that every table has.
+pub(super) fn times(times: &Latency) -> impl Iterator<Item = String> {
+    let none = if times.samples == 0 { "-" } else { "too few" };
+    let told = move |it: Statistic| it.of(times).map_or_else(|| none.to_owned(), millis);
+    Statistic::shown(Shown::Always).map(told)
 }
 
 /// The compaction that the run asked for; `None`: it did not, or the server refused.

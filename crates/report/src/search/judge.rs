@@ -2,8 +2,9 @@
 
 use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::StepOutcome;
+use crate::measure::Statistic;
 use crate::op::OpKind;
-use crate::plan::{Comparison, Limit, Metric, Quantity, Statistic, Threshold};
+use crate::plan::{Comparison, Limit, Metric, Quantity, Threshold};
 use crate::record::{
     Code, Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict, bound_words,
 };
@@ -114,7 +115,9 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         Some(_) => StepOutcome::Held,
         None => StepOutcome::Undecided,
     };
-    if let Metric::Time(span, Statistic::Percentile(tenths)) = metric {
+    if let Metric::Time(span, statistic) = metric
+        && let Some(tenths) = statistic.tenths()
+    {
         let answers = figure.answers(span, tenths);
         let outcome = outcome_of(figure.percentile(span, tenths, limit));
         let takes = answers.takes();

@@ -2,13 +2,13 @@
 
 use super::escape::Html;
 use super::parts::letter;
-use super::summary::{differs, percentile};
-use crate::measure::{Latency, Merged, OperationSummary};
+use super::summary::{differs, statistic};
+use crate::measure::{Latency, Merged, OperationSummary, Shown, Statistic};
 use crate::op::OpKind;
 use crate::plan::stage_title;
 use crate::record::{RunRecord, StageRecord};
 use crate::report::headline::share_words;
-use crate::report::number::{decimal, grouped, millis};
+use crate::report::number::{decimal, grouped};
 use crate::report::title::names;
 use std::collections::BTreeSet;
 
@@ -49,29 +49,36 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// The rows of each group: a name, and how a run's figure is found.
-type Row = (&'static str, fn(&Figures<'_>) -> Figure);
-
-/// Rows that a kind has, too, come first; service times, which may be left out, come last.
-const ROWS: [Row; 6] = [
-    ("ok/s", |it| Figure { text: decimal(it.per_s, 0), value: Some(it.per_s) }),
-    ("p50, ms", |it| time(it.response.p50_us)),
-    ("p99, ms", |it| time(it.response.p99_us)),
-    ("failed", |it| failed(it)),
-    ("max, ms", |it| most(it.response)),
-    ("service p99, ms", |it| time(it.service.p99_us)),
-];
-const OF_KIND: usize = 4;
-
-fn time(us: Option<f64>) -> Figure {
-    Figure { text: percentile(us), value: us }
+/// A row of each group: its name, whether the kinds have it, too, and how a run's figure is found.
+struct Row {
+    name: String,
+    is_of_kind: bool,
+    figure: Box<dyn Fn(&Figures<'_>) -> Figure>,
 }
 
-fn most(times: &Latency) -> Figure {
-    if times.samples == 0 {
-        return Figure { text: "-".to_owned(), value: None };
+/// The rows; `service`: with service times.
+fn rows(service: bool) -> Vec<Row> {
+    let row = |name: &str, is_of_kind, figure| Row { name: name.to_owned(), is_of_kind, figure };
+    let response = |it: Statistic| {
+        let figure = move |figures: &Figures<'_>| time(it, figures.response);
+        row(&format!("{}, ms", it.name()), it.percent().is_some(), Box::new(figure))
+    };
+    let rate = |it: &Figures<'_>| Figure { text: decimal(it.per_s, 0), value: Some(it.per_s) };
+    let mut rows = vec![row("ok/s", true, Box::new(rate))];
+    let (percentiles, others): (Vec<_>, Vec<_>) =
+        Statistic::shown(Shown::Always).partition(|it| it.percent().is_some());
+    rows.extend(percentiles.into_iter().map(response));
+    rows.push(row("failed", true, Box::new(failed)));
+    rows.extend(others.into_iter().map(response));
+    if service {
+        let p99 = |it: &Figures<'_>| time(Statistic::P99, it.service);
+        rows.push(row("service p99, ms", false, Box::new(p99)));
     }
-    Figure { text: millis(times.max_us), value: Some(times.max_us) }
+    rows
+}
+
+fn time(it: Statistic, times: &Latency) -> Figure {
+    Figure { text: statistic(it, times), value: it.of(times) }
 }
 
 fn failed(it: &Figures<'_>) -> Figure {
@@ -95,8 +102,7 @@ pub(super) fn table(runs: &[RunRecord]) -> Html {
     heads.push(&(0..runs.len()).map(head).collect());
     let differ = |it: &OperationSummary| differs(&it.response, &it.service);
     let measured = runs.iter().flat_map(RunRecord::measured);
-    let service = measured.flat_map(|stage| &stage.operations).any(differ);
-    let rows = if service { &ROWS[..] } else { &ROWS[..ROWS.len() - 1] };
+    let rows = rows(measured.flat_map(|stage| &stage.operations).any(differ));
     let mut body = Html::default();
     for name in stages(runs) {
         let stages: Vec<Option<&StageRecord>> =
@@ -106,14 +112,15 @@ pub(super) fn table(runs: &[RunRecord]) -> Html {
         let all: Vec<_> = merged.iter().map(|it| it.as_ref().map(Figures::of_all)).collect();
         let kinds = kinds(&stages);
         let title = stage_title(&name);
-        body.push(&group(&title, &all, rows));
+        body.push(&group(&title, &all, rows.iter()));
         for kind in kinds.iter().filter(|_| kinds.len() > 1) {
             let found: Vec<Option<&OperationSummary>> = stages
                 .iter()
                 .map(|stage| stage.and_then(|it| it.operations.iter().find(|it| it.kind == *kind)))
                 .collect();
             let figures: Vec<_> = found.iter().map(|it| it.map(Figures::of_kind)).collect();
-            body.push(&group(&format!("{title}: {kind}"), &figures, &ROWS[..OF_KIND]));
+            let own = rows.iter().filter(|row| row.is_of_kind);
+            body.push(&group(&format!("{title}: {kind}"), &figures, own));
         }
     }
     let mut table = Html::element("thead", &Html::element("tr", &heads));
@@ -140,13 +147,16 @@ fn kinds(stages: &[Option<&StageRecord>]) -> Vec<OpKind> {
 }
 
 /// The rows of a stage or a kind, under its name.
-fn group(name: &str, figures: &[Option<Figures<'_>>], wanted: &[Row]) -> Html {
+fn group<'a>(
+    name: &str,
+    figures: &[Option<Figures<'_>>],
+    wanted: impl Iterator<Item = &'a Row>,
+) -> Html {
     let cell = format!("th scope=\"rowgroup\" colspan=\"{}\"", figures.len() + 1);
     let mut rows =
         Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::tag("div", name)));
-    for (name, figure) in wanted {
-        let found: Vec<Option<Figure>> =
-            figures.iter().map(|it| it.as_ref().map(*figure)).collect();
+    for Row { name, figure, .. } in wanted {
+        let found: Vec<Option<Figure>> = figures.iter().map(|it| it.as_ref().map(figure)).collect();
         let first = found.first().and_then(|it| it.as_ref()?.value);
         let mut row = Html::tag("th scope=\"row\"", name);
         for (run, figure) in found.iter().enumerate() {

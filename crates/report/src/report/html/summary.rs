@@ -1,7 +1,7 @@
 //! The table of one run: a row for all operations of a stage, and one for each kind.
 
 use super::escape::Html;
-use crate::measure::{Count, Latency, OperationSummary, Percentile, Shown};
+use crate::measure::{Count, Latency, OperationSummary, Shown, Statistic};
 use crate::record::{RunRecord, StageRecord};
 use crate::report::detail;
 use crate::report::number::{decimal, grouped, millis};
@@ -41,15 +41,10 @@ fn columns(record: &RunRecord) -> Vec<Column> {
         _ => rate(row.stage, row.per_s),
     };
     let mut columns = vec![column("ok/s", "What succeeded, per second.", false, Box::new(rate))];
-    columns.extend(Percentile::shown(Shown::Wide).map(|it| {
-        let cell = move |row: &Row<'_>| percentile((it.of)(row.response));
-        column(it.name, RESPONSE, it.shown < Shown::Always, Box::new(cell))
+    columns.extend(Statistic::shown(Shown::Wide).map(|it| {
+        let cell = move |row: &Row<'_>| statistic(it, row.response);
+        column(it.name(), RESPONSE, it.is_wide(), Box::new(cell))
     }));
-    let max = |row: &Row<'_>| match row.response.samples {
-        0 => "-".to_owned(),
-        _ => millis(row.response.max_us),
-    };
-    columns.push(column("max", RESPONSE, false, Box::new(max)));
     columns.extend(Count::shown(Shown::Wide, &operations).into_iter().map(|count| {
         let cell = move |row: &Row<'_>| match row.operations {
             [] => String::new(),
@@ -58,11 +53,12 @@ fn columns(record: &RunRecord) -> Vec<Column> {
         column(count.title(), count.meaning(), count.is_wide(), Box::new(cell))
     }));
     if operations.iter().any(|operation| differs(&operation.response, &operation.service)) {
-        columns.extend(Percentile::shown(Shown::Always).map(|it| {
+        let percentiles = Statistic::shown(Shown::Always).filter(|it| it.percent().is_some());
+        columns.extend(percentiles.map(|it| {
             let cell = move |row: &Row<'_>| {
-                row.service.map_or_else(String::new, |times| percentile((it.of)(times)))
+                row.service.map_or_else(String::new, |times| statistic(it, times))
             };
-            column(&format!("service {}", it.name), SERVICE, true, Box::new(cell))
+            column(&format!("service {}", it.name()), SERVICE, true, Box::new(cell))
         }));
     }
     columns
@@ -82,7 +78,7 @@ pub(super) fn table(record: &RunRecord) -> Html {
         let mut cells = Html::tag("th scope=\"row\"", name);
         for column in &columns {
             let text = (column.cell)(row);
-            let few = if text == TOO_FEW { " few" } else { "" };
+            let few = if text == Statistic::P50.none() { " few" } else { "" };
             let class = format!("{}{few}", class(column));
             cells.push(&Html::tag(&format!("td class=\"{}\"", class.trim()), text));
         }
@@ -151,14 +147,12 @@ fn head(stage: &StageRecord, columns: usize) -> Html {
     Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
 }
 
-const TOO_FEW: &str = "too few";
-
 /// The rate of a stage or of one of its kinds, if it took long enough to have one.
 fn rate(stage: &StageRecord, per_s: f64) -> String {
     if stage.rate_problem().is_some() { "-".to_owned() } else { decimal(per_s, 0) }
 }
 
-/// A percentile in milliseconds.
-pub(super) fn percentile(us: Option<f64>) -> String {
-    us.map_or_else(|| TOO_FEW.to_owned(), millis)
+/// A statistic in milliseconds.
+pub(super) fn statistic(it: Statistic, times: &Latency) -> String {
+    it.of(times).map_or_else(|| it.none().to_owned(), millis)
 }

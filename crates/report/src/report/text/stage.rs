@@ -1,7 +1,7 @@
 //! A stage in the text report: its figures in a line or two, and a table of its operations.
 
 use super::sheet::{Cell, Sheet, Tone};
-use crate::measure::{Count, Latency, Merged, OperationSummary, Percentile, Shown};
+use crate::measure::{Count, Latency, Merged, OperationSummary, Shown, Statistic};
 use crate::op::OpKind;
 use crate::plan::{Nouns, Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
@@ -155,15 +155,13 @@ fn opened_words(all: u64, opened: &OpenedRecord) -> String {
     words
 }
 
-/// Such as `response p50 0.9 ms`, p99 and the maximum; empty: there are no times.
+/// Such as `response p50 0.9 ms` and the others that every table has; empty: there are no times.
 fn times_words(name: &str, times: &Latency) -> Vec<String> {
     if times.samples == 0 {
         return Vec::new();
     }
-    let told = |name: &str, us: Option<f64>| Some(format!("{name} {} ms", millis(us?)));
-    let percentiles = [told("p50", times.p50_us), told("p99", times.p99_us)];
-    let max = told("max", Some(times.max_us));
-    let mut words: Vec<String> = percentiles.into_iter().chain([max]).flatten().collect();
+    let told = |it: Statistic| Some(format!("{} {} ms", it.name(), millis(it.of(times)?)));
+    let mut words: Vec<String> = Statistic::shown(Shown::Always).filter_map(told).collect();
     if let Some(first) = words.first_mut() {
         *first = format!("{name} {first}");
     }
@@ -198,10 +196,9 @@ fn statuses(stage: &StageRecord) -> Vec<String> {
 
 /// One row per kind of operation, after one of all together.
 pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
-    let percentiles = Percentile::shown(Shown::Text);
+    let statistics = Statistic::shown(Shown::Text);
     let mut names = vec!["response, ms", "ok/s", Count::Failed.title()];
-    names.extend(percentiles.clone().map(|it| it.name));
-    names.push("max");
+    names.extend(statistics.clone().map(Statistic::name));
     let faint = |name: &&str| ((*name).to_owned(), Tone::Faint);
     let mut rows: Vec<Vec<Cell>> = vec![names.iter().map(faint).collect()];
     let all = stage.merged();
@@ -218,14 +215,16 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
         let (per_s, failed) = (rate(*throughput_per_s), operation.failed());
         rows.push(row(kind.name(), per_s, failed, response, Tone::Plain));
     }
-    let some = percentiles.enumerate().filter(|(_, it)| it.shown < Shown::Always);
-    let mut spare: Vec<usize> = some.map(|(place, _)| BEFORE + place).collect();
+    let places = statistics.enumerate().map(|(place, it)| (BEFORE + place, it));
+    let some = places.clone().filter(|(_, it)| it.is_wide());
+    let mut spare: Vec<usize> = some.map(|(place, _)| place).collect();
     spare.push(FAILED);
     // Without columns that are the same for all.
     if all.failed() == 0 && all.unfinished == 0 {
         spare.rotate_right(1);
     }
-    spare.push(names.len() - 1);
+    let last = places.filter(|(_, it)| !it.is_wide() && it.percent().is_none());
+    spare.extend(last.map(|(place, _)| place));
     sheet.table(&rows, &spare);
 }
 
@@ -233,12 +232,10 @@ fn row(name: &str, rate: String, failed: u64, times: &Latency, tone: Tone) -> Ve
     let mut row = vec![(name.to_owned(), tone)];
     row.push((rate, tone));
     row.push((grouped(failed), if failed > 0 { Tone::Bad } else { tone }));
-    for us in Percentile::shown(Shown::Text).map(|it| (it.of)(times)) {
+    for us in Statistic::shown(Shown::Text).map(|it| it.of(times)) {
         let none = if times.samples == 0 { "-" } else { "too few" };
         row.push(us.map_or_else(|| (none.to_owned(), Tone::Faint), |us| (millis(us), tone)));
     }
-    let max = if times.samples == 0 { "-".to_owned() } else { millis(times.max_us) };
-    row.push((max, tone));
     row
 }
 
