@@ -12,10 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OutputArgs {
     /// A folder for run.json and page, or a report file
-    ///
-    /// The folder for run.json and report.html [default: springload-runs/TIME]; or a file for the
-    /// report, if the name ends in .html, .svg, .png, .json, .csv, .hlog, .xml or .txt
-    #[arg(short, long, value_name = "PATH")]
+    #[arg(short, long, value_name = "PATH", long_help = output_help())]
     pub(in crate::cli) output: Option<PathBuf>,
     /// What to call the run in lists and reports, such as 'after the update'
     #[arg(long, value_name = "TEXT", value_parser = plan::label)]
@@ -50,6 +47,18 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) dry_run: bool,
     #[command(flatten)]
     pub(in crate::cli) agents: AgentsArgs,
+}
+
+/// What `--output` takes, in full.
+fn output_help() -> String {
+    let endings = report::FORMATS.iter().filter_map(|it| it.endings.first());
+    let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
+    let (last, others) = endings.split_last().expect("there are formats with endings");
+    format!(
+        "The folder for run.json and report.html [default: springload-runs/TIME]; or a file for \
+         the report, if the name ends in {} or {last}",
+        others.join(", ")
+    )
 }
 
 /// Whether metrics are served, and to whom.

@@ -8,40 +8,21 @@ use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-/// Endings of files, each with its format. Formats that are missing share the ending of another.
-const ENDINGS: [(&str, &str); 10] = [
-    ("html", "html"),
-    ("htm", "html"),
-    ("svg", "svg"),
-    ("png", "png"),
-    ("json", "json"),
-    ("csv", "csv"),
-    ("hlog", "hlog"),
-    ("xml", "junit"),
-    ("md", "markdown"),
-    ("txt", "text"),
-];
-
 /// The name of the format that the name of a file tells.
 fn format_by(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?;
-    ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, name)| *name)
+    report::endings().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, name)| name)
 }
 
 /// The endings of files in formats for which `known` holds, for a message.
 fn endings(known: impl Fn(&str) -> bool) -> String {
-    let known = ENDINGS.iter().filter(|(_, name)| known(name));
+    let known = report::endings().filter(|(_, name)| known(name));
     known.map(|(ending, _)| format!(".{ending}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The format of a run in a file with this name; `None`: it may be anything.
 fn by_name(path: &Path) -> Option<Format> {
     report::format(format_by(path)?)
-}
-
-/// The ending of files in this format, if it has its own.
-fn ending(format: Format) -> Option<&'static str> {
-    ENDINGS.iter().find(|(_, name)| *name == format.name).map(|(ending, _)| *ending)
 }
 
 /// Refuses the name of a file whose ending says nothing about its format. A name without an ending
@@ -71,7 +52,7 @@ pub(in crate::cli) fn format_of_file(
         return Ok(Some(named));
     };
     // Other formats do not have their own ending, so files in them may have any.
-    let Some(ending) = ending(asked) else { return Ok(Some(asked)) };
+    let Some(ending) = asked.endings.first() else { return Ok(Some(asked)) };
     let problem = format!("the name {} does not fit --format {}", path.display(), asked.name);
     let cure = format!("give one that ends in .{ending}, or leave --format out");
     Err(Invalid::new("--output", problem, cure))
@@ -132,7 +113,6 @@ pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::ComparisonReport;
 
     #[test]
     fn the_end_of_a_name_decides() {
@@ -165,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn every_ending_has_a_format() {
-        for (ending, name) in ENDINGS {
-            let study = ComparisonReport::format(name).is_some();
-            assert!(report::format(name).is_some() || study, "{ending}");
-        }
+    fn every_ending_is_of_one_format() {
+        let mut all: Vec<&str> = report::endings().map(|(ending, _)| ending).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "of one format each: {all:?}");
+        assert_eq!(format_by("a/b.md".as_ref()), Some("markdown"), "of comparisons alone");
         for path in ["report.pdf", "a/b.md", "a.xml.gz"] {
             let told = refuse_unknown_ending(path.as_ref()).unwrap_err().to_string();
             assert!(told.starts_with("--output: no format has the ending ."), "{told}");

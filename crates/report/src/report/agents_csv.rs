@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 pub(super) const FORMAT: Format = Format {
     name: "agents-csv",
     summary: "the per-second series of each agent, one row per agent and second",
+    endings: &[],
     render: Render::One(render),
 };
 

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 pub(super) const FORMAT: Format = Format {
     name: "csv",
     summary: "the per-second series, one row per second and kind",
+    endings: &["csv"],
     render: Render::One(render),
 };
 

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 pub(super) const FORMAT: Format = Format {
     name: "cushion",
     summary: "Iron Cushion's two report blocks",
+    endings: &[],
     render: Render::One(render),
 };
 

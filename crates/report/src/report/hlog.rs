@@ -14,6 +14,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriter, IntervalLogWr
 pub(super) const FORMAT: Format = Format {
     name: "hlog",
     summary: "an HdrHistogram interval log, one line per second, operation and time",
+    endings: &["hlog"],
     render: Render::One(render),
 };
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 pub(super) const FORMAT: Format = Format {
     name: "json",
     summary: "the whole record, as in run.json",
+    endings: &["json"],
     render: Render::Exact(render),
 };
 

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 pub(super) const FORMAT: Format = Format {
     name: "junit",
     summary: "thresholds and result as test cases, for CI systems",
+    endings: &["xml"],
     render: Render::One(render),
 };
 

@@ -1,14 +1,37 @@
 //! Formats: pure functions of a [`RunRecord`], or of several. The same records give the same
 //! bytes, whenever and wherever they are rendered.
 
+/// The modules of formats, each with its formats, in the order of the help. Everything else about a
+/// format is in its module.
+macro_rules! formats {
+    ($($vis:vis $module:ident: $($FORMAT:ident)+,)*) => {
+        $($vis mod $module;)*
+
+        /// Every format.
+        pub const FORMATS: &[Format] = &[$($($module::$FORMAT,)+)*];
+    };
+}
+
+formats! {
+    text: FORMAT,
+    json: FORMAT,
+    csv: FORMAT,
+    hlog: FORMAT,
+    openmetrics: FORMAT,
+    cushion: FORMAT,
+    siege: FORMAT JSON,
+    agents_csv: FORMAT,
+    junit: FORMAT,
+    html: FORMAT,
+    picture: SVG PNG,
+    pub ycsb: TEXT JSON JSON_ARRAY,
+}
+
 mod agents;
-mod agents_csv;
 mod burst;
 mod chart;
 mod clean;
 mod comparison;
-mod csv;
-mod cushion;
 mod detail;
 mod drawn;
 mod drill;
@@ -17,33 +40,24 @@ mod exposition;
 mod failures;
 mod followed;
 mod headline;
-mod hlog;
-mod html;
-mod json;
-mod junit;
 mod look;
 mod max;
 mod nodes;
 mod number;
 mod observed;
-mod openmetrics;
-mod picture;
 mod pill;
 mod replicated;
 mod sane;
-mod siege;
 mod sizing;
 mod story;
 mod study;
 mod sweep;
 mod table;
-mod text;
 mod threshold;
 mod title;
 mod trend;
 mod visible;
 mod words;
-pub mod ycsb;
 
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
@@ -62,7 +76,7 @@ pub use picture::Picture;
 pub use pill::{Mood, Pill};
 pub use sane::sane;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
-pub use study::{ComparisonReport, Study, StudyFormat};
+pub use study::{ComparisonReport, Study, StudyFormat, endings};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use text::{SavedRow, one_line, saved_text};
 pub use threshold::{missed_lines, threshold_lines};
@@ -76,6 +90,8 @@ pub struct Format {
     pub name: &'static str,
     /// One line for the help.
     pub summary: &'static str,
+    /// The endings of files in it, the usual one first; none: files in it may have any.
+    pub endings: &'static [&'static str],
     /// How to render it.
     pub render: Render,
 }
@@ -164,26 +180,6 @@ impl Format {
     }
 }
 
-/// Every format.
-pub const FORMATS: [Format; 16] = [
-    text::FORMAT,
-    json::FORMAT,
-    csv::FORMAT,
-    hlog::FORMAT,
-    openmetrics::FORMAT,
-    cushion::FORMAT,
-    siege::FORMAT,
-    siege::JSON,
-    agents_csv::FORMAT,
-    junit::FORMAT,
-    html::FORMAT,
-    picture::SVG,
-    picture::PNG,
-    ycsb::TEXT,
-    ycsb::JSON,
-    ycsb::JSON_ARRAY,
-];
-
 /// The formats that show several runs, by name.
 fn several() -> String {
     let shows = |format: &&Format| matches!(format.render, Render::Several(_) | Render::Picture(_));
@@ -193,5 +189,5 @@ fn several() -> String {
 
 /// The format of that name.
 pub fn format(name: &str) -> Option<Format> {
-    FORMATS.into_iter().find(|format| format.name == name)
+    FORMATS.iter().copied().find(|format| format.name == name)
 }

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 pub(super) const FORMAT: Format = Format {
     name: "openmetrics",
     summary: "the run's totals as OpenMetrics text",
+    endings: &[],
     render: Render::One(|record| expose(record, None, Exposition::OpenMetrics)),
 };
 

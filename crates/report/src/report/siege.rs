@@ -17,12 +17,14 @@ use std::fmt::Write as _;
 pub(super) const FORMAT: Format = Format {
     name: "siege",
     summary: "siege's twelve figures, statuses and percentiles",
+    endings: &[],
     render: Render::One(render),
 };
 
 pub(super) const JSON: Format = Format {
     name: "siege-json",
     summary: "siege's twelve figures as siege's JSON",
+    endings: &[],
     render: Render::One(json),
 };
 

@@ -10,7 +10,7 @@ use super::sizing::{notes, sizing_text};
 use super::sweep::{sweep_csv, sweep_text};
 use super::text::trend_text;
 use super::trend::trend_csv_of;
-use super::{cleaned, struck_json, terminal_json};
+use super::{FORMATS, cleaned, struck_json, terminal_json};
 use crate::compare::Comparison;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
@@ -29,6 +29,9 @@ pub struct StudyFormat<S: 'static> {
     pub name: &'static str,
     /// One line for the help.
     pub summary: &'static str,
+    /// The endings of files in it, unless the format of runs with its name has them.
+    pub endings: &'static [&'static str],
+    /// How to render it.
     render: Render<S>,
 }
 
@@ -98,82 +101,98 @@ fn json<S: Serialize>(study: &S) -> String {
     struck_json(study) + "\n"
 }
 
-/// A row of a list of formats.
-macro_rules! formats {
-    ($($name:literal, $summary:literal, $Render:ident($render:expr);)*) => {
-        &[$(StudyFormat { name: $name, summary: $summary, render: Render::$Render($render) }),*]
+/// The endings of files, each with the name of its format, of runs or of studies.
+pub fn endings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let runs = FORMATS.iter().map(|it| (it.name, it.endings));
+    let all = runs.chain(of_studies());
+    all.flat_map(|(name, endings)| endings.iter().map(move |ending| (*ending, name)))
+}
+
+/// The studies with their formats. A format is a row: its name, a line for the help and how it is
+/// rendered, with the ending of its files if formats of runs do not have it; or `mod` and the name
+/// of a file in `study/`, whose `FORMAT` it is.
+macro_rules! studies {
+    (@module mod $module:ident) => { mod $module; };
+    (@module $($row:tt)*) => {};
+    (@format mod $module:ident) => { $module::FORMAT };
+    (
+        @format $name:literal, $summary:literal, $Render:ident($render:expr) $(, $ending:literal)?
+    ) => {
+        StudyFormat {
+            name: $name,
+            summary: $summary,
+            endings: &[$($ending)?],
+            render: Render::$Render($render),
+        }
+    };
+    ($($Study:ident: $name:literal, $plain:expr => [$(($($row:tt)*))*])*) => {
+        $($(studies!(@module $($row)*);)*)*
+
+        $(impl Study for $Study {
+            const NAME: &'static str = $name;
+            const FORMATS: &'static [StudyFormat<Self>] = &[$(studies!(@format $($row)*)),*];
+            const PLAIN: fn(&Self) -> Option<Self> = $plain;
+        })*
+
+        /// The names of all their formats, with the endings of files.
+        fn of_studies() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+            let all = [$($Study::FORMATS.iter().map(|it| (it.name, it.endings)).collect()),*];
+            all.into_iter().flat_map(|formats: Vec<_>| formats)
+        }
     };
 }
 
-// A format of a study is its line here.
-impl Study for SweepRecord {
-    const NAME: &'static str = "a sweep";
-    const FORMATS: &'static [StudyFormat<Self>] = formats! {
-        "text", "Text for people", Text(sweep_text);
-        "csv", "One row per run, or with --x docs one per point of its fill", Text(sweep_csv);
-        "json", "sweep.json as it is", Exact(json);
-        "html", "One page with charts", Text(sweep_page);
-        "svg", "The charts as SVG", Bytes(|it| sweep_picture(it, Svg));
-        "png", "The charts as PNG", Bytes(|it| sweep_picture(it, Png));
-    };
-
-    const PLAIN: fn(&Self) -> Option<Self> = plain;
-}
-
-impl Study for MaxRecord {
-    const NAME: &'static str = "a search";
-    const FORMATS: &'static [StudyFormat<Self>] = formats! {
-        "text", "Text for people", Text(max_text);
-        "json", "max.json as it is", Exact(json);
-        "html", "One page with charts", Text(max_page);
-        "svg", "The charts as SVG", Bytes(|it| max_picture(it, Svg));
-        "png", "The charts as PNG", Bytes(|it| max_picture(it, Png));
-    };
-
-    const PLAIN: fn(&Self) -> Option<Self> = plain;
-}
-
-impl Study for Trend {
-    const NAME: &'static str = "a trend";
-    const FORMATS: &'static [StudyFormat<Self>] = formats! {
-        "text", "Text for people", Look(trend_text);
-        "csv", "One row per run, as Apache Otava reads it", Fitting(trend_csv_of);
-        "json", "Runs, values and changes", Exact(json);
-        "html", "One page with charts", Text(trend_page);
-        "svg", "The charts as SVG", Bytes(|it| trend_picture(it, Svg));
-        "png", "The charts as PNG", Bytes(|it| trend_picture(it, Png));
-    };
-
-    const PLAIN: fn(&Self) -> Option<Self> = plain;
-}
-
-impl Study for Sizing {
-    const NAME: &'static str = "a sizing";
-    const FORMATS: &'static [StudyFormat<Self>] = formats! {
-        "text", "Text for people", Text(sizing_text);
-        "json", "The answer and its arithmetic",
-            Exact(|it| json(&Self { notes: notes(it), ..it.clone() }));
-        "html", "One page with a chart", Text(sizing_page);
-        "svg", "The chart as SVG", Bytes(|it| sizing_picture(it, Svg));
-        "png", "The chart as PNG", Bytes(|it| sizing_picture(it, Png));
-    };
-
-    const PLAIN: fn(&Self) -> Option<Self> = plain;
-}
-
-impl Study for ComparisonReport {
-    const NAME: &'static str = "a comparison";
-    const FORMATS: &'static [StudyFormat<Self>] = formats! {
-        "text", "Text for people", Text(|it| comparison_text(&it.comparison));
-        "json", "Figures, intervals and verdicts", Exact(|it| json(&it.comparison));
-        "markdown", "For a comment on a pull request",
-            Text(|it| comparison_markdown(&it.comparison));
-        "junit", "A test case for each gated figure", Text(|it| comparison_junit(&it.comparison));
-        "html", "One page with intervals and charts",
-            Text(|it| comparison_page(&it.comparison, &it.drawn));
-    };
-
-    const PLAIN: fn(&Self) -> Option<Self> = Self::plain;
+studies! {
+    SweepRecord: "a sweep", plain => [
+        ("text", "Text for people", Text(sweep_text))
+        ("csv", "One row per run, or with --x docs one per point of its fill", Text(sweep_csv))
+        ("json", "sweep.json as it is", Exact(json))
+        ("html", "One page with charts", Text(sweep_page))
+        ("svg", "The charts as SVG", Bytes(|it| sweep_picture(it, Svg)))
+        ("png", "The charts as PNG", Bytes(|it| sweep_picture(it, Png)))
+    ]
+    MaxRecord: "a search", plain => [
+        ("text", "Text for people", Text(max_text))
+        ("json", "max.json as it is", Exact(json))
+        ("html", "One page with charts", Text(max_page))
+        ("svg", "The charts as SVG", Bytes(|it| max_picture(it, Svg)))
+        ("png", "The charts as PNG", Bytes(|it| max_picture(it, Png)))
+    ]
+    Trend: "a trend", plain => [
+        ("text", "Text for people", Look(trend_text))
+        ("csv", "One row per run, as Apache Otava reads it", Fitting(trend_csv_of))
+        ("json", "Runs, values and changes", Exact(json))
+        ("html", "One page with charts", Text(trend_page))
+        ("svg", "The charts as SVG", Bytes(|it| trend_picture(it, Svg)))
+        ("png", "The charts as PNG", Bytes(|it| trend_picture(it, Png)))
+    ]
+    Sizing: "a sizing", plain => [
+        ("text", "Text for people", Text(sizing_text))
+        (
+            "json",
+            "The answer and its arithmetic",
+            Exact(|it| json(&Self { notes: notes(it), ..it.clone() }))
+        )
+        ("html", "One page with a chart", Text(sizing_page))
+        ("svg", "The chart as SVG", Bytes(|it| sizing_picture(it, Svg)))
+        ("png", "The chart as PNG", Bytes(|it| sizing_picture(it, Png)))
+    ]
+    ComparisonReport: "a comparison", Self::plain => [
+        ("text", "Text for people", Text(|it| comparison_text(&it.comparison)))
+        ("json", "Figures, intervals and verdicts", Exact(|it| json(&it.comparison)))
+        (
+            "markdown",
+            "For a comment on a pull request",
+            Text(|it| comparison_markdown(&it.comparison)),
+            "md"
+        )
+        ("junit", "A test case for each gated figure", Text(|it| comparison_junit(&it.comparison)))
+        (
+            "html",
+            "One page with intervals and charts",
+            Text(|it| comparison_page(&it.comparison, &it.drawn))
+        )
+    ]
 }
 
 impl ComparisonReport {

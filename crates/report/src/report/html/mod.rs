@@ -39,6 +39,7 @@ use serde::Serialize;
 pub(super) const FORMAT: Format = Format {
     name: "html",
     summary: "one page with charts, for one run or several",
+    endings: &["html", "htm"],
     render: Render::Several(render),
 };
 

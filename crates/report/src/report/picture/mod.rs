@@ -19,10 +19,18 @@ use super::words::{place, verdict_words, warning_lines};
 use super::{Format, Render};
 use crate::record::{ResultKind, RunRecord};
 
-pub(super) const SVG: Format =
-    Format { name: "svg", summary: "the charts as SVG", render: Render::Picture(svg) };
-pub(super) const PNG: Format =
-    Format { name: "png", summary: "the charts as PNG", render: Render::Picture(png) };
+pub(super) const SVG: Format = Format {
+    name: "svg",
+    summary: "the charts as SVG",
+    endings: &["svg"],
+    render: Render::Picture(svg),
+};
+pub(super) const PNG: Format = Format {
+    name: "png",
+    summary: "the charts as PNG",
+    endings: &["png"],
+    render: Render::Picture(png),
+};
 
 /// How a line above the charts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

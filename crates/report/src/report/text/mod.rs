@@ -23,8 +23,12 @@ pub use saved::{SavedRow, saved_text};
 use sheet::{Sheet, Tone};
 pub use trend::trend_text;
 
-pub(super) const FORMAT: Format =
-    Format { name: "text", summary: "text for people", render: Render::Text(render) };
+pub(super) const FORMAT: Format = Format {
+    name: "text",
+    summary: "text for people",
+    endings: &["txt"],
+    render: Render::Text(render),
+};
 
 /// The most lines of what happened, and of failures.
 const MOST_LINES: usize = 4;

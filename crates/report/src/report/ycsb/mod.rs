@@ -25,18 +25,21 @@ use value::Value;
 pub(super) const TEXT: Format = Format {
     name: "ycsb",
     summary: "YCSB's report, as its text exporter writes it",
+    endings: &[],
     render: Render::One(text),
 };
 
 pub(super) const JSON: Format = Format {
     name: "ycsb-json",
     summary: "YCSB's report as JSON, one object per line",
+    endings: &[],
     render: Render::One(json_lines),
 };
 
 pub(super) const JSON_ARRAY: Format = Format {
     name: "ycsb-json-array",
     summary: "YCSB's report, as its JSON array exporter writes it",
+    endings: &[],
     render: Render::One(json_array),
 };
 
