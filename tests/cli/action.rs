@@ -14,13 +14,19 @@ use crate::springload::BINARY;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.github/action/run.sh");
 
 /// A step of a workflow.
-struct Step {
+#[derive(Debug)]
+pub(crate) struct Step {
     folder: TempDir,
     output: Output,
 }
 
 impl Step {
     fn of(arguments: &str) -> Self {
+        Self::within(Path::new("."), arguments)
+    }
+
+    /// A step in a checkout.
+    pub(crate) fn within(checkout: &Path, arguments: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         std::os::unix::fs::symlink(BINARY, at("springload")).expect("a link");
@@ -33,20 +39,25 @@ impl Step {
             .env("GITHUB_OUTPUT", at("output"))
             .env("GITHUB_STEP_SUMMARY", at("summary"))
             .env("ARGS", arguments)
-            .current_dir(folder.path())
+            .current_dir(folder.path().join(checkout))
             .output()
             .expect("bash is there");
         Self { folder, output }
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    fn status(&self) -> Option<i32> {
+    pub(crate) fn status(&self) -> Option<i32> {
         let told = format!("status={}\n", self.output.status.code().expect("it ended"));
         assert!(self.file("output").contains(&told), "{told}: {:?}", self.output);
         self.output.status.code()
+    }
+
+    /// What it has printed.
+    pub(crate) fn told(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
 }
 

@@ -56,6 +56,7 @@ mod refusals;
 mod relay;
 mod replicate;
 mod robust;
+mod sample;
 mod saved;
 mod secure;
 mod seeds;

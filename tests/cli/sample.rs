@@ -1,0 +1,98 @@
+//! The sample repository `examples/ci`: the steps of its workflow, as a runner takes them, on a
+//! server in place of the service.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use springload::embedded::{Delay, Faults, Options};
+use tempfile::TempDir;
+
+use crate::action::Step;
+use crate::servers::Server;
+
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/ci");
+const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/ci.md");
+
+fn workflow() -> String {
+    let path = Path::new(SAMPLE).join(".github/workflows/load-test.yml");
+    fs::read_to_string(path).expect("the workflow")
+}
+
+/// The script of the step that this line begins.
+fn script(step: &str) -> String {
+    let workflow = workflow();
+    let (_, step) = workflow.split_once(step).expect("the step");
+    let (_, script) = step.split_once("run: |\n").expect("a script");
+    let lines = script.lines().take_while(|line| line.starts_with("          "));
+    lines.map(|line| format!("{}\n", line.trim_start())).collect()
+}
+
+/// A checkout of the sample whose plan has this server, and takes a second.
+fn checkout(server: &Server) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let plan = fs::read_to_string(Path::new(SAMPLE).join("load.toml")).expect("the plan");
+    let [target, docs, minute] = ["\"http://localhost:5984\"", "\"10k\"", "\"1m\""];
+    assert!([target, docs, minute].into_iter().all(|it| plan.contains(it)), "{plan}");
+    let plan = plan.replace(target, &format!("{:?}", server.url));
+    let plan = plan.replace(docs, "200").replace(minute, "\"1s\"");
+    fs::write(folder.path().join("load.toml"), plan).expect("the plan");
+    folder
+}
+
+/// Runs the script of a step in `folder`. Returns what it has for later steps.
+fn run(step: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
+    let outputs = folder.join("outputs");
+    fs::write(&outputs, "").expect("a file");
+    let mut command = Command::new("bash");
+    command.args(["-e", "-o", "pipefail", "-c", &script(step)]).current_dir(folder);
+    command.env("GITHUB_OUTPUT", &outputs).envs(environment.iter().copied());
+    let output = command.output().expect("bash is there");
+    // Without a baseline the gate has nothing to list.
+    assert!(output.status.success(), "{step}: {output:?}");
+    fs::read_to_string(&outputs).expect("a file")
+}
+
+/// The steps up to springload itself, and that.
+fn measured(folder: &Path) -> Step {
+    let gate = run("- id: gate", folder, &[]);
+    let gate = gate.trim_end().strip_prefix("args=").unwrap_or_default();
+    let workflow = workflow();
+    let (_, arguments) = workflow.split_once("          args: ").expect("the arguments");
+    let (arguments, _) = arguments.split_once('\n').expect("a line");
+    Step::within(folder, &arguments.replace("${{ steps.gate.outputs.args }}", gate))
+}
+
+#[test]
+fn the_workflow_of_the_guide_is_that_of_the_sample() {
+    let guide = fs::read_to_string(GUIDE).expect("the guide");
+    assert!(guide.contains(&format!("```yaml\n{}```\n", workflow())));
+}
+
+#[test]
+fn a_push_becomes_a_baseline_and_what_is_slower_fails() {
+    let server = Server::stand_in(Options::default());
+    let folder = checkout(&server);
+    let folder = folder.path();
+    for kept in 1..=2 {
+        let step = measured(folder);
+        // By a single baseline, a run on a busy machine may be worse.
+        let ends = step.status();
+        assert!(matches!(ends, Some(0 | 5)) || ends == Some(7) && kept == 2, "{step:?}");
+        let judged = step.told().contains("baseline");
+        assert_eq!(judged, kept > 1, "{}", step.told());
+        let output = step.file("output");
+        let (_, place) = output.trim_end().rsplit_once("run=").expect("the folder of the run");
+        run("- name: Keep the run as a baseline", folder, &[("RUN", place)]);
+        let runs = fs::read_dir(folder.join("baselines")).expect("runs");
+        assert_eq!(runs.count(), kept);
+    }
+    let delay = Delay::Constant { ns: 300_000_000 };
+    let faults = Faults { delay, ..Faults::default() };
+    let slow = Server::stand_in(Options { faults, ..Options::default() });
+    let plan = fs::read_to_string(checkout(&slow).path().join("load.toml")).expect("the plan");
+    fs::write(folder.join("load.toml"), plan).expect("the plan");
+    let step = measured(folder);
+    assert_eq!(step.status(), Some(4), "{step:?}");
+    assert!(step.told().contains("::error::p99 ≤ 250 ms: missed"), "{}", step.told());
+}
