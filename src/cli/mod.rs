@@ -95,7 +95,8 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
         let verb = VERBS.iter().find(|it| name == it.name).expect("the grammar is made of them");
         (verb.carry_out)(&Call { line: &line, scenario: &scenario, matches, grammar })
     };
-    match grammar().try_get_matches_from(&arguments).and_then(called) {
+    let own = named.map_or_else(grammar, |verb| grammar_of(&[verb]));
+    match own.try_get_matches_from(&arguments).and_then(called) {
         Ok(exit) => exit,
         Err(error) => refuse_all(arguments, error, grammar, &VERBS),
     }
@@ -109,16 +110,22 @@ pub(crate) fn run_plan(words: Vec<OsString>) -> Result<Plan, String> {
     verb::run::plan_of(words)
 }
 
-/// The definition of the command line. A negative number is read as the value of its flag, not as
-/// another flag.
+/// The definition of the command line.
 fn grammar() -> Command {
+    grammar_of(&VERBS)
+}
+
+/// The same with these verbs alone: a command line that names its verb needs no other, and the
+/// flags of all of them take longer to define than most commands to carry out. A negative number is
+/// read as the value of its flag, not as another flag.
+fn grammar_of(verbs: &[&Entry]) -> Command {
     let all = Command::new("springload")
         .version(env!("CARGO_PKG_VERSION"))
         .about("An honest benchmark and load tester for CouchDB and other databases")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
-        .subcommands(VERBS.iter().map(|verb| verb.grammar()));
+        .subcommands(verbs.iter().map(|verb| verb.grammar()));
     help::of_all(all, &VERBS).mut_subcommands(|verb| {
         verb.mut_args(|argument| {
             let flag = argument.get_long().is_some() && argument.get_action().takes_values();

@@ -269,7 +269,7 @@ fn families<'a>(verbs: impl IntoIterator<Item = &'a Entry>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{VERBS, grammar};
+    use crate::cli::{VERBS, grammar, grammar_of};
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
@@ -298,6 +298,21 @@ mod tests {
                 if let Err(error) = grammar().try_get_matches_from(words) {
                     panic!("springload {line}: {error}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_verb_is_the_same_without_the_others() {
+        let mut all = grammar();
+        for verb in VERBS.iter() {
+            for word in ["-h", "--help", "--no-such-flag", "--quiet=no"] {
+                let words = ["springload", verb.name, word];
+                let told = |grammar: &mut Command| {
+                    let parsed = grammar.try_get_matches_from_mut(words);
+                    parsed.map(drop).map_err(|error| (error.kind(), error.to_string()))
+                };
+                assert_eq!(told(&mut grammar_of(&[verb])), told(&mut all), "{words:?}");
             }
         }
     }

@@ -232,7 +232,9 @@ impl Verb for Run {
     }
 
     fn scenario(arguments: &[OsString]) -> Result<Option<Scenario>, Vec<Invalid>> {
-        scenario(&Self::grammar(), arguments)
+        // Without a file the flags need not be defined for it.
+        let named = arguments.iter().any(|it| is_plan(&it.to_string_lossy(), "toml"));
+        if named { scenario(&Self::grammar(), arguments) } else { Ok(None) }
     }
 }
 

@@ -84,7 +84,11 @@ impl TlsOptions {
 
     /// Why a file that is named cannot be used: the flag that names it, the problem and the cure.
     pub fn unusable(&self) -> Option<(&'static str, String, String)> {
-        let error = tls_config(self, "--tls-ca").err().filter(|_| !self.is_default())?.to_string();
+        // The machine's own authorities are no file of the user's, and take long to read.
+        if self.is_default() {
+            return None;
+        }
+        let error = tls_config(self, "--tls-ca").err()?.to_string();
         let (problem, cure) = error.rsplit_once("; ")?;
         let flags = ["--tls-cert", "--tls-key", "--tls-ca"];
         let flag = flags.into_iter().find(|flag| cure.contains(flag)).unwrap_or(self.flag());
