@@ -67,8 +67,7 @@ fn command(folder: &Path, ports: &[u16], is_guarded: bool) -> Command {
     let jamm = classpath.split(':').find(|jar| jar.contains("/jamm-")).expect("its jar");
     let mut command = java(folder, &OPENED, &classpath);
     command
-        // It does not run long enough for the second compiler to pay.
-        .args(["-XX:TieredStopAtLevel=1", "-Xms400m", "-Xmx400m", "-Dlevel=INFO"])
+        .args(["-Xms400m", "-Xmx400m", "-Dlevel=INFO"])
         .arg(format!("-javaagent:{jamm}"))
         .arg(format!("-Dcassandra.config=file://{}", settings.display()))
         .arg(format!("-Dcassandra.storagedir={}", folder.display()))
@@ -159,7 +158,7 @@ impl Database {
     fn cassandra_client(&self, words: &[&str]) -> String {
         self.client(words, || {
             let mut command = java(self.folder(), &[], &classpath("cassandra"));
-            command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF", "Client"]);
+            command.args(["-Xmx256m", "-Dlevel=OFF", "Client"]);
             command.arg(self.port(0).to_string());
             command
         })

@@ -1,7 +1,8 @@
-//! Databases in processes: at most one at a time, handed from test to test of this binary.
+//! Databases in processes: one at a time is used, handed from test to test of this binary.
 //!
 //! The tests share a small machine with their server, and some do it harm. So a test waits until
-//! the one before is done with its database, and finds that running if it asks for the same.
+//! the one before is done with its database, and finds that running if it asks for one that was
+//! used not long ago.
 
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
@@ -17,7 +18,12 @@ use super::{absent, here};
 /// How long a database may take to start; the slowest needs about 10 s when alone.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-static RUNNING: Mutex<Option<Database>> = Mutex::new(None);
+/// How many run at a time. Idle ones take hardly any processor time, while a start takes some ten
+/// seconds of it.
+const MOST: usize = 3;
+
+/// The one that is used, or was used last, stands at the end.
+static RUNNING: Mutex<Vec<Database>> = Mutex::new(Vec::new());
 
 /// How a database is started.
 pub(crate) struct Recipe {
@@ -30,7 +36,7 @@ pub(crate) struct Recipe {
     pub(crate) up: fn(&Process, ports: &[u16]) -> bool,
 }
 
-/// A database that runs, until another is asked for or this process ends.
+/// A database that runs, until several others were asked for or this process ends.
 pub(crate) struct Database {
     name: &'static str,
     process: Process,
@@ -41,19 +47,19 @@ pub(crate) struct Database {
 }
 
 /// A database, for one test alone.
-pub(crate) struct Lease(MutexGuard<'static, Option<Database>>);
+pub(crate) struct Lease(MutexGuard<'static, Vec<Database>>);
 
 impl Deref for Lease {
     type Target = Database;
 
     fn deref(&self) -> &Database {
-        self.0.as_ref().expect("put there by `lease`")
+        self.0.last().expect("put there by `lease`")
     }
 }
 
 impl DerefMut for Lease {
     fn deref_mut(&mut self) -> &mut Database {
-        self.0.as_mut().expect("put there by `lease`")
+        self.0.last_mut().expect("put there by `lease`")
     }
 }
 
@@ -67,10 +73,12 @@ impl Recipe {
         }
         // What a failed test left behind is as good as any.
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.as_ref().is_none_or(|database| database.name != self.name) {
-            *running = None;
-            *running = Some(self.start());
+        let known = running.iter().position(|database| database.name == self.name);
+        if known.is_none() && running.len() == MOST {
+            running.remove(0);
         }
+        let database = known.map(|place| running.remove(place)).unwrap_or_else(|| self.start());
+        running.push(database);
         Some(Lease(running))
     }
 
@@ -179,7 +187,11 @@ pub(crate) fn classpath(server: &str) -> String {
 pub(crate) fn java(folder: &Path, opened: &[&str], classpath: &str) -> Command {
     let mut command = Command::new("java");
     command
-        .args(["-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true"])
+        // None runs long enough for the second compiler to pay.
+        .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"])
+        // The jars are those of the lock file.
+        .args(["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"])
+        .arg("-Djava.net.preferIPv4Stack=true")
         .arg(format!("-Djava.io.tmpdir={}", folder.display()))
         .args(opened.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED")))
         .args(["-cp", classpath]);

@@ -59,8 +59,7 @@ fn command(folder: &Path, ports: &[u16], region_servers: u16) -> Command {
     let classpath = format!("{}:{}", folder.display(), classpath("hbase"));
     let mut command = java(folder, &OPENED, &classpath);
     command
-        // It does not run long enough for the second compiler to pay.
-        .args(["-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dlevel=INFO"])
+        .args(["-Xmx512m", "-Dlevel=INFO"])
         .arg("org.apache.hadoop.hbase.master.HMaster")
         .arg(format!("--localRegionServers={region_servers}"))
         .arg("start");
@@ -162,7 +161,7 @@ impl Database {
             // It takes the settings for TLS, if there are any, from those of the server.
             let classpath = format!("{}:{}", self.folder().display(), classpath("hbase"));
             let mut command = java(self.folder(), &OPENED, &classpath);
-            command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dlevel=OFF", "Client"]);
+            command.args(["-Xmx256m", "-Dlevel=OFF", "Client"]);
             command.arg(self.port(2).to_string());
             command
         })
