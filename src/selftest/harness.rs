@@ -94,6 +94,7 @@ impl Load {
             asked: DocumentsAsked {
                 documents: Flagged::new("--docs", self.connections),
                 batch: Flagged::new("--batch", 1),
+                within_ns: None,
                 operations: Flagged::new("--ops", None),
                 warmup_ns: 0,
             },

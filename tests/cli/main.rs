@@ -22,6 +22,7 @@ mod drill;
 mod drill_nodes;
 mod endings;
 mod faults;
+mod filling;
 mod followers;
 mod foreign;
 mod grammar;

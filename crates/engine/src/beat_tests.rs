@@ -39,6 +39,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         patience: Arc::new(Patience::new(SECOND_NS)),
         doubt: crate::drive::Suspicion::default(),
         fill: None,
+        within: None,
         acks: false,
         written: None,
         journal: None,

@@ -60,6 +60,8 @@ pub(super) struct Shared {
     pub(super) start: Nanos,
     pub(super) tickets: Tickets,
     pub(super) recorder: RefCell<Recorder>,
+    /// When operations have to have ended, as far as that can be foreseen.
+    pub(super) within: Option<Nanos>,
     /// Whether writes that are acknowledged are told to those who follow changes.
     pub(super) acks: bool,
     /// When documents were last written, if answers of an index are held against them.
@@ -155,6 +157,16 @@ impl Shared {
         }
     }
 
+    /// Whether an operation that is as fast, document by document, as the last one of its
+    /// connection would end too late.
+    #[inline]
+    fn too_late(&self, op: &Op, last: Option<Pacemaker>) -> bool {
+        let Some((within, last)) = self.within.zip(last) else { return false };
+        let times = f64::from(op.documents.max(1)) / f64::from(last.documents.max(1));
+        let foreseen_ns = last.took_ns as f64 * times.max(1.0);
+        self.clock.now().saturating_add(foreseen_ns as Nanos) > within
+    }
+
     /// Notes that a write was not sent after all.
     #[cold]
     fn withdraw(&self, op: &Op) {
@@ -208,6 +220,13 @@ impl Shared {
         let asks = self.patience.failed(self.clock.now());
         self.doubt.raise(failure, asks);
     }
+}
+
+/// How long the last operation of a connection took, and for how many documents.
+#[derive(Clone, Copy)]
+struct Pacemaker {
+    documents: u32,
+    took_ns: Nanos,
 }
 
 /// What a connection does next. Its first operation is prepared before the start, so that it only
@@ -318,7 +337,7 @@ async fn drive<S: Session>(
     let Prepared { pen, next, since } = first;
     let since = since.unwrap_or(shared.start);
     let mut last_done = since;
-    let (mut first_part, mut first_sent) = (None, None);
+    let (mut first_part, mut first_sent, mut last) = (None, None, None);
     loop {
         shared.announce(next);
         let op = match std::mem::replace(next, Next::End) {
@@ -332,6 +351,11 @@ async fn drive<S: Session>(
             }
             Next::Wait(_) | Next::End => break,
         };
+        if shared.too_late(&op, last) {
+            own.times.idle_ns += shared.clock.now().saturating_sub(last_done);
+            shared.withdraw(&op);
+            break;
+        }
         // The time of a late worker's first connection is reported separately.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
         session.prepare(&op, pen);
@@ -362,6 +386,7 @@ async fn drive<S: Session>(
         }
         shared.held(op.kind, outcome.result.is_ok(), late_ns, &timing, probe.noted());
         last_done = timing.done;
+        last = Some(Pacemaker { documents: op.documents, took_ns: timing.done - ticket.began });
         own.times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
         let (part, failure, began) = (op.part, outcome.result.err(), ticket.began);

@@ -55,6 +55,8 @@ pub struct ShardPlan {
     pub pace: Pace,
     /// How long operations may be begun, in nanoseconds; `None`: as long as there are any.
     pub length_ns: Option<Nanos>,
+    /// Begin none that, by the one before it on its connection, would end after that.
+    pub within: bool,
     /// How long the plan says operations are begun, in nanoseconds: what ends later does not count
     /// in rates. `None`: the plan does not say.
     pub window_ns: Option<Nanos>,
@@ -93,6 +95,7 @@ impl ShardPlan {
             operations: None,
             pace: Pace::Closed { think_ns: 0 },
             length_ns: None,
+            within: false,
             window_ns: None,
             pulse: Arc::new(Pulse::new(shard.1)),
             timeout_ns: SECOND_NS,
@@ -231,6 +234,7 @@ fn shared(plan: &ShardPlan, start: Nanos, lanes: usize, spare: usize) -> Shared 
             plan.details.raw,
             plan.sink.clone(),
         )),
+        within: plan.length_ns.filter(|_| plan.within).map(|length| start + length),
         acks: plan.details.acks,
         written: plan.details.ages.then(RefCell::default),
         issued: ByKind::new(),

@@ -8,6 +8,8 @@ mod fake;
 mod pool;
 #[path = "wait_tests.rs"]
 mod wait;
+#[path = "within_tests.rs"]
+mod within;
 
 use super::*;
 use crate::clock::SECOND_NS;
@@ -110,6 +112,7 @@ async fn run_from<T: Target, W: Workload + 'static>(
         operations: ops.checked_mul(connections as u64),
         pace,
         length_ns: seconds.map(|seconds| seconds * SECOND_NS),
+        within: false,
         window_ns: seconds.map(|seconds| seconds * SECOND_NS),
         pulse: Arc::new(Pulse::new(1)),
         timeout_ns: 2 * SECOND_NS,

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
 /// The most documents in one request.
 pub(super) const MOST_BATCH: u64 = 1_000_000;
+/// No fill takes longer than a year.
+const MOST_WITHIN_NS: u64 = 366 * 86_400 * 1_000_000_000;
 /// The most documents for which memory is reserved in advance.
 const MOST_AHEAD: u64 = 10_000_000;
 
@@ -24,10 +26,15 @@ const MOST_AHEAD: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkInsertPlan {
-    /// Total number of documents.
+    /// Total number of documents; the most, if the time is bounded.
     pub documents: u64,
     /// Documents in one request.
     pub batch: u32,
+    /// How long it may take, in nanoseconds: no request is begun that would then, by those before
+    /// it, not have ended. `None`: as long as it needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub within_ns: Option<u64>,
 }
 
 impl BulkInsertPlan {
@@ -88,20 +95,32 @@ impl StageWork for BulkInsertPlan {
         let documents = Flagged::new("documents", self.documents);
         mistakes.extend(documents.out_of_range(1, MOST_DOCUMENTS));
         mistakes.extend(Flagged::new("batch", u64::from(self.batch)).out_of_range(1, MOST_BATCH));
+        let within = Flagged::new("within_ns", self.within_ns.unwrap_or(1));
+        mistakes.extend(within.out_of_range(1, MOST_WITHIN_NS));
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if self.within_ns.is_some() {
+            return None;
+        }
         let keys = self.keys(k, connections);
         Some((keys.end - keys.start).div_ceil(u64::from(self.batch.max(1))))
     }
 
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
         let (documents, batch) = (count(self.documents), count(self.batch.into()));
-        vec![format!("{documents} documents in batches of {batch}")]
+        vec![match self.within_ns {
+            Some(ns) => {
+                let seconds = ns as f64 / 1e9;
+                format!("up to {documents} documents in {seconds} s, in batches of up to {batch}")
+            }
+            None => format!("{documents} documents in batches of {batch}"),
+        }]
     }
 
     fn traits(&self) -> Traits {
-        let fill = Fill { documents: self.documents, batch: self.batch };
+        let Self { documents, batch, within_ns } = *self;
+        let fill = Fill { documents, batch, within_ns };
         Traits { fill: Some(fill), is_auditable: true, ..Traits::default() }
     }
 }
@@ -117,6 +136,7 @@ impl Lanes for BulkInsertPlan {
         let make = |k| {
             let keys = self.keys(k, cx.connections);
             let fill = BulkInsert::new(cx.documents.clone(), keys, self.batch);
+            let fill = if self.within_ns.is_some() { fill.growing() } else { fill };
             if cx.persists { fill.persisting(answered.clone()) } else { fill }
         };
         let (output, lanes) = runner.run((0..cx.connections).map(make).collect())?;
@@ -131,6 +151,8 @@ pub struct BulkInsert {
     documents: Arc<Documents>,
     keys: Range<Key>,
     batch: u32,
+    /// The most documents in the next request, while they grow.
+    size: u32,
     persistence: Option<Persistence>,
     live: Live,
 }
@@ -174,7 +196,14 @@ impl BulkInsert {
     /// Inserts the documents `keys`, `batch` (at least 1) in a request.
     pub fn new(documents: Arc<Documents>, keys: Range<Key>, batch: u32) -> Self {
         let live = Live::with_capacity((keys.end - keys.start).min(MOST_AHEAD) as usize);
-        Self { documents, keys, batch, persistence: None, live }
+        Self { documents, keys, batch, size: batch, persistence: None, live }
+    }
+
+    /// The first request has one document, and each that is answered lets the next have twice as
+    /// many, up to a batch: how long a request takes is known before much depends on it.
+    pub fn growing(mut self) -> Self {
+        self.size = 1;
+        self
     }
 
     /// Resends a batch until it is answered, the stage ends, or only this batch remains without an
@@ -193,7 +222,12 @@ impl BulkInsert {
 impl Workload for BulkInsert {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Next {
         let first = self.keys.start;
-        let count = (self.keys.end - first).min(Key::from(self.batch));
+        let mut count = (self.keys.end - first).min(Key::from(self.batch));
+        if self.size < self.batch {
+            // Never of two batches: those may be of different databases.
+            let batch = Key::from(self.batch);
+            count = count.min(Key::from(self.size)).min(batch - first % batch);
+        }
         if count == 0 {
             return Next::End;
         }
@@ -222,6 +256,7 @@ impl Workload for BulkInsert {
             }
             return Check::Unchecked;
         }
+        self.size = self.size.saturating_mul(2).min(self.batch);
         if let Some(persistence) = &mut self.persistence {
             persistence.answered();
         }
@@ -284,10 +319,31 @@ mod tests {
         assert_eq!(send(&mut poisoned, None), 3);
     }
 
+    #[test]
+    fn requests_grow_to_a_batch_and_each_is_of_one_batch() {
+        let template = Template::parse(DEFAULT).unwrap();
+        let documents = Arc::new(Documents::new(1, vec![(template, 1)]));
+        let mut fill = BulkInsert::new(documents, 200..600, 100).growing();
+        let mut sizes = Vec::new();
+        let mut next = 200;
+        while let Next::Op(op) = fill.next(&mut Draft::default()) {
+            let last = op.key + u64::from(op.documents) - 1;
+            assert_eq!((op.key, op.key / 100), (next, last / 100), "{sizes:?}");
+            // One that fails does not let the next one grow.
+            let result =
+                if sizes.len() == 2 { Err(Failure::Timeout) } else { Ok(Reply::default()) };
+            fill.observe(&op, result, &Answered::default());
+            sizes.push(op.documents);
+            next = last + 1;
+        }
+        assert_eq!(next, 600);
+        assert_eq!(sizes, [1, 2, 4, 4, 8, 16, 32, 33, 100, 100, 100]);
+    }
+
     proptest! {
         #[test]
         fn connections_share_out_documents(documents in 0u64..10_000, connections in 1usize..70) {
-            let bulk = BulkInsertPlan { documents, batch: 10 };
+            let bulk = BulkInsertPlan { documents, batch: 10, within_ns: None };
             let mut next = 0;
             for k in 0..connections {
                 let keys = bulk.keys(k, connections);

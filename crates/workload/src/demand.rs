@@ -102,6 +102,9 @@ pub struct DocumentsAsked {
     pub documents: Flagged<u64>,
     /// Documents in one request.
     pub batch: Flagged<u64>,
+    /// How long the fill before operations may take, in nanoseconds: it then stores fewer
+    /// documents. `None`: as long as it needs for all of them.
+    pub within_ns: Option<u64>,
     /// Operations after that; `None` means until time is up.
     pub operations: Flagged<Option<u64>>,
     /// The warm-up before they are measured, in nanoseconds.
@@ -124,7 +127,9 @@ impl DocumentsAsked {
 
     pub(super) fn fill(&self) -> BulkInsertPlan {
         let batch = self.batch.value.clamp(1, MOST_BATCH) as u32;
-        BulkInsertPlan { documents: self.documents.value, batch }
+        // A fill that is all there is to measure has a number.
+        let within_ns = self.within_ns.filter(|_| self.operations.value != Some(0));
+        BulkInsertPlan { documents: self.documents.value, batch, within_ns }
     }
 
     /// The fill, the warm-up and the main stage, if requested. `work` plans a given number of

@@ -330,6 +330,7 @@ mod tests {
             let asked = DocumentsAsked {
                 documents: Flagged::new("--docs", documents),
                 batch: Flagged::new("--batch", 1),
+                within_ns: None,
                 operations: Flagged::new("--ops", operations),
                 warmup_ns: 0,
             };

@@ -290,6 +290,7 @@ pub(super) fn asked_again(stored: u64, operations: Option<u64>) -> DocumentsAske
     DocumentsAsked {
         documents: Flagged::new("operations", stored),
         batch: Flagged::new("batch", 1),
+        within_ns: None,
         operations: Flagged::new("operations", operations),
         warmup_ns: 0,
     }

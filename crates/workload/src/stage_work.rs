@@ -128,6 +128,8 @@ pub struct Fill {
     pub documents: u64,
     /// Documents in one request.
     pub batch: u32,
+    /// How long it may take, in nanoseconds, if it is bounded: there may then be fewer documents.
+    pub within_ns: Option<u64>,
 }
 
 /// When the connections of a stage start together.

@@ -69,6 +69,7 @@ fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
     let work = FillDemand(DocumentsAsked {
         documents: Flagged::new("DOC_COUNT", args.doc_count / batch.max(1) * batch),
         batch: Flagged::new("BULK_SIZE", batch),
+        within_ns: None,
         operations: Flagged::new("DOC_COUNT", Some(0)),
         warmup_ns: 0,
     });

@@ -141,6 +141,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
         asked: DocumentsAsked {
             documents: Flagged::new("--num_documents_per_bulk_insert", documents),
             batch: Flagged::new("--num_documents_per_bulk_insert", batch.max(1)),
+            within_ns: None,
             operations: Flagged::new("--num_crud_operations", Some(operations)),
             warmup_ns: 0,
         },

@@ -8,6 +8,7 @@ pub(in crate::cli) mod client;
 pub(in crate::cli) mod credentials;
 pub(in crate::cli) mod database;
 pub(in crate::cli) mod designs;
+pub(in crate::cli) mod docs;
 pub(in crate::cli) mod gate;
 pub(in crate::cli) mod give_up;
 pub(in crate::cli) mod known;

@@ -210,8 +210,10 @@ fn share(progress: &Progress) -> f64 {
 }
 
 fn describe(progress: &Progress) -> String {
+    let most = progress.planned.filter(|_| progress.is_most);
+    let most = most.map_or_else(String::new, |most| format!(" of at most {most}"));
     format!(
-        "{:.0} s · {} {}/s · p99 {:.2} ms · {} ok · {} failed",
+        "{:.0} s · {} {}/s · p99 {:.2} ms · {} ok{most} · {} failed",
         progress.elapsed_s,
         progress.rate_per_s,
         progress.unit,

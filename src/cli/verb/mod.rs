@@ -1,6 +1,7 @@
 //! springload's own verbs, one file or folder each.
 
 mod baseline;
+mod filled;
 mod found;
 pub(in crate::cli) mod kept;
 mod kinds;

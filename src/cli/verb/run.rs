@@ -6,6 +6,7 @@ use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for};
 use crate::cli::flags::database::DatabaseArgs;
+use crate::cli::flags::docs::{Docs, docs};
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::known::choice;
 use crate::cli::flags::load::{Connections, LoadArgs, connections};
@@ -60,10 +61,12 @@ pub(in crate::cli) struct Settings {
     /// Number of concurrent connections; auto: 50, or with a rate, as many as needed
     #[arg(short, long, value_name = "N", value_parser = connections, default_value = "auto")]
     connections: Connections,
-    /// Documents to insert first
-    #[arg(long, value_name = "N", value_parser = plan::count)]
-    #[arg(default_value_t = DEFAULT_DOCS)]
-    docs: u64,
+    /// Documents to insert first; auto: up to 100,000 in 10 s
+    ///
+    /// Documents to insert first; auto: up to 100,000, as many as can be stored in 10 s. Exactly
+    /// 100,000 if the fill is what is measured (--ops 0), or with --growth or --wait-for-server
+    #[arg(long, value_name = "N", value_parser = docs, default_value = "auto")]
+    docs: Docs,
     /// Documents in one bulk request [default: at most 1000, and 5000 over all connections]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     batch: Option<u64>,
@@ -161,7 +164,6 @@ const COMPACTIONS: [(&str, &str, CompactionPlan); 3] = [
     ),
 ];
 
-pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
 /// The default limit on documents of a fill in flight. A small CouchDB takes about 2,000 per
 /// second, so they are answered in about 3 s, a tenth of the timeout.
 const MOST_AT_ONCE: u64 = 5_000;
@@ -393,14 +395,14 @@ impl Settings {
             ("--growth", self.growth),
         ];
         for (flag, given) in fill {
-            refuse(given && self.docs == 0, flag, "--docs 0 inserts nothing", cure);
+            refuse(given && self.docs.most() == 0, flag, "--docs 0 inserts nothing", cure);
         }
         mistakes
     }
 
     /// Refuses a batch size that leaves connections without a request.
     fn batch_mistake(&self) -> Option<Invalid> {
-        let (batch, docs, connections) = (self.batch?, self.docs, self.connections.first());
+        let (batch, docs, connections) = (self.batch?, self.docs.most(), self.connections.first());
         let requests = docs.checked_div(batch)? + u64::from(docs % batch > 0);
         if batch == 1 || requests == 0 || requests >= connections {
             return None;
@@ -419,8 +421,9 @@ impl Settings {
 
     /// Documents in one bulk request.
     fn batch(&self) -> u64 {
-        let usual = default_batch(self.connections.first(), self.docs);
-        let of_many = self.databases.map(|databases| batch_of_many(usual, self.docs, databases));
+        let documents = self.docs.most();
+        let usual = default_batch(self.connections.first(), documents);
+        let of_many = self.databases.map(|databases| batch_of_many(usual, documents, databases));
         self.batch.or(of_many).unwrap_or(usual)
     }
 
@@ -429,7 +432,7 @@ impl Settings {
         // There are never that many: the check says so.
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let (count, batch) = (small(databases), small(self.batch()));
-        serde_json::json!({ "count": count, "documents": self.docs, "batch": batch.max(1) })
+        serde_json::json!({ "count": count, "documents": self.docs.most(), "batch": batch.max(1) })
     }
 
     /// What is asked of the workload.
@@ -446,10 +449,13 @@ impl Settings {
             ("--id", self.database.id.is_some()),
         ];
         let given = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag);
+        // What is said of the fill is said of all of it.
+        let whole = self.growth || self.wait_for_server.is_some();
         RunAsked {
             documents: DocumentsAsked {
-                documents: Flagged::new("--docs", self.docs),
+                documents: Flagged::new("--docs", self.docs.most()),
                 batch: Flagged::new("--batch", self.batch()),
+                within_ns: self.docs.within_ns().filter(|_| !whole),
                 operations: Flagged::new("--ops", self.ops),
                 warmup_ns: self.warmup,
             },

@@ -17,6 +17,7 @@ fn of_run(name: &str) -> Plan {
         documents: DocumentsAsked {
             documents: Flagged::new("--docs", 2_000),
             batch: Flagged::new("--batch", 10),
+            within_ns: None,
             operations: Flagged::new("--ops", Some(50)),
             warmup_ns: 1_000_000_000,
         },

@@ -12,6 +12,7 @@ const MIX: Mix = Mix::crud([2, 3, 2, 1]);
 const NOTHING: DocumentsAsked = DocumentsAsked {
     documents: Flagged::new("--docs", 0),
     batch: Flagged::new("--batch", 0),
+    within_ns: None,
     operations: Flagged::new("--ops", None),
     warmup_ns: 0,
 };
@@ -43,6 +44,7 @@ impl Asked {
             asked: DocumentsAsked {
                 documents: Flagged::new("--docs", self.documents),
                 batch: Flagged::new("--batch", self.batch),
+                within_ns: None,
                 operations: Flagged::new("--ops", self.operations),
                 warmup_ns: self.warmup_ns,
             },

@@ -114,7 +114,7 @@ fn refuse(
 }
 
 /// Refuses a fill that leaves databases empty, or that is not the one they were planned for.
-fn too_few(Fill { documents, batch }: Fill, spread: Spread) -> Option<Invalid> {
+fn too_few(Fill { documents, batch, .. }: Fill, spread: Spread) -> Option<Invalid> {
     let count = u64::from(spread.count);
     if (spread.documents, spread.batch) != (documents, batch) {
         let problem = "they are planned for another number of documents or another batch";

@@ -3,6 +3,7 @@
 use super::{RunRecord, StageRecord};
 use crate::measure::OperationSummary;
 use crate::op::Failure;
+use crate::plan::Purpose;
 
 /// Documents without an answer within the timeout. Lost answers count only if some took that
 /// long.
@@ -15,6 +16,20 @@ fn late(operation: &OperationSummary, timeout_ns: u64) -> u64 {
 }
 
 impl RunRecord {
+    /// How many documents its fills have stored.
+    pub fn filled(&self) -> u64 {
+        let fills = self.stages.iter().filter(|stage| stage.purpose() == Purpose::Fill);
+        fills.flat_map(StageRecord::requests).map(|operation| operation.ok).sum()
+    }
+
+    /// How many documents a fill with a bounded time was to store at most; `None`: it is another
+    /// stage, or it has stored all.
+    pub fn cut_fill(&self, stage: &StageRecord) -> Option<u64> {
+        let fill = self.plan_of(stage)?.work.traits().fill?;
+        let stored: u64 = stage.requests().map(|operation| operation.ok).sum();
+        (fill.within_ns.is_some() && stored < fill.documents).then_some(fill.documents)
+    }
+
     /// What to change after a fill whose requests timed out, in one sentence; `None`: none did, or
     /// the stage is not a fill.
     pub fn fill_advice(&self, stage: &StageRecord) -> Option<String> {

@@ -102,6 +102,7 @@ fn plan_of(
     let asked = DocumentsAsked {
         documents: Flagged::new("--docs", 400),
         batch: Flagged::new("--batch", 10),
+        within_ns: None,
         operations: Flagged::new("--ops", operations),
         warmup_ns: 0,
     };

@@ -43,6 +43,7 @@ mod tests {
             documents: DocumentsAsked {
                 documents: Flagged::new("--docs", 10),
                 batch: Flagged::new("--batch", 1),
+                within_ns: None,
                 operations: Flagged::new("--ops", Some(10)),
                 warmup_ns: 0,
             },

@@ -85,7 +85,7 @@ mod tests {
     }
 
     fn stage(pace: Pace) -> StagePlan {
-        let work = BulkInsertPlan { documents: 250, batch: 1 }.into();
+        let work = BulkInsertPlan { documents: 250, batch: 1, within_ns: None }.into();
         StagePlan {
             name: "crud".to_owned(),
             purpose: Some(Purpose::Main),

@@ -44,6 +44,7 @@ impl Load {
             acks: bench.follows(stage).is_some(),
             ages: plan.operations.iter().any(|it| it.expect.wants_document()),
         };
+        let within_ns = stage.work.traits().fill.and_then(|fill| fill.within_ns);
         let (sink, source) = channel();
         let pulse = Arc::new(Pulse::new(shards));
         let hiccups = HiccupMeter::start()?;
@@ -58,7 +59,8 @@ impl Load {
                     connections: plan.connections,
                     operations: counted(stage, shard, shards, plan.connections),
                     pace: stage.pace.clone(),
-                    length_ns: stage.length_ns,
+                    length_ns: within_ns.or(stage.length_ns),
+                    within: within_ns.is_some(),
                     window_ns: window_ns(stage, plan.connections),
                     pulse: pulse.clone(),
                     timeout_ns: plan.timeout_ns,

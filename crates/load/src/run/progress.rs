@@ -30,6 +30,8 @@ pub struct Progress {
     pub failures: [u64; Failure::COUNT],
     /// The planned number of documents, if there is one.
     pub planned: Option<u64>,
+    /// Whether there may be fewer, because the time is bounded.
+    pub is_most: bool,
     /// The planned length of the stage, if there is one.
     pub length_s: Option<f64>,
     /// Whether the stage is an audit.

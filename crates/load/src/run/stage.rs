@@ -159,9 +159,12 @@ impl Bench<'_> {
 
     /// The progress of a stage before anything has ended.
     fn not_begun(&self, stage: &StagePlan) -> Progress {
+        let fill = stage.work.traits().fill;
+        let within_ns = fill.and_then(|fill| fill.within_ns);
         Progress {
             planned: stage.work.documents(self.plan.connections),
-            length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
+            is_most: within_ns.is_some(),
+            length_s: within_ns.or(stage.length_ns).map(|ns| ns as f64 / SECOND_NS as f64),
             audits: stage.work.traits().audits,
             unit: match stage.purpose() {
                 Purpose::Databases => "databases",

@@ -5,6 +5,7 @@ use crate::plan::{Metric, Quantity};
 use crate::record::{RunRecord, RunResult};
 use crate::statistics::Bounds;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// One run of a comparison.
@@ -32,7 +33,7 @@ pub struct ComparedRun {
     pub command: String,
     /// The plan, without the parts that do not affect what is measured.
     #[serde(skip)]
-    pub(super) plan: BTreeMap<String, serde_json::Value>,
+    pub(super) plan: BTreeMap<String, Value>,
     /// How the server was set, where that was observed.
     #[serde(skip)]
     pub(super) settings: BTreeMap<String, String>,
@@ -61,12 +62,25 @@ impl ComparedRun {
             machine: record.environment.words(),
             springload: record.environment.springload.clone(),
             command: record.plan.command.clone(),
-            plan: record.plan.essence(),
+            plan: as_stored(record),
             settings: record.observed.iter().flat_map(|it| it.settings.clone()).collect(),
             values: values.collect(),
             within,
         }
     }
+}
+
+/// The plan, without the parts that do not affect what is measured: if the time of its fill was
+/// bounded, with the number of documents that there was time for.
+fn as_stored(record: &RunRecord) -> BTreeMap<String, Value> {
+    let mut plan = record.plan.essence();
+    let stages = plan.get_mut("stages").and_then(Value::as_array_mut).into_iter().flatten();
+    for stage in stages.filter_map(Value::as_object_mut) {
+        if stage.remove("within_ns").is_some() {
+            stage.insert("documents".to_owned(), record.filled().into());
+        }
+    }
+    plan
 }
 
 /// The usual quantities of all requests, and of each kind, unless that is all requests.

@@ -152,7 +152,7 @@ impl StageWork for YcsbStage {
             return Traits { shares_documents: true, ..traits };
         };
         Traits {
-            fill: Some(Fill { documents, batch: self.batch }),
+            fill: Some(Fill { documents, batch: self.batch, within_ns: None }),
             must_store: Some(documents),
             why_too_few: Some("a failed insert ends its connection"),
             ..traits

@@ -17,6 +17,7 @@ use crate::cli::flags::target::named_nodes;
 use crate::cli::pipeline::{agents, signals};
 use crate::cli::print::print;
 use crate::cli::verb::compare::CompareArgs;
+use crate::cli::verb::filled;
 use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{Place, Runs, says_nothing};
@@ -221,7 +222,7 @@ impl Ready {
         for pair in 1..=self.pairs.definition.pairs {
             let mut is_new = false;
             for number in [pair * 2 - 2, pair * 2 - 1] {
-                match self.run(number, &runs, fleet.as_mut()) {
+                match self.run(number, args, &runs, fleet.as_mut()) {
                     Ok(measured) => is_new |= measured,
                     Err(trouble) => {
                         let exit = trouble.tell();
@@ -247,6 +248,7 @@ impl Ready {
     fn run(
         &mut self,
         number: u64,
+        args: &Ab,
         runs: &Runs<'_>,
         fleet: Option<&mut Fleet>,
     ) -> Result<bool, Trouble> {
@@ -277,6 +279,14 @@ impl Ready {
                 record
             }
         };
+        if self.sides[at].is_bounded() {
+            for side in self.sides.iter_mut().filter(|side| side.is_bounded()) {
+                side.fill_as(&record, &args.agents)?;
+            }
+            if !runs.quiet {
+                eprintln!("{}", filled::told(&record));
+            }
+        }
         self.pairs.take(at, &name, record);
         Ok(is_new)
     }

@@ -2,10 +2,12 @@
 //! has.
 
 use crate::cli::exit::Exit;
-use crate::cli::flags::credentials::CredentialArgs;
+use crate::cli::flags::agents::AgentsArgs;
+use crate::cli::flags::credentials::{CredentialArgs, Servers};
 use crate::cli::flags::target::Named;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::refusal::mistake;
+use crate::cli::verb::filled::{as_filled, is_bounded};
 use crate::cli::verb::other::Other;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{is_same, measured_before, says_nothing};
@@ -25,7 +27,8 @@ pub(super) struct Side {
     pub(super) before: Option<String>,
     /// The program that measures it, if not this one.
     program: Option<PathBuf>,
-    /// What `springload run` is given.
+    /// The servers, and the flags of `springload run`.
+    servers: Servers,
     words: Vec<String>,
 }
 
@@ -70,8 +73,7 @@ impl Common<'_> {
         let kept = self.words.iter().filter(|word| !replaced.contains(&name(word)));
         let words: Vec<String> = kept.chain(&own).cloned().collect();
         let plan = plan_of(&words, flag, &servers, |_| {})?;
-        let words = servers.shown.into_iter().chain(words).collect();
-        Ok(Side { flag, plan, before, program: None, words })
+        Ok(Side { flag, plan, before, program: None, servers, words })
     }
 }
 
@@ -86,10 +88,36 @@ impl Side {
         match &self.program {
             Some(program) => {
                 let own = [program.display().to_string(), "run".to_owned()];
-                command_line(own.iter().chain(&self.words))
+                command_line(own.into_iter().chain(self.line()))
             }
             None => self.plan.command.clone(),
         }
+    }
+
+    /// What `springload run` is given.
+    fn line(&self) -> impl Iterator<Item = String> {
+        self.servers.shown.iter().chain(&self.words).cloned()
+    }
+
+    /// Whether its next run stores as many documents as there is time for.
+    pub(super) fn is_bounded(&self) -> bool {
+        is_bounded(&self.plan)
+    }
+
+    /// From now on, stores as many documents as `first` did.
+    ///
+    /// # Errors
+    /// Why there cannot be that few.
+    pub(super) fn fill_as(
+        &mut self,
+        first: &RunRecord,
+        agents: &AgentsArgs,
+    ) -> Result<(), Vec<Invalid>> {
+        if let Some(words) = as_filled(&self.words, first) {
+            self.plan = agents.share(plan_of(&words, self.flag, &self.servers, |_| {})?)?;
+            self.words = words;
+        }
+        Ok(())
     }
 
     /// Has another springload measure it.
@@ -98,7 +126,7 @@ impl Side {
     /// If that cannot be found, or would show a password to everybody who lists processes.
     pub(super) fn measured_by(&mut self, program: &Path) -> Result<(), Invalid> {
         let wrong = |problem, cure| Err(Invalid::new("--against", problem, cure));
-        if self.words.iter().any(|word| word.contains(":***@")) {
+        if self.line().any(|word| word.contains(":***@")) {
             let problem = "the target has a password, which its command line would show";
             return wrong(problem.to_owned(), "give it in SPRINGLOAD_PASSWORD");
         }
@@ -123,8 +151,7 @@ impl Side {
     /// A run by another program into the folder of `file`; none: this one is to do it.
     pub(super) fn by_other(&self, file: &Path, ending: &Ending) -> Option<Result<RunRecord, Exit>> {
         let program = self.program.as_ref()?;
-        let words: Vec<String> =
-            std::iter::once("run".to_owned()).chain(self.words.iter().cloned()).collect();
+        let words: Vec<String> = std::iter::once("run".to_owned()).chain(self.line()).collect();
         Some(Other { program, words: &words, heard: true }.measure(file, ending))
     }
 

@@ -13,7 +13,9 @@ use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::flags::target::named_nodes;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::{agents, signals};
+use crate::cli::verb::filled::{is_bounded, told};
 use crate::cli::verb::kept::Kept as _;
+use crate::cli::verb::reading::record;
 use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothing};
 use crate::engine::StopReason;
 use crate::fleet::Fleet;
@@ -250,6 +252,10 @@ impl Ready {
         let ending = &signals::listen(quiet)?;
         let planned = self.check(args, ending)?;
         self.place.begin(&self.max)?;
+        if let Some(first) = self.max.steps.first() {
+            let first = record(&self.place.folder.join(&first.run));
+            first.iter().for_each(|first| self.fill_as(first, quiet));
+        }
         let mut fleet = agents::gather(&args.agents, planned, ending, quiet)?;
         let runs = Runs { ending, quiet: true, shown: false };
         let mut exit = None;
@@ -299,6 +305,18 @@ impl Ready {
         Ok(args.agents.share(plans.plan(ask, self.steps.length_s(ask))?)?)
     }
 
+    /// Has the steps after the first one, whose time to fill is bounded, store as many documents.
+    fn fill_as(&mut self, first: &RunRecord, quiet: bool) {
+        if let Way::Run(plans) = &mut self.steps.way
+            && is_bounded(&first.plan)
+        {
+            plans.fill_as(first);
+            if !quiet {
+                eprintln!("{}", told(first));
+            }
+        }
+    }
+
     /// Tries a level. An error ends the search.
     fn step(
         &mut self,
@@ -324,6 +342,7 @@ impl Ready {
                 before.map_or_else(|| words.measure(ask, length_s, &file, runs.ending), Ok)?
             }
         };
+        self.fill_as(&record, args.study.quiet);
         measures(&record.plan, &self.max.slo)?;
         if runs.ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted.into());

@@ -3,8 +3,10 @@
 
 use super::words::Words;
 use crate::cli::flags::credentials::Servers;
+use crate::cli::verb::filled::as_filled;
 use crate::cli::verb::sweep::{given, plan_of};
 use crate::plan::{Invalid, Metric, Plan, Threshold, command_line};
+use crate::record::RunRecord;
 use crate::search::{Ask, Searched, requirement};
 use clap::ArgMatches;
 
@@ -118,6 +120,13 @@ impl Plans {
     fn command(&self) -> String {
         let words = self.servers.shown.iter().chain(&self.words).map(String::as_str);
         command_line(["springload", "run"].into_iter().chain(words))
+    }
+
+    /// From now on, stores as many documents as `first` did.
+    pub(super) fn fill_as(&mut self, first: &RunRecord) {
+        if let Some(words) = as_filled(&self.words, first) {
+            self.words = words;
+        }
     }
 
     /// The plan of a step of this length.

@@ -14,15 +14,18 @@ use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::flags::target::{Named, named_nodes};
 use crate::cli::pipeline::{agents, signals};
 use crate::cli::print::print;
+use crate::cli::verb::filled::{self, as_filled, is_bounded};
 use crate::cli::verb::kept::{Kept as _, read};
+use crate::cli::verb::reading::record;
 use crate::cli::verb::study::{Place, Runs, is_same, measured_before};
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
-use crate::sweep::{Axis, CellRecord, CellResult, Definition, SweepRecord, shuffled};
+use crate::sweep::{Axis, CellRecord, CellResult, Definition, Setting, SweepRecord, shuffled};
 use cells::{Cells, definition, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
 use clap::ArgMatches;
 use preset::{PRESETS, Preset};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The help of the folder.
@@ -111,6 +114,7 @@ struct Ready {
     sweep: SweepRecord,
     /// The plan of each cell, in the order of the cells.
     plans: Vec<Plan>,
+    servers: Servers,
 }
 
 /// Checks everything; `None`: there is nothing to run.
@@ -125,16 +129,15 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         let servers = args.credentials.servers(&named_nodes(given), headers)?;
         (definition(args, &servers.shown, matches)?, servers)
     };
-    let Cells { settings, plans } = plans(&definition, &servers)?;
-    let order = shuffled(settings.len(), definition.seed);
-    let cells = order.iter().map(|&place| {
-        let (settings, round) = settings[place].clone();
-        CellRecord { settings, round, run: format!("cells/{place:03}/run.json"), result: None }
+    let (settings, plans) = in_turn(&definition, &servers, args)?;
+    let cells = settings.into_iter().enumerate().map(|(place, (settings, round))| CellRecord {
+        settings,
+        round,
+        run: format!("cells/{place:03}/run.json"),
+        result: None,
     });
     let schema_version = SweepRecord::VERSION;
     let mut sweep = SweepRecord { schema_version, cells: cells.collect(), definition };
-    let plans = order.iter().map(|&place| args.agents.share(plans[place].clone()));
-    let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
     if args.dry_run {
         for plan in plans {
             print(format!("{}\n", plan.command).as_bytes());
@@ -149,10 +152,25 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         *new = kept;
         Ok(())
     })?;
-    let mut ready = Ready { place, sweep, plans };
-    ready.adopt();
+    let mut ready = Ready { place, sweep, plans, servers };
+    ready.adopt(0..1);
+    ready.fill_as_first(args)?;
+    ready.adopt(1..usize::MAX);
     ready.place.begin(&ready.sweep)?;
     Ok(Some(ready))
+}
+
+/// The settings and rounds of all cells, with their plans, in the order in which they are measured.
+fn in_turn(
+    definition: &Definition,
+    servers: &Servers,
+    args: &Sweep,
+) -> Result<(Vec<(Vec<Setting>, u64)>, Vec<Plan>), Vec<Invalid>> {
+    let Cells { settings, plans } = plans(definition, servers)?;
+    let order = shuffled(settings.len(), definition.seed);
+    let plans = order.iter().map(|&place| args.agents.share(plans[place].clone()));
+    let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
+    Ok((order.iter().map(|&place| settings[place].clone()).collect(), plans))
 }
 
 /// What the sweep in a folder is.
@@ -192,10 +210,31 @@ fn in_one_order(definition: &Definition) -> Definition {
 }
 
 impl Ready {
+    /// Has the cells after the first one store as many documents, if the time of a fill is bounded
+    /// and that one is measured.
+    fn fill_as_first(&mut self, args: &Sweep) -> Result<(), Vec<Invalid>> {
+        let Some(cell) = self.sweep.cells.first().filter(|cell| cell.result.is_some()) else {
+            return Ok(());
+        };
+        let varied = self.sweep.definition.axes.iter().any(|axis| axis.name == "docs");
+        if varied || !self.plans.iter().any(|plan| is_bounded(plan)) {
+            return Ok(());
+        }
+        let Ok(first) = record(&self.place.folder.join(&cell.run)) else { return Ok(()) };
+        let Some(common) = as_filled(&self.sweep.definition.common, &first) else { return Ok(()) };
+        let definition = Definition { common, ..self.sweep.definition.clone() };
+        self.plans = in_turn(&definition, &self.servers, args)?.1;
+        if !args.study.quiet {
+            eprintln!("{}", filled::told(&first));
+        }
+        Ok(())
+    }
+
     /// Picks up runs that ended before sweep.json noted them.
-    fn adopt(&mut self) {
+    fn adopt(&mut self, which: Range<usize>) {
         let by_size = self.sweep.definition.by_size;
-        for (cell, plan) in self.sweep.cells.iter_mut().zip(&self.plans) {
+        let all = self.sweep.cells.iter_mut().zip(&self.plans);
+        for (cell, plan) in all.take(which.end).skip(which.start) {
             let file = self.place.folder.join(&cell.run);
             if let Some(record) = measured_before(&file, |it| is_same(it, plan)) {
                 cell.result = CellResult::of(&record, by_size);
@@ -222,7 +261,13 @@ impl Ready {
                 let (number, round) = (place + 1, cell.round);
                 eprintln!("cell {number} of {count}: {} (round {round})", settings.join(" "));
             }
-            match self.cell(place, &runs, fleet.as_mut()) {
+            let measured = self.cell(place, &runs, fleet.as_mut()).and_then(|exit| {
+                if place == 0 {
+                    self.fill_as_first(args)?;
+                }
+                Ok(exit)
+            });
+            match measured {
                 Ok(exit) => exits.push(exit),
                 Err(trouble) => {
                     exits.push(trouble.tell());

@@ -43,7 +43,10 @@ pub(super) fn in_short(record: &RunRecord, stage: &StageRecord, sheet: &mut Shee
     let mut parts = vec![if stage.operations.is_empty() {
         "nothing was measured".to_owned()
     } else {
-        format!("{} {} in {}", grouped(all.ok), unit(stage, nouns), length(stage.elapsed_s))
+        let most = record.cut_fill(stage).map(grouped);
+        let most = most.map_or_else(String::new, |most| format!(" of at most {most}"));
+        let took = length(stage.elapsed_s);
+        format!("{}{most} {} in {took}", grouped(all.ok), unit(stage, nouns))
     }];
     if !stage.operations.is_empty() {
         parts.push(rate_words(stage, nouns, &all));

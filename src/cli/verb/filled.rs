@@ -1,0 +1,25 @@
+//! One number of documents for all runs of a study. Where `--docs auto` bounds the time of the
+//! fill, the first run says how many there are, so that runs differ in what is compared alone.
+
+use crate::plan::PlanRecord;
+use crate::record::RunRecord;
+
+/// Whether the time of its fill is bounded.
+pub(super) fn is_bounded(plan: &PlanRecord) -> bool {
+    plan.stages.iter().any(|it| it.work.traits().fill.is_some_and(|it| it.within_ns.is_some()))
+}
+
+/// The words of the runs after `first`, with as many documents as that has stored; `None`: it has
+/// stored none.
+pub(super) fn as_filled(words: &[String], first: &RunRecord) -> Option<Vec<String>> {
+    let documents = first.filled();
+    let others = words.iter().filter(|word| *word != "--docs=auto").cloned();
+    (documents > 0).then(|| others.chain([format!("--docs={documents}")]).collect())
+}
+
+/// What the user is told of it.
+pub(super) fn told(first: &RunRecord) -> String {
+    let documents = first.filled();
+    let many = first.nouns().many;
+    format!("the other runs store {documents} {many}, too: as many as the first (--docs auto)")
+}
