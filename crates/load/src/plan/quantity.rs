@@ -25,7 +25,7 @@ fn metrics() -> String {
     let all = Statistic::ALL.iter().copied();
     let (percentiles, others): (Vec<Statistic>, Vec<Statistic>) =
         all.partition(|it| it.percent().is_some());
-    let times: Vec<_> = percentiles.into_iter().chain(others).map(|it| it.name()).collect();
+    let times: Vec<_> = percentiles.into_iter().chain(others).map(Statistic::name).collect();
     let times = times.join(", ");
     let counts = Count::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
     format!(
