@@ -6,6 +6,7 @@ mod blog;
 mod exchanges;
 mod figures;
 mod limits;
+mod long;
 mod named;
 mod refusals;
 mod sequences;

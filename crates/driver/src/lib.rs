@@ -52,7 +52,10 @@ pub use couchdb::fetch_document;
 pub use database::{DatabasePlan, Leftover, Scratch, scratch_name};
 pub use follower::{FeedKind, FollowPlan, Follower};
 pub use hbase::{NewTable, SplitsAsked};
-pub use http::{BodyPlan, HttpPlan, RequestPlan, RequestText, Retry, mask, strike_secret};
+pub use http::{
+    BodyPlan, HttpPlan, Listed, LongList, RequestPlan, RequestText, Requests, Retry, mask,
+    strike_secret,
+};
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
 pub use monitor::{Monitor, Question, Untold};

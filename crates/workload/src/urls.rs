@@ -199,6 +199,8 @@ struct UrlList {
     starts: Vec<usize>,
     /// For how often each has values, if there is a limit.
     rows: Vec<Option<u64>>,
+    /// Whether it matters how often each was begun: some have values.
+    counted: bool,
 }
 
 impl UrlList {
@@ -214,7 +216,8 @@ impl UrlList {
                 *last = last.iter().copied().chain(limits).min();
             }
         }
-        Self { entries, starts, rows }
+        let counted = entries.iter().any(|entry| !entry.values.is_empty());
+        Self { entries, starts, rows, counted }
     }
 
     /// The place of an entry in the sequence that it is a step of.
@@ -238,13 +241,15 @@ struct Counters {
     /// The number of those that count, among as many.
     group: (u64, u64),
     requests: AtomicU64,
-    /// How often each sequence or single request was begun.
+    /// How often each sequence or single request was begun; none if that does not matter: of a
+    /// long list, these would take most of the memory.
     begun: Box<[AtomicU64]>,
 }
 
 impl Numbers {
     fn new(group: (u64, u64), list: &UrlList) -> Self {
-        let begun = list.starts.iter().map(|_| AtomicU64::new(0)).collect();
+        let counted = if list.counted { list.starts.len() } else { 0 };
+        let begun = (0..counted).map(|_| AtomicU64::new(0)).collect();
         Self(Arc::new(Counters { group, requests: AtomicU64::new(0), begun }))
     }
 
@@ -263,7 +268,7 @@ impl Numbers {
 
     /// How often what has this place was begun before, by anyone.
     fn turn(&self, place: usize) -> u64 {
-        self.next(&self.0.begun[place])
+        self.0.begun.get(place).map_or(0, |counter| self.next(counter))
     }
 }
 

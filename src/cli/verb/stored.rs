@@ -56,7 +56,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
         return Err(unknown.iter().map(told).collect());
     }
     let mut requesters = Requesters::new(credentials, false);
-    for request in plan.http.iter_mut().flat_map(|list| &mut list.requests) {
+    for request in plan.http.iter_mut().flat_map(|list| list.requests.kinds_mut()) {
         request.user = requesters.of(&request.server, None)?;
     }
     let others = plan.replication.iter().flat_map(|it| &it.others);

@@ -117,6 +117,15 @@ impl Pieces {
         self.0.is_empty()
     }
 
+    /// Whether it is this text, without holes.
+    pub fn is_only(&self, text: &[u8]) -> bool {
+        match &self.0[..] {
+            [] => text.is_empty(),
+            [Piece::Text(only)] => only == text,
+            _ => false,
+        }
+    }
+
     /// Appends a text without holes, as it is.
     pub fn literal(&mut self, text: &str) {
         self.bytes(text.as_bytes());

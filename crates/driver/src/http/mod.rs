@@ -4,11 +4,13 @@
 
 mod binding;
 mod cookies;
+mod list;
 mod pen;
 mod plan;
 mod request;
 mod session;
 
+pub use list::{Listed, LongList, Requests};
 pub use pen::HttpPen;
 pub use plan::{
     BodyPlan, HttpPlan, HttpTarget, RequestPlan, RequestText, mask, masked, strike_secret,
@@ -39,7 +41,9 @@ pub struct Http(Arc<Common>);
 #[derive(Debug)]
 struct Common {
     servers: Vec<Arc<Server>>,
-    requests: Vec<Spelled>,
+    /// What requests are besides their paths.
+    kinds: Vec<Spelled>,
+    requests: Requests,
     log_in: Vec<(Spelled, LogInText)>,
     settings: Settings,
     tls: TlsOptions,
@@ -61,19 +65,21 @@ pub struct LogInText {
 }
 
 impl Http {
-    /// The target of `requests`, each of which refers to one of `servers` by index. Each session
-    /// first makes one of the requests `log_in`, which are taken in turn.
-    pub fn new(
+    /// The target of `requests`, whose `kinds`, in the same order, refer to `servers` by index. Each
+    /// session first makes one of the requests `log_in`, which are taken in turn.
+    fn new(
         servers: Vec<Server>,
-        requests: Vec<Request>,
+        requests: Requests,
+        kinds: Vec<Request>,
         log_in: Vec<(Request, LogInText)>,
         settings: Settings,
         tls: TlsOptions,
     ) -> Self {
         let prepare = |request: Request| Spelled::new(request, &servers, &settings);
-        let requests = requests.into_iter().map(prepare).collect();
+        let kinds = kinds.into_iter().map(prepare).collect();
         let log_in = log_in.into_iter().map(|(request, text)| (prepare(request), text)).collect();
         Self(Arc::new(Common {
+            kinds,
             requests,
             log_in,
             servers: servers.into_iter().map(Arc::new).collect(),
@@ -109,6 +115,13 @@ impl Http {
 }
 
 impl Common {
+    /// The request in this place of the list, and its path if that is not in its text.
+    fn request(&self, place: usize) -> (&Spelled, &str) {
+        // The workload goes through a list of the same length.
+        let (kind, path) = self.requests.parts(place).unwrap_or_default();
+        (&self.kinds[kind], path)
+    }
+
     /// The server with number `index`; those found through redirects follow those of the list.
     fn server(&self, index: usize) -> Arc<Server> {
         self.servers.get(index).cloned().unwrap_or_else(|| {

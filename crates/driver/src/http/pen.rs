@@ -20,9 +20,10 @@ pub struct HttpPen {
 }
 
 impl HttpPen {
-    /// Fills the values in. What the text lacks, the workload has written.
-    pub(super) fn join(&mut self, text: &RequestText) {
+    /// Fills the values in. What the text lacks is in `path`, or the workload has written it.
+    pub(super) fn join(&mut self, path: &str, text: &RequestText) {
         let Self { target, headers, values, scratch, payload, .. } = self;
+        target.extend_from_slice(path.as_bytes());
         text.target.join(values, scratch, target);
         text.headers.join(values, scratch, headers);
         if !text.body.is_empty() {

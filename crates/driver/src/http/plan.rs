@@ -1,7 +1,7 @@
 //! The requests of a list as planned, and the target made from them.
 
 use super::binding::BINDING;
-use super::{Http, LogInText, Request, Retry, Server, Settings};
+use super::{Http, Listed, LogInText, LongList, Request, Requests, Retry, Server, Settings};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
@@ -27,9 +27,12 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
 pub struct HttpPlan {
-    /// The list.
+    /// The list; of more than 1,000, the first 1,000.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
-    pub requests: Vec<RequestPlan>,
+    pub requests: Requests,
+    /// Where the others are, if there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long: Option<LongList>,
     /// What each user requests once, unmeasured, before it starts; users take these requests in
     /// turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,21 +55,27 @@ impl HttpPlan {
     /// The bodies of the list, which records leave out, so that it can be run elsewhere; those of
     /// logins have passwords in them.
     pub fn bodies(&self) -> LeftOut {
-        let body = |(place, request): (usize, &RequestPlan)| {
-            let text = String::from_utf8(request.body.as_ref()?.text.clone()).ok()?;
+        let body = |(place, request): (usize, Listed<'_>)| {
+            let text = String::from_utf8(request.common.body.as_ref()?.text.clone()).ok()?;
             let text = Some(text).filter(|text| !text.is_empty())?;
             Some((format!("/requests/{place}/body/text"), text.into()))
         };
-        self.requests.iter().enumerate().filter_map(body).collect()
+        let all = self.long.as_ref().map(|_| ("/requests".to_owned(), self.requests.all()));
+        let bodies = self.requests.iter().enumerate().filter_map(body);
+        all.into_iter().chain(bodies).collect()
     }
 
     /// Has everything secret in it struck out from now on.
     fn learn(&self) {
-        let own = self.requests.iter().chain(&self.log_in).flat_map(|it| &it.headers);
+        let kinds = || self.requests.kinds().iter().chain(&self.log_in);
+        let own = kinds().flat_map(|it| &it.headers);
         for header in self.headers.iter().chain(own) {
             redact::learn_header(header);
         }
-        for request in self.requests.iter().chain(&self.log_in) {
+        for request in self.requests.iter() {
+            redact::learn_text(request.path());
+        }
+        for request in kinds() {
             redact::learn_text(&request.path);
             if let Some((user, password)) = &request.user {
                 redact::learn_login(user, password);
@@ -79,11 +88,11 @@ impl HttpPlan {
 
     /// All that records leave out of the list, so that agents can request it.
     pub fn secrets(&self) -> LeftOut {
-        let user = |(place, request): (usize, &RequestPlan)| {
-            Some((format!("/requests/{place}/user"), json!(request.user.as_ref()?)))
+        let user = |(place, request): (usize, Listed<'_>)| {
+            Some((format!("/requests/{place}/user"), json!(request.common.user.as_ref()?)))
         };
-        let own = |(place, request): (usize, &RequestPlan)| {
-            let headers = Some(&request.headers).filter(|headers| !headers.is_empty())?;
+        let own = |(place, request): (usize, Listed<'_>)| {
+            let headers = Some(&request.common.headers).filter(|headers| !headers.is_empty())?;
             Some((format!("/requests/{place}/headers"), json!(headers)))
         };
         let all = [("/headers".to_owned(), json!(self.headers))];
@@ -217,7 +226,8 @@ pub struct HttpTarget {
 impl HttpTarget {
     /// The servers of `list`.
     pub fn new(list: &HttpPlan, tls: &TlsOptions) -> Self {
-        let mut servers: Vec<&str> = list.requests.iter().map(|it| it.server.as_str()).collect();
+        let kinds = list.requests.kinds();
+        let mut servers: Vec<&str> = kinds.iter().map(|it| it.server.as_str()).collect();
         servers.sort_unstable();
         servers.dedup();
         list.learn();
@@ -262,7 +272,7 @@ impl HttpTarget {
                 save: entry.save.values().cloned().collect(),
             })
         };
-        let requests = list.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
+        let kinds = list.requests.kinds().iter().map(&mut request).collect::<Result<_, _>>()?;
         let mut log_in = Vec::new();
         for entry in &list.log_in {
             let values = Values::samples(entry.text.holes.0.len());
@@ -285,7 +295,7 @@ impl HttpTarget {
             head_becomes_get: self.head_becomes_get,
             watcher: opening.exchanges.clone(),
         };
-        Ok(Http::new(servers, requests, log_in, settings, tls))
+        Ok(Http::new(servers, list.requests.clone(), kinds, log_in, settings, tls))
     }
 }
 
@@ -318,7 +328,7 @@ impl Planned for HttpTarget {
 
     /// One connection to each server.
     fn descriptors(&self) -> u64 {
-        let entries = self.list.requests.iter().chain(&self.list.log_in);
+        let entries = self.list.requests.kinds().iter().chain(&self.list.log_in);
         let mut servers: Vec<_> = entries.map(|it| &it.server).collect();
         servers.sort_unstable();
         servers.dedup();

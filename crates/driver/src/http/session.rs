@@ -409,7 +409,8 @@ impl Session for HttpSession {
     }
 
     fn prepare(&mut self, _: &Op, pen: &mut HttpPen) {
-        pen.join(&self.shared.requests[pen.entry].request.text);
+        let (prepared, path) = self.shared.request(pen.entry);
+        pen.join(path, &prepared.request.text);
     }
 
     fn is_one_request(&self, _: &Op) -> bool {
@@ -427,7 +428,7 @@ impl Session for HttpSession {
         }
         let shared = self.shared.clone();
         let HttpPen { target, headers, payload, entry, .. } = pen;
-        let prepared = &shared.requests[*entry];
+        let prepared = shared.request(*entry).0;
         let hop = Hop { prepared, target, headers };
         let mut outcome = self.carry_out(hop, payload, probe).await;
         if outcome.result.is_ok() && !prepared.request.save.is_empty() {

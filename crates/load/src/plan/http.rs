@@ -13,7 +13,7 @@ use super::stage::StagePlan;
 use super::urls::{METHODS, UrlReader, UrlSource};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
-use crate::driver::{HttpPlan, RequestPlan, TargetPlan};
+use crate::driver::{HttpPlan, LongList, RequestPlan, Requests, TargetPlan};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::net::TlsOptions;
@@ -138,8 +138,9 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     };
     let mut http = spec.settings.clone();
     http.requests = reader.read(&spec.urls);
-    http.log_in = reader.read(&spec.log_in);
-    for request in http.requests.iter_mut().chain(&mut http.log_in) {
+    http.long = long_list(spec, &http.requests, reader.sha256.take());
+    http.log_in = reader.read(&spec.log_in).iter().map(|request| request.whole()).collect();
+    for request in http.requests.kinds_mut().iter_mut().chain(&mut http.log_in) {
         match who(request) {
             Ok(user) => request.user = user,
             Err(mistake) if mistakes.contains(&mistake) => {}
@@ -203,7 +204,7 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
         mistakes.push(Invalid::new("login-url", "a login cannot be made from a schema", cure));
     }
     mistakes.extend(list.headers.iter().filter_map(|header| check_header(header)));
-    let encrypted = list.requests.iter().any(|it| it.server.starts_with("https:"));
+    let encrypted = list.requests.kinds().iter().any(|it| it.server.starts_with("https:"));
     let unusable = spec.tls.unusable().filter(|_| encrypted);
     mistakes.extend(unusable.map(|(flag, problem, cure)| Invalid::new(flag, problem, cure)));
 }
@@ -248,17 +249,89 @@ pub(super) fn restore(list: &mut HttpPlan, schemas: usize, data: &Data) -> Resul
             return Err(mistake.within("http.headers", "header"));
         }
     }
-    if let Some(place) = list.requests.iter().position(|it| it.path.contains("***")) {
+    if let Some(place) = list.requests.iter().position(|it| it.path().contains("***")) {
         let problem = "the path was stored without its secret";
         return Err(Invalid::new(format!("http.requests.{place}"), problem, again));
     }
-    for place in 0..list.requests.len() {
-        let (before, rest) = list.requests.split_at_mut(place);
-        super::urls::restore(&mut rest[0], before, schemas, data).map_err(|(problem, cure)| {
+    if let Some(long) = list.long.clone().filter(|long| long.requests > list.requests.len()) {
+        list.requests = read_again(&long, &list.requests, data)?;
+    }
+    let (mut requests, mut steps) = (Requests::default(), Vec::new());
+    for (place, listed) in list.requests.iter().enumerate() {
+        let mut request = listed.whole();
+        if !request.follows {
+            steps.clear();
+        }
+        super::urls::restore(&mut request, &steps, schemas, data).map_err(|(problem, cure)| {
             Invalid::new(format!("http.requests.{place}"), problem, cure)
         })?;
+        steps.push(request.clone());
+        requests.push(request);
     }
+    list.requests = requests;
     Ok(())
+}
+
+/// Where the requests of a long list are, of which records have only the first; `None`: it is not
+/// long.
+fn long_list(spec: &HttpSpec, requests: &Requests, sha256: Option<String>) -> Option<LongList> {
+    let file = match &spec.urls[..] {
+        // A body of the command line may be a secret: it is not stored.
+        [UrlSource::File { path, .. }] if spec.body.is_none() => Some(path.clone()),
+        _ => None,
+    };
+    (requests.len() > Requests::MOST_STORED).then(|| LongList {
+        requests: requests.len(),
+        sha256: sha256.filter(|_| file.is_some()),
+        file,
+        method: spec.method.clone(),
+        content_type: spec.content_type.clone(),
+        literal: spec.literal,
+    })
+}
+
+/// The requests of a long list, whose first ones were `stored`, from their file.
+///
+/// # Errors
+/// If the file is not what it was.
+fn read_again(long: &LongList, stored: &Requests, data: &Data) -> Result<Requests, Invalid> {
+    let cure = "run the command that made it";
+    let (count, kept) = (long.requests, stored.len());
+    let wrong = |problem: String| Invalid::new("http.requests", problem, cure);
+    let Some((path, sha256)) = long.file.as_ref().zip(long.sha256.as_ref()) else {
+        let problem = format!("only {kept} of {count} requests are stored, and no file has them");
+        return Err(wrong(problem));
+    };
+    let mut reader = UrlReader {
+        data: data.clone(),
+        content_type: long.content_type.clone(),
+        literal: long.literal,
+        default_method: METHODS.into_iter().find(|it| long.method.as_deref() == Some(it)),
+        ..UrlReader::default()
+    };
+    let mut requests =
+        reader.read(&[UrlSource::File { flag: "http.requests", path: path.clone() }]);
+    let shown = path.display();
+    if reader.sha256.as_ref().is_some_and(|found| found != sha256) {
+        let problem =
+            format!("only {kept} of {count} requests are stored, and {shown} has changed");
+        return Err(wrong(problem));
+    }
+    if let Some(mistake) = reader.mistakes.into_iter().next() {
+        return Err(mistake);
+    }
+    // Users are those that were given again, server by server.
+    for kind in requests.kinds_mut() {
+        let same = stored.kinds().iter().find(|it| it.server == kind.server);
+        let user = same.and_then(|it| it.user.clone());
+        kind.user = kind.user.take().or(user);
+    }
+    let json = |requests: &Requests| serde_json::to_value(requests).unwrap_or_default();
+    if requests.len() != count || json(&requests) != json(stored) {
+        let problem = format!("the requests in {shown} are not those that are stored");
+        return Err(wrong(problem));
+    }
+    Ok(requests)
 }
 
 /// The servers of a list that was completed.
@@ -312,7 +385,7 @@ pub(super) fn wrong_header(header: &str) -> Option<Problem> {
     })
 }
 
-fn stages(spec: &HttpSpec, requests: &[RequestPlan]) -> Vec<StagePlan> {
+fn stages(spec: &HttpSpec, requests: &Requests) -> Vec<StagePlan> {
     let (pace, schedule_ns) = match &spec.load {
         HttpLoad::Steady(load) => pace(load, spec.seed),
         HttpLoad::Thinking(most_ns) => {
@@ -323,11 +396,12 @@ fn stages(spec: &HttpSpec, requests: &[RequestPlan]) -> Vec<StagePlan> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    let begun = requests.iter().filter(|request| !request.follows).count() as u64;
+    let begun = requests.iter().filter(|request| !request.common.follows).count() as u64;
     let once = spec.once.then(|| begun.saturating_mul(spec.users));
     let (operations, order) = (once.or(spec.operations), spec.order);
-    let own = requests.iter().map(|it| it.name.unwrap_or(OpKind::Request));
-    let mut kinds: Vec<_> = own.chain(requests.iter().filter_map(|it| it.sequence)).collect();
+    let own = requests.kinds().iter().map(|it| it.name.unwrap_or(OpKind::Request));
+    let sequences = requests.kinds().iter().filter_map(|it| it.sequence);
+    let mut kinds: Vec<_> = own.chain(sequences).collect();
     kinds.sort_unstable();
     kinds.dedup();
     if kinds == [OpKind::Request] {

@@ -2,12 +2,12 @@
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
-use crate::driver::{Opening, Session as _, Shard as _, Target, TargetError, WithTarget};
+use crate::driver::{Listed, Opening, Session as _, Shard as _, Target, TargetError, WithTarget};
 use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Failure, OpKind};
-use crate::plan::{HttpPlan, PlanRecord, RequestPlan, SchemaPlan, values_of};
+use crate::plan::{HttpPlan, PlanRecord, SchemaPlan, values_of};
 use crate::schema::Documents;
 use crate::workload::{Next, UrlEntry, Urls, Workload as _};
 use std::io;
@@ -26,7 +26,8 @@ fn http(plan: &PlanRecord) -> Result<&HttpPlan, RunError> {
 
 /// The entries of a plan's list, for the workload.
 pub(super) fn entries(plan: &PlanRecord) -> Result<Arc<[UrlEntry]>, RunError> {
-    let entry = |entry: &RequestPlan| -> Result<UrlEntry, RunError> {
+    let entry = |listed: Listed<'_>| -> Result<UrlEntry, RunError> {
+        let entry = listed.common;
         let place = entry.body.as_ref().and_then(|body| body.schema);
         let schema = place.and_then(|place| Some((place, plan.schemas.get(place)?)));
         let documents = schema.map(|(place, schema)| {

@@ -42,7 +42,8 @@ pub(super) fn exchange(
     };
     // As in siege, a URL without a method is requested with HEAD.
     let plain = !args.urls[0].trim().contains(char::is_whitespace);
-    if let Some(request) = plan.http.as_mut().and_then(|http| http.requests.first_mut())
+    let http = plan.http.as_mut();
+    if let Some(request) = http.and_then(|http| http.requests.kinds_mut().first_mut())
         && plain
         && !args.print
     {

@@ -13,7 +13,7 @@ pub(super) fn traces(rest: &RestConfig) -> HttpPlan {
         ..RequestPlan::default()
     };
     HttpPlan {
-        requests: ["GET", "POST", "PUT", "DELETE"].map(request).to_vec(),
+        requests: ["GET", "POST", "PUT", "DELETE"].map(request).into_iter().collect(),
         headers: rest.headers.clone(),
         keep_alive: true,
         ..HttpPlan::default()

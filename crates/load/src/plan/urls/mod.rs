@@ -13,11 +13,12 @@ pub(super) use spell::values;
 pub use variables::{expand, within};
 
 use super::schemas::{SchemaPlan, SchemaSource};
-use crate::driver::{BodyPlan, RequestPlan, strike_secrets};
+use crate::driver::{BodyPlan, RequestPlan, Requests, strike_secrets};
 use crate::files;
 use crate::mistake::Invalid;
 use crate::values::Data;
 use line::{address, named, split_method, split_type, split_url, unquote};
+use ring::digest::{SHA256, digest};
 use sequence::{Line, Open};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -62,6 +63,8 @@ pub(super) struct UrlReader {
     pub(super) schemas: Vec<SchemaPlan>,
     /// The mistakes found.
     pub(super) mistakes: Vec<Invalid>,
+    /// The SHA-256 of the file that was read last.
+    pub(super) sha256: Option<String>,
 }
 
 /// Why a line cannot be read, and the cure.
@@ -73,8 +76,8 @@ fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> Wrong {
 
 impl UrlReader {
     /// The requests of all sources, in order.
-    pub(super) fn read(&mut self, sources: &[UrlSource]) -> Vec<RequestPlan> {
-        let mut requests = Vec::new();
+    pub(super) fn read(&mut self, sources: &[UrlSource]) -> Requests {
+        let mut requests = Requests::default();
         for source in sources {
             match source {
                 UrlSource::Line { place, text } => match self.alone(text.trim()) {
@@ -84,7 +87,10 @@ impl UrlReader {
                 UrlSource::File { flag, path } => {
                     let name = path.display().to_string();
                     match files::read_text(path, files::DATA) {
-                        Ok(text) => requests.extend(self.text(&name, &text)),
+                        Ok(text) => {
+                            self.sha256 = Some(sha256(text.as_bytes()));
+                            self.list(&name, &text, &mut requests);
+                        }
                         Err(error) => {
                             let name = strike_secrets(&name);
                             let problem = format!("cannot read {name}: {error}");
@@ -99,8 +105,18 @@ impl UrlReader {
     }
 
     /// The requests in a file called `name`.
+    #[cfg(test)]
     fn text(&mut self, name: &str, text: &str) -> Vec<RequestPlan> {
-        let (mut requests, mut variables) = (Vec::new(), BTreeMap::new());
+        let mut requests = Requests::default();
+        self.list(name, text, &mut requests);
+        requests.iter().map(|request| request.whole()).collect()
+    }
+
+    /// Appends the requests in a file called `name`.
+    fn list(&mut self, name: &str, text: &str, requests: &mut Requests) {
+        // The steps of the last sequence, or a single request: lines below may say more of it.
+        let (mut last, mut variables) = (Vec::new(), BTreeMap::new());
+        let none = requests.len();
         let (before, mut grown, mut open) = (self.mistakes.len(), 0_usize, None);
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let at = |number: usize| format!("{name}:{number}");
@@ -119,11 +135,14 @@ impl UrlReader {
                     return Ok(());
                 }
                 match sequence::line(&line)? {
-                    Some(line) => self.part(line, number, &mut open, &mut requests),
+                    Some(line) => self.part(line, number, &mut open, &mut last),
                     None => self.entry(&line).and_then(|request| {
                         let request = sequence::step(request, open.as_mut());
-                        self.check(&request, &requests)?;
-                        requests.push(request);
+                        if !request.follows {
+                            last.drain(..).for_each(|request| requests.push(request));
+                        }
+                        self.check(&request, &last)?;
+                        last.push(request);
                         Ok(())
                     }),
                 }
@@ -135,15 +154,15 @@ impl UrlReader {
                 break;
             }
         }
+        last.into_iter().for_each(|request| requests.push(request));
         if let Some(Open { kind, number, .. }) = open {
             let problem = format!("the sequence {kind} has no end");
             self.mistakes.push(Invalid::new(at(number), problem, "close it with a line }"));
         }
-        if requests.is_empty() && self.mistakes.len() == before {
+        if requests.len() == none && self.mistakes.len() == before {
             let cure = "write one per line, such as http://localhost:5984/db POST < doc.json";
             self.mistakes.push(Invalid::new(name, "it has no URLs", cure));
         }
-        requests
     }
 
     /// A line that says something of the requests around it.
@@ -245,6 +264,12 @@ impl UrlReader {
         })?;
         Ok(BodyPlan { source: file.to_owned(), text: bytes, schema: None })
     }
+}
+
+/// The SHA-256 of what a file has, in hexadecimal digits.
+fn sha256(bytes: &[u8]) -> String {
+    let digest = digest(&SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A body that is written out.
