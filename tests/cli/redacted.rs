@@ -205,3 +205,63 @@ fn ordinary_words_stay_as_they_are() {
         assert!(!run.stdout.contains("***"), "{}", run.stdout);
     }
 }
+
+/// What a command before a run of a comparison prints, and the comparison that goes on with its
+/// secret given again.
+#[test]
+fn commands_before_runs_are_as_careful_and_their_study_goes_on() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = folder.path().display().to_string();
+    let before = format!("echo --password={}; echo plain words", SECRETS[6]);
+    let header = format!("X-Api-Key: {}", SECRETS[1]);
+    let words = ["ab", &server.url, "-o", &place, "--pairs", "1", "--docs", "20", "--ops", "20"];
+    let more = ["-c", "1", "-H", &header, "--before-a", &before, "--b", "--seed=2"];
+    let words = [&words[..], &more].concat();
+    let run = springload(&words);
+    assert!(run.stderr.contains("plain words"), "{}", run.stderr);
+    without("stdout", &run.stdout);
+    without("stderr", &run.stderr);
+    for (file, text) in files(folder.path()) {
+        without(&file, &text);
+    }
+    // There is nothing left to measure.
+    let again = springload(&words);
+    assert!(!again.stderr.contains("another comparison"), "{}", again.stderr);
+    assert!(!again.stderr.contains("plain words"), "{}", again.stderr);
+    assert_eq!(again.code, run.code, "{}", again.stderr);
+    // Another secret makes it another comparison.
+    let other = before.replace("plain words", "other words");
+    let words: Vec<&str> =
+        words.iter().map(|word| if *word == before { &*other } else { word }).collect();
+    let refused = springload(&words);
+    assert!(refused.code == 2 && refused.stderr.contains("another comparison"));
+}
+
+#[test]
+fn a_sweep_with_a_secret_goes_on_when_it_is_given_again() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = folder.path().display().to_string();
+    let op = format!("page=all_docs limit=1&api_key={}", SECRETS[4]);
+    let words = ["sweep", &server.url, "-o", &place, "-L", "think=0ms,1ms", "--docs", "20"];
+    let words = [&words[..], &["--ops", "20", "-c", "1", "--mix", "page=1", "--op", &op]].concat();
+    let run = springload(&words);
+    without("stderr", &run.stderr);
+    for (file, text) in files(folder.path()) {
+        without(&file, &text);
+    }
+    assert!(folder.path().join("cells/001/run.json").is_file(), "{}", run.stderr);
+    fs::remove_dir_all(folder.path().join("cells/001")).expect("it is there");
+    let kept = folder.path().join("sweep.json");
+    let text = fs::read_to_string(&kept).expect("a sweep");
+    let mut sweep: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    sweep["cells"][1]["result"] = serde_json::Value::Null;
+    fs::write(&kept, sweep.to_string()).expect("it is written");
+    // What is not stored cannot be sent again, and that is said.
+    let resumed = springload(["sweep", "--resume", &place]);
+    assert!(resumed.code == 2 && resumed.stderr.contains("not stored"), "{}", resumed.stderr);
+    let again = springload(&words);
+    assert_eq!(again.stderr.matches("cell ").count(), 1, "{}", again.stderr);
+    assert!(folder.path().join("cells/001/run.json").is_file(), "{}", again.stderr);
+}

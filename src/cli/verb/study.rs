@@ -16,7 +16,10 @@ use crate::files;
 use crate::fleet::Fleet;
 use crate::plan::{Invalid, Plan, PlanRecord};
 use crate::record::RunRecord;
+use crate::redact::strike;
 use crate::report::{Format, Look, Study, struck_json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -180,7 +183,13 @@ pub(super) const fn says_nothing(exit: Exit) -> bool {
 
 /// Whether two plans of a study are the same.
 pub(super) fn is_same(one: &PlanRecord, other: &PlanRecord) -> bool {
-    one.stages == other.stages && one.command == other.command
+    // One of them may have been stored, without its secrets.
+    one.stages == other.stages && strike(&one.command) == strike(&other.command)
+}
+
+/// A study as it is stored, without its secrets: what one that is stored can be compared with.
+pub(super) fn as_stored<T: Serialize + DeserializeOwned>(it: &T) -> Option<T> {
+    serde_json::from_str(&struck_json(it)).ok()
 }
 
 /// The report of the study covers its runs.

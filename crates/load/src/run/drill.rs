@@ -7,16 +7,16 @@
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
 use super::lanes::Connections;
+use super::said::Said;
 use super::{Observer, RunError, block_on, pause};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Detour, Driver, Opening, TargetError, scratch_name};
+use crate::driver::{Detour, Driver, Opening, TargetError};
 use crate::engine::{Start, Stop, StopReason};
 use crate::measure::{Series, Totals};
 use crate::net::{Cutter, Relay, addresses};
 use crate::plan::{Breaks, DrillPlan, Plan, StagePlan, TargetPlan, strike_command};
 use crate::record::{DrillRecord, DrillStep, RunRecord, StageRecord};
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -193,7 +193,7 @@ impl Work {
         let child = said.of(&mut shell).and_then(Command::spawn);
         let mut child =
             child.map_err(|error| undone(format!("{flag}: cannot start a shell: {error}")))?;
-        let failed = |problem: String| Undone { problem, output: said.end() };
+        let failed = |problem: String| Undone { problem, output: said.end(MOST_OUTPUT) };
         let (clock, limit_ns) = (Clock::system(), self.plan.times.limit_ns);
         let until = clock.now().saturating_add(limit_ns);
         loop {
@@ -312,36 +312,6 @@ fn kill(child: &mut Child) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.wait();
-}
-
-/// What a command prints: into a file without a name, because a pipe would break in the hands of a
-/// server that it has started.
-struct Said(File);
-
-impl Said {
-    fn new() -> io::Result<Self> {
-        let path = std::env::temp_dir().join(scratch_name());
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        fs::remove_file(&path)?;
-        Ok(Self(file))
-    }
-
-    /// Has both of a command's outputs go there.
-    fn of<'a>(&self, command: &'a mut Command) -> io::Result<&'a mut Command> {
-        Ok(command.stdout(self.0.try_clone()?).stderr(self.0.try_clone()?))
-    }
-
-    /// The end of it, without secrets; `None`: there is nothing.
-    fn end(&self) -> Option<String> {
-        let mut file = &self.0;
-        let length = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MOST_OUTPUT))).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MOST_OUTPUT).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = strike_command(text.trim());
-        (!text.is_empty()).then_some(text)
-    }
 }
 
 /// The audit of what was acknowledged, through one node alone. A node that cannot be asked is

@@ -22,6 +22,7 @@ mod load;
 mod observe;
 mod progress;
 mod replicate;
+mod said;
 mod scratch;
 mod serve;
 mod share;
@@ -32,6 +33,7 @@ mod visible;
 
 pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
+pub use said::Said;
 pub use serve::{Served, serve};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};

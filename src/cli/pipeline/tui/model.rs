@@ -2,6 +2,7 @@
 
 use crate::plan::stage_title;
 use crate::record::RunRecord;
+use crate::redact::strike;
 use crate::run::Progress;
 
 /// Seconds after which the last measured second is too old to be shown as current.
@@ -48,7 +49,8 @@ impl Model {
             count => format!("{count} connections"),
         };
         // Last, where a narrow terminal cuts: names of scratch databases are long.
-        let head = vec![server, connections, record.server.database.clone()];
+        let head = [server, connections, record.server.database.clone()];
+        let head = head.iter().map(|it| strike(it).into_owned()).collect();
         let stages = record.plan.stages.iter().map(|stage| stage.name.clone()).collect();
         let progress = Progress { unit: record.nouns().short, ..Progress::default() };
         Self { head, stages, progress, ..Self::default() }

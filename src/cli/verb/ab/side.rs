@@ -12,12 +12,16 @@ use crate::cli::verb::other::Other;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::study::{is_same, measured_before, says_nothing};
 use crate::cli::verb::sweep::{flags, given, plan_of};
-use crate::plan::{Invalid, Plan, PlanRecord, command_line, words};
+use crate::plan::{Invalid, Plan, PlanRecord, command_line, strike_command, words};
 use crate::record::RunRecord;
+use crate::run::Said;
 use clap::FromArgMatches as _;
-use std::os::fd::AsFd as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// The most of what a command prints that is told, in bytes.
+const MOST_OUTPUT: u64 = 1 << 20;
 
 /// One side.
 pub(super) struct Side {
@@ -75,6 +79,15 @@ impl Common<'_> {
         let plan = plan_of(&words, flag, &servers, |_| {})?;
         Ok(Side { flag, plan, before, program: None, servers, words })
     }
+}
+
+/// Carries out a shell command; returns how it ended, and the end of what it has printed, without
+/// secrets.
+fn carried_out(command: &str) -> io::Result<(ExitStatus, Option<String>)> {
+    let said = Said::new()?;
+    let mut shell = Command::new("sh");
+    let ended = said.of(shell.args(["-c", command]).stdin(Stdio::null()))?.status()?;
+    Ok((ended, said.end(MOST_OUTPUT)))
 }
 
 impl Side {
@@ -159,15 +172,21 @@ impl Side {
     pub(super) fn before(&self) -> Result<(), Exit> {
         let Some(command) = &self.before else { return Ok(()) };
         let flag = format!("--before-{}", self.flag.trim_start_matches('-'));
-        // Its output is not part of the report.
-        let said = std::io::stderr().as_fd().try_clone_to_owned();
-        let said = said.map_or_else(|_| Stdio::null(), Stdio::from);
-        let mut shell = Command::new("sh");
-        match shell.args(["-c", command]).stdin(Stdio::null()).stdout(said).status() {
-            Ok(status) if status.success() => return Ok(()),
-            Ok(status) => eprintln!("error: {flag}: {command:?} ended with {status}"),
-            Err(error) => eprintln!("error: {flag}: cannot start a shell: {error}"),
+        let (ended, said) = match carried_out(command) {
+            Ok(done) => done,
+            Err(error) => {
+                eprintln!("error: {flag}: cannot start a shell: {error}");
+                return Err(Exit::Failed);
+            }
+        };
+        // It is not part of the report.
+        if let Some(said) = said {
+            eprintln!("{said}");
         }
+        if ended.success() {
+            return Ok(());
+        }
+        eprintln!("error: {flag}: {:?} ended with {ended}", strike_command(command));
         Err(Exit::Failed)
     }
 

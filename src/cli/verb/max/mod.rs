@@ -24,6 +24,7 @@ use crate::plan::{
     self, Comparison, FleetPlan, Invalid, Limit, Nouns, Plan, PlanRecord, Threshold,
 };
 use crate::record::RunRecord;
+use crate::redact::strike;
 use crate::report::step_words;
 use crate::search::{
     Ask, Ended, MaxRecord, Searched, StepOutcome, StepRecord, Walk, Within, judge,
@@ -212,7 +213,8 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         measures(&plan, &args.slo)?;
     }
     let (target, nodes) = (shown.first().cloned(), shown.len().max(1) as u64);
-    let (length_s, step_command) = (steps.length_s(first), steps.command());
+    // As it is stored, so that a search that is there can be compared with it.
+    let (length_s, step_command) = (steps.length_s(first), strike(&steps.command()).into_owned());
     let mut max = MaxRecord { target, nodes, step_command, length_s, ..max };
     let folder = args.study.output.as_deref();
     let place = Place::of(folder, &mut max, |max, kept| max.go_on(kept, &mut walk))?;

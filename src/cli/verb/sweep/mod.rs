@@ -17,9 +17,10 @@ use crate::cli::print::print;
 use crate::cli::verb::filled::{self, as_filled, is_bounded};
 use crate::cli::verb::kept::{Kept as _, read};
 use crate::cli::verb::reading::record;
-use crate::cli::verb::study::{Place, Runs, is_same, measured_before};
+use crate::cli::verb::study::{Place, Runs, as_stored, is_same, measured_before};
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
+use crate::redact::STRUCK;
 use crate::sweep::{Axis, CellRecord, CellResult, Definition, Setting, SweepRecord, shuffled};
 use cells::{Cells, definition, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
@@ -146,10 +147,13 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
     }
     let folder = args.resume.as_deref().or(args.study.output.as_deref());
     let place = Place::of(folder, &mut sweep, |new, kept| {
-        if in_one_order(&kept.definition) != in_one_order(&new.definition) {
+        let stored = |it| as_stored(&in_one_order(it));
+        if stored(&kept.definition) != stored(&new.definition) {
             return Err("contains another sweep");
         }
-        *new = kept;
+        // With the secrets that are not stored.
+        let definition = new.definition.clone();
+        *new = SweepRecord { definition, ..kept };
         Ok(())
     })?;
     let mut ready = Ready { place, sweep, plans, servers };
@@ -190,6 +194,12 @@ fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Server
     let struck = given.is_empty() && stored.iter().any(|it| it.contains(":***@"));
     let restored = stored.iter().map(|it| it.replacen(":***@", "@", 1));
     let given = if given.is_empty() { restored.collect() } else { given };
+    let varied = kept.axes.iter().flat_map(|axis| &axis.values);
+    if let Some(word) = kept.common.iter().chain(varied).find(|word| word.contains(STRUCK)) {
+        let problem = format!("a secret is not stored: {word}");
+        let cure = "repeat the whole command of the sweep, with its folder as -o";
+        return Err(Invalid::new("--resume", problem, cure));
+    }
     let mut given = given.into_iter();
     let named = Named { address: given.next(), nodes: given.collect(), flag: "TARGET" };
     let servers = args.credentials.servers(&named, args.settings.client.header.clone())?;
