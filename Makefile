@@ -1,4 +1,4 @@
-.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint
+.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint pages deb rpm
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -54,3 +54,22 @@ mutants:
 bench:
 	@benches/peers.sh
 	@benches/pathologies.sh
+
+# What packages have beside the program: completions and man pages, in target/package-files.
+BINARY ?= target/dist/springload
+pages: $(BINARY)
+	rm -rf target/package-files && mkdir -p target/package-files
+	for shell in bash zsh fish; do \
+	    $(BINARY) completions $$shell > target/package-files/springload.$$shell || exit 1; \
+	done
+	$(BINARY) man --out target/package-files/man1
+	gzip -9 -n target/package-files/man1/*.1
+
+$(BINARY):
+	cargo build --profile dist --locked --features databases,broker
+
+# Packages for Debian and for Fedora; need cargo-deb and cargo-generate-rpm.
+deb: pages
+	cargo deb --no-build --profile dist
+rpm: pages
+	cargo generate-rpm --profile dist
