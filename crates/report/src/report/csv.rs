@@ -20,14 +20,14 @@ pub(super) const FORMAT: Format = Format {
 /// columns does not change.
 const FIRST: [Statistic; 4] = [Statistic::P50, Statistic::P99, Statistic::P99_9, Statistic::Max];
 
-fn later() -> impl Iterator<Item = Statistic> + Clone {
-    Statistic::shown(Shown::Wide).filter(|it| !FIRST.contains(it))
+fn later() -> Vec<Statistic> {
+    Statistic::shown(Shown::Wide).filter(|it| !FIRST.contains(it)).collect()
 }
 
 /// The columns of these times.
-fn names(times: &[&str], of: impl Iterator<Item = Statistic> + Clone) -> Vec<String> {
-    let name = |time: &str, it: Statistic| format!("{time}_{}_us", it.name().replace('.', "_"));
-    times.iter().flat_map(|time| of.clone().map(move |it| name(time, it))).collect()
+fn names(times: &[&str], of: &[Statistic]) -> Vec<String> {
+    let name = |time: &str, it: &Statistic| format!("{time}_{}_us", it.name().replace('.', "_"));
+    times.iter().flat_map(|time| of.iter().map(move |it| name(time, it))).collect()
 }
 
 fn header() -> String {
@@ -35,12 +35,12 @@ fn header() -> String {
     let first = ["stage", "second", "kind", "requests", "ok", "failed"].map(str::to_owned);
     let columns = [
         first.to_vec(),
-        names(&times, FIRST.into_iter()),
+        names(&times, &FIRST),
         vec!["verdict".to_owned()],
-        names(&failed, FIRST.into_iter()),
+        names(&failed, &FIRST),
         vec!["seconds".to_owned(), "result".to_owned()],
         others().map(|it| it.name().to_owned()).collect(),
-        names(&[&times[..], &failed].concat(), later()),
+        names(&[&times[..], &failed].concat(), &later()),
     ];
     columns.concat().join(",")
 }
@@ -63,11 +63,11 @@ fn render(record: &RunRecord) -> String {
                 let (requests, ok, failed) = (part.requests, part.ok, part.failed());
                 let _ = write!(out, "{name},{},{kind},{requests},{ok},{failed}", row.second);
                 let times = [&part.response, &part.service, &part.lag].map(Kept::get);
-                write_times(&mut out, &times, FIRST.into_iter());
+                write_times(&mut out, &times, &FIRST);
                 let _ = write!(out, ",{}", stage.verdict.name());
                 let failed = part.failed_latency();
                 let failed = [failed.response, failed.service];
-                write_times(&mut out, &failed, FIRST.into_iter());
+                write_times(&mut out, &failed, &FIRST);
                 let _ = write!(out, ",{},{}", row.seconds, result.words());
                 for count in others() {
                     out.push(',');
@@ -75,8 +75,8 @@ fn render(record: &RunRecord) -> String {
                         let _ = write!(out, "{}", part.count(count));
                     }
                 }
-                write_times(&mut out, &times, later());
-                write_times(&mut out, &failed, later());
+                write_times(&mut out, &times, &later());
+                write_times(&mut out, &failed, &later());
                 out.push('\n');
             }
         }
@@ -94,7 +94,7 @@ fn render(record: &RunRecord) -> String {
 /// response; everything else is empty.
 fn write_lags(stage: &StageRecord, found: &Replication, result: &str, out: &mut String) {
     let [before, after] = [FIRST.len() - 1, 2 * FIRST.len()].map(|count| ",".repeat(count));
-    let counts = ",".repeat(others().count() + 5 * later().count());
+    let counts = ",".repeat(others().count() + 5 * later().len());
     for (link, markers) in named(found) {
         let (stage_name, kind) = (quoted(&stage.name), quoted(&format!("replication {link}")));
         for point in &markers.over_time {
@@ -125,9 +125,9 @@ pub(super) fn quoted(cell: &str) -> String {
 }
 
 /// These statistics of each in microseconds, empty if there are too few samples.
-fn write_times(out: &mut String, times: &[Histogram], of: impl Iterator<Item = Statistic> + Clone) {
+fn write_times(out: &mut String, times: &[Histogram], of: &[Statistic]) {
     for histogram in times {
-        for it in of.clone() {
+        for it in of {
             out.push(',');
             if let Some(us) = it.of_histogram(histogram) {
                 let _ = write!(out, "{us:.2}");
