@@ -167,6 +167,13 @@ impl Shared {
         self.clock.now().saturating_add(foreseen_ns as Nanos) > within
     }
 
+    /// A connection that has been free since then does not begin this operation any more.
+    #[cold]
+    fn give_back(&self, op: &Op, free: Nanos, connection: &mut Connection) {
+        connection.times.idle_ns += self.clock.now().saturating_sub(free);
+        self.withdraw(op);
+    }
+
     /// Notes that a write was not sent after all.
     #[cold]
     fn withdraw(&self, op: &Op) {
@@ -352,8 +359,7 @@ async fn drive<S: Session>(
             Next::Wait(_) | Next::End => break,
         };
         if shared.too_late(&op, last) {
-            own.times.idle_ns += shared.clock.now().saturating_sub(last_done);
-            shared.withdraw(&op);
+            shared.give_back(&op, last_done, &mut own);
             break;
         }
         // The time of a late worker's first connection is reported separately.
@@ -366,8 +372,7 @@ async fn drive<S: Session>(
         } else if let Some(ticket) = shared.tickets.take(connection, last_done, reopening).await {
             ticket
         } else {
-            own.times.idle_ns += shared.clock.now().saturating_sub(last_done);
-            shared.withdraw(&op);
+            shared.give_back(&op, last_done, &mut own);
             break;
         };
         let late_ns = shared.begin(&op, &ticket);

@@ -65,8 +65,8 @@ pub struct LogInText {
 }
 
 impl Http {
-    /// The target of `requests`, whose `kinds`, in the same order, refer to `servers` by index. Each
-    /// session first makes one of the requests `log_in`, which are taken in turn.
+    /// The target of `requests`, whose `kinds`, in the same order, refer to `servers` by index.
+    /// Each session first makes one of the requests `log_in`, which are taken in turn.
     fn new(
         servers: Vec<Server>,
         requests: Requests,
