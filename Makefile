@@ -1,4 +1,4 @@
-.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint pages deb rpm
+.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint docs pages deb rpm
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -54,6 +54,14 @@ mutants:
 bench:
 	@benches/peers.sh
 	@benches/pathologies.sh
+
+# The documentation as a site with a search, in target/book. mdBook is built once, beside it.
+MDBOOK = target/tools/bin/mdbook
+docs: $(MDBOOK)
+	$(MDBOOK) build
+
+$(MDBOOK):
+	cargo install --locked --quiet --root target/tools mdbook
 
 # What packages have beside the program: completions and man pages, in target/package-files.
 BINARY ?= target/dist/springload
