@@ -1,6 +1,7 @@
 //! What people type who are used to other tools: each refusal names the flag to give instead.
 
 use crate::springload::{measure, springload};
+use std::collections::BTreeMap;
 
 /// Tool, what is typed, the verb that the cure is for, and the flag that it names.
 const HABITS: &[(&str, &[&str], &str, &str)] = &[
@@ -55,7 +56,7 @@ const HABITS: &[(&str, &[&str], &str, &str)] = &[
 
 #[test]
 fn each_refusal_names_the_right_flag_which_that_verb_has() {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut helps) = (Vec::new(), BTreeMap::new());
     for (tool, words, verb, flag) in HABITS {
         let told = measure(words.iter().copied());
         assert_eq!(told.code, 2, "{tool}: {words:?}: {}", told.stderr);
@@ -68,7 +69,7 @@ fn each_refusal_names_the_right_flag_which_that_verb_has() {
         if !cured {
             wrong.push(format!("{tool}: {words:?}: {flag}: {}", told.stderr));
         }
-        let help = springload([verb, "--help"]).stdout;
+        let help = helps.entry(verb).or_insert_with(|| springload([verb, "--help"]).stdout);
         let has = |line: &str| line.split([' ', ',']).any(|word| word == *flag);
         assert!(help.lines().any(has), "{verb} has no {flag}");
         if *verb != words[0] {

@@ -27,8 +27,6 @@ fn operations(plan: &str) -> Vec<String> {
 #[track_caller]
 fn answers(plan: &str, target: &str) {
     let file = format!("{FOLDER}/{plan}/plan.toml");
-    let count = ["--docs", "60", "-d", "1h", "-n", "400", "-c", "2"];
-    let mut words = [&["run", &file, target][..], &count].concat();
     // Enough of each, rare as some are meant to be.
     let mut operations = operations(plan);
     // PouchDB's server comes to an end when it is given one, ignores ranges, has no bookmarks, and
@@ -36,9 +34,10 @@ fn answers(plan: &str, target: &str) {
     let has = |name: &str| !matches!(name, "selector" | "bookmark") && !name.ends_with("_10m");
     operations.retain(|name| has(name));
     let mix: Vec<_> = operations.iter().map(|name| format!("{name}=1")).collect();
-    let mix = mix.join(",");
-    words.extend(["--mix", &mix]);
-    let run = measure(words);
+    // Forty of each on average: fewer than eleven are six standard deviations off.
+    let (mix, count) = (mix.join(","), (40 * operations.len()).to_string());
+    let load = ["--docs", "60", "-d", "1h", "-n", &count, "-c", "2", "--mix", &mix];
+    let run = measure([&["run", &file, target][..], &load].concat());
     assert!(matches!(run.code, 0 | 5), "{plan}: {}", run.stderr);
     for name in operations {
         let operation = run.operation("crud", &name);
