@@ -14,8 +14,9 @@ use tempfile::TempDir;
 /// The binary under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_springload");
 
-/// No test here runs that long; a hang is a failure with a name.
-const TIMEOUT: Duration = Duration::from_secs(300);
+/// No test here runs that long; a hang is a failure with a name. A search of `max` may take fifty
+/// steps of five seconds, and as long again to start them where the machine has much else to do.
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     let text = include_str!("../../docs/run.schema.json");
