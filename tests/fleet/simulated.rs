@@ -20,8 +20,8 @@ use std::time::Duration;
 /// The kinds of operations that they measure.
 pub(crate) const KINDS: [OpKind; 4] =
     [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
-/// How often one looks what is due.
-const LOOK: Duration = Duration::from_millis(20);
+/// After which it tries once more to send what was not taken.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// A second of one agent with `requests` of each kind, in an open loop: service time, response
 /// time and lag all differ.
@@ -118,7 +118,7 @@ impl Player {
     fn play(mut self) -> Option<String> {
         self.hello();
         loop {
-            match self.channel.inbox.recv_timeout(LOOK) {
+            match self.channel.inbox.recv_timeout(self.free_for()) {
                 Ok(Arrived::Message(bytes)) => {
                     let message: Value = serde_json::from_slice(&bytes).expect("JSON");
                     if self.obey(&message) {
@@ -136,6 +136,18 @@ impl Player {
         }
     }
 
+    /// How long it has nothing to do unless it is told something. Hundreds that look every few
+    /// milliseconds would keep the machine busy, and be late themselves.
+    fn free_for(&self) -> Duration {
+        let shows_up = self.said + SECOND_NS;
+        let goes_on = self.stage.as_ref().and_then(|stage| {
+            let next = stage.moment? + (u64::from(stage.sent) + 1) * SECOND_NS;
+            Some(if stage.stopped { 0 } else { next })
+        });
+        let due = goes_on.map_or(shows_up, |goes_on| goes_on.min(shows_up));
+        Duration::from_nanos(due.saturating_sub(self.clock.now()))
+    }
+
     fn say(&mut self, body: &str) {
         let (run, index) = (&self.part.run, self.index);
         let counts = !["{\"hello", "{\"pong", "\"alive"].iter().any(|it| body.starts_with(it));
@@ -144,7 +156,7 @@ impl Player {
         let from = format!(r#""run":"{run}","agent":{index},"sender":{index}"#);
         let message = format!(r#"{{{from},"number":{number},"body":{body}}}"#);
         while self.channel.outbox.send(To::All, message.clone().into_bytes()).is_err() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(AGAIN);
         }
     }
 
