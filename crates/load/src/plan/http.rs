@@ -121,8 +121,7 @@ pub type Requester<'a> = dyn FnMut(&RequestPlan) -> Result<Option<(String, Strin
 /// Every mistake that was found, also those of `who`.
 pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
-    let users = spec.users;
-    let connections = Flagged::new(spec.flags.users, users);
+    let (users, connections) = (spec.users, Flagged::new(spec.flags.users, spec.users));
     mistakes.extend(connections.out_of_range(1, MOST_CONNECTIONS));
     mistakes.extend(Flagged::new("--threads", spec.threads.unwrap_or(1)).out_of_range(1, 256));
     mistakes.extend(check_threads(spec.threads, connections));

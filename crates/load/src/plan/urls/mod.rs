@@ -154,7 +154,9 @@ impl UrlReader {
                 break;
             }
         }
-        last.into_iter().for_each(|request| requests.push(request));
+        for request in last {
+            requests.push(request);
+        }
         if let Some(Open { kind, number, .. }) = open {
             let problem = format!("the sequence {kind} has no end");
             self.mistakes.push(Invalid::new(at(number), problem, "close it with a line }"));
@@ -269,7 +271,7 @@ impl UrlReader {
 /// The SHA-256 of what a file has, in hexadecimal digits.
 fn sha256(bytes: &[u8]) -> String {
     let digest = digest(&SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 /// A body that is written out.
