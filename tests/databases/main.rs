@@ -1,6 +1,6 @@
 //! The binary against real databases, each started here: `cargo test --test databases hbase`.
 //!
-//! One database runs at a time. Those not installed are skipped by name.
+//! One database is used at a time. Those not installed are skipped by name.
 
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 #[path = "../cli/springload.rs"]

@@ -77,7 +77,7 @@ impl Recipe {
         if known.is_none() && running.len() == MOST {
             running.remove(0);
         }
-        let database = known.map(|place| running.remove(place)).unwrap_or_else(|| self.start());
+        let database = known.map_or_else(|| self.start(), |place| running.remove(place));
         running.push(database);
         Some(Lease(running))
     }
