@@ -17,8 +17,8 @@ fn root() -> &'static Path {
 /// All pages: their paths from the root, and their texts.
 fn pages() -> Vec<(PathBuf, String)> {
     let files = fs::read_dir(root().join("docs")).expect("a folder").flatten();
-    let names = files.map(|file| format!("docs/{}", file.file_name().to_string_lossy()));
-    let pages = names.filter(|name| name.ends_with(".md"));
+    let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    let pages = names.filter_map(|name| Some(format!("docs/{}.md", name.strip_suffix(".md")?)));
     let mut pages: Vec<String> = pages.chain(OUTSIDE.map(str::to_owned)).collect();
     pages.extend(["examples/couchdb/README.md", "fuzz/README.md"].map(str::to_owned));
     pages.retain(|page| root().join(page).is_file());
@@ -157,12 +157,11 @@ fn commands(text: &str) -> Vec<String> {
             commands.pop();
         }
         let (part, goes_on) = line.strip_suffix('\\').map_or((line, false), |it| (it.trim(), true));
-        let begun = match open.take() {
-            Some(begun) => Some(format!("{begun} {part}")),
-            None => {
-                let command = part.strip_prefix("$ ").unwrap_or(part);
-                command.strip_prefix("springload ").map(str::to_owned)
-            }
+        let begun = if let Some(begun) = open.take() {
+            Some(format!("{begun} {part}"))
+        } else {
+            let command = part.strip_prefix("$ ").unwrap_or(part);
+            command.strip_prefix("springload ").map(str::to_owned)
         };
         match begun {
             Some(begun) if goes_on => open = Some(begun),
@@ -179,7 +178,6 @@ fn words(command: &str) -> Option<Vec<String>> {
     for c in command.chars() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
-            (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '\'' | '"') => {
                 quote = Some(c);
                 word.get_or_insert_default();
@@ -189,7 +187,7 @@ fn words(command: &str) -> Option<Vec<String>> {
             // Of these, only a shell knows what they are.
             (None, '$' | '`' | '…' | '*' | '·') => return None,
             (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (None, c) => word.get_or_insert_default().push(c),
+            (Some(_) | None, c) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);

@@ -25,7 +25,7 @@ fn script(step: &str) -> String {
     let (_, step) = workflow.split_once(step).expect("the step");
     let (_, script) = step.split_once("run: |\n").expect("a script");
     let lines = script.lines().take_while(|line| line.starts_with("          "));
-    lines.map(|line| format!("{}\n", line.trim_start())).collect()
+    lines.map(str::trim_start).collect::<Vec<_>>().join("\n")
 }
 
 /// A checkout of the sample whose plan has this server, and takes a second.

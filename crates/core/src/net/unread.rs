@@ -83,9 +83,10 @@ mod tests {
         assert!(unread.call(1));
         assert!(!unread.polled(4) && unread.polled(3) && !unread.polled(3));
         for many in [MOST_TRIED, MOST_TRIED + 1, MOST_TRIED + 9] {
-            (0..many).for_each(|socket| unread.wait(socket as i32, &context));
+            let sockets = 0..i32::try_from(many).unwrap();
+            sockets.clone().for_each(|socket| unread.wait(socket, &context));
             assert_eq!(unread.call(many as u64), many == MOST_TRIED, "{many}");
-            (0..many).for_each(|socket| _ = unread.polled(socket as i32));
+            sockets.for_each(|socket| _ = unread.polled(socket));
         }
     }
 

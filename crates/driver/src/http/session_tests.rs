@@ -1,6 +1,6 @@
 //! Which operations are a single request, against a server that gives prepared answers.
 
-use super::super::{Http, LogInText, Server, Settings};
+use super::super::{Http, LogInText, RequestPlan, Requests, Server, Settings};
 use super::*;
 use crate::clock::{Clock, SECOND_NS};
 use crate::net::{Endpoint, TlsOptions};
@@ -28,7 +28,10 @@ async fn user(answers: &'static [&'static str], logs_in: bool) -> HttpSession {
     let servers = vec![Server { url, endpoint, user: None }];
     let settings =
         Settings { follow: true, keep_alive: true, max_answer: 99, ..Settings::default() };
-    let http = Http::new(servers, vec![request], log_in, settings, TlsOptions::default());
+    let mut requests = Requests::default();
+    requests.push(RequestPlan::default());
+    let tls = TlsOptions::default();
+    let http = Http::new(servers, requests, vec![request], log_in, settings, tls);
     http.shard(ShardContext::new(Clock::system(), SECOND_NS)).await.unwrap().session()
 }
 

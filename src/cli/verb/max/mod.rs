@@ -254,9 +254,10 @@ impl Ready {
         let ending = &signals::listen(quiet)?;
         let planned = self.check(args, ending)?;
         self.place.begin(&self.max)?;
-        if let Some(first) = self.max.steps.first() {
-            let first = record(&self.place.folder.join(&first.run));
-            first.iter().for_each(|first| self.fill_as(first, quiet));
+        if let Some(first) = self.max.steps.first()
+            && let Ok(first) = record(&self.place.folder.join(&first.run))
+        {
+            self.fill_as(&first, quiet);
         }
         let mut fleet = agents::gather(&args.agents, planned, ending, quiet)?;
         let runs = Runs { ending, quiet: true, shown: false };

@@ -21,7 +21,7 @@ use crate::cli::verb::study::{Place, Runs, as_stored, is_same, measured_before};
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
 use crate::redact::STRUCK;
-use crate::sweep::{Axis, CellRecord, CellResult, Definition, Setting, SweepRecord, shuffled};
+use crate::sweep::{Axis, CellRecord, CellResult, Definition, SweepRecord, shuffled};
 use cells::{Cells, definition, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
 use clap::ArgMatches;
@@ -130,7 +130,7 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         let servers = args.credentials.servers(&named_nodes(given), headers)?;
         (definition(args, &servers.shown, matches)?, servers)
     };
-    let (settings, plans) = in_turn(&definition, &servers, args)?;
+    let Cells { settings, plans } = in_turn(&definition, &servers, args)?;
     let cells = settings.into_iter().enumerate().map(|(place, (settings, round))| CellRecord {
         settings,
         round,
@@ -169,12 +169,13 @@ fn in_turn(
     definition: &Definition,
     servers: &Servers,
     args: &Sweep,
-) -> Result<(Vec<(Vec<Setting>, u64)>, Vec<Plan>), Vec<Invalid>> {
+) -> Result<Cells, Vec<Invalid>> {
     let Cells { settings, plans } = plans(definition, servers)?;
     let order = shuffled(settings.len(), definition.seed);
     let plans = order.iter().map(|&place| args.agents.share(plans[place].clone()));
     let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
-    Ok((order.iter().map(|&place| settings[place].clone()).collect(), plans))
+    let settings = order.iter().map(|&place| settings[place].clone()).collect();
+    Ok(Cells { settings, plans })
 }
 
 /// What the sweep in a folder is.
@@ -233,7 +234,7 @@ impl Ready {
         let Ok(first) = record(&self.place.folder.join(&cell.run)) else { return Ok(()) };
         let Some(common) = as_filled(&self.sweep.definition.common, &first) else { return Ok(()) };
         let definition = Definition { common, ..self.sweep.definition.clone() };
-        self.plans = in_turn(&definition, &self.servers, args)?.1;
+        self.plans = in_turn(&definition, &self.servers, args)?.plans;
         if !args.study.quiet {
             eprintln!("{}", filled::told(&first));
         }
