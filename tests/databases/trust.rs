@@ -124,8 +124,9 @@ impl Subject {
         let carried_out = ["carried_out", "failed_carried_out"].map(|it| verify[it].as_u64());
         let carried_out: u64 = carried_out.into_iter().flatten().sum();
         // What the run itself has found to be stored is not asked again.
-        let found = ["bulk_insert", "create"].map(|kind| run.sum(kind, "carried_out"));
-        let carried_out = carried_out + found.iter().sum::<u64>();
+        let found = [("bulk_insert", "bulk_insert"), ("crud", "create")];
+        let found = found.map(|(stage, kind)| run.operation(stage, kind)["carried_out"].as_u64());
+        let carried_out = carried_out + found.into_iter().flatten().sum::<u64>();
         let updates = unsure(&run, "update");
         assert!(
             others.is_some_and(|it| it <= carried_out && carried_out <= it + updates),

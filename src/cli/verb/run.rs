@@ -61,7 +61,7 @@ pub(in crate::cli) struct Settings {
     /// Number of concurrent connections; auto: 50, or with a rate, as many as needed
     #[arg(short, long, value_name = "N", value_parser = connections, default_value = "auto")]
     connections: Connections,
-    /// Documents to insert first; auto: up to 100,000 in 10 s
+    /// Documents to insert first
     ///
     /// Documents to insert first; auto: up to 100,000, as many as can be stored in 10 s. Exactly
     /// 100,000 if the fill is what is measured (--ops 0), or with --growth or --wait-for-server

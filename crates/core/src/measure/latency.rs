@@ -248,7 +248,8 @@ mod tests {
         for (place, it) in Statistic::ALL.iter().enumerate() {
             assert_eq!((*it as usize, Statistic::named(it.name())), (place, Some(*it)));
             let (kept, read) = (it.of(&times).unwrap(), it.of_histogram(&histogram).unwrap());
-            assert!((kept - read).abs() <= 0.005, "{}: {kept} {read}", it.name());
+            // Records have tens of nanoseconds.
+            assert!((kept - read).abs() < 0.006, "{}: {kept} {read}", it.name());
             let none = it.of_histogram(&Histogram::default());
             assert_eq!((it.of(&Latency::default()), none), (None, None));
         }

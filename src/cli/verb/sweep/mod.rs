@@ -152,7 +152,8 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
             return Err("contains another sweep");
         }
         // With the secrets that are not stored.
-        let definition = new.definition.clone();
+        let is_whole = struck_word(&kept.definition).is_none();
+        let definition = if is_whole { kept.definition } else { new.definition.clone() };
         *new = SweepRecord { definition, ..kept };
         Ok(())
     })?;
@@ -188,6 +189,12 @@ fn load(folder: &Path) -> Result<Definition, Invalid> {
     read::<SweepRecord>(&file).map(|it| it.definition).map_err(wrong)
 }
 
+/// A flag of a stored sweep with a secret in it, which is not stored.
+fn struck_word(kept: &Definition) -> Option<&String> {
+    let varied = kept.axes.iter().flat_map(|axis| &axis.values);
+    kept.common.iter().chain(varied).find(|word| word.contains(STRUCK))
+}
+
 /// The servers of a sweep to continue: those that are given, or those that were stored, which have
 /// no passwords.
 fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Servers, Invalid> {
@@ -195,8 +202,7 @@ fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Server
     let struck = given.is_empty() && stored.iter().any(|it| it.contains(":***@"));
     let restored = stored.iter().map(|it| it.replacen(":***@", "@", 1));
     let given = if given.is_empty() { restored.collect() } else { given };
-    let varied = kept.axes.iter().flat_map(|axis| &axis.values);
-    if let Some(word) = kept.common.iter().chain(varied).find(|word| word.contains(STRUCK)) {
+    if let Some(word) = struck_word(kept) {
         let problem = format!("a secret is not stored: {word}");
         let cure = "repeat the whole command of the sweep, with its folder as -o";
         return Err(Invalid::new("--resume", problem, cure));
