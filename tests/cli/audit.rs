@@ -160,9 +160,9 @@ fn there_is_no_false_alarm() {
 /// Command lines of verbs that write, with the stages that read in them, if they verify.
 fn writers(url: &str) -> Vec<(Vec<String>, Option<&'static str>)> {
     let lines = [
-        ("burst {url} -c 8 -d 400ms --both --audit --verify", Some("burst_read")),
-        ("burst {url} -c 8 -d 400ms --both --wire-size --audit --verify", Some("burst_read")),
-        ("burst {url} -c 8 -d 400ms --both --conditional --audit --verify", None),
+        ("burst {url} -c 4 -d 300ms --both --audit --verify", Some("burst_read")),
+        ("burst {url} -c 4 -d 300ms --both --wire-size --audit --verify", Some("burst_read")),
+        ("burst {url} -c 4 -d 300ms --both --conditional --audit --verify", None),
         ("ycsb load couchdb -P workloads/workloada -p couchdb.url={url} --audit", None),
         ("ycsb run couchdb -P workloads/workloada -p couchdb.url={url} --audit -threads 4", None),
         ("bulk-perf 100 2000 4 {url} --audit", None),

@@ -32,9 +32,9 @@ enum Load {
 impl Load {
     fn words(self) -> &'static [&'static str] {
         match self {
-            Self::Fill => &["--workload", "bulk-insert", "--docs", "1500", "--batch", "2"],
+            Self::Fill => &["--workload", "bulk-insert", "--docs", "700", "--batch", "2"],
             Self::Mixed => {
-                &["--docs", "400", "--batch", "25", "--ops", "600", "--think", "20ms", "--verify"]
+                &["--docs", "200", "--batch", "25", "--ops", "400", "--think", "20ms", "--verify"]
             }
         }
     }
@@ -42,8 +42,8 @@ impl Load {
     /// The stage in which it is struck, and the bytes of the journal by then.
     fn middle(self) -> (&'static str, u64) {
         match self {
-            Self::Fill => ("0000", 20_000),
-            Self::Mixed => ("0001", 6_000),
+            Self::Fill => ("0000", 8_000),
+            Self::Mixed => ("0001", 4_000),
         }
     }
 }

@@ -257,7 +257,7 @@ fn other_verbs_are_searched_by_their_own_command_lines() {
     let (url, other) = (url.clone(), other.clone());
     let ycsb = ycsb(&url);
     let ycsb: Vec<&str> = ycsb.iter().map(String::as_str).collect();
-    let rate = ["--slo", "p90 < 40ms", "--from", "70", "--to", "300"];
+    let rate = ["--slo", "p90 < 40ms", "--from", "80", "--to", "120"];
     let burst = ["springload", "burst", &url, &other, "-c", "4"];
     for (words, nodes) in [(&["http", &url][..], 1), (&burst, 2), (&ycsb, 1)] {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -285,7 +285,7 @@ fn other_verbs_are_searched_by_their_own_command_lines() {
 
 #[test]
 fn connections_are_searched_with_other_verbs_too() {
-    let server = server(Faults::default());
+    let server = server(Faults { capacity: Some(300.0), ..Faults::default() });
     let ycsb = ycsb(&server.url());
     let ycsb: Vec<&str> = ycsb.iter().map(String::as_str).collect();
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -34,14 +34,14 @@ fn answers(plan: &str, target: &str) {
     let has = |name: &str| !matches!(name, "selector" | "bookmark") && !name.ends_with("_10m");
     operations.retain(|name| has(name));
     let mix: Vec<_> = operations.iter().map(|name| format!("{name}=1")).collect();
-    // Forty of each on average: fewer than eleven are six standard deviations off.
-    let (mix, count) = (mix.join(","), (40 * operations.len()).to_string());
+    // 25 of each on average: one run in a million has fewer than six of one.
+    let (mix, count) = (mix.join(","), (25 * operations.len()).to_string());
     let load = ["--docs", "60", "-d", "1h", "-n", &count, "-c", "2", "--mix", &mix];
     let run = measure([&["run", &file, target][..], &load].concat());
     assert!(matches!(run.code, 0 | 5), "{plan}: {}", run.stderr);
     for name in operations {
         let operation = run.operation("crud", &name);
-        assert!(number(&operation["ok"]) > 10, "{plan}: {operation}");
+        assert!(number(&operation["ok"]) > 5, "{plan}: {operation}");
         assert_eq!(failures(&operation), 0, "{plan}: {operation}");
     }
 }

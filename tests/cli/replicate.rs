@@ -26,7 +26,7 @@ fn left_nothing(server: &Server) {
 
 /// A short run between these addresses.
 fn words<'a>(targets: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    let load = ["--docs", "60", "--batch", "30", "-c", "2", "-r", "40", "--noise", "warn"];
+    let load = ["--docs", "24", "--batch", "12", "-c", "2", "-r", "15", "--noise", "warn"];
     let length: &[&str] = if more.contains(&"-d") { &[] } else { &["-d", "2s"] };
     let limits = ["--start-timeout", "60s", "--no-observe"];
     [&["replicate"], targets, &load, length, &limits, more].concat()
@@ -59,10 +59,10 @@ fn targets_get_everything_and_nothing_is_left() {
             assert!(number(&markers["written"]) >= 5, "{markers}");
             assert_eq!(number(&markers["unseen"]), 0, "{markers}");
             assert_eq!(markers["lag"]["samples"], markers["written"]);
-            assert!(number(&link["filled_documents"]) >= 60, "{link}");
+            assert!(number(&link["filled_documents"]) >= 24, "{link}");
             let compared = &link["comparison"];
             // The fill, the markers, and what the mix has created and deleted.
-            assert!(number(&compared["documents"]) > 60 + number(&markers["written"]), "{link}");
+            assert!(number(&compared["documents"]) > 24 + number(&markers["written"]), "{link}");
             assert_eq!((number(&compared["missing"]), number(&compared["different"])), (0, 0));
             assert!(link["converged_s"].as_f64() >= Some(0.0), "{link}");
         }
@@ -237,7 +237,7 @@ fn a_target_that_goes_away_in_the_middle_is_told_and_the_load_goes_on() {
     assert!(run.stderr.contains("a server no longer answers"), "{}", run.stderr);
     // The whole load was measured all the same.
     let replicated = run.stage("replicated");
-    assert_eq!(number(&replicated["load"]["offered"]), 80, "{replicated}");
+    assert_eq!(number(&replicated["load"]["offered"]), 30, "{replicated}");
     assert_eq!(run.record["partial"], false);
     // What could not be removed is told, with what to do.
     let left = run.record["replication"]["left"].to_string();
@@ -277,6 +277,10 @@ fn a_replication_that_fails_at_once_ends_the_run_with_the_servers_reason() {
 fn a_replication_that_never_runs_is_not_waited_for_without_end() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
     let relay = Relay::before(&target, |request| {
+        // PouchDB would run it, and create the database again that was removed meanwhile.
+        if request.is("PUT /_replicator/") {
+            return Deed::Answer(201, json!({ "ok": true, "rev": "1-0" }));
+        }
         if request.is("GET /_scheduler/docs/_replicator/") {
             return Deed::Answer(200, json!({ "state": "pending", "info": null }));
         }

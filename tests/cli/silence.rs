@@ -124,8 +124,8 @@ fn each_request_asks_for_as_many_copies_as_the_target_says() {
     let page = run.report("html").stdout;
     assert!(page.contains("r=1&amp;w=3"), "the page does not say it");
     // Also in a database that is there already, which is made with nothing.
-    let made =
-        springload(["run", &format!("{}/there?w=2", server.url), "--keep", "--docs=10", "-q"]);
+    let there = format!("{}/there?w=2", server.url);
+    let made = springload(["run", &there, "--keep", "--docs=10", "--ops=10", "-q"]);
     assert!(matches!(made.code, 0 | 4 | 5), "{}", made.stderr);
     let there = format!("{}/there?r=2", server.url);
     let again = measure(["run", &there, "--use-existing", "--docs=10", "--ops=10"]);

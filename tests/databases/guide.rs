@@ -124,7 +124,7 @@ fn ok(report: &str, section: &str) -> u64 {
 
 #[test]
 fn the_standard_workloads_find_what_hbases_own_client_loaded() {
-    const RECORDS: u64 = 5_000;
+    const RECORDS: u64 = 1_500;
     let Some(guide) = Guide::begin("standard") else { return };
     guide.hbase.hbase_client(&["create", "standard", "cf", "user3", "user6"]);
     guide.hbase.hbase_client(&["load", "standard", "cf", "0", &RECORDS.to_string()]);
@@ -145,7 +145,7 @@ fn the_standard_workloads_find_what_hbases_own_client_loaded() {
         for (section, percent) in shares {
             let (found, meant) = (ok(&report, section), RECORDS * percent / 100);
             // Four standard deviations of a binomial with p = 1/2.
-            assert!(found.abs_diff(meant) <= 141, "{workload} {section}: {found}\n{report}");
+            assert!(found.abs_diff(meant) <= 77, "{workload} {section}: {found}\n{report}");
         }
         assert_eq!(ok(&report, "VERIFY"), ok(&report, "READ"), "{report}");
         let returns = report.lines().filter(|line| line.contains("Return="));

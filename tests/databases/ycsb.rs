@@ -8,7 +8,7 @@ use crate::servers::process::free_ports;
 use crate::trust::conforms;
 
 /// Records loaded, and operations of each run.
-pub(crate) const RECORDS: u64 = 5_000;
+pub(crate) const RECORDS: u64 = 1_500;
 
 /// YCSB's command line for one binding and one table.
 pub(crate) struct Ycsb {
@@ -99,7 +99,7 @@ impl Ycsb {
         let mut arguments = self.arguments("run", &file);
         arguments.extend(["-s", "-p", "status.interval=1", "-p", "operationcount=100000000"]);
         // Fast enough to be in the middle of something at any time.
-        arguments.extend(["-target", "2000"]);
+        arguments.extend(["-target", "500"]);
         Running::start(arguments)
     }
 }

@@ -143,6 +143,9 @@ fn serve(mut stream: TcpStream, attack: &Attack) -> std::io::Result<()> {
                 Then::Close => return Ok(()),
                 Then::Again => loop {
                     stream.write_all(&attack.bytes)?;
+                    // A thousand times a second is more than enough, and leaves other tests some of
+                    // the processor.
+                    std::thread::sleep(Duration::from_millis(1));
                 },
                 then => return idle(stream, then == Then::Heartbeats),
             }

@@ -41,7 +41,8 @@ impl Bridge {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("crates/driver/bridge/SpringloadBridge.java");
         let mut child = Command::new("java")
-            .args(["-Xmx256m", "-cp", class_path])
+            .args(crate::JVM.split(' '))
+            .args(["-cp", class_path])
             .arg(source)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -12,6 +12,14 @@ use springload::{Finished, Running, failures, measure, measure_after, number};
 use std::path::Path;
 use std::time::Duration;
 
+/// No process runs long enough for the second compiler to pay.
+const JVM: &str = "-Xmx256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData";
+
+/// The address of the binding `Odd` with these settings.
+fn odd(class_path: &str, settings: &str) -> String {
+    format!("ycsb-java:Odd?cp={class_path}&jvm-args={}{settings}", JVM.replace(' ', "%20"))
+}
+
 /// How often something that must come is looked for, and how long between.
 const LOOKS: u32 = 600;
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -19,7 +27,7 @@ const BETWEEN: Duration = Duration::from_millis(50);
 /// Runs a phase of a workload of YCSB with a binding of this class and with these properties.
 fn ycsb(phase: &str, class: &str, class_path: &str, properties: &[&str]) -> Finished {
     let binding = format!("java:{class}");
-    let mut words = vec!["ycsb", phase, &binding, "-cp", class_path, "-jvm-args", "-Xmx256m"];
+    let mut words = vec!["ycsb", phase, &binding, "-cp", class_path, "-jvm-args", JVM];
     words.extend(["-P", "workloads/workloada", "-p", "recordcount=300", "-threads", "3"]);
     words.extend(properties.iter().flat_map(|property| ["-p", *property]));
     measure(words)
@@ -73,7 +81,7 @@ fn basic_db_counts_what_is_on_record() {
 #[test]
 fn what_is_written_is_read_and_scanned() {
     let Some(class_path) = class_path() else { return };
-    let address = format!("ycsb-java:Odd?cp={class_path}&jvm-args=-Xmx256m");
+    let address = odd(&class_path, "");
     for (workload, kinds) in [
         ("ycsb-a", &["read", "update"][..]),
         ("ycsb-e", &["scan", "create"]),
@@ -140,7 +148,7 @@ fn data_are_compared_with_what_was_written() {
 #[test]
 fn what_a_binding_does_oddly_is_told() {
     let Some(class_path) = class_path() else { return };
-    let address = |deed: &str| format!("ycsb-java:Odd?cp={class_path}&odd.update={deed}");
+    let address = |deed: &str| odd(&class_path, &format!("&odd.update={deed}"));
     let run = |deed| {
         let address = address(deed);
         measure(["run", &address, "--docs", "50", "-n", "60", "-c", "2", "--mix", "update=1"])
@@ -197,10 +205,12 @@ fn a_binding_that_cannot_be_used_is_told_in_one_line() {
         &["String", "is not a binding of YCSB"],
     );
     refused("ycsb-java:site.ycsb.BasicDB?cp=/nowhere", &["YCSB is not in the class path"]);
-    let odd = |properties| format!("ycsb-java:Odd?cp={class_path}&{properties}");
-    refused(&odd("odd.init=fail"), &["init of the binding Odd failed", "odd init"]);
-    refused(&odd("odd.init=exit"), &["init of the binding Odd failed", "exit status: 7"]);
-    refused(&odd("jvm-args=-XX:-NoSuchFlag"), &["the Java process ended", "NoSuchFlag"]);
+    refused(&odd(&class_path, "&odd.init=fail"), &["init of the binding Odd failed", "odd init"]);
+    refused(
+        &odd(&class_path, "&odd.init=exit"),
+        &["init of the binding Odd failed", "exit status: 7"],
+    );
+    refused(&odd(&class_path, "%20-XX:-NoSuchFlag"), &["the Java process ended", "NoSuchFlag"]);
 }
 
 #[test]
@@ -217,7 +227,7 @@ fn without_java_the_run_says_what_is_missing() {
 #[test]
 fn a_process_that_dies_ends_the_run() {
     let Some(class_path) = class_path() else { return };
-    let address = format!("ycsb-java:Odd?cp={class_path}&odd.update=halt");
+    let address = odd(&class_path, "&odd.update=halt");
     let run = measure([
         "run",
         &address,
@@ -244,7 +254,7 @@ fn a_process_that_dies_ends_the_run() {
 #[test]
 fn a_cleanup_that_fails_is_no_success() {
     let Some(class_path) = class_path() else { return };
-    let address = format!("ycsb-java:Odd?cp={class_path}&odd.cleanup=fail");
+    let address = odd(&class_path, "&odd.cleanup=fail");
     let small = ["--docs", "50", "-n", "60", "-c", "2", "--noise", "warn"];
     let run = measure([&["run", &*address][..], &small].concat());
     assert_eq!(run.code, 3, "{}", run.stderr);
@@ -256,8 +266,7 @@ fn a_cleanup_that_fails_is_no_success() {
 #[test]
 fn secrets_are_not_on_record() {
     let Some(class_path) = class_path() else { return };
-    let address =
-        format!("ycsb-java:Odd?cp={class_path}&odd.password=geheim&odd.url=x://ann:geheim@h/d");
+    let address = odd(&class_path, "&odd.password=geheim&odd.url=x://ann:geheim@h/d");
     let run = measure(["run", &address, "--docs", "50", "-n", "60", "-c", "2"]).passed();
     let properties = &run.record["plan"]["target"]["binding_properties"];
     assert_eq!(properties["odd.password"], "***");
@@ -300,7 +309,7 @@ fn no_process_outlives_springload() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
     let log_text = || std::fs::read_to_string(&log).unwrap_or_default();
-    let address = format!("ycsb-java:Odd?cp={class_path}&jvm-args={mark}&log={}", log.display());
+    let address = odd(&class_path, &format!("%20{mark}&log={}", log.display()));
     let arguments = ["run", &address, "--docs", "50", "-d", "100s", "-c", "2"];
     // Once it writes its record, the binding is in use. It has the mark in its own command line.
     let start = || {
