@@ -32,18 +32,8 @@ pub(crate) struct Ledger(BTreeMap<String, Owed>);
 impl Ledger {
     /// Reads the journal in the folder of a run: entries of 32 bytes after the first 8.
     pub(crate) fn of(run: &Path) -> Self {
-        let mut paths: Vec<_> = std::fs::read_dir(run.join("journal"))
-            .expect("a journal")
-            .map(|file| file.expect("a file").path())
-            .filter(|path| path.extension().is_some_and(|it| it == "journal"))
-            .collect();
-        paths.sort();
         let mut all = BTreeMap::new();
-        for path in paths {
-            let bytes = std::fs::read(path).expect("a file");
-            let entries = bytes.get(8..).unwrap_or_default().chunks_exact(32);
-            entries.for_each(|entry| add(&mut all, entry));
-        }
+        each(run, |entry| add(&mut all, entry));
         Self(all)
     }
 
@@ -61,6 +51,27 @@ impl Ledger {
             *classes.entry(class.to_owned()).or_default() += 1;
         }
         classes
+    }
+}
+
+/// How many notes say that a write was about to be sent.
+pub(crate) fn sent(run: &Path) -> u64 {
+    let mut sent = 0;
+    each(run, |entry| sent += u64::from(word(entry, 8) >> 29 & 3 == 0));
+    sent
+}
+
+/// Each entry, in order of files.
+fn each(run: &Path, mut each: impl FnMut(&[u8])) {
+    let mut paths: Vec<_> = std::fs::read_dir(run.join("journal"))
+        .expect("a journal")
+        .map(|file| file.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|it| it == "journal"))
+        .collect();
+    paths.sort();
+    for path in paths {
+        let bytes = std::fs::read(path).expect("a file");
+        bytes.get(8..).unwrap_or_default().chunks_exact(32).for_each(&mut each);
     }
 }
 

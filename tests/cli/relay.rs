@@ -24,6 +24,8 @@ impl Request {
 pub(crate) enum Deed {
     Pass,
     Answer(u16, Value),
+    /// Closes this connection without an answer.
+    HangUp,
     /// Closes this connection without an answer, and all that come after it.
     Die,
 }
@@ -83,6 +85,7 @@ fn serve(
             }
             return Some(());
         }
+        Deed::HangUp => return None,
         Deed::Die => {
             is_dead.store(true, Ordering::SeqCst);
             return None;

@@ -1,12 +1,15 @@
 //! Writes that a server says have failed: whether they were carried out is found out by looking,
 //! and nobody is accused of either. What was refused is another matter.
 
+use crate::ledger;
+use crate::relay::{Deed, Relay};
 use crate::servers::Server;
 use crate::springload::{Finished, measure, number};
 use serde_json::Value;
 use springload::embedded::{Fault, Faults, Lie, Occurrence, Options, Wire};
 use springload::op::{Certainty, Failure};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A server with these faults, and how often each is to happen.
 fn faulty(faults: &[(Fault, f64)]) -> Server {
@@ -180,6 +183,48 @@ fn what_is_sent_again_after_an_error_accuses_nobody() {
     let (done, not) = failed(&run);
     let last = insert["failures"].get("server_error").map_or(0, number);
     assert_eq!((done, not), (last, 0), "{insert}");
+    // Each time that a document is sent is noted: a refusal takes back one of these notes alone.
+    let unanswered = number(&insert["failures"]["unanswered"]);
+    assert!(unanswered > 200, "{insert}");
+    assert_eq!(ledger::sent(&run.output()), 2_000 + unanswered, "{insert}");
+}
+
+/// A relay that passes on every third bulk insert, and hangs up instead of answering.
+fn losing_answers(server: &Server) -> Relay {
+    let (url, seen) = (server.url.clone(), AtomicU64::default());
+    Relay::before(server, move |request| {
+        let path = request.head.split(' ').nth(1).expect("a path");
+        let is_bulk = request.is("POST ") && path.ends_with("/_bulk_docs");
+        if !is_bulk || !seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) {
+            return Deed::Pass;
+        }
+        let post = ureq::post(format!("{url}{path}")).header("content-type", "application/json");
+        post.send(&request.body[..]).expect("an answer");
+        Deed::HangUp
+    })
+}
+
+/// A batch without an answer, in a database that has other documents of these names already, in
+/// their first revisions: they are not taken for those of the batch.
+#[test]
+fn what_others_had_stored_is_not_called_carried_out() {
+    let server = Server::stand_in(Options::default());
+    let url = format!("{}/theirs", losing_answers(&server).url);
+    let words = ["run", &url, "--workload", "bulk-insert", "--id", "sequential", "-c", "2"];
+    let words = [&words[..], &["--docs", "400", "--batch", "20", "--audit"]].concat();
+    // Of its own it knows that they were; of two that are the same, nobody can tell.
+    for (seed, more, known) in
+        [("1", "--keep", true), ("1", "--use-existing", true), ("2", "--use-existing", false)]
+    {
+        let run = measure([&words[..], &["--seed", seed, more]].concat());
+        let insert = run.operation("bulk_insert", "bulk_insert");
+        let lost = number(&insert["failures"]["unanswered"]);
+        assert!(lost >= 120, "{insert}");
+        let carried_out = insert["carried_out"].as_u64().unwrap_or(0);
+        assert_eq!(carried_out, if known { lost } else { 0 }, "{seed} {more}: {insert}");
+        assert_eq!(wrong(&run, "audit"), BTreeMap::new(), "{seed} {more}: {}", run.stderr);
+        assert_eq!(stored(&server, "theirs"), 400);
+    }
 }
 
 /// The rows of the table in docs/trust.md: the classes of each, and what it says of them.

@@ -158,43 +158,6 @@ pub(super) fn lookup(names: &[u8], rows: &[Result<Token, Failure>]) -> Vec<u8> {
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
 }
 
-/// Replaces conflicts with the revisions that a lookup found. A document beyond its first revision
-/// was written by another client and remains a conflict.
-pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Token, Failure>]) {
-    #[derive(Deserialize)]
-    struct Found {
-        rows: Vec<Row>,
-    }
-    #[derive(Deserialize)]
-    struct Row {
-        id: Option<String>,
-        value: Option<Value>,
-    }
-    #[derive(Deserialize)]
-    struct Value {
-        rev: String,
-        #[serde(default)]
-        deleted: bool,
-    }
-    let Ok(found) = serde_json::from_slice::<Found>(body) else { return };
-    let by_id: HashMap<&[u8], Revision> = found
-        .rows
-        .iter()
-        .filter_map(|row| {
-            let value = row.value.as_ref().filter(|value| !value.deleted)?;
-            let revision = Revision::parse(value.rev.as_bytes())?;
-            Some((row.id.as_deref()?.as_bytes(), revision))
-        })
-        .filter(|(_, revision)| revision.generation == 1)
-        .collect();
-    let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
-    for (name, row) in conflicts {
-        if let Some(&revision) = by_id.get(name) {
-            *row = Ok(revision.into());
-        }
-    }
-}
-
 /// The identifiers in `names`.
 pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split(|&byte| byte == 0)
@@ -464,22 +427,10 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_settled_by_first_revisions_alone() {
+    fn only_conflicts_are_looked_up() {
         let revision = Revision::parse(REV.as_bytes()).unwrap();
-        let names = b"10\x0011\x0012";
-        let mut rows = [Ok(revision.into()), Err(Failure::Conflict), Err(Failure::Conflict)];
-        assert_eq!(lookup(names, &rows), br#"{"keys":["11","12"]}"#);
-        let row = |id: u32, rev: &str| {
-            format!("{{\"id\":\"{id}\",\"key\":\"{id}\",\"value\":{{\"rev\":\"{rev}\"}}}}")
-        };
-        let first = format!("1-{}", "a".repeat(32));
-        let second = format!("2-{}", "a".repeat(32));
-        let body = format!("{{\"rows\":[{},{}]}}", row(11, &first), row(12, &second));
-        settled(body.as_bytes(), names, &mut rows);
-        let first = Ok(Revision { generation: 1, hash: [0xaa; 16] }.into());
-        assert_eq!(rows, [Ok(revision.into()), first, Err(Failure::Conflict)]);
-        settled(b"{\"rows\":[{\"key\":\"12\",\"error\":\"not_found\"}]}", names, &mut rows);
-        assert_eq!(rows[2], Err(Failure::Conflict));
+        let rows = [Ok(revision.into()), Err(Failure::Conflict), Err(Failure::TooLarge)];
+        assert_eq!(lookup(b"10\x0011\x0012", &rows), br#"{"keys":["11"]}"#);
     }
 
     #[test]

@@ -370,7 +370,7 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
     let rows = format!("[{},{row}]", written("7", REV1));
     let found = format!(
         "{{\"total_rows\":2,\"offset\":0,\"rows\":[{{\"id\":\"8\",\"key\":\"8\",\"value\":\
-         {{\"rev\":\"{REV1}\"}}}}]}}"
+         {{\"rev\":\"{REV1}\"}},\"doc\":{{\"_id\":\"8\",\"_rev\":\"{REV1}\"}}}}]}}"
     );
     let received = (rows.len() + found.len()) as u64;
     let (target, seen) = server(vec![("201 Created", rows), ("200 OK", found)]);
@@ -383,5 +383,19 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
     let seen = seen.lock().unwrap();
     let bodies = seen.iter().filter_map(|it| it.find('{').map(|at| it.len() - at));
     assert_eq!(outcome.bytes.sent, bodies.sum::<usize>() as u64);
-    assert_eq!(seen[1], r#"POST /db/_all_docs {"keys":["8"]}"#);
+    assert_eq!(seen[1], r#"POST /db/_all_docs?include_docs=true {"keys":["8"]}"#);
+}
+
+/// One of its documents is stored, and there is no server any more that says what became of the
+/// other: nobody may take it for a batch that did nothing.
+#[tokio::test]
+async fn a_batch_whose_conflicts_cannot_be_looked_up_has_no_answer() {
+    let row = r#"{"id":"8","error":"conflict","reason":"Document update conflict."}"#;
+    let (target, seen) = server(vec![("201 Created", format!("[{},{row}]", written("7", REV1)))]);
+    let mut session = session_of(&target);
+    let op = Op { documents: 2, settle: true, ..Op::single(OpKind::BulkInsert, 7, None) };
+    let outcome = carry_out(&mut session, op, ("7\08", r#"{"_id":"7"},{"_id":"8"}"#)).await;
+    assert_eq!(outcome.result.err(), Some(Failure::Unanswered));
+    assert!(session.answered().rows.is_empty() && outcome.wire.carried_out == 0);
+    assert!(seen.lock().unwrap()[1].starts_with("POST /db/_all_docs?"));
 }

@@ -13,6 +13,7 @@ use crate::measure::Probe;
 use crate::op::{Failure, Key, Op, OpKind, Pen, Reply, Token};
 use crate::{Outcome, Session as _};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -91,8 +92,7 @@ impl CouchSession {
         if is_bulk {
             return self.settle_bulk(pen, lost);
         }
-        let (name, bytes) = (pen.names(), pen.payload.bytes());
-        let body = &bytes[bytes.len() - pen.payload.body_len()..];
+        let (name, body) = (pen.names(), written(pen));
         match became(op, stored(status, self.connection.body(), name), body) {
             Became::Done(revision) => {
                 let token = revision.map(Token::from);
@@ -107,9 +107,10 @@ impl CouchSession {
 
     /// Copies the results of a lookup to the rows of a bulk insert.
     fn settle_bulk(&mut self, pen: &CouchPen, mut lost: Outcome) -> Outcome {
-        let (names, rows) = (pen.names(), &mut self.rows);
+        let rows = &mut self.rows;
         rows.clear();
-        let Some(absent) = found(self.connection.body(), names, rows) else {
+        rows.resize(each(pen.names()).count(), Err(Failure::Unanswered));
+        let Some(absent) = found(self.connection.body(), pen.names(), written(pen), rows) else {
             rows.clear();
             return lost;
         };
@@ -120,7 +121,7 @@ impl CouchSession {
     }
 
     /// Looks up the documents of a bulk insert that are reported to exist: those in their first
-    /// revision were inserted by an earlier request whose answer was lost.
+    /// revision, and with its content, were inserted by an earlier request whose answer was lost.
     pub(super) async fn settle_conflicts(
         &mut self,
         op: &Op,
@@ -136,18 +137,19 @@ impl CouchSession {
         let request = self.look_request(op.key, names, Some(&body));
         outcome.bytes.sent += body.len() as u64;
         match self.connection.exchange(Request::reading(&request), probe).await {
-            Ok(found) => {
-                if found.status == 200 {
-                    answer::settled(self.connection.body(), names, &mut self.rows);
+            Ok(answer) => {
+                if answer.status == 200 {
+                    found(self.connection.body(), names, written(pen), &mut self.rows);
                 }
                 outcome.wire.carried_out = (before - conflicts(&self.rows)) as u64;
-                outcome.bytes.received += found.body_bytes;
+                outcome.bytes.received += answer.body_bytes;
             }
-            // Treated as if the insert had no answer: it is sent and settled once more.
+            // Treated as if the insert had no answer: it is sent and settled once more. Even if
+            // there was no connection for the lookup, some of the documents may be stored.
             Err(failure) => {
                 self.heed(failure);
                 self.rows.clear();
-                outcome.result = Err(failure);
+                outcome.result = Err(Failure::Unanswered);
             }
         }
         outcome
@@ -194,7 +196,7 @@ impl CouchSession {
         request.extend_from_slice(b"POST ");
         self.paths.write(key, &mut request);
         for part in [
-            &b"_all_docs"[..],
+            &b"_all_docs?include_docs=true"[..],
             &*self.common,
             b"Content-Type: application/json\r\n",
             length.as_bytes(),
@@ -231,22 +233,55 @@ fn same(stored: &[u8], written: &[u8]) -> bool {
     let members = |text| {
         let mut members: Map<String, Value> = serde_json::from_slice(text).ok()?;
         members.retain(|name, _| name != "_id" && name != "_rev");
-        Some(members)
+        Some(members.into())
     };
-    members(stored).is_some_and(|stored| Some(stored) == members(written))
+    members(stored).is_some_and(|stored| members(written).is_some_and(|it| alike(&stored, &it)))
 }
 
-/// Puts the revisions found by a lookup of all `names` into `rows`, if they are first revisions;
-/// returns how many documents are missing. `None` if it is not the answer to a lookup.
-fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<u32> {
+/// Whether two values are the same. Not every server returns a number as it was spelled.
+fn alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let has = |(name, one)| other.get(name).is_some_and(|other| alike(one, other));
+            one.len() == other.len() && one.iter().all(has)
+        }
+        _ => one == other,
+    }
+}
+
+/// The body of a write, before which its head may stand.
+fn written(pen: &CouchPen) -> &[u8] {
+    let bytes = pen.payload.bytes();
+    &bytes[bytes.len() - pen.payload.body_len()..]
+}
+
+/// Puts the revisions found by a lookup into those `rows`, one for each of `names`, that are no
+/// success: of documents in their first revision, with the content of the bulk insert `body`. What
+/// another client has inserted has another. Returns how many of them are missing; `None` if it is
+/// not the answer to a lookup.
+fn found(
+    answer: &[u8],
+    names: &[u8],
+    body: &[u8],
+    rows: &mut [Result<Token, Failure>],
+) -> Option<u32> {
     #[derive(Deserialize)]
-    struct Answer {
-        rows: Vec<Row>,
+    struct Answer<'a> {
+        #[serde(borrow)]
+        rows: Vec<Row<'a>>,
     }
     #[derive(Deserialize)]
-    struct Row {
+    struct Row<'a> {
         key: String,
         value: Option<Found>,
+        #[serde(borrow)]
+        doc: Option<&'a RawValue>,
         error: Option<String>,
     }
     #[derive(Deserialize)]
@@ -255,19 +290,30 @@ fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> O
         #[serde(default)]
         deleted: bool,
     }
-    let answer: Answer = serde_json::from_slice(body).ok()?;
-    let by_key: HashMap<&[u8], &Row> =
+    #[derive(Deserialize)]
+    struct Insert<'a> {
+        #[serde(borrow)]
+        docs: Vec<&'a RawValue>,
+    }
+    let answer: Answer<'_> = serde_json::from_slice(answer).ok()?;
+    let insert: Insert<'_> = serde_json::from_slice(body).ok()?;
+    let by_key: HashMap<&[u8], &Row<'_>> =
         answer.rows.iter().map(|row| (row.key.as_bytes(), row)).collect();
     let mut absent = 0;
-    for name in each(names) {
+    let documents = each(names).zip(insert.docs).zip(rows);
+    for ((name, document), result) in documents.filter(|(_, result)| result.is_err()) {
         let row = by_key.get(name);
         absent += u32::from(row.is_some_and(|row| row.error.as_deref() == Some("not_found")));
+        let is_own = |it: &RawValue| same(it.get().as_bytes(), document.get().as_bytes());
         let revision = row
+            .filter(|row| row.doc.is_some_and(is_own))
             .and_then(|row| row.value.as_ref())
             .filter(|value| !value.deleted)
             .and_then(|value| Revision::parse(value.rev.as_bytes()))
             .filter(|revision| revision.generation == 1);
-        rows.push(revision.map(Token::from).ok_or(Failure::Unanswered));
+        if let Some(revision) = revision {
+            *result = Ok(revision.into());
+        }
     }
     Some(absent)
 }
@@ -300,10 +346,10 @@ mod tests {
 
     #[test]
     fn what_is_stored_tells_what_became_of_a_write() {
-        let body = br#"{"_id":"7","a":1.50,"b":[true]}"#;
-        let update = br#"{"_id":"7","_rev":"2-x","a":1.50,"b":[true]}"#;
-        let same = br#"{"_id":"7","_rev":"3-y","b":[true],"a":1.5}"#;
-        let other = br#"{"_id":"7","_rev":"3-y","b":[true],"a":2.5}"#;
+        let body = br#"{"_id":"7","a":1.50,"b":[true],"c":{"d":2.0}}"#;
+        let update = br#"{"_id":"7","_rev":"2-x","a":1.50,"b":[true],"c":{"d":2.0}}"#;
+        let same = br#"{"_id":"7","_rev":"3-y","b":[true],"a":1.5,"c":{"d":2}}"#;
+        let other = br#"{"_id":"7","_rev":"3-y","b":[true],"a":1.5,"c":{"d":3}}"#;
         let (old, new) = (revision(2, 1), revision(3, 2));
         let document = |revision, text| Stored::Document(revision, text);
         let cases: [(OpKind, Option<Revision>, Stored<'_>, Became); 15] = [
@@ -354,24 +400,52 @@ mod tests {
         }
     }
 
+    /// The answer to a lookup of `a` to `e`.
+    fn looked_up() -> String {
+        let row = |key: &str, value: &str, content: &str| {
+            let document = format!("{{\"_id\":\"{key}\",\"_rev\":\"x\",{content}}}");
+            format!(
+                "{{\"id\":\"{key}\",\"key\":\"{key}\",\"value\":{{\"rev\":\"{value}\"}},\
+                 \"doc\":{document}}}"
+            )
+        };
+        let revision = |number| format!("{number}-{}", "ab".repeat(16));
+        let rows = [
+            row("a", &revision(1), "\"n\":1.0"),
+            row("b", &revision(2), "\"n\":2"),
+            "{\"key\":\"c\",\"error\":\"not_found\"}".to_owned(),
+            row("d", &revision(1), "\"n\":5"),
+            format!(
+                "{{\"id\":\"e\",\"key\":\"e\",\"value\":{{\"rev\":\"{}\",\"deleted\":true}},\
+                 \"doc\":null}}",
+                revision(1)
+            ),
+        ];
+        format!("{{\"rows\":[{}]}}", rows.join(","))
+    }
+
+    const INSERT: &[u8] = br#"{"docs":[{"_id":"a","n":1},{"_id":"b","n":2},{"_id":"c","n":3},
+        {"_id":"d","n":4},{"_id":"e","n":5}]}"#;
+
+    /// What somebody else has stored under the same name, in the first revision or a later one, is
+    /// not this insert's.
     #[test]
     fn a_lookup_tells_which_documents_of_a_batch_are_there() {
-        let first = format!("1-{}", "ab".repeat(16));
-        let second = format!("2-{}", "ab".repeat(16));
-        let row = |key: &str, value: &str| {
-            format!("{{\"id\":\"{key}\",\"key\":\"{key}\",\"value\":{{\"rev\":\"{value}\"}}}}")
-        };
-        let body = format!(
-            "{{\"rows\":[{},{},{{\"key\":\"c\",\"error\":\"not_found\"}}]}}",
-            row("a", &first),
-            row("b", &second)
-        );
-        let mut rows = Vec::new();
-        assert_eq!(found(body.as_bytes(), b"a\0b\0c\0d", &mut rows), Some(1));
-        let unanswered = Err(Failure::Unanswered);
-        let there = Ok(Token::from(Revision { generation: 1, hash: [0xab; 16] }));
-        assert_eq!(rows, [there, unanswered, unanswered, unanswered]);
-        assert_eq!(found(b"{}", b"a", &mut rows), None);
+        let lost = Err(Failure::Unanswered);
+        let mut rows = vec![lost; 5];
+        assert_eq!(found(looked_up().as_bytes(), b"a\0b\0c\0d\0e", INSERT, &mut rows), Some(1));
+        let there = Ok(Token::from(revision(1, 0xab)));
+        assert_eq!(rows, [there, lost, lost, lost, lost]);
+        assert_eq!(found(b"{}", b"a", INSERT, &mut rows), None);
         assert_eq!(keys(each(b"a\0b c")), br#"{"keys":["a","b c"]}"#);
+    }
+
+    #[test]
+    fn conflicts_are_settled_and_successes_are_left() {
+        let (conflict, own) = (Err(Failure::Conflict), Ok(Token::from(revision(1, 7))));
+        let mut rows = [conflict, own, conflict, conflict, own];
+        found(looked_up().as_bytes(), b"a\0b\0c\0d\0e", INSERT, &mut rows);
+        let there = Ok(Token::from(revision(1, 0xab)));
+        assert_eq!(rows, [there, own, conflict, conflict, own]);
     }
 }

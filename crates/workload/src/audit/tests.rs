@@ -128,6 +128,73 @@ fn what_was_refused_is_not_there() {
     assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
     let twice = [write(Acknowledged, 0), delete(Sent, 0), delete(Sent, 0), delete(Refused, 0)];
     assert_eq!(judged(&twice, None), Ok(()));
+    let twice = [write(Sent, 0), write(Sent, 0), write(Refused, 0)];
+    assert_eq!((judged(&twice, Some((1, 0))), judged(&twice, None)), (Ok(()), Ok(())));
+}
+
+/// What happens to a document of a batch that a fill sends, and sends again if it has no answer.
+#[derive(Clone, Copy, Debug)]
+enum Sending {
+    /// It is not sent, as there is no connection.
+    Not,
+    /// It has no answer, and was carried out or not.
+    Lost(bool),
+    /// The server says that it failed, and it was carried out or not.
+    Failed(bool),
+    /// It is answered: stored, or a conflict if it was there.
+    Answered,
+    /// A conflict that is found to be due to an earlier request.
+    Settled,
+}
+
+/// The notes about these until it is acknowledged, after which it is not sent again; whether the
+/// document is there, and whether that was acknowledged.
+fn sent_again(all: &[Sending]) -> (Vec<JournalEntry>, bool, bool) {
+    let (mut notes, mut there, mut acknowledged) = (Vec::new(), false, false);
+    for sending in all {
+        let fate = match *sending {
+            Sending::Not => Some(Refused),
+            Sending::Lost(_) => None,
+            Sending::Failed(_) => Some(Failed),
+            Sending::Answered if there => Some(Refused),
+            Sending::Answered | Sending::Settled => Some(Acknowledged),
+        };
+        notes.push(write(Sent, 0));
+        notes.extend(fate.map(|fate| write(fate, 0)));
+        there |= !matches!(sending, Sending::Not | Sending::Lost(false) | Sending::Failed(false));
+        if fate == Some(Acknowledged) {
+            acknowledged = true;
+            break;
+        }
+    }
+    (notes, there, acknowledged)
+}
+
+proptest::proptest! {
+    /// However often the batch is sent, and whatever becomes of each request: an honest server is
+    /// never accused, one that loses what it acknowledged always, and one that has what was never
+    /// carried out wherever no other request may have.
+    #[test]
+    fn a_batch_that_is_sent_again_leaves_its_doubts(
+        all in proptest::collection::vec(proptest::sample::select(vec![
+            Sending::Not,
+            Sending::Lost(true),
+            Sending::Lost(false),
+            Sending::Failed(true),
+            Sending::Failed(false),
+            Sending::Answered,
+            Sending::Settled,
+        ]), 1..8)
+    ) {
+        let (notes, there, acknowledged) = sent_again(&all);
+        let honest = judged(&notes, there.then_some((1, 0)));
+        proptest::prop_assert_eq!(honest, Ok(()), "{:?}", all);
+        if acknowledged {
+            proptest::prop_assert_eq!(judged(&notes, None), Err(Failure::Lost), "{:?}", all);
+        } else if all.iter().all(|it| matches!(it, Sending::Not)) {
+            proptest::prop_assert_eq!(judged(&notes, Some((1, 0))), Err(Failure::Extra));
+        }
+    }
 }
 
 /// What became of the write of a document that was neither acknowledged nor refused.
