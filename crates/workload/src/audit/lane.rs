@@ -145,7 +145,9 @@ impl Audit {
         let is_later = token.is_none_or(|token| token.number > before.number);
         let written = |it: &&Doubt| is_later && it.act == Act::Write && holds(it.version);
         if let Some(done) = owed.doubts.maybe.iter().find(written) {
-            let told_apart = token.is_some() || !owed.last.is(done.version);
+            // An update may leave a document as it was: a flag gets the value that it had.
+            let is_as_before = matches!(owed.last, Last::Written { version, .. } if holds(version));
+            let told_apart = token.is_some() || !is_as_before;
             self.unconfirmed = done.became(true).filter(|_| told_apart);
             return Ok(());
         }

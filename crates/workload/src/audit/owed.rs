@@ -140,11 +140,6 @@ impl Last {
         }
     }
 
-    /// Whether it left this version.
-    pub(super) fn is(self, of: u32) -> bool {
-        matches!(self, Self::Written { version, .. } if version == of)
-    }
-
     pub(super) fn token(self) -> Token {
         match self {
             Self::Unknown | Self::Nothing => Token::default(),

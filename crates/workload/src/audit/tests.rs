@@ -252,6 +252,13 @@ fn what_cannot_be_told_apart_is_not_counted() {
     let plain = |entry: JournalEntry| JournalEntry { token: Token::default(), version: 0, ..entry };
     let same = [plain(write(Acknowledged, 0)), plain(write(Sent, 0)), plain(write(Failed, 0))];
     assert_eq!(became(&same, Some((0, 0))), None);
+    // An update that gave a member the value that it had.
+    let is_alike = |version: &u32| stored(*version) == stored(version - 1);
+    let alike = (1..500).find(is_alike).expect("one of them");
+    let updates = [write(Acknowledged, alike - 1), write(Sent, alike), write(Failed, alike)];
+    let without = updates.map(|entry| JournalEntry { token: Token::default(), ..entry });
+    assert_eq!(became(&without, Some((0, alike))), None);
+    assert_eq!(became(&updates, Some((alike + 1, alike))), Some((true, true)), "by its revision");
     // A deletion that was acknowledged, before the others or after them.
     let mut ledger = Ledger::default();
     for entry in [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)].map(plain) {
