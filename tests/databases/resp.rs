@@ -325,10 +325,12 @@ fn users_have_the_rights_that_the_server_gives_them() {
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(report.contains("NOPERM"), "{report}");
     redis.redis_cli(&["acl", "deluser", "ann"]);
-    // A Redis is one, whatever it is addressed as.
+    // A Redis is one, whatever it is addressed as; so is what is installed in its place.
+    let is_valkey = redis.redis_cli(&["info", "server"]).contains("valkey_version:");
+    let name = if is_valkey { "valkey " } else { "redis " };
     let other = format!("run infinispan://127.0.0.1:{} {small}", redis.port(0));
     let report = done(springload(&redis, &other));
-    assert!(report.contains("redis ") && !report.contains("infinispan 7"), "{report}");
+    assert!(report.contains(name) && !report.contains("infinispan 7"), "{report}");
 }
 
 /// A record that is stored, though not its place in the index, has failed: an audit finds it there.

@@ -144,6 +144,11 @@ pub(super) fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
+/// Whether a server says in `INFO` that it is a node of a cluster. Valkey has another name for it.
+fn is_clustered(info: &str) -> bool {
+    ["redis_mode", "server_mode"].iter().any(|name| value(info, name) == Some("cluster"))
+}
+
 /// The answer to a command that is not part of the load.
 pub(super) async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, CallError> {
     let mut commands = Commands::default();
@@ -163,7 +168,7 @@ impl Keys {
         // Not every server of this protocol supports it.
         let info = asked(&pipe, &["INFO"]).await.unwrap_or_default();
         let info = String::from_utf8_lossy(Value::of(&info).text().unwrap_or_default());
-        if value(&info, "redis_mode") == Some("cluster") {
+        if is_clustered(&info) {
             self.map = Some(self.cluster(&pipe).await?);
         }
         let version = if self.log_into().resp3 { "3" } else { "2" };
@@ -265,5 +270,18 @@ mod tests {
         assert_eq!(of("redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n", resp3), "valkey 8.0.1");
         assert_eq!(of("redis_version:5.0\r\n", ""), "redis 5.0");
         assert_eq!(of("x", ""), "own ");
+    }
+
+    #[test]
+    fn nodes_of_clusters_say_so() {
+        for (info, clustered) in [
+            ("redis_version:7.0.15\r\nredis_mode:cluster\r\n", true),
+            ("redis_version:7.2.4\r\nvalkey_version:8.0.1\r\nserver_mode:cluster\r\n", true),
+            ("redis_mode:standalone\r\n", false),
+            ("server_mode:standalone\r\n", false),
+            ("cluster_enabled:1\r\n", false),
+        ] {
+            assert_eq!(is_clustered(info), clustered, "{info}");
+        }
     }
 }
