@@ -5,14 +5,11 @@ use crate::own;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, guarded};
 use crate::servers::database::Database;
 use crate::servers::process::free_ports;
+use crate::speech::Cql;
 use crate::springload::{done, flowing, refused, shell, springload};
 use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
     {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -239,117 +236,9 @@ fn a_lie_is_found_while_it_runs() {
     assert!(number(&verify["ok"]) > failures(&verify), "{verify}");
 }
 
-/// What a relay does to every fifth write.
-#[derive(Clone, Copy, PartialEq)]
-enum Spoils {
-    /// It is done, and the answer is that not all replicas were in time.
-    Answer,
-    /// It is not passed on, and the answer is that too few replicas are there.
-    Request,
-}
-
-/// The frames of one direction, until it ends.
-fn each_frame(from: &mut TcpStream, mut pass: impl FnMut(Vec<u8>)) -> Option<()> {
-    loop {
-        let mut frame = vec![0; 9];
-        from.read_exact(&mut frame).ok()?;
-        let length = u32::from_be_bytes(frame[5..].try_into().expect("four bytes"));
-        frame.resize(9 + length as usize, 0);
-        from.read_exact(&mut frame[9..]).ok()?;
-        pass(frame);
-    }
-}
-
-/// The answer to a write with this stream number that the replicas have failed.
-fn failed_write(stream: &[u8], spoils: Spoils) -> Vec<u8> {
-    let text = |text: &str| [&(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
-    let (code, counts): (u32, [u32; 2]) = match spoils {
-        Spoils::Answer => (0x1100, [0, 1]),
-        Spoils::Request => (0x1000, [1, 0]),
-    };
-    let [one, two] = counts.map(u32::to_be_bytes);
-    let mut body = [&code.to_be_bytes()[..], &text("it failed"), &[0, 4], &one, &two].concat();
-    if spoils == Spoils::Answer {
-        body.extend(text("SIMPLE"));
-    }
-    let length = (body.len() as u32).to_be_bytes();
-    [&[0x84, 0], stream, &[0], &length, &body].concat()
-}
-
-/// A relay to the node at a port that spoils some of the first writes; its own port, and how many
-/// it has spoiled. It ends with this program.
-fn relay(node: u16, spoils: Spoils, writes: u64) -> (u16, Arc<AtomicU64>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = listener.local_addr().expect("an address").port();
-    let (seen, spoiled) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-    let told = spoiled.clone();
-    let is_spoiled = move || {
-        let at = seen.fetch_add(1, Ordering::Relaxed);
-        let is_spoiled = at < writes && at.is_multiple_of(5);
-        told.fetch_add(u64::from(is_spoiled), Ordering::Relaxed);
-        is_spoiled
-    };
-    std::thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
-            let server = TcpStream::connect(("127.0.0.1", node)).expect("the node");
-            let ends = [&client, &server].map(|it| it.try_clone().expect("a socket"));
-            let [back, mut on] = ends;
-            let back = Arc::new(Mutex::new(back));
-            let (mut client, mut server) = (client, server);
-            let (to_client, spoils_it) = (back.clone(), is_spoiled.clone());
-            std::thread::spawn(move || {
-                let ended = each_frame(&mut client, |frame| {
-                    if spoils == Spoils::Request && frame[4] == 0x0a && spoils_it() {
-                        let answer = failed_write(&frame[2..4], spoils);
-                        let _ = to_client.lock().expect("a socket").write_all(&answer);
-                    } else {
-                        let _ = on.write_all(&frame);
-                    }
-                });
-                let _ = on.shutdown(Shutdown::Both);
-                ended
-            });
-            let spoils_it = is_spoiled.clone();
-            std::thread::spawn(move || {
-                each_frame(&mut server, |frame| {
-                    // Nothing to tell: only writes are answered so.
-                    let is_write = frame[4] == 8 && frame[9..] == [0, 0, 0, 1];
-                    let spoiled = spoils == Spoils::Answer && is_write && spoils_it();
-                    let answer = spoiled.then(|| failed_write(&frame[2..4], spoils));
-                    let frame = answer.unwrap_or(frame);
-                    let _ = back.lock().expect("a socket").write_all(&frame);
-                })
-            });
-        }
-    });
-    (port, spoiled)
-}
-
-/// A write that the replicas have failed may be stored: an audit finds out, and accuses nobody.
 #[test]
-fn rows_that_the_server_failed_are_looked_for() {
-    let Some(cassandra) = cassandra() else { return };
-    for (spoils, name) in [(Spoils::Answer, "stored"), (Spoils::Request, "dropped")] {
-        let (port, spoiled) = relay(cassandra.port(0), spoils, 400);
-        let address = format!("cassandra://127.0.0.1:{port}/{name}");
-        let words = ["run", &address, "--workload", "bulk-insert", "--docs", "400", "-c", "2"];
-        let run = measure([&words[..], &["--batch", "20", "--keep", "--audit"]].concat());
-        let spoiled = spoiled.load(Ordering::Relaxed);
-        assert_eq!(spoiled, 80, "{name}: {}", run.stderr);
-        let fill = run.operation("bulk_insert", "bulk_insert");
-        assert_eq!(fill["failures"], json!({ "server_error": spoiled }), "{name}");
-        let there = if spoils == Spoils::Answer { 400 } else { 400 - spoiled };
-        assert_eq!(cassandra.count_table(&format!("{name}.usertable")), there);
-        let verify = run.operation("audit", "verify");
-        assert_eq!((number(&verify["ok"]), &verify["failures"]), (400, &json!({})), "{verify}");
-        let found = ["failed_carried_out", "failed_not_carried_out"].map(|it| &verify[it]);
-        let (done, not) =
-            if there == 400 { (json!(80), Value::Null) } else { (Value::Null, json!(80)) };
-        assert_eq!(found, [&done, &not], "{name}: {verify}");
-        assert_ne!(run.code, 6, "{}", run.stderr);
-        cassandra.cql(&format!("DROP KEYSPACE {name}"));
-    }
-    conforms("cassandra", "failed rows");
+fn writes_that_failed_are_looked_for() {
+    SUBJECT.fails_writes(|_| Cql, 0);
 }
 
 /// One node, and another address at which there is nothing, or which is the same node's.

@@ -7,6 +7,7 @@ use crate::servers::hbase::{
     with_client_certificates, with_one_region_server, with_tls, with_two_region_servers,
 };
 use crate::servers::write_certificates;
+use crate::speech::HBase;
 use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{
     RECORDS, Ycsb, all_rows, done, refused, refused_where_there_is_none, until_it_reads,
@@ -167,6 +168,12 @@ fn it_is_killed() {
 #[test]
 fn it_stands_still() {
     SUBJECT.is_frozen();
+}
+
+/// Rows in bulk are sent by another call than single ones.
+#[test]
+fn writes_that_failed_are_looked_for() {
+    SUBJECT.fails_writes(|ports| HBase { ports }, 1);
 }
 
 #[test]

@@ -18,6 +18,8 @@ mod resp;
 mod resp_cluster;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod speech;
+mod spoiling;
 mod springload;
 mod trust;
 mod ycsb;

@@ -3,6 +3,7 @@
 use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::ferretdb::{ferretdb, ferretdb_with_tls};
+use crate::speech::Mongo;
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
 use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
@@ -90,6 +91,11 @@ fn it_is_killed() {
 #[test]
 fn it_stands_still() {
     SUBJECT.is_frozen();
+}
+
+#[test]
+fn writes_that_failed_are_looked_for() {
+    SUBJECT.fails_writes(|_| Mongo, 0);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::mongodb::{SUBJECT, has_indexes};
 use crate::servers::mongojava::mongojava;
+use crate::speech::Mongo;
 use crate::springload::{done, refused, springload, ycsb};
 use crate::trust::{Subject, conforms};
 
@@ -29,6 +30,11 @@ fn it_is_killed() {
 #[test]
 fn it_stands_still() {
     OTHER.is_frozen();
+}
+
+#[test]
+fn writes_that_failed_are_looked_for() {
+    OTHER.fails_writes(|_| Mongo, 0);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::servers::database::{Database, Lease};
 use crate::servers::resp::{
     PASSWORD, infinispan, redis, redis_that_loads, redis_with_password, redis_with_tls,
 };
+use crate::speech::Resp;
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
 use crate::trust::{Subject, checks_certificates, conforms};
 use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
@@ -160,6 +161,16 @@ fn redis_stands_still() {
 #[test]
 fn infinispan_stands_still() {
     INFINISPAN.is_frozen();
+}
+
+#[test]
+fn writes_that_redis_failed_are_looked_for() {
+    REDIS.fails_writes(|_| Resp, 0);
+}
+
+#[test]
+fn writes_that_infinispan_failed_are_looked_for() {
+    INFINISPAN.fails_writes(|_| Resp, 0);
 }
 
 /// How often the server was asked for a command, by its own account.

@@ -10,7 +10,9 @@ use std::io::Write as _;
 use crate::binary::{Finished, Running, measure, number};
 use crate::servers::database::{Database, Lease};
 use crate::servers::write_certificates;
+use crate::spoiling::{Half, Relay, Speech, Spoils, Told, listener};
 use crate::springload::shell;
+use serde_json::json;
 
 /// Notes that a driver has a property, on the standard error, which no test captures.
 pub(crate) fn conforms(driver: &str, property: &str) {
@@ -168,6 +170,105 @@ impl Subject {
         (self.clean)(&server, run.database());
     }
 
+    /// Writes that are said to have failed, or have no answer, are stored or not: an audit finds
+    /// out which, as many as are there, and accuses nobody. `speech` is of its port and that of a
+    /// relay before it; the server's port number `place` is the one at which it takes writes.
+    #[track_caller]
+    pub(crate) fn fails_writes<S: Speech>(&self, speech: fn([u16; 2]) -> S, place: usize) {
+        let Some(server) = (self.server)() else { return };
+        for half in [Half::Answer, Half::Request] {
+            for told in [Told::Failed, Told::Nothing] {
+                let relayed =
+                    self.relayed(&server, speech, place, Spoils { half, told, writes: 20 });
+                self.fails_rows(&server, &relayed, half, told);
+            }
+            let spoils = Spoils { half, told: Told::Failed, writes: 100 };
+            let relayed = self.relayed(&server, speech, place, spoils);
+            self.fails_single_writes(&server, &relayed, half);
+        }
+        self.conforms("failed rows");
+    }
+
+    /// Its address behind a relay.
+    fn relayed<S: Speech>(
+        &self,
+        server: &Lease,
+        speech: fn([u16; 2]) -> S,
+        place: usize,
+        spoils: Spoils,
+    ) -> Relayed<S> {
+        let (port, own) = listener();
+        let node = server.port(place);
+        let relay = Relay::start(own, node, speech([node, port]), spoils);
+        let address = (self.address)(server);
+        if place == 0 {
+            return (address.replace(&format!(":{node}"), &format!(":{port}")), relay);
+        }
+        // The first is asked where the other is.
+        let (first, own) = listener();
+        Relay::start(own, server.port(0), speech([node, port]), spoils);
+        (address.replace(&format!(":{}", server.port(0)), &format!(":{first}")), relay)
+    }
+
+    /// Bulk inserts of which some are spoiled.
+    fn fails_rows<S: Speech>(
+        &self,
+        server: &Lease,
+        (address, relay): &Relayed<S>,
+        half: Half,
+        told: Told,
+    ) {
+        let words = ["run", address, "--workload", "bulk-insert", "--docs", "400", "-c", "2"];
+        let more = ["--batch", "20", "--give-up", "30s", "--keep", "--audit"];
+        let timeout = if told == Told::Nothing { "2s" } else { "30s" };
+        let run = measure([&words[..], &more, &["--timeout", timeout]].concat());
+        let about = format!("{} {half:?} {told:?}: {}", self.name, run.stderr);
+        let fill = run.operation("bulk_insert", "bulk_insert");
+        let class = if told == Told::Failed { "server_error" } else { "unanswered" };
+        let (ok, failed) = (number(&fill["ok"]), fill["failures"][class].as_u64().unwrap_or(0));
+        assert_eq!(fill["failures"], json!({ class: failed }), "{about}");
+        assert_eq!((ok + failed, relay.spoiled()), (400, 4), "{about}");
+        let there = (self.count)(server, run.database());
+        let (done, not) = settled(&run, told);
+        assert_eq!((done + not, ok + done), (failed, there), "{about}");
+        match half {
+            Half::Answer => assert!(done > 0 && (not == 0 || told == Told::Nothing), "{about}"),
+            Half::Request => assert!(not > 0 && (done == 0 || told == Told::Nothing), "{about}"),
+        }
+        (self.clean)(server, run.database());
+    }
+
+    /// Inserts and updates of single documents of which some are spoiled.
+    fn fails_single_writes<S: Speech>(
+        &self,
+        server: &Lease,
+        (address, relay): &Relayed<S>,
+        half: Half,
+    ) {
+        let words = ["run", address, "--docs", "40", "--batch", "20", "-c", "2", "--ops", "200"];
+        let run =
+            measure([&words[..], &["--mix", "create=1,update=1", "--keep", "--audit"]].concat());
+        let about = format!("{} {half:?}: {}", self.name, run.stderr);
+        let failures = |kind| run.operation("crud", kind)["failures"].clone();
+        for kind in ["create", "update"] {
+            let failed = failures(kind)["server_error"].as_u64().unwrap_or(0);
+            assert!(failed > 0, "{about}");
+            assert_eq!(failures(kind), json!({ "server_error": failed }), "{about}");
+        }
+        assert_eq!(relay.spoiled(), 20, "{about}");
+        let (done, not) = settled(&run, Told::Failed);
+        let others = if half == Half::Answer { not } else { done };
+        assert!(done + not > 0 && others == 0, "{done} {not} {about}");
+        let there = (self.count)(server, run.database());
+        let acknowledged = run.sum("bulk_insert", "ok") + run.sum("create", "ok");
+        let lost = number(&failures("create")["server_error"]);
+        let fill = run.operation("bulk_insert", "bulk_insert");
+        let lost = lost + fill["failures"]["server_error"].as_u64().unwrap_or(0);
+        let stored = if half == Half::Answer { lost } else { 0 };
+        assert_eq!(there, acknowledged + stored, "{about}");
+        (self.clean)(server, run.database());
+    }
+
     /// A run that writes, at a moment when it has written something.
     fn begin(&self, server: &Lease) -> Running {
         let docs = DOCUMENTS.to_string();
@@ -238,6 +339,22 @@ pub(crate) fn checks_certificates(driver: &str, server: &Database, tls: &str, pl
     let none = others.path().join("none.pem");
     run(tls, &["--tls-ca", none.to_str().expect("UTF-8")]).refused(2, &["--tls-ca: ", "none.pem"]);
     conforms(driver, "TLS");
+}
+
+/// An address, and the relay that is there.
+type Relayed<S> = (String, Relay<S>);
+
+/// An audit accuses nobody; how many writes of which that was unknown it has found to be carried
+/// out, and how many not.
+#[track_caller]
+fn settled(run: &Finished, told: Told) -> (u64, u64) {
+    let verify = run.operation("audit", "verify");
+    assert_eq!(verify["failures"], json!({}), "{verify}");
+    assert_eq!(verify["ok"], verify["issued"], "{verify}");
+    assert_ne!(run.code, 6, "{}", run.stderr);
+    let prefix = if told == Told::Failed { "failed_" } else { "" };
+    let of = |key: &str| verify[format!("{prefix}{key}")].as_u64().unwrap_or(0);
+    (of("carried_out"), of("not_carried_out"))
 }
 
 /// The documents that are there, and those that are not, as springload's shell finds them.
