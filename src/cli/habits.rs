@@ -133,6 +133,8 @@ const HABITS: &[Habit] = &[
         flags: "--timeout",
     },
     Habit { names: "prometheus metrics-port prometheus-port", flags: "--metrics" },
+    Habit { names: "web-ui web-port web-host dashboard open-browser", flags: "--serve-page" },
+    Habit { names: "json-lines ndjson json-stream timeline-json", flags: "--jsonl" },
     Habit { names: "remotes remote-hosts slaves worker-hosts agents-list", flags: "--on" },
     Habit { names: "existing reuse no-setup no-create skip-load no-init", flags: "--use-existing" },
     Habit { names: "no-cleanup keep-db no-teardown no-drop keep-database", flags: "--keep" },

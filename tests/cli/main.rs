@@ -34,6 +34,7 @@ mod k8s;
 mod leaks;
 mod ledger;
 mod listeners;
+mod live;
 mod lost;
 mod many;
 mod max;

@@ -2,7 +2,7 @@
 //! without following links that somebody may have planted.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
@@ -114,6 +114,24 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create(&new)?.write_all(bytes).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
         let _ = fs::remove_file(&new);
     })
+}
+
+/// Opens what lines are written to one after the other: an empty file, or a pipe that somebody
+/// reads.
+///
+/// # Errors
+/// If it cannot be opened, or is a pipe without a reader.
+pub fn stream(path: &Path) -> io::Result<File> {
+    // Opening a pipe that has no reader would block forever.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = open(path, flags | OFlags::NONBLOCK, Mode::from_raw_mode(0o666));
+    let file = File::from(opened.map_err(|error| match error {
+        rustix::io::Errno::NXIO => io::Error::other("nobody reads from it"),
+        error => error.into(),
+    })?);
+    // Whoever reads may be slow.
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 /// Checks that a file can be written here.

@@ -69,6 +69,7 @@ impl Verb for BmCouchdb {
         let own = [
             ("--dry-run", output.dry_run),
             ("--metrics", output.metrics.address.is_some()),
+            ("--jsonl", output.live.lines_on_stdout()),
             ("--format", output.format.is_some()),
         ];
         if let Some((flag, _)) = own.into_iter().find(|(_, given)| *given) {

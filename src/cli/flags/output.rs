@@ -36,6 +36,8 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) noise: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) metrics: MetricsArgs,
+    #[command(flatten)]
+    pub(in crate::cli) live: LiveArgs,
     /// Show no progress, and a one-line report: the result and where it is saved
     #[arg(short, long)]
     pub(in crate::cli) quiet: bool,
@@ -70,6 +72,40 @@ pub(in crate::cli) struct MetricsArgs {
     pub(in crate::cli) address: Option<String>,
     /// Let other machines read the metrics, without a password
     #[arg(id = "metrics_public", long = "metrics-public", requires = "metrics")]
+    pub(in crate::cli) public: bool,
+}
+
+/// How a run can be followed from outside besides metrics.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct LiveArgs {
+    #[command(flatten)]
+    pub(in crate::cli) page: PageArgs,
+    /// Write a line of JSON for each second, while it runs, to FILE or to stdout (-)
+    ///
+    /// Write a line of JSON for each second, as soon as it is over, to a file, a pipe, or standard
+    /// output (-), which then has no report
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) jsonl: Option<PathBuf>,
+}
+
+impl LiveArgs {
+    /// Whether standard output has lines, and nothing else.
+    pub(in crate::cli) fn lines_on_stdout(&self) -> bool {
+        self.jsonl.as_deref() == Some(Path::new("-"))
+    }
+}
+
+/// Whether the page is served during the run, and to whom.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct PageArgs {
+    /// Serve the report's page while it runs, on PORT for this machine only, or on HOST:PORT
+    ///
+    /// Serve the report's page while it runs, on PORT for this machine only, or on HOST:PORT; port
+    /// 0 picks a free port. The page renews itself every few seconds
+    #[arg(id = "serve_page", long = "serve-page", value_name = "ADDR")]
+    pub(in crate::cli) address: Option<String>,
+    /// Let other machines see the page, without a password
+    #[arg(id = "serve_page_public", long = "serve-page-public", requires = "serve_page")]
     pub(in crate::cli) public: bool,
 }
 
@@ -113,6 +149,7 @@ impl OutputArgs {
             fail_if: Vec::new(),
             noise: None,
             metrics: MetricsArgs::default(),
+            live: LiveArgs::default(),
             quiet,
             no_tui: true,
             dry_run: false,

@@ -3,7 +3,7 @@
 
 use super::ending::Ending;
 use super::folder::{Folder, RUNS, now};
-use super::metrics::Metrics;
+use super::live::Live;
 use super::signals;
 use crate::cli::exit::Trouble;
 use crate::cli::flags::output::OutputArgs;
@@ -14,19 +14,19 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The folder of a run, the metrics endpoint if there is one, and the request to stop.
+/// The folder of a run, who follows it from outside, and the request to stop.
 pub(in crate::cli) struct Bench {
     pub(super) folder: Folder,
-    pub(super) metrics: Option<Metrics>,
+    pub(super) live: Live,
     pub(super) ending: Arc<Ending>,
     /// The journal of an earlier run, which is to be audited.
     pub(super) audited: Option<Arc<Journal>>,
 }
 
 impl Bench {
-    /// The bench of one run of a study, without a metrics endpoint.
+    /// The bench of one run of a study, which nobody follows.
     pub(in crate::cli) fn new(folder: Folder, ending: &Arc<Ending>) -> Self {
-        Self { folder, metrics: None, ending: Arc::clone(ending), audited: None }
+        Self { folder, live: Live::default(), ending: Arc::clone(ending), audited: None }
     }
 
     /// The bench that the flags ask for.
@@ -34,7 +34,7 @@ impl Bench {
     /// # Errors
     /// What of it there cannot be.
     pub(super) fn ready(output: &OutputArgs) -> Result<Self, Trouble> {
-        let metrics = Metrics::asked(&output.metrics).transpose()?;
+        let live = Live::asked(output)?;
         if let Some((path, _)) = output.file()? {
             files::try_to_write(path)
                 .map_err(|error| unwritable(path, &error, "choose a file in an existing folder"))?;
@@ -43,11 +43,10 @@ impl Bench {
             let place = output.folder().unwrap_or_else(|| RUNS.as_ref());
             unwritable(place, &error, "choose a writable folder")
         })?;
-        if let Some(metrics) = &metrics {
-            eprintln!("metrics: {}", metrics.url());
-        }
+        let live = live.named(output, &folder.name())?;
+        live.announce();
         let ending = signals::listen(output.quiet)?;
-        Ok(Self { folder, metrics, ending, audited: None })
+        Ok(Self { folder, live, ending, audited: None })
     }
 }
 

@@ -87,6 +87,13 @@ impl Folder {
         self.file.parent().unwrap_or(&self.file)
     }
 
+    /// Its last part, by which the run is known.
+    pub(in crate::cli) fn name(&self) -> String {
+        let whole = fs::canonicalize(self.path());
+        let name = whole.as_deref().unwrap_or_else(|_| self.path()).file_name();
+        name.map_or_else(|| self.shown(), |name| name.to_string_lossy().into_owned())
+    }
+
     /// A new journal of writes next to the record. That of an earlier run is moved aside, like its
     /// record.
     pub(in crate::cli) fn journal(&self) -> io::Result<Journal> {

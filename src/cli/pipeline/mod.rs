@@ -8,7 +8,11 @@ pub(in crate::cli) mod descriptors;
 pub(in crate::cli) mod dialect;
 pub(in crate::cli) mod ending;
 pub(in crate::cli) mod folder;
+mod lines;
+mod live;
+mod live_page;
 mod metrics;
+mod pages;
 pub(in crate::cli) mod signals;
 mod tui;
 mod view;
@@ -77,6 +81,7 @@ pub(in crate::cli) fn audit_with<D: Dialect>(
         return Ok(Exit::Passed);
     }
     let mut dialect = open(&plan)?;
+    fit_beside_lines(output, dialect.begins_with_result())?;
     let bench = Bench { audited, ..Bench::ready(output)? };
     let mut fleet = agents::gather(&output.agents, plan.fleet, &bench.ending, output.quiet)?;
     let measured = measure(&plan, &bench, output, &mut dialect, fleet.as_mut())?;
@@ -198,7 +203,10 @@ impl Measured {
             None => dialect.begins_with_result(),
             Some(format) => format.name == dialect::TEXT,
         };
-        let told = if native && output.quiet && output.printed().is_none() {
+        let followed = bench.live.finish();
+        let told = if output.live.lines_on_stdout() {
+            Ok(())
+        } else if native && output.quiet && output.printed().is_none() {
             let saved = if self.unsaved.is_none() { bench.folder.shown() } else { String::new() };
             deliver(report::one_line(record, &saved, look::of_stdout(false)).as_bytes())
         } else {
@@ -206,7 +214,8 @@ impl Measured {
         };
         let told = told.and_then(|()| file(record, output));
         // Whoever has just read the result does not need to read it again.
-        if !(native && told.is_ok() && look::stderr_is_beside()) {
+        let read = native && told.is_ok() && !output.live.lines_on_stdout();
+        if !(read && look::stderr_is_beside()) {
             for (at, line) in report::missed_lines(record) {
                 let limit = at < record.thresholds.len();
                 let flag = if limit { "--fail-if" } else { "--max-regression" };
@@ -222,7 +231,8 @@ impl Measured {
         if self.unsaved.is_none() && output.folder().is_some() {
             keep_in_mind(bench.folder.path(), &record.started_at, record.plan.label.as_deref());
         }
-        Exit::of_record(record).if_written(told.is_ok() && saved)
+        bench.live.end(record);
+        Exit::of_record(record).if_written(told.is_ok() && saved && followed)
     }
 }
 
@@ -244,6 +254,15 @@ fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
         eprintln!("report: {}", path.display());
     }
     Ok(())
+}
+
+/// Refuses lines on standard output where a report goes there, too.
+fn fit_beside_lines(output: &OutputArgs, native: bool) -> Result<(), Invalid> {
+    if !output.live.lines_on_stdout() || (native && output.printed().is_none()) {
+        return Ok(());
+    }
+    let problem = "the report goes to standard output, too";
+    Err(Invalid::new("--jsonl", problem, "give a file, such as /dev/stderr"))
 }
 
 /// Prints to stderr why a run did not pass.

@@ -11,7 +11,7 @@ use crate::clock::Nanos;
 use crate::driver::Echo;
 use crate::http1::Watcher;
 use crate::journal::Journal;
-use crate::measure::RawRow;
+use crate::measure::{RawRow, Second};
 use crate::plan::stage_title;
 use crate::record::{RunRecord, Running};
 use crate::report;
@@ -55,7 +55,10 @@ enum Choice {
 
 /// Chooses by the flags, by whether stderr is a terminal, and by `TERM`.
 fn choose(output: &OutputArgs, terminal: bool, term: Option<&OsStr>) -> Choice {
-    match (output.quiet, terminal && term.is_none_or(|term| term != "dumb"), output.no_tui) {
+    // What is written to the terminal meanwhile would be lost in a view.
+    let lines = output.live.lines_on_stdout() && terminal && io::stdout().is_terminal();
+    match (output.quiet || lines, terminal && term.is_none_or(|term| term != "dumb"), output.no_tui)
+    {
         (true, _, _) => Choice::Nothing,
         (false, false, _) => Choice::Lines,
         (false, true, true) => Choice::Bar,
@@ -117,6 +120,9 @@ impl Observer for View<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) {
+        if let Some(sentence) = self.bench.live.news() {
+            self.news(&sentence);
+        }
         let text = report::shown(&describe(progress), self.ascii);
         match &mut self.mode {
             Mode::Quiet => {}
@@ -156,9 +162,7 @@ impl Observer for View<'_> {
             // An audit after a kill needs to know the plan and the database.
             self.unsaved = self.bench.folder.save(record).err();
         }
-        if let Some(metrics) = &self.bench.metrics {
-            metrics.keep(record);
-        }
+        self.bench.live.keep(record);
     }
 
     fn journal(&mut self) -> Option<Arc<Journal>> {
@@ -170,14 +174,20 @@ impl Observer for View<'_> {
     }
 
     fn watches(&self) -> bool {
-        self.bench.metrics.is_some() || self.dialect.shows_progress()
+        self.bench.live.watches() || self.dialect.shows_progress()
     }
 
     fn running(&mut self, running: Running) {
         self.dialect.running(&running);
-        if let Some(metrics) = &self.bench.metrics {
-            metrics.running(running);
-        }
+        self.bench.live.running(running);
+    }
+
+    fn takes_seconds(&self) -> bool {
+        self.bench.live.takes_seconds()
+    }
+
+    fn second(&mut self, stage: &str, began_ns: Nanos, second: &Second) {
+        self.bench.live.second(stage, began_ns, second);
     }
 
     fn raw(&mut self, rows: &[RawRow], epoch_ns: Nanos) {
@@ -189,14 +199,13 @@ impl Observer for View<'_> {
     }
 
     fn unfinished(&mut self, record: &RunRecord) {
+        self.bench.live.unfinished(record);
         self.unsaved = self.bench.folder.save(record).err();
     }
 
     fn keep(&mut self, record: &RunRecord) {
         self.dialect.keep(record);
-        if let Some(metrics) = &self.bench.metrics {
-            metrics.keep(record);
-        }
+        self.bench.live.keep(record);
         self.unsaved = self.bench.folder.save(record).err();
     }
 }
@@ -227,7 +236,7 @@ fn describe(progress: &Progress) -> String {
 mod tests {
     use super::*;
     use crate::cli::flags::agents::AgentsArgs;
-    use crate::cli::flags::output::MetricsArgs;
+    use crate::cli::flags::output::{LiveArgs, MetricsArgs};
 
     fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
         OutputArgs {
@@ -237,6 +246,7 @@ mod tests {
             fail_if: Vec::new(),
             noise: None,
             metrics: MetricsArgs::default(),
+            live: LiveArgs::default(),
             quiet,
             no_tui,
             dry_run: false,

@@ -54,7 +54,7 @@ pub use replication::{
     Comparison, EndToEnd, LagPoint, LinkEnd, MarkerLog, Markers, ReplicaPlace, Replication,
     ReplicationLink,
 };
-pub use series::{Series, SeriesKind, SeriesLog, SeriesNode, SeriesRow};
+pub use series::{Second, Seconds, Series, SeriesKind, SeriesLog, SeriesNode, SeriesRow};
 pub use served::{Served, Tally};
 pub use silence::{Answers, NodeAnswers, Silences};
 pub use slots::{Slot, SlotSums};

@@ -31,6 +31,8 @@ const LEAD_EACH_NS: Nanos = 200_000;
 const LEAD_TRIPS: Nanos = 3;
 /// How long agents may take to open the target or to connect, besides the time of one operation.
 pub(super) const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
+/// How long after its end the seconds of all agents are there: they send them once a second.
+const SNAPSHOTS_SETTLE_NS: Nanos = 2 * SECOND_NS;
 /// How many operations are due on an agent before it is missed that it does none: with random
 /// arrivals, none of so many happens once in e^20, or 500 million, times.
 const DUE: f64 = 20.0;
@@ -430,6 +432,10 @@ impl Source for Shares<'_, '_, '_> {
 
     fn news(&mut self) -> Option<String> {
         self.crew.news.pop_front()
+    }
+
+    fn settles_ns(&self) -> Nanos {
+        SNAPSHOTS_SETTLE_NS
     }
 
     fn has_more(&self) -> bool {

@@ -44,7 +44,7 @@ use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::journal::Journal;
-use crate::measure::RawRow;
+use crate::measure::{RawRow, Second};
 use crate::plan::{Plan, Purpose, REPLICATED, SchemaPlan};
 use crate::record::{RunRecord, Running, ServerRecord, StageRecord};
 use crate::schema::{Documents, SchemaError};
@@ -91,6 +91,13 @@ pub trait Observer {
     /// Single requests, if the plan asks for them: those of one thread in one second at a time. The
     /// sum of `done` and `epoch_ns` is in nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
+    /// Whether [`Observer::second`] is needed: it costs a second merge of all measurements.
+    fn takes_seconds(&self) -> bool {
+        false
+    }
+    /// A second of the running stage, which began at `began_ns`, in nanoseconds since 1970. Each is
+    /// told once, and what comes too late for it once more.
+    fn second(&mut self, _stage: &str, _began_ns: Nanos, _second: &Second) {}
     /// Whether [`Observer::unfinished`] is needed: it costs up to a hundredth of a processor.
     fn saves(&self) -> bool {
         false

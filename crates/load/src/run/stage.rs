@@ -16,7 +16,7 @@ use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::CompactionPlan;
 use crate::engine::{ShardWork, Start, StopReason, Workloads};
 use crate::fleet::Fleet;
-use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
+use crate::measure::{Interval, Second, Seconds, Series, SeriesLog, SlotSums, Totals};
 use crate::plan::{MeasurementPlan, Purpose, StagePlan};
 use crate::record::{AgentStage, StageRecord};
 use std::sync::Arc;
@@ -40,6 +40,11 @@ pub(super) trait Source {
     /// What the user should know at once, if there is something.
     fn news(&mut self) -> Option<String> {
         None
+    }
+
+    /// How long after its end a second is complete, if nothing is unusually late.
+    fn settles_ns(&self) -> Nanos {
+        SECOND_NS / 2
     }
 
     /// Whether there is more that it has received already.
@@ -174,6 +179,11 @@ impl Bench<'_> {
         }
     }
 
+    /// What makes times on the clock of the run nanoseconds since 1970.
+    const fn epoch_ns(&self) -> Nanos {
+        self.began_wall.saturating_sub(self.began)
+    }
+
     /// Merges the measurements of `source` until it ends, and reports progress.
     pub(super) fn collect(
         &self,
@@ -182,7 +192,6 @@ impl Bench<'_> {
         observer: &mut dyn Observer,
         followers: Option<&Followers>,
     ) -> Result<Measured, RunError> {
-        let connections = self.plan.connections;
         let slots_ms = self.plan.ycsb.as_ref().and_then(MeasurementPlan::slots_ms);
         let slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let mut measured = Measured { slots, ..Measured::default() };
@@ -190,7 +199,8 @@ impl Bench<'_> {
         let mut progress = self.not_begun(stage);
         let mut told = true;
         let mut saving = observer.saves().then(Saving::default);
-        let mut live = observer.watches().then(|| LiveStage::new(stage, connections));
+        let mut live = observer.watches().then(|| LiveStage::new(stage, self.plan.connections));
+        let mut telling = Telling::new(stage, self.epoch_ns(), observer);
         loop {
             match source.next(PROGRESS_EVERY) {
                 Ok(mut interval) => {
@@ -199,11 +209,11 @@ impl Bench<'_> {
                     }
                     measured.totals.add(&interval);
                     seconds.add(&interval);
+                    telling.add(&interval);
                     if let (Some(slots), Some(start)) = (&mut measured.slots, source.moment()) {
                         slots.add(&interval.raw, start);
                     } else if !interval.raw.is_empty() {
-                        let epoch_ns = self.began_wall.saturating_sub(self.began);
-                        observer.raw(&interval.raw, epoch_ns);
+                        observer.raw(&interval.raw, self.epoch_ns());
                     }
                     told = false;
                 }
@@ -219,8 +229,9 @@ impl Bench<'_> {
                     }
                     tell(source, observer);
                     observer.progress(&progress);
-                    let look =
-                        live.as_mut().and_then(|it| it.look(elapsed, &measured.totals, source));
+                    telling.tell(elapsed, source, observer);
+                    let totals = &measured.totals;
+                    let look = live.as_mut().and_then(|it| it.look(elapsed, totals, source));
                     if let Some(running) = look {
                         observer.running(running);
                     }
@@ -228,8 +239,7 @@ impl Bench<'_> {
                     let due = saving.as_mut().filter(is_due);
                     if let (Some(saving), Some(start)) = (due, source.moment()) {
                         let agents = source.agents();
-                        let record =
-                            self.unfinished(stage, &measured.totals, &seconds, start, agents);
+                        let record = self.unfinished(stage, totals, &seconds, start, agents);
                         if let Some(record) = record {
                             observer.unfinished(&record);
                         }
@@ -238,14 +248,57 @@ impl Bench<'_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     tell(source, observer);
+                    telling.finish(source, observer);
                     let (series, trouble) = seconds.finish();
                     if let Some(error) = trouble {
-                        let name = &stage.name;
-                        observer.news(&format!("{name}: some seconds are missing: {error}"));
+                        observer
+                            .news(&format!("{}: some seconds are missing: {error}", stage.name));
                     }
                     return Ok(Measured { series, ..measured });
                 }
             }
+        }
+    }
+}
+
+/// Tells the seconds of a running stage, if somebody wants them.
+struct Telling {
+    stage: String,
+    epoch_ns: Nanos,
+    seconds: Option<Seconds>,
+}
+
+impl Telling {
+    fn new(stage: &StagePlan, epoch_ns: Nanos, observer: &dyn Observer) -> Self {
+        let seconds = observer.takes_seconds().then(Seconds::default);
+        Self { stage: stage.name.clone(), epoch_ns, seconds }
+    }
+
+    fn add(&mut self, interval: &Interval) {
+        if let Some(seconds) = &mut self.seconds {
+            seconds.add(interval);
+        }
+    }
+
+    /// Tells those that are complete after this time.
+    fn tell(&mut self, elapsed_ns: Nanos, source: &dyn Source, observer: &mut dyn Observer) {
+        let complete_ns = elapsed_ns.saturating_sub(source.settles_ns());
+        let complete = (complete_ns / SECOND_NS) as u32;
+        let told = self.seconds.as_mut().map(|it| it.before(complete));
+        self.pass_on(&told.unwrap_or_default(), source, observer);
+    }
+
+    /// Tells all that are left.
+    fn finish(&mut self, source: &dyn Source, observer: &mut dyn Observer) {
+        let told = self.seconds.as_mut().map(Seconds::rest);
+        self.pass_on(&told.unwrap_or_default(), source, observer);
+    }
+
+    fn pass_on(&self, told: &[Second], source: &dyn Source, observer: &mut dyn Observer) {
+        let start = self.epoch_ns + source.moment().unwrap_or_default();
+        for it in told {
+            let began_ns = start + Nanos::from(it.row.second) * SECOND_NS;
+            observer.second(&self.stage, began_ns, it);
         }
     }
 }

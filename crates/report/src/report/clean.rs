@@ -34,12 +34,21 @@ where
 
 /// A value as JSON for people and programs, without known secrets.
 pub fn json(value: &(impl Serialize + ?Sized)) -> String {
+    written(value, PrettyFormatter::new())
+}
+
+/// The same on one line, whatever its texts contain.
+pub fn json_line(value: &(impl Serialize + ?Sized)) -> String {
+    terminal_json(written(value, CompactFormatter))
+}
+
+fn written(value: &(impl Serialize + ?Sized), form: impl Formatter) -> String {
     let text = |text: &str| match strike(text) {
         Cow::Borrowed(_) => None,
         Cow::Owned(struck) => Some(struck),
     };
-    let (mut json, pretty) = (Vec::new(), PrettyFormatter::new());
-    let mut texts = Texts::new(pretty, text);
+    let mut json = Vec::new();
+    let mut texts = Texts::new(form, text);
     let written = value.serialize(&mut Serializer::with_formatter(&mut json, &mut texts));
     written.expect("plain data");
     String::from_utf8(json).expect("JSON is UTF-8")

@@ -1,9 +1,11 @@
 //! A stage, second by second.
 
 mod log;
+mod second;
 mod shelf;
 
 pub use log::SeriesLog;
+pub use second::{Second, Seconds};
 
 use super::figure::Count;
 use super::histogram::{Histogram, Kept};

@@ -46,6 +46,8 @@ pub(super) const FORMAT: Format = Format {
 const PAGE: &str = include_str!("../../../assets/report/page.html");
 /// Makes the browser reload the page every ten seconds.
 const AGAIN: &str = "<meta http-equiv=\"refresh\" content=\"10\">\n";
+/// The page around the page of a run that goes on, which it shows anew whenever there is a new one.
+pub const LIVE_PAGE: &str = include_str!("../../../assets/report/live.html");
 const STYLE: &str = include_str!("../../../assets/report/page.css");
 const SCRIPT: &str = include_str!("../../../assets/report/page.js");
 const LIBRARY: &str = include_str!("../../../assets/plotly/plotly-cartesian.min.js");

@@ -1,0 +1,150 @@
+//! `--jsonl`: a line of JSON for each second of a run, as soon as it is over, for other programs.
+//! They are written by a thread of its own: who reads slowly or not at all does not hold up a run.
+
+use crate::files;
+use crate::measure::Second;
+use crate::plan::Invalid;
+use crate::report::second_line;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The most lines that wait for their reader: those of an hour. More are left out.
+const MOST_WAITING: u64 = 3_600;
+/// How long the end of a run waits for the reader.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The lines of one run.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Where they go, as it is shown.
+    place: String,
+    /// The run, by its name.
+    run: String,
+    /// A line, or the end.
+    queue: Sender<Option<String>>,
+    written: Arc<Written>,
+    /// Hangs up when the last line is written.
+    ended: Receiver<()>,
+    sent: Cell<u64>,
+    told: Cell<bool>,
+}
+
+/// What became of the lines.
+#[derive(Debug, Default)]
+struct Written {
+    lines: AtomicU64,
+    trouble: Mutex<Option<io::Error>>,
+}
+
+/// Where lines go.
+enum Place {
+    File(PathBuf, File),
+    Stdout,
+}
+
+impl Lines {
+    /// The lines, if they are asked for; `run` is the name of the run.
+    pub(super) fn asked(place: Option<&Path>, run: &str) -> Option<Result<Self, Invalid>> {
+        let place = place?;
+        Some(Self::open(place, run).map_err(|error| {
+            let problem = format!("cannot write to {}: {error}", place.display());
+            Invalid::new("--jsonl", problem, "give a file in an existing folder, or - for stdout")
+        }))
+    }
+
+    fn open(place: &Path, run: &str) -> io::Result<Self> {
+        let to = match place.to_str() {
+            Some("-") => Place::Stdout,
+            _ => Place::File(place.to_owned(), files::stream(place)?),
+        };
+        let shown = match &to {
+            Place::Stdout => "standard output".to_owned(),
+            Place::File(path, _) => path.display().to_string(),
+        };
+        let (queue, lines) = channel();
+        let (alive, ended) = channel();
+        let written = Arc::new(Written::default());
+        let kept = written.clone();
+        std::thread::Builder::new().name("jsonl".to_owned()).spawn(move || {
+            write(to, &lines, &kept);
+            drop(alive);
+        })?;
+        let (sent, told) = (Cell::new(0), Cell::new(false));
+        Ok(Self { place: shown, run: run.to_owned(), queue, written, ended, sent, told })
+    }
+
+    /// Writes a second, unless there is no way to.
+    pub(super) fn second(&self, stage: &str, began_ns: u64, second: &Second) {
+        let waiting = self.sent.get().saturating_sub(self.written.lines.load(Ordering::Relaxed));
+        self.sent.set(self.sent.get() + 1);
+        if waiting < MOST_WAITING {
+            let _ = self.queue.send(Some(second_line(&self.run, stage, began_ns, second)));
+        }
+    }
+
+    /// What the user should know at once, if there is something; told once.
+    pub(super) fn news(&self) -> Option<String> {
+        let trouble = self.trouble()?;
+        let new = !self.told.replace(true);
+        new.then(|| format!("no more lines in {}: {trouble}; the run goes on", self.place))
+    }
+
+    /// Waits a little for the reader. Whether all lines are written that somebody wanted to read;
+    /// if not, the user is told.
+    pub(super) fn finish(&self) -> bool {
+        let _ = self.queue.send(None);
+        let _ = self.ended.recv_timeout(PATIENCE);
+        let (sent, written) = (self.sent.get(), self.written.lines.load(Ordering::Relaxed));
+        if written >= sent {
+            return true;
+        }
+        let gone =
+            matches!(&*self.lock(), Some(error) if error.kind() == io::ErrorKind::BrokenPipe);
+        let why = self.trouble().unwrap_or_else(|| "they were not read in time".to_owned());
+        eprintln!("warning: {} of {sent} lines are not in {}: {why}", sent - written, self.place);
+        gone
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.lock().as_ref().map(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => "its reader has gone away".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<io::Error>> {
+        self.written.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes lines until the end, or until one cannot be written.
+fn write(mut to: Place, lines: &Receiver<Option<String>>, written: &Written) {
+    let mut whole = 0;
+    while let Ok(Some(line)) = lines.recv() {
+        let done = match &mut to {
+            Place::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(line.as_bytes()).and_then(|()| out.flush())
+            }
+            Place::File(_, file) => file.write_all(line.as_bytes()),
+        };
+        if let Err(error) = done {
+            if let Place::File(_, file) = &to
+                && file.metadata().is_ok_and(|it| it.is_file())
+            {
+                // Half a line on a full disk would be taken for a broken file.
+                let _ = file.set_len(whole);
+            }
+            *written.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            return;
+        }
+        whole += line.len() as u64;
+        written.lines.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,106 @@
+//! Ways to follow a run from outside while it goes on, as far as they are asked for.
+
+use super::lines::Lines;
+use super::live_page::LivePage;
+use super::metrics::Metrics;
+use crate::cli::flags::output::OutputArgs;
+use crate::clock::Nanos;
+use crate::measure::Second;
+use crate::plan::Invalid;
+use crate::record::{RunRecord, Running};
+
+/// What is told of a run while it goes on, besides the view on the terminal.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Live {
+    metrics: Option<Metrics>,
+    page: Option<LivePage>,
+    lines: Option<Lines>,
+}
+
+impl Live {
+    /// What the flags ask for, except what needs the name of the run.
+    ///
+    /// # Errors
+    /// What of it there cannot be.
+    pub(super) fn asked(output: &OutputArgs) -> Result<Self, Invalid> {
+        let live = &output.live;
+        let metrics = Metrics::asked(&output.metrics).transpose()?;
+        let page = LivePage::asked(&live.page).transpose()?;
+        Ok(Self { metrics, page, lines: None })
+    }
+
+    /// The same with what tells the name of the run.
+    ///
+    /// # Errors
+    /// As before.
+    pub(super) fn named(self, output: &OutputArgs, run: &str) -> Result<Self, Invalid> {
+        let lines = Lines::asked(output.live.jsonl.as_deref(), run).transpose()?;
+        Ok(Self { lines, ..self })
+    }
+
+    /// Says where to look.
+    pub(super) fn announce(&self) {
+        if let Some(metrics) = &self.metrics {
+            eprintln!("metrics: {}", metrics.url());
+        }
+        if let Some(page) = &self.page {
+            eprintln!("live page: {}", page.url());
+        }
+    }
+
+    /// Whether totals of the running stage are needed.
+    pub(super) const fn watches(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    /// Whether single seconds are needed.
+    pub(super) const fn takes_seconds(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Takes the record so far, which has no running stage.
+    pub(super) fn keep(&self, record: &RunRecord) {
+        if let Some(metrics) = &self.metrics {
+            metrics.keep(record);
+        }
+        self.unfinished(record);
+    }
+
+    /// Takes the record so far, with the running stage.
+    pub(super) fn unfinished(&self, record: &RunRecord) {
+        if let Some(page) = &self.page {
+            page.keep(record);
+        }
+    }
+
+    /// Takes the measurements of the running stage so far.
+    pub(super) fn running(&self, running: Running) {
+        if let Some(metrics) = &self.metrics {
+            metrics.running(running);
+        }
+    }
+
+    /// Takes a second of the running stage.
+    pub(super) fn second(&self, stage: &str, began_ns: Nanos, second: &Second) {
+        if let Some(lines) = &self.lines {
+            lines.second(stage, began_ns, second);
+        }
+    }
+
+    /// What the user should know at once, if there is something.
+    pub(super) fn news(&self) -> Option<String> {
+        self.lines.as_ref()?.news()
+    }
+
+    /// No more will come. Whether everything was delivered.
+    pub(super) fn finish(&self) -> bool {
+        self.lines.as_ref().is_none_or(Lines::finish)
+    }
+
+    /// The report of the run is written: readers get theirs.
+    pub(super) fn end(&self, record: &RunRecord) {
+        if let Some(page) = &self.page {
+            page.end(record);
+        }
+    }
+}

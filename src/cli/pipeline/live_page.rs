@@ -1,0 +1,229 @@
+//! `--serve-page`: the page of a run while it goes on. It is the page that is written at the end,
+//! made of the record as it is saved every few seconds, when somebody asks for it.
+
+use super::pages::{Answer, PageServer, Pages, answer, only_read, words};
+use crate::cli::flags::output::PageArgs;
+use crate::clock::Clock;
+use crate::plan::Invalid;
+use crate::record::RunRecord;
+use crate::report::{self, LIVE_PAGE};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CACHE_CONTROL, HOST, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{RETRY_AFTER, X_FRAME_OPTIONS};
+use hyper::{Request, StatusCode};
+use std::net::IpAddr;
+use std::slice;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a browser waits for the next version before it asks again.
+const WAIT: Duration = Duration::from_secs(20);
+/// Whoever asked within this time is still looking, in nanoseconds.
+const LOOKING_NS: u64 = 30_000_000_000;
+/// How long the end of a run waits for browsers to fetch the last version, in nanoseconds ...
+const LINGER_NS: u64 = 10_000_000_000;
+/// ... and how often it checks whether they have.
+const CHECK: Duration = Duration::from_millis(20);
+
+const HTML: &str = "text/html; charset=utf-8";
+/// What keeps a browser from storing the page, and others from using it.
+const HEADERS: [(HeaderName, &str); 3] = [
+    (CACHE_CONTROL, "no-store"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "SAMEORIGIN"),
+];
+
+/// What a browser is told about the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct State {
+    /// The version of the page; 0: there is none yet.
+    version: u64,
+    /// Whether it is the last one.
+    over: bool,
+}
+
+/// The versions of the page.
+#[derive(Debug, Default)]
+struct Told {
+    record: Option<Arc<RunRecord>>,
+    /// A version, once it was asked for.
+    drawn: Option<(u64, Bytes)>,
+    /// When a browser last asked whether there is a new version.
+    asked_ns: Option<u64>,
+    /// How many were told that a version is the last one, and how many have fetched it.
+    ended: [u64; 2],
+}
+
+/// The page of one run, as it is served.
+#[derive(Clone, Debug)]
+pub(super) struct LivePage {
+    shown: Shown,
+    server: PageServer,
+}
+
+#[derive(Clone, Debug)]
+struct Shown {
+    told: Arc<Mutex<Told>>,
+    state: watch::Sender<State>,
+    /// Whether this machine alone is let in.
+    private: bool,
+}
+
+impl LivePage {
+    /// The page, if it is asked for.
+    pub(super) fn asked(asked: &PageArgs) -> Option<Result<Self, Invalid>> {
+        let place = asked.address.as_deref()?;
+        let shown = Shown {
+            told: Arc::default(),
+            state: watch::Sender::new(State::default()),
+            private: !asked.public,
+        };
+        let server = PageServer::asked(place, asked.public, shown.clone());
+        Some(server.map(|server| Self { shown, server }))
+    }
+
+    /// The URL of the page.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/", self.server.address)
+    }
+
+    /// Takes the record so far.
+    pub(super) fn keep(&self, record: &RunRecord) {
+        self.shown.told().record = Some(Arc::new(record.clone()));
+        self.shown.state.send_modify(|state| state.version += 1);
+    }
+
+    /// The run is over, and `record` is what it left. Waits a little for the browsers that look at
+    /// the page, because the process is about to end.
+    pub(super) fn end(&self, record: &RunRecord) {
+        let clock = Clock::system();
+        let end_ns = clock.now() + LINGER_NS;
+        let looking = self.shown.told().asked_ns;
+        self.keep(record);
+        self.shown.state.send_modify(|state| state.over = true);
+        if looking.is_none_or(|at| at + LOOKING_NS < clock.now()) {
+            return;
+        }
+        while clock.now() < end_ns {
+            let [told, fetched] = self.shown.told().ended;
+            if told > 0 && fetched >= told && self.server.is_idle() {
+                return;
+            }
+            std::thread::sleep(CHECK);
+        }
+    }
+}
+
+impl Shown {
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is a version after this one.
+    async fn state(&self, after: u64) -> Answer {
+        self.told().asked_ns = Some(Clock::system().now());
+        let mut changes = self.state.subscribe();
+        let newer = changes.wait_for(|it| it.version > after || it.over);
+        let newer = tokio::time::timeout(WAIT, newer).await;
+        let state = match newer {
+            Ok(Ok(state)) => *state,
+            Ok(Err(_)) | Err(_) => *self.state.borrow(),
+        };
+        let mut told = self.told();
+        told.asked_ns = Some(Clock::system().now());
+        told.ended[0] += u64::from(state.over);
+        drop(told);
+        let State { version, over } = state;
+        let json = format!("{{\"version\":{version},\"over\":{over}}}\n");
+        answer(StatusCode::OK, "application/json", json)
+    }
+
+    /// The page as it would be written now. It is drawn outside the lock, which the run takes.
+    fn page(&self) -> Answer {
+        let State { version, over } = *self.state.borrow();
+        let (record, drawn) = {
+            let mut told = self.told();
+            told.ended[1] += u64::from(over);
+            (told.record.clone(), told.drawn.clone())
+        };
+        let Some(record) = record else {
+            let mut early = words(StatusCode::SERVICE_UNAVAILABLE, "the run has not begun\n");
+            early.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            return early;
+        };
+        if let Some((_, page)) = drawn.filter(|(drawn, _)| *drawn == version) {
+            return answer(StatusCode::OK, HTML, page);
+        }
+        let format = report::format("html");
+        let page = format.and_then(|it| it.render(slice::from_ref(&*record), None).ok());
+        let page = Bytes::from(page.unwrap_or_default());
+        self.told().drawn = Some((version, page.clone()));
+        answer(StatusCode::OK, HTML, page)
+    }
+
+    /// Whether a request names this machine: what a page of others has a browser ask, under a name
+    /// of its own that leads here, is not answered.
+    fn is_meant(&self, request: &Request<Incoming>) -> bool {
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+        !self.private || host.is_none_or(is_local)
+    }
+}
+
+/// Whether the value of a `Host` header is a numeric address or this machine's own name.
+fn is_local(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+}
+
+impl Pages for Shown {
+    const FLAG: &'static str = "--serve-page";
+    const PUBLIC: &'static str = "--serve-page-public";
+    const EXAMPLE: &'static str = "127.0.0.1:8080";
+    // So that nobody is connected once everybody has what they asked for.
+    const KEEP_ALIVE: bool = false;
+
+    async fn respond(&self, request: Request<Incoming>) -> Answer {
+        let uri = request.uri();
+        let after = uri.query().and_then(|query| query.strip_prefix("after="));
+        let after = after.and_then(|version| version.parse().ok()).unwrap_or(0);
+        let mut response = match (only_read(request.method()), uri.path()) {
+            (Some(refusal), _) => refusal,
+            _ if !self.is_meant(&request) => {
+                words(StatusCode::FORBIDDEN, "ask for it by its numeric address\n")
+            }
+            (None, "/") => answer(StatusCode::OK, HTML, LIVE_PAGE),
+            (None, "/report.html") => self.page(),
+            (None, "/state") => {
+                drop(request);
+                self.state(after).await
+            }
+            (None, _) => words(StatusCode::NOT_FOUND, "the page is /\n"),
+        };
+        for (name, value) in HEADERS {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_here_is_not_this_machines() {
+        for host in
+            ["127.0.0.1", "127.0.0.1:8080", "[::1]:8080", "[::1]", "localhost:1", "LocalHost"]
+        {
+            assert!(is_local(host), "{host}");
+        }
+        for host in ["evil.example:8080", "127.0.0.1.evil.example", "localhost.example", ""] {
+            assert!(!is_local(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What a run serves while it goes on, to whoever looks: a small server on a thread of its own,
+//! which gives way to the load threads. It knows nothing of what is served.
+
+use crate::cli::flags::listen::is_public;
+use crate::driver::strike_secrets;
+use crate::embedded::bind;
+use crate::plan::Invalid;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Timeout of reading a request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections are closed after this time, even if a client reads a page byte by byte.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// More than any readers need.
+const MOST_CONNECTIONS: usize = 64;
+
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// What is served.
+pub(super) trait Pages: Clone + Send + Sync + 'static {
+    /// The flag that asks for it, ...
+    const FLAG: &'static str;
+    /// ... the one that lets other machines in, ...
+    const PUBLIC: &'static str;
+    /// ... and an address that it takes.
+    const EXAMPLE: &'static str;
+    /// Whether a connection serves more than one request.
+    const KEEP_ALIVE: bool = true;
+
+    /// The answer to a request.
+    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
+
+/// What listens for readers of some pages.
+#[derive(Clone, Debug)]
+pub(super) struct PageServer {
+    pub(super) address: SocketAddr,
+    /// Places for connections.
+    free: Arc<Semaphore>,
+}
+
+impl PageServer {
+    /// Serves `pages` where the flag says, until the process exits; to other machines only if they
+    /// are let in.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn asked<P: Pages>(wanted: &str, public: bool, pages: P) -> Result<Self, Invalid> {
+        let place = with_host(wanted);
+        if is_public(&place) && !public {
+            let problem = format!("other machines could read them at {place} without a password");
+            let cure = format!("give {} to allow it, or only a PORT", P::PUBLIC);
+            return Err(Invalid::new(P::FLAG, problem, cure));
+        }
+        Self::open(wanted, pages)
+    }
+
+    /// The same for whoever can reach the address.
+    pub(super) fn open<P: Pages>(wanted: &str, pages: P) -> Result<Self, Invalid> {
+        let place = with_host(wanted);
+        Self::start(&place, pages).map_err(|error| {
+            let problem = format!("cannot listen on {:?}: {error}", strike_secrets(&place));
+            let cure = format!("give a free [HOST:]PORT such as {}", P::EXAMPLE);
+            Invalid::new(P::FLAG, problem, cure)
+        })
+    }
+
+    fn start<P: Pages>(place: &str, pages: P) -> io::Result<Self> {
+        let listener = bind(place)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let free = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let places = free.clone();
+        let name = P::FLAG.trim_start_matches('-').to_owned();
+        std::thread::Builder::new().name(name).spawn(move || {
+            give_way();
+            runtime.block_on(accept(listener, places, pages));
+        })?;
+        Ok(Self { address, free })
+    }
+
+    /// Whether nobody is connected.
+    pub(super) fn is_idle(&self) -> bool {
+        self.free.available_permits() == MOST_CONNECTIONS
+    }
+}
+
+/// Lets the load threads go first where there are too few processors. On Linux a thread has a
+/// priority of its own.
+pub(super) fn give_way() {
+    #[cfg(target_os = "linux")]
+    {
+        let thread = rustix::thread::gettid();
+        let _ = rustix::process::setpriority_process(Some(thread), 10);
+    }
+}
+
+/// `9464` and `:9464` listen on the loopback address only: name a host to let others in.
+fn with_host(wanted: &str) -> String {
+    let port = wanted.strip_prefix(':').unwrap_or(wanted);
+    if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) {
+        format!("127.0.0.1:{port}")
+    } else {
+        wanted.to_owned()
+    }
+}
+
+/// An answer with a body.
+pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// An answer in words.
+pub(super) fn words(status: StatusCode, text: &'static str) -> Answer {
+    answer(status, "text/plain; charset=utf-8", text)
+}
+
+/// The refusal of a request that wants to do more than read.
+pub(super) fn only_read(method: &Method) -> Option<Answer> {
+    if matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let mut refusal = words(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
+    refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+    Some(refusal)
+}
+
+async fn accept<P: Pages>(listener: TcpListener, free: Arc<Semaphore>, pages: P) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    loop {
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Probably out of file descriptors: wait for some to be freed.
+            drop(permit);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let pages = pages.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let response = pages.respond(request);
+                async move { Ok::<_, Infallible>(response.await) }
+            });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            http.keep_alive(P::KEEP_ALIVE);
+            // A reader that hangs up is not an error, nor one that comes again.
+            let served = http.serve_connection(TokioIo::new(stream), service);
+            let _ = tokio::time::timeout(LONGEST, served).await;
+            drop(permit);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_this_machines() {
+        for (wanted, place) in [
+            ("9464", "127.0.0.1:9464"),
+            (":0", "127.0.0.1:0"),
+            ("0.0.0.0:1", "0.0.0.0:1"),
+            ("[::1]:1", "[::1]:1"),
+            ("localhost", "localhost"),
+            ("", ""),
+            (":", ":"),
+        ] {
+            assert_eq!(with_host(wanted), place);
+        }
+    }
+}
