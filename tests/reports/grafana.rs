@@ -22,7 +22,8 @@ fn every_metric_of_the_dashboard_is_exposed() {
     let exposed = expose(&with_failures()) + &expose(&super::fleet::fleet());
     let exposed = metrics(&exposed);
     let mut asked = 0;
-    for panel in dashboard["panels"].as_array().expect("panels") {
+    let panels = dashboard["panels"].as_array().expect("panels");
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
         for target in panel["targets"].as_array().expect("targets") {
             let expression = target["expr"].as_str().expect("PromQL");
             let wanted = metrics(expression);
@@ -32,4 +33,28 @@ fn every_metric_of_the_dashboard_is_exposed() {
         }
     }
     assert!(asked > 10, "{asked}");
+}
+
+/// Panels that are about one agent stand below a row that there is once for each.
+#[test]
+fn each_agent_has_a_row() {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let about_one = |panel: &Value| {
+        let targets = panel["targets"].as_array().into_iter().flatten();
+        targets.filter_map(|it| it["expr"].as_str()).any(|it| it.contains("agent=\"$agent\""))
+    };
+    let row = panels.iter().position(|panel| panel["repeat"] == "agent").expect("a row");
+    assert_eq!((&panels[row]["type"], &panels[row]["collapsed"]), (&"row".into(), &false.into()));
+    let (before, below) = (&panels[..row], &panels[row + 1..]);
+    assert!(below.len() >= 4 && below.iter().all(about_one), "{below:?}");
+    assert!(!before.iter().any(about_one));
+    let variables = dashboard["templating"]["list"].as_array().expect("variables");
+    let agents = variables.iter().find(|it| it["name"] == "agent").expect("a variable");
+    let query = agents["query"]["query"].as_str().expect("a query");
+    let exposed = expose(&super::fleet::fleet(), None, Exposition::Prometheus);
+    assert!(metrics(query).is_subset(&metrics(&exposed)), "{query}");
+    assert!(query.ends_with(", agent)") && agents["includeAll"] == true, "{query}");
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len(), "a number stands for one panel");
 }
