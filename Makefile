@@ -74,7 +74,7 @@ pages: $(BINARY)
 	gzip -9 -n target/package-files/man1/*.1
 
 $(BINARY):
-	cargo build --profile dist --locked --features databases,broker
+	cargo build --profile dist --locked --features databases,broker,push
 
 # Packages for Debian and for Fedora; need cargo-deb and cargo-generate-rpm.
 deb: pages

@@ -9,8 +9,8 @@ use std::ffi::OsString;
 /// Flags whose values are shell commands.
 const COMMANDS: [&str; 4] = ["--stop", "--start", "--before-a", "--before-b"];
 
-/// The flag whose value is the URL of an exporter.
-const OBSERVED: &str = "--observe-url";
+/// Flags whose values are URLs of exporters and of receivers of metrics.
+const OBSERVED: [&str; 3] = ["--observe-url", "--otlp", "--remote-write"];
 
 /// The arguments as one line, without the secrets in them, which are known from now on.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
@@ -27,8 +27,10 @@ pub(super) fn command_line(arguments: &[OsString]) -> String {
 /// Learns the secrets of a word of the command line, after the word `before`.
 fn learn(before: &str, word: &str) {
     let header = match before {
-        "-H" | "--header" => Some(word),
-        _ => ["--header=", "-H=", "-H"].iter().find_map(|flag| word.strip_prefix(flag)),
+        "-H" | "--header" | "--push-header" => Some(word),
+        _ => ["--header=", "--push-header=", "-H=", "-H"]
+            .iter()
+            .find_map(|flag| word.strip_prefix(flag)),
     };
     if let Some(header) = header {
         return redact::learn_header(header);
@@ -65,9 +67,9 @@ fn hidden<'t>(text: &'t str, struck: &str) -> Vec<&'t str> {
 /// A word of the command line without its secrets, after the word `before`.
 pub(super) fn without_secrets_after(before: &str, word: &str) -> String {
     match before {
-        "-H" | "--header" => plan::mask(word),
+        "-H" | "--header" | "--push-header" => plan::mask(word),
         "-u" | "--user" => strike_user(word),
-        OBSERVED => strike_observed(word),
+        flag if OBSERVED.contains(&flag) => strike_observed(word),
         flag if COMMANDS.contains(&flag) => plan::strike_command(word),
         _ => without_secrets(word),
     }
@@ -83,8 +85,8 @@ pub(super) fn without_secrets(word: &str) -> String {
     if let Some((flag, command)) = word.split_once('=').filter(|it| COMMANDS.contains(&it.0)) {
         return format!("{flag}={}", plan::strike_command(command));
     }
-    if let Some((OBSERVED, url)) = word.split_once('=') {
-        return format!("{OBSERVED}={}", strike_observed(url));
+    if let Some((flag, url)) = word.split_once('=').filter(|it| OBSERVED.contains(&it.0)) {
+        return format!("{flag}={}", strike_observed(url));
     }
     strike_header(&strike_property(&strike_password(&strike_query(&strike_settings(word)))))
 }
@@ -115,9 +117,9 @@ fn strike_query(word: &str) -> String {
 /// `-HCookie:secret` and `-uann:secret`, in any spelling with the flag, without the secret; and a
 /// header alone, if it is one that is known to be secret.
 fn strike_header(word: &str) -> String {
-    for flag in ["--header=", "-H=", "-H", "--user=", "-u=", "-u"] {
+    for flag in ["--header=", "--push-header=", "-H=", "-H", "--user=", "-u=", "-u"] {
         if let Some(rest) = word.strip_prefix(flag).filter(|rest| !rest.is_empty()) {
-            let user = flag.contains('u');
+            let user = flag.trim_start_matches('-').starts_with('u');
             let struck = if user { strike_user(rest) } else { plan::mask(rest) };
             return format!("{flag}{struck}");
         }
@@ -148,6 +150,10 @@ mod tests {
         let words = ["springload", "run", "-H", "X-Token: a", "-u", "ann:b", "h:1", "-k"];
         assert_eq!(line(&words), "springload run -H 'X-Token: ***' -u ann:*** h:1 -k");
         assert_eq!(line(&["springload", "run", "--header", "a"]), "springload run --header ***");
+        let words =
+            ["springload", "run", "--otlp", "http://h?k=b", "--push-header=X-Key: a", "h:1"];
+        let struck = "springload run --otlp 'http://h?k=***' --push-header='X-Key: ***' h:1";
+        assert_eq!(line(&words), struck);
         let words =
             ["springload", "drill", "--stop", "curl -u a:s3cret h", "--start=x -u a:s3cret"];
         let struck = "springload drill --stop 'curl -u *** h' --start='x -u ***'";

@@ -51,6 +51,7 @@ mod pool;
 mod proofs;
 mod proxy;
 mod pty;
+mod push;
 mod questions;
 mod rates;
 mod redacted;

@@ -17,6 +17,7 @@ pub(in crate::cli) mod load;
 pub(in crate::cli) mod observe;
 pub(in crate::cli) mod output;
 pub(in crate::cli) mod place;
+pub(in crate::cli) mod push;
 pub(in crate::cli) mod schema_source;
 pub(in crate::cli) mod study;
 pub(in crate::cli) mod target;

@@ -3,6 +3,7 @@
 use super::agents::AgentsArgs;
 use super::known;
 use super::place::format_of_file;
+use super::push::PushArgs;
 use crate::plan::{self, Invalid, Noise};
 use crate::report::{self, Format};
 use std::io::{self, IsTerminal as _};
@@ -86,6 +87,8 @@ pub(in crate::cli) struct LiveArgs {
     /// output (-), which then has no report
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) jsonl: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) push: PushArgs,
 }
 
 impl LiveArgs {

@@ -44,7 +44,8 @@ const HEADINGS: &[(&str, &str)] = &[
     (
         "Results",
         "output label format json_output fail_if noise baseline baseline_by max_regression metrics \
-        metrics_public serve_page serve_page_public jsonl log mark quiet verbose debug status status_label no_tui dry_run config",
+        metrics_public serve_page serve_page_public jsonl otlp remote_write push_header push_ca \
+        push_every log mark quiet verbose debug status status_label no_tui dry_run config",
     ),
     (
         "Agents",

@@ -3,6 +3,7 @@
 use super::lines::Lines;
 use super::live_page::LivePage;
 use super::metrics::Metrics;
+use super::push::Push;
 use crate::cli::flags::output::OutputArgs;
 use crate::clock::Nanos;
 use crate::measure::Second;
@@ -15,6 +16,7 @@ pub(in crate::cli) struct Live {
     metrics: Option<Metrics>,
     page: Option<LivePage>,
     lines: Option<Lines>,
+    pushes: Vec<Push>,
 }
 
 impl Live {
@@ -26,7 +28,7 @@ impl Live {
         let live = &output.live;
         let metrics = Metrics::asked(&output.metrics).transpose()?;
         let page = LivePage::asked(&live.page).transpose()?;
-        Ok(Self { metrics, page, lines: None })
+        Ok(Self { metrics, page, ..Self::default() })
     }
 
     /// The same with what tells the name of the run.
@@ -35,7 +37,8 @@ impl Live {
     /// As before.
     pub(super) fn named(self, output: &OutputArgs, run: &str) -> Result<Self, Invalid> {
         let lines = Lines::asked(output.live.jsonl.as_deref(), run).transpose()?;
-        Ok(Self { lines, ..self })
+        let pushes = Push::asked(&output.live.push, run)?;
+        Ok(Self { lines, pushes, ..self })
     }
 
     /// Says where to look.
@@ -50,7 +53,7 @@ impl Live {
 
     /// Whether totals of the running stage are needed.
     pub(super) const fn watches(&self) -> bool {
-        self.metrics.is_some()
+        self.metrics.is_some() || !self.pushes.is_empty()
     }
 
     /// Whether single seconds are needed.
@@ -62,6 +65,9 @@ impl Live {
     pub(super) fn keep(&self, record: &RunRecord) {
         if let Some(metrics) = &self.metrics {
             metrics.keep(record);
+        }
+        for push in &self.pushes {
+            push.keep(record);
         }
         self.unfinished(record);
     }
@@ -75,6 +81,9 @@ impl Live {
 
     /// Takes the measurements of the running stage so far.
     pub(super) fn running(&self, running: Running) {
+        for push in &self.pushes {
+            push.running(&running);
+        }
         if let Some(metrics) = &self.metrics {
             metrics.running(running);
         }
@@ -89,11 +98,13 @@ impl Live {
 
     /// What the user should know at once, if there is something.
     pub(super) fn news(&self) -> Option<String> {
-        self.lines.as_ref()?.news()
+        let lines = self.lines.as_ref().and_then(Lines::news);
+        lines.or_else(|| self.pushes.iter().find_map(Push::news))
     }
 
     /// No more will come. Whether everything was delivered.
     pub(super) fn finish(&self) -> bool {
+        self.pushes.iter().for_each(Push::end);
         self.lines.as_ref().is_none_or(Lines::finish)
     }
 
@@ -102,5 +113,6 @@ impl Live {
         if let Some(page) = &self.page {
             page.end(record);
         }
+        self.pushes.iter().for_each(Push::finish);
     }
 }

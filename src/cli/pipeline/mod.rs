@@ -13,6 +13,8 @@ mod live;
 mod live_page;
 mod metrics;
 mod pages;
+#[cfg_attr(not(feature = "push"), path = "push_absent.rs")]
+mod push;
 pub(in crate::cli) mod signals;
 mod tui;
 mod view;

@@ -46,6 +46,8 @@ mod nodes;
 mod number;
 mod observed;
 mod pill;
+#[cfg(feature = "push")]
+mod push;
 mod replicated;
 mod sane;
 mod second;
@@ -75,6 +77,8 @@ pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
 pub use pill::{Mood, Pill};
+#[cfg(feature = "push")]
+pub use push::{Pushed, otlp, otlp_rejected, remote_write};
 pub use sane::sane;
 pub use second::second_line;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
