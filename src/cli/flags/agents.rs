@@ -71,7 +71,7 @@ const SSH_HELP: &str = "The program and options that reach the hosts of --on \
 const TOKEN_HELP: &str = "A file with the token that coordinator and agents share \
     [default: the variable SPRINGLOAD_JOIN_TOKEN]";
 
-const LISTEN_HELP: &str = "Wait here for the --agents N, which come by themselves: springload agent \
+const LISTEN_HELP: &str = "Wait here for the --agents N to connect: springload agent \
     --join tls://HOST:PORT; all know the token in SPRINGLOAD_JOIN_TOKEN";
 
 /// How agents are reached.

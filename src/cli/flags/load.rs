@@ -61,7 +61,7 @@ pub(in crate::cli) struct LoadArgs {
     /// allows]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_connections: Option<u64>,
-    /// Start operations that are due within this time of each other together, to save CPU
+    /// Start operations due within this time of each other together, to save CPU
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = plan::duration_ns)]
     #[arg(requires = "open")]
     slack: u64,

@@ -31,8 +31,8 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) fail_if: Vec<String>,
     /// If this machine is too busy to measure reliably: fail or warn
     ///
-    /// What to do if the figures may be springload's own because this machine was too busy: fail,
-    /// with exit status 5, or warn [default: fail; in the dialects: warn]
+    /// What to do if this machine was too busy to measure reliably: fail, with exit status 5, or
+    /// warn [default: fail; in the dialects: warn]
     #[arg(long, value_name = "WHAT", value_parser = Noise::NAMES)]
     pub(in crate::cli) noise: Option<String>,
     #[command(flatten)]

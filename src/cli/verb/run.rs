@@ -103,13 +103,13 @@ pub(in crate::cli) struct Settings {
     /// the load. Their indexes are built in a stage of its own
     #[arg(long, value_name = "DIR")]
     ddocs: Option<PathBuf>,
-    /// Store them before the documents, and leave the building to the server
+    /// Store them before the documents, and let the server build the indexes
     #[arg(long, requires = "ddocs")]
     no_build: bool,
     /// A view, DESIGN/VIEW, that must have one row for each document; may be repeated
     ///
     /// A view, DESIGN/VIEW, that must have one row for each document: at the end, the audit looks
-    /// for rows that are missing, doubled, or of deleted documents. May be repeated
+    /// for missing and duplicate rows, and for rows of deleted documents. May be repeated
     #[arg(long = "audit-view", value_name = "VIEW", requires = "audit")]
     audit_view: Vec<String>,
     /// Spread the documents over this many databases
@@ -118,10 +118,10 @@ pub(in crate::cli) struct Settings {
     /// them (NAME-00000 and so on) and removes them at the end, in stages of their own
     #[arg(long, value_name = "N", value_parser = plan::count)]
     databases: Option<u64>,
-    /// What becomes of compaction meanwhile
+    /// What to do about compaction during the run
     ///
-    /// What becomes of compaction meanwhile: left to CouchDB, kept from the databases of this run,
-    /// or asked for as the measured operations begin
+    /// What to do about compaction during the run: leave it to CouchDB, keep it away from the run's
+    /// databases, or ask for it as the measured operations begin
     #[arg(long, value_name = "MODE", default_value = "auto", value_parser = choice(&COMPACTIONS))]
     compaction: CompactionPlan,
     /// The workload to run
