@@ -7,15 +7,16 @@ use crate::servers::hbase::with_one_region_server;
 use crate::servers::resp::{PASSWORD, redis_with_password};
 use serde_json::Value;
 
-/// The servers' own numbers of a run with 200 reads a second.
-struct Observed(Value);
+/// The servers' own numbers of a run with 200 reads a second, and how many of them it made.
+struct Observed(Value, f64);
 
 impl Observed {
     #[track_caller]
     fn of(address: &str) -> Self {
         let words = ["run", address, "--docs", "100", "-d", "7s", "-r", "200", "-c", "4"];
         let run = measure([&words[..], &["--mix", "read=1", "--noise", "warn"]].concat()).passed();
-        Self(run.record["observed"].clone())
+        let per_s = run.operation("crud", "read")["throughput_per_s"].as_f64();
+        Self(run.record["observed"].clone(), per_s.expect("a rate"))
     }
 
     /// What the first server said of one number over time.
@@ -32,7 +33,9 @@ impl Observed {
     #[track_caller]
     fn counts_the_run(&self, name: &str) {
         let most = self.values(name).into_iter().fold(0.0, f64::max);
-        assert!((150.0..1_000.0).contains(&most), "{name}: {}", self.0);
+        // A server on a busy machine may be too slow for all of them.
+        let least = 0.75 * self.1;
+        assert!((least..1_000.0).contains(&most), "{name}: {} reads/s: {}", self.1, self.0);
     }
 }
 
