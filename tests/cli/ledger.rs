@@ -57,7 +57,10 @@ impl Ledger {
 /// How many notes say that a write was about to be sent.
 pub(crate) fn sent(run: &Path) -> u64 {
     let mut sent = 0;
-    each(run, |entry| sent += u64::from(word(entry, 8) >> 29 & 3 == 0));
+    each(run, |entry| {
+        let fate = word(entry, 8) >> 29 & 3;
+        sent += u64::from(fate == 0);
+    });
     sent
 }
 
