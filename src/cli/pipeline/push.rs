@@ -245,10 +245,8 @@ impl To {
     }
 
     fn request(&self, body: &[u8]) -> Vec<u8> {
-        let mut request = format!("{}Content-Length: {}\r\n\r\n", self.head, body.len());
-        let mut bytes = std::mem::take(&mut request).into_bytes();
-        bytes.extend_from_slice(body);
-        bytes
+        let head = format!("{}Content-Length: {}\r\n\r\n", self.head, body.len());
+        [head.as_bytes(), body].concat()
     }
 }
 
