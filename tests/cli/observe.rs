@@ -63,7 +63,8 @@ fn sent_by(run: &Finished, by: &str) -> BTreeMap<String, u64> {
 #[test]
 fn the_server_has_counted_the_same_requests() {
     let server = Server::stand_in(Options::default());
-    let words = ["run", &server.url, "--docs", "400", "-d", "4s", "-c", "4", "--think", "5ms"];
+    // A rate is drawn that began within the stage: of questions 2 s apart, two must fall into it.
+    let words = ["run", &server.url, "--docs", "400", "-d", "6s", "-c", "4", "--think", "5ms"];
     let run = measure([&words[..], &["--mix", "create=1,read=3,update=1,delete=1"]].concat());
     assert_eq!(requests_served(&run), requests_sent(&run));
     for by in ["methods", "statuses"] {
