@@ -3,6 +3,7 @@
 use springload::embedded::{Counters, Options};
 use springload::workload::Mix;
 
+use crate::proxy::{Message, Proxy};
 use crate::servers::Server;
 use crate::springload::{Finished, failures, measure, number};
 
@@ -195,4 +196,28 @@ fn a_mix_at_a_rate_comes_out_exactly_on_any_number_of_threads() {
         let done = Mix::crud(done);
         assert_eq!(done, mix.split(997), "on {threads} threads");
     }
+}
+
+/// What a proxy in front of CouchDB says of its answers is counted, for that operation alone.
+#[test]
+fn answers_that_ask_to_wait_are_counted() {
+    let server = stand_in();
+    let busy = |request: &Message| {
+        let (method, path) = request.words();
+        let reads = method == "GET" && path.trim_start_matches('/').contains('/');
+        let head = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\nAge: 9\r\n";
+        (reads && !path.contains("/_"))
+            .then(|| format!("{head}Content-Length: 2\r\n\r\n{{}}").into_bytes())
+    };
+    let proxy = Proxy::with_answers(&server.url, Box::new(busy));
+    let words = ["run", &proxy.url, "--docs", "40", "-c", "2", "-n", "80", "--no-observe"];
+    let run = measure([&words[..], &["--mix", "read=1,create=1"]].concat());
+    let of = |kind, name: &str| number(&run.operation("crud", kind)[name]);
+    let reads = of("read", "requests");
+    assert_eq!(failures(&run.operation("crud", "read")), reads);
+    assert!(reads > 20, "{}", run.stdout);
+    assert_eq!((of("read", "retry_after"), of("read", "from_cache")), (reads, reads));
+    assert!(run.operation("crud", "create")["retry_after"].is_null());
+    let told = format!("{reads} of {reads} answers to read asked to wait");
+    assert!(run.told().contains(&told), "{}", run.told());
 }

@@ -232,6 +232,32 @@ fn what_is_refused_or_broken_has_failed() {
 }
 
 #[test]
+fn answers_of_caches_and_requests_to_wait_are_counted_and_told() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("urls.txt");
+    let cached = ["age=17", "x-cache=TCP_HIT", "cache-status=Edge;hit", "cf-cache-status=hit"];
+    let fresh = ["age=0", "x-cache=MISS", "x-cache=white", "cache-status=Edge;fwd=miss", "via=hit"];
+    let line = |name: &str, headers: &[&str]| -> String {
+        headers.iter().map(|it| format!("{name}: {}/with/200?{it}\n", server.url)).collect()
+    };
+    let busy = format!("busy: {}/with/429?retry-after=30\n", server.url);
+    let text = [line("cached", &cached), line("fresh", &fresh), busy].concat();
+    std::fs::write(&file, text).expect("a file");
+    let run = measure(["http", "-f", file.to_str().expect("a name"), "-c", "1", "-n", "20"]);
+    let counts = |kind, name: &str| number(&run.operation("urls", kind)[name]);
+    assert_eq!((counts("cached", "requests"), counts("cached", "from_cache")), (8, 8));
+    assert!(run.operation("urls", "fresh")["from_cache"].is_null());
+    assert_eq!((counts("busy", "retry_after"), counts("busy", "requests")), (2, 2));
+    let told = run.told();
+    assert!(told.contains("8 of 8 answers to cached came from a cache on the way"), "{told}");
+    assert!(told.contains("2 of 2 answers to busy asked to wait"), "{told}");
+    assert!(!told.contains("answers to fresh"), "{told}");
+    let csv = run.report("csv").stdout;
+    assert!(csv.lines().next().expect("a head").ends_with("from_cache,retry_after"), "{csv}");
+}
+
+#[test]
 fn data_of_each_request_is_its_own_and_the_same_for_any_number_of_threads() {
     let run = |threads: &str| {
         let server = Server::start();

@@ -177,6 +177,11 @@ async fn answer(
             let place = head.uri.query().unwrap_or("/landed");
             response = response.header(LOCATION, place);
         }
+        // A header, as `/with/200?age=5`.
+        ["with", code] => {
+            let (name, value) = head.uri.query().and_then(|it| it.split_once('=')).expect("one");
+            response = response.status(code.parse::<u16>().expect("a status")).header(name, value);
+        }
         ["loop"] => response = response.status(302).header(LOCATION, "loop"),
         ["cookie"] => {
             let number = state.cookies.fetch_add(1, Ordering::SeqCst);

@@ -11,6 +11,7 @@
 
 use super::decode::{Decoder, Step};
 use super::head::header_values;
+use super::noted::Noted;
 use super::request::{Answer, Request};
 use crate::clock::{Clock, Nanos};
 use crate::measure::{Probe, Tally};
@@ -46,8 +47,8 @@ pub struct Connection {
     answers: u64,
     /// Requests whose sending was begun, counting each attempt.
     sent: u64,
-    /// How often unsolicited data arrived since this was last taken.
-    unsolicited: u32,
+    /// What it has seen besides answers since this was last taken.
+    noted: Noted,
     /// The server has sent something before it was asked.
     wary: bool,
     /// The last request got no complete answer in time.
@@ -92,7 +93,7 @@ impl Connection {
             failures: 0,
             trouble: None,
             sent: 0,
-            unsolicited: 0,
+            noted: Noted::default(),
             wary: false,
             clock: context.clock(),
             buffers: context.buffers(),
@@ -192,7 +193,7 @@ impl Connection {
                 }
                 if self.wary && Box::pin(self.listen()).await {
                     // The failure itself reports it.
-                    self.unsolicited -= 1;
+                    self.noted.unsolicited -= 1;
                     self.failures += 1;
                     break Err(Failure::Protocol);
                 }
@@ -241,6 +242,7 @@ impl Connection {
         if !head.keep_alive {
             self.stream = None;
         }
+        self.noted.answer(head.hints);
         self.tally.count(request.bytes, Some(head.status));
         let body = self.decoder.body();
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
@@ -255,7 +257,7 @@ impl Connection {
             self.stream = None;
         }
         let speaks = found == Found::Bytes;
-        self.unsolicited += u32::from(speaks);
+        self.noted.unsolicited += u32::from(speaks);
         self.wary |= speaks && self.answers == 0;
         speaks
     }
@@ -273,9 +275,9 @@ impl Connection {
         false
     }
 
-    /// How often unsolicited data came since the last call.
-    pub const fn take_unsolicited(&mut self) -> u32 {
-        std::mem::replace(&mut self.unsolicited, 0)
+    /// What it has seen besides answers since the last call.
+    pub fn take_noted(&mut self) -> Noted {
+        std::mem::take(&mut self.noted)
     }
 
     /// How many requests it has sent, counting each attempt.

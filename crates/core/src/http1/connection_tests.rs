@@ -120,7 +120,7 @@ async fn what_nobody_asked_for_is_no_answer() {
         wait(&progress).await;
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
-        assert_eq!(connection.take_unsolicited(), 1);
+        assert_eq!(connection.take_noted().unsolicited, 1);
         assert_eq!(connection.sent(), 3);
     }
 }
@@ -137,10 +137,10 @@ async fn a_server_that_speaks_first_is_not_believed() {
     connection.ready().await;
     wait(&progress).await;
     assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
-    assert_eq!(connection.take_unsolicited(), 1);
+    assert_eq!(connection.take_noted().unsolicited, 1);
     // Nor is it accepted the next time.
     assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
-    assert_eq!((connection.take_unsolicited(), connection.sent()), (0, 0));
+    assert_eq!((connection.take_noted().unsolicited, connection.sent()), (0, 0));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_server_that_spoke_first_once_is_heard() {
     for _ in 0..3 {
         assert_eq!(get(&mut connection).await, Ok("asked".to_owned()));
     }
-    assert_eq!(connection.take_unsolicited(), 1);
+    assert_eq!(connection.take_noted().unsolicited, 1);
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn a_connection_that_was_closed_while_idle_is_replaced_before_anything_is_
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()));
         // Sent only once: no risk was taken.
         assert_eq!(connection.sent(), 1 + u64::from(used));
-        assert_eq!(connection.take_unsolicited(), 0);
+        assert_eq!(connection.take_noted().unsolicited, 0);
     }
 }
 

@@ -18,6 +18,17 @@ pub struct Head {
     pub keep_alive: bool,
     /// Whether it sets a cookie.
     pub sets_cookie: bool,
+    /// What it says about how the answer came about.
+    pub hints: Hints,
+}
+
+/// What an answer says about how it came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// A cache on the way had it, and the server was not asked.
+    pub from_cache: bool,
+    /// The server asks the client to wait before its next request.
+    pub retry_after: bool,
 }
 
 /// How the end of a body is marked.
@@ -78,7 +89,7 @@ fn read(bytes: &[u8]) -> Result<(usize, Head, Framing), Stop> {
     }
     let (status, keep_alive);
     (at, status, keep_alive) = status_line(bytes, at)?;
-    let mut head = Head { status, keep_alive, sets_cookie: false };
+    let mut head = Head { status, keep_alive, ..Head::default() };
     let mut framing = Framing::default();
     for _ in 0..=MAX_HEADERS {
         if let b'\r' | b'\n' = byte(bytes, at)? {
@@ -232,6 +243,11 @@ fn heed(
     framing: &mut Framing,
 ) -> Result<(), Malformed> {
     match name.len() {
+        3 if name.eq_ignore_ascii_case(b"age") => head.hints.from_cache |= is_old(value),
+        7 | 12 | 14 | 15 if CACHES.iter().any(|it| name.eq_ignore_ascii_case(it)) => {
+            head.hints.from_cache |= is_hit(value);
+        }
+        11 if name.eq_ignore_ascii_case(b"retry-after") => head.hints.retry_after = true,
         10 if name.eq_ignore_ascii_case(b"connection") => {
             head.keep_alive = connection_stays(value, head.keep_alive);
         }
@@ -248,6 +264,22 @@ fn heed(
         _ => {}
     }
     Ok(())
+}
+
+/// The headers in which caches say whether they had an answer: that of RFC 9211, and those that
+/// Squid and others, nginx by custom, and Cloudflare send.
+const CACHES: [&[u8]; 4] = [b"cache-status", b"x-cache", b"x-cache-status", b"cf-cache-status"];
+
+/// Whether an `Age` says that the answer was stored: a cache that has just fetched it says 0.
+fn is_old(value: &[u8]) -> bool {
+    let digits = value.trim_ascii();
+    digits.iter().all(u8::is_ascii_digit) && digits.iter().any(|digit| *digit != b'0')
+}
+
+/// Whether one of the caches says `hit`, as in `HIT`, `TCP_HIT from proxy` and `Edge; hit`.
+fn is_hit(value: &[u8]) -> bool {
+    let mut words = value.split(|byte| !byte.is_ascii_alphabetic());
+    words.any(|word| word.eq_ignore_ascii_case(b"hit"))
 }
 
 /// The values of all headers called `name` in an accepted head, in order.
@@ -310,7 +342,7 @@ mod tests {
         };
         let status = response.code.expect("complete");
         let keep_alive = response.version == Some(1);
-        let mut head = Head { status, keep_alive, sets_cookie: false };
+        let mut head = Head { status, keep_alive, ..Head::default() };
         let mut framing = Framing::default();
         for header in response.headers.iter() {
             heed(header.name.as_bytes(), header.value, &mut head, &mut framing)?;
@@ -320,7 +352,7 @@ mod tests {
 
     /// Parts of heads, valid and invalid.
     fn piece() -> impl Strategy<Value = Vec<u8>> {
-        let known: [&[u8]; 31] = [
+        let known: [&[u8]; 35] = [
             b"\r\n",
             b"\n",
             b"\r",
@@ -338,6 +370,10 @@ mod tests {
             b"Connection: close",
             b"CONNECTION: x, Keep-Alive",
             b"Set-Cookie: a=b",
+            b"Age: 17",
+            b"X-Cache: MISS, HIT",
+            b"Cache-Status: Edge; hit",
+            b"Retry-After: 120",
             b"Cache-Control: x\xff\x7e",
             b"Server:",
             b"ETag\x3a \"1-a\"",

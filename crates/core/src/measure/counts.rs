@@ -43,6 +43,12 @@ pub struct Wire {
     /// target had moved, or was about to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub relocated: u64,
+    /// Answers that a cache on the way had, by the headers `Age`, `Cache-Status` and `X-Cache`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub from_cache: u64,
+    /// Answers in which the server asked the client to wait, by the header `Retry-After`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retry_after: u64,
     /// Nanoseconds between requests and their answers that were spent not in the database but on
     /// the way to it, through the process that hosts its client. Not part of the service time.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -84,6 +90,8 @@ impl AddAssign for Wire {
         }
         self.retries += other.retries;
         self.relocated += other.relocated;
+        self.from_cache += other.from_cache;
+        self.retry_after += other.retry_after;
         self.outside_ns += other.outside_ns;
     }
 }

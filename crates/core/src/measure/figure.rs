@@ -128,6 +128,18 @@ counts! {
         is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_outdated_answers"),
         => second |it| it.outdated
     }
+    FromCache {
+        meaning: "Answers that a cache on the way had.",
+        name: "from_cache", title: "from a cache", whole: Some(Count::Requests), is_bytes: false,
+        is_better_high: true, shown: Shown::Detail, is_rare: true, metric: Some("springload_cached_answers"),
+        => second |it| it.wire.from_cache
+    }
+    RetryAfter {
+        meaning: "Answers in which the server asked the client to wait.",
+        name: "retry_after", title: "asked to wait", whole: Some(Count::Requests), is_bytes: false,
+        is_better_high: false, shown: Shown::Detail, is_rare: true, metric: Some("springload_retry_after_answers"),
+        => second |it| it.wire.retry_after
+    }
 }
 
 impl Count {

@@ -234,8 +234,8 @@ impl CouchSession {
             // An answer that does not fit this request may belong to another one.
             self.connection.close();
         }
-        let unsolicited = self.connection.take_unsolicited().into();
-        let wire = Wire { resent: resent.into(), unsolicited, ..Wire::default() };
+        let noted = self.connection.take_noted();
+        let wire = Wire { resent: resent.into(), ..noted.into() };
         Outcome { result, bytes: BodyBytes { sent, received }, wire }
     }
 

@@ -5,7 +5,9 @@ use super::pen::HttpPen;
 use super::request::{Hop, Request, Spelled};
 use super::{Common, LogInText};
 use crate::clock::Nanos;
-use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_values, reason};
+use crate::http1::{
+    Answer, Connection, Exchange, Noted, Payload, failure_of, header_values, reason,
+};
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, Reason, Reply, Saved};
@@ -32,8 +34,8 @@ pub struct HttpSession {
     statuses: Vec<u16>,
     /// Requests sent for the current operation.
     sent: u64,
-    /// Unsolicited data found on connections during the operation.
-    unsolicited: u32,
+    /// What its connections have seen besides answers during the operation.
+    noted: Noted,
     /// The request used to follow redirects.
     inner: Option<Payload>,
     log_in: LogInStep,
@@ -71,7 +73,7 @@ impl HttpSession {
             head: Vec::new(),
             statuses: Vec::new(),
             sent: 0,
-            unsolicited: 0,
+            noted: Noted::default(),
             inner: None,
             log_in: if wanted { LogInStep::Wanted } else { LogInStep::Done },
             number,
@@ -126,7 +128,7 @@ impl HttpSession {
         let request = hop.prepared.http1(payload.bytes());
         let answer = connection.exchange(request, probe).await;
         let sent = connection.sent() - before;
-        let unsolicited = connection.take_unsolicited();
+        let noted = connection.take_noted();
         if watched {
             self.tell(hop, payload.bytes(), began, answer);
         }
@@ -134,7 +136,7 @@ impl HttpSession {
             self.connection(server).close();
         }
         self.sent += sent;
-        self.unsolicited += unsolicited;
+        self.noted += noted;
         let answer = answer?;
         let sets_cookie = self.jar.is_some() && self.connection(server).set_cookie().is_some();
         if sets_cookie {
@@ -421,7 +423,7 @@ impl Session for HttpSession {
 
     async fn execute(&mut self, _: &Op, pen: &mut HttpPen, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
-        (self.sent, self.unsolicited) = (0, 0);
+        (self.sent, self.noted) = (0, Noted::default());
         if let LogInStep::Refused(failure) = self.log_in {
             let wire = Wire { requests: Some(0), ..Wire::default() };
             return Outcome { wire, ..Outcome::of(Err(failure)) };
@@ -438,7 +440,7 @@ impl Session for HttpSession {
             // An answer that does not fit this request may belong to another one.
             self.connection(self.last).close();
         }
-        outcome.wire.unsolicited = self.unsolicited.into();
+        outcome.wire += self.noted.into();
         outcome.wire.requests = Some(self.sent);
         outcome
     }

@@ -64,6 +64,10 @@ pub enum Code {
     ServerWarned,
     /// Answers of an index did not have the last writes.
     Outdated,
+    /// Answers came from a cache on the way to the server.
+    FromCache,
+    /// The server asked the client to wait.
+    RetryAfter,
     /// Requests were resent because the server had closed the connection.
     Resent,
     /// Requests that may have been carried out got no answer.
@@ -177,6 +181,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         drilled::warnings(record, stage, &mut warnings);
         of_stage(stage, nouns, record.plan.target.accepted_words(), &mut warnings);
         of_server(stage, &mut warnings);
+        of_hints(stage, &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
             let stage = Some(stage.name.clone());
             warnings.push(Warning { code: Code::NotAllBegun, stage, message });
@@ -348,6 +353,30 @@ fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         );
         let stage = Some(stage.name.clone());
         warnings.push(Warning { code: Code::Outdated, stage, message });
+    }
+}
+
+/// Adds the warnings about what answers say of how they came about.
+fn of_hints(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let mut add = |code, count: u64, all: u64, words: &str| {
+        if count > 0 {
+            let message = format!("{count} of {all} {words}");
+            warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
+        }
+    };
+    for operation in stage.requests() {
+        let (kind, wire) = (operation.kind, &operation.wire);
+        let requests = wire.requests.unwrap_or(operation.requests);
+        let words = format!(
+            "answers to {kind} came from a cache on the way (Age, Cache-Status, X-Cache): their \
+             times say nothing about the server; docs/http.md has a way past most caches"
+        );
+        add(Code::FromCache, wire.from_cache, requests, &words);
+        let words = format!(
+            "answers to {kind} asked to wait before the next request (Retry-After), which \
+             springload does not do: it sends what the plan says"
+        );
+        add(Code::RetryAfter, wire.retry_after, requests, &words);
     }
 }
 

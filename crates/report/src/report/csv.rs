@@ -161,7 +161,7 @@ mod tests {
              failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
              failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
              failed_service_p99_9_us,failed_service_max_us,seconds,result,\
-             accepted,resent,rows,sent_bytes,received_bytes,warned,outdated"
+             accepted,resent,rows,sent_bytes,received_bytes,warned,outdated,from_cache,retry_after"
         );
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
         let cell = |row: usize, name: &str| {
