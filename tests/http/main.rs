@@ -5,6 +5,7 @@ mod answers;
 mod blog;
 mod exchanges;
 mod figures;
+mod import;
 mod limits;
 mod long;
 mod named;

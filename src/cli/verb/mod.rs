@@ -28,6 +28,7 @@ super::verbs! {
     k8s: K8s,
     agent: AgentVerb,
     schema: Schema,
+    import: Import,
     report: Report,
     list: List,
     compare: Compare,

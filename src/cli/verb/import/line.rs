@@ -1,0 +1,67 @@
+//! How a recorded request is written as a line of a list, so that the list means exactly that.
+
+use super::har::{PostData, Request};
+use crate::plan::METHODS;
+use url::{Url, form_urlencoded};
+
+/// The parts of a line behind the server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Path and query.
+    pub(super) target: String,
+    /// Method, type and body.
+    pub(super) rest: String,
+}
+
+/// # Errors
+/// Why a list cannot have it.
+pub(super) fn spelled(request: &Request) -> Result<Kept, &'static str> {
+    let url = Url::parse(&request.url).map_err(|_| "it has no address")?;
+    let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+    // Values and variables of a list are not meant.
+    let target = escaped(&format!("{}{query}", url.path())).replace('{', "%7B");
+    let method = &*request.method;
+    if !METHODS.contains(&method) {
+        return Err("it has another method than lists have");
+    }
+    let body = request.post_data.as_ref().map_or_else(|| Ok(String::new()), body)?;
+    match method {
+        "GET" | "HEAD" if !body.is_empty() => Err("a GET or HEAD of a list has no body"),
+        "GET" => Ok(Kept { target, rest: body }),
+        _ => Ok(Kept { target, rest: format!(" {method}{body}") }),
+    }
+}
+
+/// Type and body, each after a space; nothing if there is none.
+fn body(data: &PostData) -> Result<String, &'static str> {
+    let mut text = data.text.clone();
+    if text.is_empty() {
+        let fields = data.params.iter().map(|pair| (&pair.name, &pair.value));
+        text = form_urlencoded::Serializer::new(text).extend_pairs(fields).finish();
+    }
+    // In a list, the type ends at a space.
+    let kind: String = data.mime_type.split_whitespace().collect();
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    let json = || serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+    if (kind.is_empty() || kind.contains("json")) && json() {
+        // Lines end only between the parts of JSON; in its texts, a brace may be a number.
+        text = text.trim().replace(['\n', '\r'], " ").replace("{{", "\\u007b\\u007b");
+    } else if kind.starts_with("application/x-www-form-urlencoded") {
+        text = text.trim().replace('{', "%7B");
+    }
+    if text.contains(['\n', '\r']) || text.trim() != text || text.starts_with('<') {
+        return Err("its body does not fit into a line: save it, and write < FILE");
+    }
+    if text.contains("{{") {
+        return Err("its body has {{: save it, and write < FILE");
+    }
+    let kind = if kind.is_empty() { String::new() } else { format!(" -T {};", escaped(&kind)) };
+    Ok(format!("{kind} {}", escaped(&text)))
+}
+
+/// A text in which a list finds no variables.
+fn escaped(text: &str) -> String {
+    text.replace('$', "\\$")
+}
