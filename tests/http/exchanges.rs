@@ -258,6 +258,38 @@ fn answers_of_caches_and_requests_to_wait_are_counted_and_told() {
 }
 
 #[test]
+fn compressed_answers_are_decoded_if_asked_for() {
+    let server = Server::start();
+    let run = |path: &str, more: &[&str]| {
+        let url = format!("{}/{path}", server.url);
+        measure([&["http", &url, "-c", "1", "-n", "4"], more].concat())
+    };
+    let login = "shop/login POST user=ann";
+    for (path, more, ok) in [
+        (login, &["--decode"][..], 4),
+        ("hello", &["--decode"], 4),
+        ("hello", &["--decode", "-X", "HEAD"], 4),
+        ("damaged", &[], 4),
+        ("damaged", &["--decode"], 0),
+    ] {
+        let run = run(path, more);
+        assert_eq!(number(&run.operation("urls", "request")["ok"]), ok, "{path} {more:?}");
+        let told = run.stdout.contains("the body cannot be decoded as gzip: ");
+        assert_eq!(told, ok == 0, "{}", run.stdout);
+    }
+    // What was received is what came over the wire.
+    let bytes = |encoding: &str| {
+        let run = run(login, &["--decode", "-H", &format!("Accept-Encoding: {encoding}")]);
+        number(&run.operation("urls", "request")["bytes_received"])
+    };
+    assert_ne!(bytes("gzip"), bytes("identity"));
+    let stored = run("damaged", &["--decode"]);
+    let plan = stored.output().join("run.json");
+    let again = measure(["run", &plan.display().to_string()]);
+    assert_eq!(number(&again.operation("urls", "request")["ok"]), 0, "{}", again.stdout);
+}
+
+#[test]
 fn data_of_each_request_is_its_own_and_the_same_for_any_number_of_threads() {
     let run = |threads: &str| {
         let server = Server::start();

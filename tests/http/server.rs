@@ -1,15 +1,18 @@
 //! A small HTTP server, made with hyper, that remembers everything it is asked.
 
 use std::convert::Infallible;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
-use hyper::header::{ETAG, LOCATION, SET_COOKIE};
+use hyper::header::{CONTENT_ENCODING, ETAG, LOCATION, SET_COOKIE};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -151,6 +154,12 @@ fn shop(
     }
 }
 
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+    out.write_all(text).expect("memory");
+    out.finish().expect("memory")
+}
+
 async fn answer(
     request: Request<Incoming>,
     state: Arc<State>,
@@ -199,9 +208,17 @@ async fn answer(
             let number = answer.parse::<usize>().is_ok();
             let answer = if number { answer } else { format!("\"{answer}\"") };
             body = Bytes::from(format!("{{\"said\": [{{\"it\": {answer}}}]}}"));
+            if header("accept-encoding").is_some_and(|it| it.contains("gzip")) {
+                response = response.header(CONTENT_ENCODING, "gzip");
+                body = gzip(&body).into();
+            }
         }
         ["private"] if !header("cookie").unwrap_or_default().contains("user=") => {
             response = response.status(401);
+        }
+        ["damaged"] => {
+            response = response.header(CONTENT_ENCODING, "gzip");
+            body = Bytes::from(gzip(b"hello").split_off(1));
         }
         // The first answer is a slow one.
         ["stumble", ms] if state.seen.lock().expect("a list").len() == 1 => {

@@ -75,6 +75,9 @@ pub(in crate::cli) struct Http {
     /// Ignore cookies
     #[arg(long)]
     no_cookies: bool,
+    /// Decode compressed answers (gzip, deflate), and count damaged ones as failed
+    #[arg(long)]
+    decode: bool,
     /// Open a new connection for each request
     #[arg(long)]
     close: bool,
@@ -152,6 +155,7 @@ impl Verb for Http {
                 follow: !self.no_follow,
                 keep_alive: !self.close,
                 cookies: !self.no_cookies,
+                decode: self.decode,
                 retry: match (self.retry, self.no_retry) {
                     (true, _) => Retry::All,
                     (_, true) => Retry::None,

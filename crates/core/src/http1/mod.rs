@@ -3,6 +3,7 @@
 //! Knows nothing about databases: the drivers know what requests and answers mean.
 
 mod chunked;
+mod coding;
 mod connection;
 mod decode;
 mod exchange;
@@ -16,6 +17,7 @@ pub mod reason;
 mod request;
 mod status;
 
+pub use coding::decoded;
 pub use connection::Connection;
 pub use decode::{Decoder, Step};
 pub use exchange::{Exchange, Watcher};

@@ -46,6 +46,9 @@ pub struct HttpPlan {
     pub keep_alive: bool,
     /// Whether each user keeps the cookies it receives.
     pub cookies: bool,
+    /// Whether compressed answers are decoded, and those that cannot be have failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decode: bool,
     /// Which requests may be resent.
     #[serde(default, skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
@@ -289,6 +292,7 @@ impl HttpTarget {
             headers: list.headers.iter().map(pair).collect(),
             follow: list.follow,
             keep_alive: list.keep_alive,
+            decode: list.decode,
             cookies: list.cookies,
             max_answer,
             retry: list.retry,

@@ -75,6 +75,8 @@ pub struct Settings {
     pub keep_alive: bool,
     /// Whether to keep cookies, unless `headers` has one.
     pub cookies: bool,
+    /// Whether compressed answers are decoded, and those that cannot be have failed.
+    pub decode: bool,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
     /// Which requests may be resent.
@@ -122,10 +124,7 @@ impl Settings {
             write_once("Authorization", &format!("Basic {text}"), out);
         }
         write_once("Accept", "*/*", out);
-        // What is looked at must not be compressed.
-        if request.save.iter().all(SavedFrom::is_header) {
-            write_once("Accept-Encoding", "gzip, deflate", out);
-        }
+        write_once("Accept-Encoding", "gzip, deflate", out);
         write_once("User-Agent", concat!("springload/", env!("CARGO_PKG_VERSION")), out);
         for (name, value) in self.headers.iter().filter(|(name, _)| !is_own(name)) {
             if listed || HARMLESS.iter().any(|it| name.eq_ignore_ascii_case(it)) {

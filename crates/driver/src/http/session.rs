@@ -6,7 +6,7 @@ use super::request::{Hop, Request, Spelled};
 use super::{Common, LogInText};
 use crate::clock::Nanos;
 use crate::http1::{
-    Answer, Connection, Exchange, Noted, Payload, failure_of, header_values, reason,
+    Answer, Connection, Exchange, Noted, Payload, decoded, failure_of, header_values, reason,
 };
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
@@ -42,7 +42,9 @@ pub struct HttpSession {
     number: usize,
     /// What was saved of the last answer.
     saved: Vec<Saved>,
-    /// What was missing in it.
+    /// The body of the last answer without its coding, if it had one that was undone.
+    plain: Option<Vec<u8>>,
+    /// What was missing in the last answer, or wrong.
     unmet: Option<String>,
 }
 
@@ -78,6 +80,7 @@ impl HttpSession {
             log_in: if wanted { LogInStep::Wanted } else { LogInStep::Done },
             number,
             saved: Vec::new(),
+            plain: None,
             unmet: None,
             shared,
         }
@@ -89,6 +92,11 @@ impl HttpSession {
     }
 
     fn answer_body(&self) -> &[u8] {
+        self.plain.as_deref().unwrap_or_else(|| self.coded_body())
+    }
+
+    /// The body as it came.
+    fn coded_body(&self) -> &[u8] {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
     }
 
@@ -316,6 +324,18 @@ impl HttpSession {
         sum
     }
 
+    /// Undoes the coding of the last answer; if that fails, so has the request.
+    fn decode(&mut self, outcome: &mut Outcome) {
+        let most = self.shared.server(self.last).endpoint.max_answer;
+        match decoded(self.answer_head(), self.coded_body(), most) {
+            Ok(plain) => self.plain = plain,
+            Err(words) => {
+                self.unmet = Some(words);
+                outcome.result = Err(Failure::Protocol);
+            }
+        }
+    }
+
     /// Saves what the last answer has at these places; without it, the request has failed.
     fn save(&mut self, places: &[SavedFrom], outcome: &mut Outcome) {
         match save(places, self.answer_head(), self.answer_body()) {
@@ -366,7 +386,7 @@ impl HttpSession {
             target: String::from_utf8_lossy(hop.target).into_owned(),
             request: whole(&|| request.to_vec()),
             head: whole(&|| answered(self.answer_head())),
-            body: whole(&|| answered(self.answer_body())),
+            body: whole(&|| answered(self.coded_body())),
         };
         // The receiver may be gone already.
         let _ = watcher.sender.send(exchange);
@@ -423,7 +443,7 @@ impl Session for HttpSession {
 
     async fn execute(&mut self, _: &Op, pen: &mut HttpPen, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
-        (self.sent, self.noted) = (0, Noted::default());
+        (self.sent, self.noted, self.plain, self.unmet) = (0, Noted::default(), None, None);
         if let LogInStep::Refused(failure) = self.log_in {
             let wire = Wire { requests: Some(0), ..Wire::default() };
             return Outcome { wire, ..Outcome::of(Err(failure)) };
@@ -433,7 +453,11 @@ impl Session for HttpSession {
         let prepared = shared.request(*entry).0;
         let hop = Hop { prepared, target, headers };
         let mut outcome = self.carry_out(hop, payload, probe).await;
-        if outcome.result.is_ok() && !prepared.request.save.is_empty() {
+        let saves = !prepared.request.save.is_empty();
+        if outcome.result.is_ok() && (saves || shared.settings.decode) {
+            self.decode(&mut outcome);
+        }
+        if outcome.result.is_ok() && saves {
             self.save(&prepared.request.save, &mut outcome);
         }
         if outcome.result == Err(Failure::Protocol) {
@@ -455,7 +479,7 @@ impl Session for HttpSession {
         if let Some(jar) = &self.jar {
             jar.learn();
         }
-        if let (Failure::Unexpected, Some(words)) = (failure, &self.unmet) {
+        if let (Failure::Unexpected | Failure::Protocol, Some(words)) = (failure, &self.unmet) {
             return Some(Reason::new(connection.status(), words));
         }
         reason::of(connection)

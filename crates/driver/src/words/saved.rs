@@ -13,11 +13,6 @@ use std::fmt;
 pub struct SavedFrom(String);
 
 impl SavedFrom {
-    /// Whether it is a header, and not in the body.
-    pub fn is_header(&self) -> bool {
-        self.0.starts_with("header ")
-    }
-
     /// What is there; `None`: nothing. `head` has the headers of the answer.
     pub fn take(&self, head: &[u8], body: &[u8]) -> Option<Saved> {
         if let Some(name) = self.0.strip_prefix("header ") {
