@@ -197,6 +197,44 @@ fn the_page_that_is_served_becomes_the_page_that_is_written() {
     assert!(last == std::fs::read(run.output().join("report.html")).expect("a page"));
 }
 
+/// The headline of a page, without its marks.
+fn headline(page: &[u8]) -> String {
+    let page = String::from_utf8(page.to_vec()).expect("UTF-8");
+    let line = page.split("<p class=\"headline ").nth(1).and_then(|it| it.split_once("</p>"));
+    let line = line.unwrap_or_else(|| panic!("no headline")).0;
+    let words = line.split(['<', '>']).skip(1).step_by(2);
+    words.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
+    let words = ["run", "--docs", "20", "-c", "2", "-d", "10m", "--serve-page", "0"];
+    let run = Running::start(words);
+    let (address, folder) = (page_of(&run), run.output());
+    let folder = folder.display().to_string();
+    // The stage has gone on for seconds, and the record says so, too.
+    assert!(number(&state(&address, 2)["version"]) > 2);
+    let page = get(&address, "/report.html", &address).expect("a page").1;
+    let told = headline(&page);
+    assert!(told.starts_with("→ RUNNING for ") && told.contains(" UTC · so far "), "{told}");
+    let page = String::from_utf8(page).expect("UTF-8");
+    assert!(!page.contains("STOPPED") && !page.contains("killed"), "of a run that goes on");
+    let saved = || springload(["report", &folder]).stdout;
+    while !saved().contains("ops/s") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(saved().starts_with("→ RUNNING  for "), "{}", saved());
+    let list = std::path::Path::new(&folder).parent().expect("a folder").display().to_string();
+    assert!(springload(["list", &list]).stdout.contains("→ RUNNING"));
+    run.signal(rustix::process::Signal::KILL);
+    // It is some time until the system has ended it.
+    while saved().starts_with("→ RUNNING") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let told = saved();
+    assert!(told.starts_with("■ STOPPED  springload was killed, or still runs: "), "{told}");
+}
+
 #[test]
 fn the_page_is_for_this_machine_and_its_port_is_free() {
     let run = ["run", "--docs", "5", "--ops", "5", "--serve-page"];

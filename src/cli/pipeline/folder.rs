@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -217,6 +218,24 @@ pub(in crate::cli) fn lock(folder: &Path) -> io::Result<Option<File>> {
         }
         Err(_) => Ok(None),
     }
+}
+
+/// What was read from `file`, which says that the run goes on if springload is still at work in
+/// its folder.
+pub(in crate::cli) fn with_its_run(record: RunRecord, file: &Path) -> RunRecord {
+    let is_held = || {
+        let file = fs::canonicalize(file).ok()?;
+        let folder = File::open(file.parent()?).ok()?;
+        let held = flock(&folder, FlockOperation::NonBlockingLockShared).err()?;
+        // Another record is one that was moved aside.
+        (held.kind() == io::ErrorKind::WouldBlock && file.ends_with("run.json")).then_some(())
+    };
+    if !record.has_no_end() || is_held().is_none() {
+        return record;
+    }
+    let written = fs::metadata(file).and_then(|it| it.modified());
+    let written = written.ok().and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
+    record.seen_running(written.map_or_else(wall_ns, |it| it.as_nanos() as u64))
 }
 
 #[cfg(test)]

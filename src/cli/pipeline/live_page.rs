@@ -3,7 +3,7 @@
 
 use super::pages::{Answer, PageServer, Pages, answer, only_read, words};
 use crate::cli::flags::output::PageArgs;
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ns};
 use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::{self, LIVE_PAGE};
@@ -88,9 +88,13 @@ impl LivePage {
         format!("http://{}/", self.server.address)
     }
 
-    /// Takes the record so far.
+    /// Takes the record so far, of a run that goes on.
     pub(super) fn keep(&self, record: &RunRecord) {
-        self.shown.told().record = Some(Arc::new(record.clone()));
+        self.show(record.clone().seen_running(wall_ns()));
+    }
+
+    fn show(&self, record: RunRecord) {
+        self.shown.told().record = Some(Arc::new(record));
         self.shown.state.send_modify(|state| state.version += 1);
     }
 
@@ -100,7 +104,7 @@ impl LivePage {
         let clock = Clock::system();
         let end_ns = clock.now() + LINGER_NS;
         let looking = self.shown.told().asked_ns;
-        self.keep(record);
+        self.show(record.clone());
         self.shown.state.send_modify(|state| state.over = true);
         if looking.is_none_or(|at| at + LOOKING_NS < clock.now()) {
             return;

@@ -3,7 +3,7 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::look;
-use crate::cli::pipeline::folder::RUNS;
+use crate::cli::pipeline::folder::{RUNS, with_its_run};
 use crate::cli::print::print;
 use crate::cli::verb::kept::{Several, host};
 use crate::cli::verb::named;
@@ -158,7 +158,7 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
 /// this program was built without, what is stored.
 fn result(saved: &Saved, outline: &Outline) -> Headline {
     if let Ok(record) = record(&saved.file) {
-        return headline(&record);
+        return headline(&with_its_run(record, &saved.file));
     }
     let stored = outline.result.as_ref();
     let stopped = if outline.partial { ResultKind::Stopped } else { ResultKind::Passed };

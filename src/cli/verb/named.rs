@@ -4,6 +4,7 @@ use super::kept::Kind;
 use super::kinds;
 use super::saved::{Saved, everywhere, nearest as nearest_saved};
 use crate::cli::look;
+use crate::cli::pipeline::folder::with_its_run;
 use crate::driver::strike_secrets;
 use crate::files;
 use crate::plan::Invalid;
@@ -22,7 +23,7 @@ const SEE: &str = "see springload list";
 /// # Errors
 /// One line that names the mistake and the cure.
 pub(super) fn read(name: &Path) -> Result<RunRecord, Invalid> {
-    read_with_file(name).map(|(record, _)| record)
+    read_with_file(name).map(|(record, file)| with_its_run(record, &file))
 }
 
 /// The same, with the file that the record is in.

@@ -124,6 +124,7 @@ pub fn record(thresholds: &[&str]) -> RunRecord {
         copies: None,
         ended: None,
         result: None,
+        seen_running_ns: None,
     };
     record.conclude();
     record

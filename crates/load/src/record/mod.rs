@@ -22,6 +22,7 @@ mod pool;
 mod rate;
 mod replication;
 mod result;
+mod running;
 mod served;
 mod server;
 mod sure;
@@ -123,6 +124,9 @@ pub struct RunRecord {
     /// The result; `None` until the run has ended, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
+    /// When the run was seen to go on, in nanoseconds since 1970; never stored.
+    #[serde(skip)]
+    pub seen_running_ns: Option<u64>,
 }
 
 /// One stage of a run.
@@ -436,17 +440,6 @@ impl RunRecord {
         self.thresholds = threshold::judge(self);
         self.regressions = baseline::judge(self);
         self.result = Some(result::of(self));
-    }
-
-    /// Why there is no end, of a record that does not say why the run ended.
-    fn cut_short(&self) -> String {
-        let unfinished = self.stages.last().filter(|it| it.verdict == Verdict::Unfinished);
-        let Some(stage) = unfinished else { return "the run was stopped early".to_owned() };
-        format!(
-            "springload was killed, or still runs: the {} stage is known up to {:.0} s",
-            stage.title(),
-            stage.elapsed_s
-        )
     }
 
     /// The server's name and version.

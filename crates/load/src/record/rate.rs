@@ -43,7 +43,9 @@ impl RunRecord {
                 Some(format!("stopped: {why}"))
             }
             _ if self.measured().next().is_none() => Some("nothing measured".to_owned()),
-            ResultKind::Stopped | ResultKind::NotTrustworthy => Some(result.words()),
+            ResultKind::Stopped | ResultKind::Running | ResultKind::NotTrustworthy => {
+                Some(result.words())
+            }
             // It ended before its plan was carried out. Something that could not be removed does
             // not change what was measured.
             ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {

@@ -38,6 +38,9 @@ pub enum ResultKind {
     NotTrustworthy,
     /// The user stopped the run.
     Stopped,
+    /// The run goes on; never stored.
+    #[serde(skip)]
+    Running,
 }
 
 /// Why a run ended before its plan was carried out.
@@ -127,6 +130,7 @@ impl ResultKind {
             Self::Failed => "failed",
             Self::NotTrustworthy => "not trustworthy",
             Self::Stopped => "stopped",
+            Self::Running => "running",
         }
     }
 }
@@ -160,10 +164,12 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
 fn ended(record: &RunRecord) -> Option<Found<'_>> {
     let Some(ended) = &record.ended else {
         // Older records, which do not say why, and running runs.
-        let reason = || Some(record.cut_short());
-        let stopped =
-            || RunResult { kind: ResultKind::Stopped, exit_status: 130, reason: reason() };
-        return record.partial.then(|| (Cause::Ended(None), stopped()));
+        return record.partial.then(|| {
+            let runs = record.seen_running_ns.is_some();
+            let kind = if runs { ResultKind::Running } else { ResultKind::Stopped };
+            let reason = Some(record.cut_short());
+            (Cause::Ended(None), RunResult { kind, exit_status: 130, reason })
+        });
     };
     let (kind, exit_status) = match ended.by {
         // What was measured until then may be wrong for reasons that take precedence.

@@ -95,6 +95,7 @@ pub(super) fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> Run
         copies: None,
         ended: None,
         result: None,
+        seen_running_ns: None,
     }
 }
 

@@ -11,6 +11,9 @@ use crate::plan::{Nouns, Purpose};
 use crate::record::{
     Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict, bound_words,
 };
+use std::time::{Duration, SystemTime};
+use time::OffsetDateTime;
+use time::macros::format_description;
 
 /// The result of a run in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,9 @@ pub struct Headline {
 /// The headline of a run.
 pub fn headline(record: &RunRecord) -> Headline {
     let result = record.result();
+    if let Some(at_ns) = record.seen_running_ns.filter(|_| result.kind == ResultKind::Running) {
+        return Headline { kind: result.kind, words: running_words(record, at_ns) };
+    }
     // A stored result may follow the rules of another version.
     let cause = record.cause();
     let words = match cause {
@@ -37,13 +43,14 @@ pub fn headline(record: &RunRecord) -> Headline {
 }
 
 impl Headline {
-    /// The mark of the result: `✓`, `✗`, `!` or `■`.
+    /// The mark of the result: `✓`, `✗`, `!`, `■`, or `→` while the run goes on.
     pub const fn mark(&self) -> char {
         match self.kind {
             ResultKind::Passed => '✓',
             ResultKind::Failed => '✗',
             ResultKind::NotTrustworthy => '!',
             ResultKind::Stopped => '■',
+            ResultKind::Running => '→',
         }
     }
 
@@ -54,12 +61,33 @@ impl Headline {
             ResultKind::Failed => "FAILED",
             ResultKind::NotTrustworthy => "NOT TRUSTWORTHY",
             ResultKind::Stopped => "STOPPED",
+            ResultKind::Running => "RUNNING",
         }
     }
 
     /// Such as `✗ FAILED  read p99 640 ms, limit 50 ms`.
     pub fn line(&self) -> String {
         format!("{} {}  {}", self.mark(), self.name(), self.words)
+    }
+}
+
+/// How long a run has gone on, when that was, and its figures so far.
+fn running_words(record: &RunRecord, at_ns: u64) -> String {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_nanos(at_ns);
+    let past = at.duration_since(record.began()).unwrap_or_default();
+    let time = OffsetDateTime::from(at).format(format_description!("[hour]:[minute]:[second]"));
+    let measured = record.main_stage().is_some_and(|it| !it.operations.is_empty());
+    let figures = if measured { figures_words(record) } else { "nothing is measured".to_owned() };
+    let time = time.unwrap_or_default();
+    format!("for {}, as of {time} UTC · so far {figures}", age(past.as_secs()))
+}
+
+/// A time in its two largest units, such as `2 min 5 s`.
+fn age(seconds: u64) -> String {
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, min, s) => format!("{min} min {s} s"),
+        (h, min, _) => format!("{} h {min} min", grouped(h)),
     }
 }
 

@@ -145,6 +145,28 @@ fn a_run_that_ended_early_says_when() {
 }
 
 #[test]
+fn a_run_that_goes_on_says_for_how_long_and_when_that_was() {
+    let at = |seconds: u64, change: fn(&mut RunRecord)| {
+        let mut record = record(&[], change);
+        (record.partial, record.result) = (true, None);
+        let began = record.began().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+        let at = began + Duration::from_secs(seconds);
+        headline(&record.seen_running(at.as_nanos() as u64)).line()
+    };
+    // It began at 03:04:05.
+    let far = "so far 1,226 ops/s · p99 1.94 ms · none failed";
+    assert_eq!(at(9, |_| {}), format!("→ RUNNING  for 9 s, as of 03:04:14 UTC · {far}"));
+    assert_eq!(at(125, |_| {}), format!("→ RUNNING  for 2 min 5 s, as of 03:06:10 UTC · {far}"));
+    let nothing = at(7_384, |it| it.stages.clear());
+    let wanted = "→ RUNNING  for 2 h 3 min, as of 05:07:09 UTC · so far nothing is measured";
+    assert_eq!(nothing, wanted);
+    // A clock that was set back.
+    let mut early = record(&[], |_| {});
+    (early.partial, early.result) = (true, None);
+    assert!(headline(&early.seen_running(0)).line().starts_with("→ RUNNING  for 0 s, as of "));
+}
+
+#[test]
 fn a_stored_result_counts_even_where_the_rules_have_changed() {
     let mut record = record(&["read.max > 1ms"], |_| {});
     record.result = Some(RunResult { kind: ResultKind::Passed, exit_status: 0, reason: None });

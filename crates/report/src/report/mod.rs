@@ -166,7 +166,11 @@ impl Format {
                 None => Ok(render(record).into_bytes()),
             };
         }
-        let cleaned: Option<Vec<RunRecord>> = cleaned(records).map_err(|_| Unfit::Damaged)?;
+        let mut cleaned: Option<Vec<RunRecord>> = cleaned(records).map_err(|_| Unfit::Damaged)?;
+        // What is never stored.
+        for (cleaned, record) in cleaned.iter_mut().flatten().zip(records) {
+            cleaned.seen_running_ns = record.seen_running_ns;
+        }
         let records = cleaned.as_deref().unwrap_or(records);
         match (self.render, records) {
             (Render::Picture(render), records) => Ok(render(records, chart)),

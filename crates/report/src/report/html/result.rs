@@ -61,6 +61,7 @@ const fn colour(kind: ResultKind) -> &'static str {
     match kind {
         ResultKind::Passed => "good",
         ResultKind::Stopped => "none",
+        ResultKind::Running => "running",
         ResultKind::NotTrustworthy => "fair",
         ResultKind::Failed => "bad",
     }

@@ -87,7 +87,11 @@ fn head(runs: &[RunRecord], run: usize) -> Vec<(Tone, String)> {
         letter => format!("{letter} · {} · ", names(runs)[run]),
     };
     let headline = headline(record);
-    let tone = if headline.kind == ResultKind::Passed { Tone::Good } else { Tone::Worst };
+    let tone = match headline.kind {
+        ResultKind::Passed => Tone::Good,
+        ResultKind::Running => Tone::Plain,
+        _ => Tone::Worst,
+    };
     let mut lines = vec![(tone, format!("{name}{}", headline.line()))];
     let time = record.started_at.get(..16).unwrap_or(&record.started_at).replace('T', " ");
     lines.push((Tone::Dim, format!("{} · {time} UTC", place(&record.server))));

@@ -100,6 +100,7 @@ const fn tone(kind: ResultKind) -> Tone {
         ResultKind::Passed => Tone::Good,
         ResultKind::Failed => Tone::Bad,
         ResultKind::NotTrustworthy | ResultKind::Stopped => Tone::Doubtful,
+        ResultKind::Running => Tone::Plain,
     }
 }
 

@@ -1,0 +1,74 @@
+//! A record that has no end: the run goes on, or springload was killed. Which of them is known to
+//! whoever reads it, and not stored.
+
+use super::{Code, RunRecord, Verdict};
+
+impl RunRecord {
+    /// The same of a run that was seen to go on at this time, in nanoseconds since 1970.
+    #[must_use]
+    pub fn seen_running(mut self, at_ns: u64) -> Self {
+        self.seen_running_ns = Some(at_ns);
+        // What is missing is still to come.
+        let last = self.stages.last().map(|it| it.name.clone());
+        self.warnings.retain(|it| match it.code {
+            Code::Partial => false,
+            Code::NotAllBegun => it.stage != last,
+            _ => true,
+        });
+        self
+    }
+
+    /// Whether the run goes on or springload was killed.
+    pub const fn has_no_end(&self) -> bool {
+        self.partial && self.ended.is_none() && self.result.is_none()
+    }
+
+    /// Why there is no end, of a record that does not say why the run ended.
+    pub(super) fn cut_short(&self) -> String {
+        let unfinished = self.stages.last().filter(|it| it.verdict == Verdict::Unfinished);
+        let known = unfinished.map(|stage| {
+            format!("the {} stage is known up to {:.0} s", stage.title(), stage.elapsed_s)
+        });
+        match (self.seen_running_ns, known) {
+            (Some(_), known) => known.unwrap_or_else(|| "the next stage is not known yet".into()),
+            (None, Some(known)) => format!("springload was killed, or still runs: {known}"),
+            (None, None) => "the run was stopped early".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ResultKind, fixture};
+
+    /// A record as it is saved while its last stage goes on.
+    fn saved() -> RunRecord {
+        let mut record = fixture::record(&[]);
+        record.partial = true;
+        let stage = record.stages.last_mut().expect("a stage");
+        (stage.verdict, stage.account) = (Verdict::Unfinished, None);
+        stage.load.planned = Some(stage.load.begun + 69);
+        record.refresh_warnings();
+        record
+    }
+
+    #[test]
+    fn what_is_missing_of_a_run_that_goes_on_is_no_warning() {
+        let codes =
+            |record: &RunRecord| record.warnings.iter().map(|it| it.code).collect::<Vec<_>>();
+        let killed = saved();
+        assert!(killed.has_no_end());
+        assert_eq!(killed.result().kind, ResultKind::Stopped);
+        assert!(codes(&killed).contains(&Code::Partial));
+        assert!(codes(&killed).contains(&Code::NotAllBegun));
+        let running = saved().seen_running(1);
+        assert_eq!(running.result().kind, ResultKind::Running);
+        assert!(!codes(&running).contains(&Code::Partial));
+        assert!(!codes(&running).contains(&Code::NotAllBegun));
+        let told = running.result().reason.expect("a reason");
+        assert!(told.starts_with("the mixed stage is known up to "), "{told}");
+        let text = serde_json::to_string(&running).expect("JSON");
+        assert!(!text.contains("running"), "that is never stored");
+    }
+}
