@@ -248,6 +248,33 @@ fn the_page_is_for_this_machine_and_its_port_is_free() {
         .refused(2, &["--serve-page: cannot listen on", "in use", "give a free [HOST:]PORT"]);
 }
 
+/// They ask for nothing, or for half of something, and stay: others have the page at once all the
+/// same. With 64 at a time and ten seconds for each of them, it would take minutes.
+#[test]
+fn a_thousand_idle_connections_keep_nobody_from_the_page() {
+    let words = ["run", "-d", "10m", "-c", "2", "--docs", "20", "--serve-page", "0"];
+    let metrics = ["--metrics", "0"];
+    let run = Running::start([&words[..], &metrics].concat());
+    let page = page_of(&run);
+    let told = run.stderr();
+    let metrics = told.split("metrics: http://").nth(1).and_then(|it| it.split_once('/'));
+    let metrics = metrics.expect("its address").0.to_owned();
+    for (address, path) in [(page, "/report.html"), (metrics, "/metrics")] {
+        let idle = |at: usize| {
+            let mut stream = TcpStream::connect(&address).ok()?;
+            let half = if at.is_multiple_of(2) { &b"GET / HT"[..] } else { b"" };
+            // Those that came before it may have been hung up on.
+            stream.write_all(half).ok().or(Some(()))?;
+            Some(stream)
+        };
+        let crowd: Vec<_> = (0..1_000).map_while(idle).collect();
+        assert!(crowd.len() > 900, "{}", crowd.len());
+        let (status, body) = get(&address, path, &address).expect("an answer");
+        assert!(status == 200 && !body.is_empty(), "{path}: {status}");
+        drop(crowd);
+    }
+}
+
 #[test]
 fn readers_that_stall_and_strangers_do_not_disturb_a_run() {
     let words = ["run", "-d", "10m", "-c", "2", "--docs", "20", "--serve-page", "0"];

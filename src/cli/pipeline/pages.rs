@@ -12,15 +12,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-/// Timeout of reading a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the head of a request may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Connections are closed after this time, even if a client reads a page byte by byte.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -145,29 +148,62 @@ pub(super) fn only_read(method: &Method) -> Option<Answer> {
 
 async fn accept<P: Pages>(listener: TcpListener, free: Arc<Semaphore>, pages: P) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let mut readers = VecDeque::<Reader>::new();
     loop {
-        let Ok(permit) = free.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // Probably out of file descriptors: wait for some to be freed.
-            drop(permit);
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let pages = pages.clone();
-        tokio::spawn(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let response = pages.respond(request);
-                async move { Ok::<_, Infallible>(response.await) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            http.keep_alive(P::KEEP_ALIVE);
-            // A reader that hangs up is not an error, nor one that comes again.
-            let served = http.serve_connection(TokioIo::new(stream), service);
-            let _ = tokio::time::timeout(LONGEST, served).await;
+        readers.retain(|reader| !reader.task.is_finished());
+        if free.available_permits() == 0 {
+            make_room(&mut readers);
+        }
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let asked = Arc::<AtomicBool>::default();
+        let served = serve(stream, pages.clone(), asked.clone());
+        let task = tokio::spawn(async move {
+            served.await;
             drop(permit);
         });
+        readers.push_back(Reader { asked, task: task.abort_handle() });
+        // Whoever has asked already is seen to before the next one is let in.
+        tokio::task::yield_now().await;
     }
+}
+
+/// A connection.
+struct Reader {
+    /// Whether a request is being answered.
+    asked: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+/// Hangs up on the oldest of the connections that ask for nothing; if there is none, on the oldest.
+fn make_room(readers: &mut VecDeque<Reader>) {
+    let idle = readers.iter().position(|reader| !reader.asked.load(Ordering::Relaxed));
+    if let Some(reader) = readers.remove(idle.unwrap_or(0)) {
+        reader.task.abort();
+    }
+}
+
+async fn serve<P: Pages>(stream: tokio::net::TcpStream, pages: P, asked: Arc<AtomicBool>) {
+    let service = service_fn(|request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
+        let (response, asked) = (pages.respond(request), &asked);
+        async move {
+            let response = response.await;
+            // With another request to come, the next wait is an idle one.
+            asked.store(!P::KEEP_ALIVE, Ordering::Relaxed);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    http.keep_alive(P::KEEP_ALIVE);
+    // A reader that hangs up is not an error, nor one that comes again.
+    let served = http.serve_connection(TokioIo::new(stream), service);
+    let _ = tokio::time::timeout(LONGEST, served).await;
 }
 
 #[cfg(test)]
