@@ -3,12 +3,14 @@
 use super::lines::Lines;
 use super::live_page::LivePage;
 use super::metrics::Metrics;
-use super::push::Push;
+use super::push;
 use crate::cli::flags::output::OutputArgs;
 use crate::clock::Nanos;
-use crate::measure::Second;
+use crate::measure::{Second, Series};
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
+use std::fmt::Debug;
+use std::sync::Arc;
 
 /// What is told of a run while it goes on, besides the view on the terminal.
 #[derive(Debug, Default)]
@@ -16,7 +18,25 @@ pub(in crate::cli) struct Live {
     metrics: Option<Metrics>,
     page: Option<LivePage>,
     lines: Option<Lines>,
-    pushes: Vec<Push>,
+    pushes: Vec<Box<dyn Sends>>,
+}
+
+/// What sends the totals of a run to somebody.
+pub(super) trait Sends: Debug {
+    /// Takes the totals so far; a stage in them is no longer running.
+    fn keep(&self, totals: Arc<RunRecord>);
+
+    /// Takes the measurements of the running stage so far.
+    fn running(&self, running: Arc<Running>);
+
+    /// What the user should know at once, if there is something; told once.
+    fn news(&self) -> Option<String>;
+
+    /// No more will come: the totals are sent once more.
+    fn end(&self);
+
+    /// Waits until the totals are delivered, for a while; the user is told what was not.
+    fn finish(&self);
 }
 
 impl Live {
@@ -37,7 +57,7 @@ impl Live {
     /// As before.
     pub(super) fn named(self, output: &OutputArgs, run: &str) -> Result<Self, Invalid> {
         let lines = Lines::asked(output.live.jsonl.as_deref(), run).transpose()?;
-        let pushes = Push::asked(&output.live.push, run)?;
+        let pushes = push::asked(&output.live.push, run)?;
         Ok(Self { lines, pushes, ..self })
     }
 
@@ -63,11 +83,14 @@ impl Live {
 
     /// Takes the record so far, which has no running stage.
     pub(super) fn keep(&self, record: &RunRecord) {
-        if let Some(metrics) = &self.metrics {
-            metrics.keep(record);
-        }
-        for push in &self.pushes {
-            push.keep(record);
+        if self.watches() {
+            let mut totals = record.clone();
+            totals.stages.iter_mut().for_each(|stage| stage.series = Series::default());
+            let totals = Arc::new(totals);
+            self.pushes.iter().for_each(|push| push.keep(totals.clone()));
+            if let Some(metrics) = &self.metrics {
+                metrics.keep(totals);
+            }
         }
         self.unfinished(record);
     }
@@ -81,9 +104,8 @@ impl Live {
 
     /// Takes the measurements of the running stage so far.
     pub(super) fn running(&self, running: Running) {
-        for push in &self.pushes {
-            push.running(&running);
-        }
+        let running = Arc::new(running);
+        self.pushes.iter().for_each(|push| push.running(running.clone()));
         if let Some(metrics) = &self.metrics {
             metrics.running(running);
         }
@@ -99,12 +121,12 @@ impl Live {
     /// What the user should know at once, if there is something.
     pub(super) fn news(&self) -> Option<String> {
         let lines = self.lines.as_ref().and_then(Lines::news);
-        lines.or_else(|| self.pushes.iter().find_map(Push::news))
+        lines.or_else(|| self.pushes.iter().find_map(|push| push.news()))
     }
 
     /// No more will come. Whether everything was delivered.
     pub(super) fn finish(&self) -> bool {
-        self.pushes.iter().for_each(Push::end);
+        self.pushes.iter().for_each(|push| push.end());
         self.lines.as_ref().is_none_or(Lines::finish)
     }
 
@@ -113,6 +135,6 @@ impl Live {
         if let Some(page) = &self.page {
             page.end(record);
         }
-        self.pushes.iter().for_each(Push::finish);
+        self.pushes.iter().for_each(|push| push.finish());
     }
 }

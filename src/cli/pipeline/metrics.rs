@@ -10,13 +10,13 @@ use crate::report::{Exposition, expose};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
 use hyper::{Request, StatusCode};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is served: the record so far, and the running stage.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Told {
-    record: Option<RunRecord>,
-    running: Option<Running>,
+    record: Option<Arc<RunRecord>>,
+    running: Option<Arc<Running>>,
 }
 
 /// The server of one run.
@@ -42,22 +42,22 @@ impl Metrics {
         format!("http://{}/metrics", self.server.address)
     }
 
-    /// Takes the record so far; a stage in it is no longer running.
-    pub(super) fn keep(&self, record: &RunRecord) {
-        let mut record = record.clone();
-        // Only the totals are served.
-        record.stages.iter_mut().for_each(|stage| stage.series = crate::measure::Series::default());
-        let mut state = self.state.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.record, state.running) = (Some(record), None);
+    /// Takes the totals so far; a stage in them is no longer running.
+    pub(super) fn keep(&self, totals: Arc<RunRecord>) {
+        *self.state.told() = Told { record: Some(totals), running: None };
     }
 
     /// Takes the measurements of the running stage so far.
-    pub(super) fn running(&self, running: Running) {
-        self.state.0.lock().unwrap_or_else(PoisonError::into_inner).running = Some(running);
+    pub(super) fn running(&self, running: Arc<Running>) {
+        self.state.told().running = Some(running);
     }
 }
 
 impl Scraped {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The page in the format that the client accepts.
     fn page(&self, headers: &HeaderMap) -> Answer {
         let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -66,13 +66,13 @@ impl Scraped {
         } else {
             Exposition::Prometheus
         };
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = match &state.record {
-            Some(record) => expose(record, state.running.as_ref(), dialect),
+        // It is written outside the lock, which the run takes.
+        let Told { record, running } = self.told().clone();
+        let text = match record {
+            Some(record) => expose(&record, running.as_deref(), dialect),
             None if dialect == Exposition::OpenMetrics => "# EOF\n".to_owned(),
             None => String::new(),
         };
-        drop(state);
         answer(StatusCode::OK, dialect.content_type(), strike(&text).into_owned())
     }
 }

@@ -2,12 +2,13 @@
 //! seconds, by a thread for each receiver. A receiver that is gone, slow or refuses them costs the
 //! run nothing: what is sent are totals, so that the next message makes up for one that is lost.
 
+use super::live::Sends;
 use super::pages::give_way;
 use crate::cli::flags::push::{PushArgs, header};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::driver::strike_observed;
 use crate::http1::{Connection, Request, header_values};
-use crate::measure::{Probe, Series};
+use crate::measure::Probe;
 use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use crate::plan::{Invalid, TlsOptions};
@@ -68,7 +69,7 @@ impl Protocol {
 
 /// The metrics of one run on their way to one receiver.
 #[derive(Debug)]
-pub(super) struct Push {
+struct Push {
     /// The receiver, without secrets.
     place: String,
     shared: Arc<Shared>,
@@ -85,7 +86,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     record: Option<Arc<RunRecord>>,
-    running: Option<Running>,
+    running: Option<Arc<Running>>,
     over: bool,
     sent: Sent,
 }
@@ -101,26 +102,27 @@ struct Sent {
     told: bool,
 }
 
-impl Push {
-    /// Begins to send to all receivers that are asked for.
-    ///
-    /// # Errors
-    /// What is wrong with a flag.
-    pub(super) fn asked(asked: &PushArgs, run: &str) -> Result<Vec<Self>, Invalid> {
-        let tls = TlsOptions { authorities: asked.push_ca.clone(), ..TlsOptions::default() };
-        let otlp = asked.otlp.iter().map(|url| (Protocol::Otlp, url));
-        let remote = asked.remote_write.iter().map(|url| (Protocol::RemoteWrite, url));
-        let headers = asked.push_header.iter().map(|line| header(line));
-        let headers: Vec<String> = headers.collect::<Result<_, _>>()?;
-        let begun = otlp.chain(remote).map(|(protocol, url)| {
-            let to = To::of(protocol, url, &headers, &tls)?;
-            Self::begin(to, run.to_owned(), asked.push_every).map_err(|error| {
-                Invalid::new(protocol.flag(), error.to_string(), "try again with fewer of them")
-            })
-        });
-        begun.collect()
-    }
+/// Begins to send to all receivers that are asked for.
+///
+/// # Errors
+/// What is wrong with a flag.
+pub(super) fn asked(asked: &PushArgs, run: &str) -> Result<Vec<Box<dyn Sends>>, Invalid> {
+    let tls = TlsOptions { authorities: asked.push_ca.clone(), ..TlsOptions::default() };
+    let otlp = asked.otlp.iter().map(|url| (Protocol::Otlp, url));
+    let remote = asked.remote_write.iter().map(|url| (Protocol::RemoteWrite, url));
+    let headers = asked.push_header.iter().map(|line| header(line));
+    let headers: Vec<String> = headers.collect::<Result<_, _>>()?;
+    let begun = otlp.chain(remote).map(|(protocol, url)| {
+        let to = To::of(protocol, url, &headers, &tls)?;
+        let push = Push::begin(to, run.to_owned(), asked.push_every).map_err(|error| {
+            Invalid::new(protocol.flag(), error.to_string(), "try again with fewer of them")
+        })?;
+        Ok(Box::new(push) as Box<dyn Sends>)
+    });
+    begun.collect()
+}
 
+impl Push {
     fn begin(to: To, run: String, every_ns: Nanos) -> io::Result<Self> {
         let shared = Arc::<Shared>::default();
         let (alive, ended) = channel();
@@ -133,37 +135,31 @@ impl Push {
         })?;
         Ok(Self { place, shared, ended })
     }
+}
 
-    /// Takes the record so far; a stage in it is no longer running.
-    pub(super) fn keep(&self, record: &RunRecord) {
-        let mut record = record.clone();
-        // Only the totals are sent.
-        record.stages.iter_mut().for_each(|stage| stage.series = Series::default());
+impl Sends for Push {
+    fn keep(&self, totals: Arc<RunRecord>) {
         let mut state = self.shared.lock();
-        (state.record, state.running) = (Some(Arc::new(record)), None);
+        (state.record, state.running) = (Some(totals), None);
     }
 
-    /// Takes the measurements of the running stage so far.
-    pub(super) fn running(&self, running: &Running) {
-        self.shared.lock().running = Some(running.clone());
+    fn running(&self, running: Arc<Running>) {
+        self.shared.lock().running = Some(running);
     }
 
-    /// What the user should know at once, if there is something; told once.
-    pub(super) fn news(&self) -> Option<String> {
+    fn news(&self) -> Option<String> {
         let mut state = self.shared.lock();
         let why = state.sent.latest.clone()?;
         let new = !std::mem::replace(&mut state.sent.told, true);
         new.then(|| format!("no metrics to {}: {why}; the run goes on", self.place))
     }
 
-    /// No more will come: the totals are sent once more.
-    pub(super) fn end(&self) {
+    fn end(&self) {
         self.shared.lock().over = true;
         self.shared.changed.notify_all();
     }
 
-    /// Waits until the totals are delivered, for a while; the user is told what was not.
-    pub(super) fn finish(&self) {
+    fn finish(&self) {
         let in_time = self.ended.recv_timeout(LAST);
         let in_time = in_time == Err(std::sync::mpsc::RecvTimeoutError::Disconnected);
         let Sent { all, failed, last, latest, .. } = self.shared.lock().sent.clone();
@@ -264,7 +260,7 @@ async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
         };
         let resting = clock.now() < rest_until && !over;
         if let Some(record) = record.filter(|_| !resting) {
-            let running = running.as_ref();
+            let running = running.as_deref();
             let pushed = Pushed { run, record: &record, running, at_ns: wall_ns() };
             let body = match to.protocol {
                 Protocol::Otlp => otlp(&pushed),
