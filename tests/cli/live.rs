@@ -239,7 +239,7 @@ fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
 fn the_page_is_for_this_machine_and_its_port_is_free() {
     let run = ["run", "--docs", "5", "--ops", "5", "--serve-page"];
     for place in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-        let words = ["--serve-page: other machines", place, "--serve-page-public"];
+        let words = ["--serve-page: whoever can reach", place, "the report", "--serve-page-public"];
         springload([&run[..], &[place]].concat()).refused(2, &words);
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

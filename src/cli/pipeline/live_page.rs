@@ -186,6 +186,7 @@ fn is_local(host: &str) -> bool {
 
 impl Pages for Shown {
     const FLAG: &'static str = "--serve-page";
+    const WHAT: &'static str = "the report";
     const PUBLIC: &'static str = "--serve-page-public";
     const EXAMPLE: &'static str = "127.0.0.1:8080";
     // So that nobody is connected once everybody has what they asked for.

@@ -79,6 +79,7 @@ impl Scraped {
 
 impl Pages for Scraped {
     const FLAG: &'static str = "--metrics";
+    const WHAT: &'static str = "the metrics";
     const PUBLIC: &'static str = "--metrics-public";
     const EXAMPLE: &'static str = "127.0.0.1:9464";
 

@@ -37,6 +37,8 @@ pub(super) type Answer = Response<Full<Bytes>>;
 pub(super) trait Pages: Clone + Send + Sync + 'static {
     /// The flag that asks for it, ...
     const FLAG: &'static str;
+    /// ... what that is for its readers, ...
+    const WHAT: &'static str;
     /// ... the one that lets other machines in, ...
     const PUBLIC: &'static str;
     /// ... and an address that it takes.
@@ -65,8 +67,11 @@ impl PageServer {
     pub(super) fn asked<P: Pages>(wanted: &str, public: bool, pages: P) -> Result<Self, Invalid> {
         let place = with_host(wanted);
         if is_public(&place) && !public {
-            let problem = format!("other machines could read them at {place} without a password");
-            let cure = format!("give {} to allow it, or only a PORT", P::PUBLIC);
+            let what = P::WHAT;
+            let problem = format!(
+                "whoever can reach {place} could read {what}: nobody is asked for a password"
+            );
+            let cure = format!("give {} to allow it, or a PORT of this machine alone", P::PUBLIC);
             return Err(Invalid::new(P::FLAG, problem, cure));
         }
         Self::open(wanted, pages)
