@@ -5,7 +5,7 @@ use super::live_page::LivePage;
 use super::metrics::Metrics;
 use super::push;
 use crate::cli::flags::output::OutputArgs;
-use crate::clock::Nanos;
+use crate::clock::{Nanos, wall_ns};
 use crate::measure::{Second, Series};
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
@@ -86,7 +86,8 @@ impl Live {
         if self.watches() {
             let mut totals = record.clone();
             totals.stages.iter_mut().for_each(|stage| stage.series = Series::default());
-            let totals = Arc::new(totals);
+            let totals =
+                Arc::new(if totals.has_no_end() { totals.seen_running(wall_ns()) } else { totals });
             self.pushes.iter().for_each(|push| push.keep(totals.clone()));
             if let Some(metrics) = &self.metrics {
                 metrics.keep(totals);

@@ -13,7 +13,7 @@ use crate::net::{Endpoint, ShardContext};
 use crate::op::Failure;
 use crate::plan::{Invalid, TlsOptions};
 use crate::record::{RunRecord, Running};
-use crate::report::{Pushed, otlp, otlp_rejected, remote_write, shown};
+use crate::report::{Pushed, RemoteWrite, otlp, otlp_rejected, shown};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use percent_encoding::percent_decode_str;
@@ -251,7 +251,7 @@ async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
     let clock = Clock::system();
     let deadlines = ShardContext::new(clock, PATIENCE_NS);
     let mut line = Line { connection: Connection::new(to.endpoint.clone(), &deadlines), deadlines };
-    let mut rest_until = 0;
+    let (mut rest_until, mut series) = (0, RemoteWrite::default());
     loop {
         let over = shared.wait(every_ns);
         let (record, running) = {
@@ -261,10 +261,10 @@ async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
         let resting = clock.now() < rest_until && !over;
         if let Some(record) = record.filter(|_| !resting) {
             let running = running.as_deref();
-            let pushed = Pushed { run, record: &record, running, at_ns: wall_ns() };
+            let pushed = Pushed { run, record: &record, running, at_ns: wall_ns(), over };
             let body = match to.protocol {
                 Protocol::Otlp => otlp(&pushed),
-                Protocol::RemoteWrite => remote_write(&pushed),
+                Protocol::RemoteWrite => series.encode(&pushed),
             };
             let answer = line.send(to, &body).await;
             if let Err(Refused { rest_s: Some(rest_s), .. }) = &answer {

@@ -78,7 +78,7 @@ pub use openmetrics::expose;
 pub use picture::Picture;
 pub use pill::{Mood, Pill};
 #[cfg(feature = "push")]
-pub use push::{Pushed, otlp, otlp_rejected, remote_write};
+pub use push::{Pushed, RemoteWrite, otlp, otlp_rejected};
 pub use sane::sane;
 pub use second::second_line;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};

@@ -6,7 +6,7 @@ mod otlp;
 mod remote_write;
 
 pub use otlp::{encode as otlp, rejected as otlp_rejected};
-pub use remote_write::encode as remote_write;
+pub use remote_write::RemoteWrite;
 
 use super::exposition::Exposition;
 use super::openmetrics::expose;
@@ -26,6 +26,8 @@ pub struct Pushed<'a> {
     pub running: Option<&'a Running>,
     /// The time, in nanoseconds since 1970.
     pub at_ns: u64,
+    /// Whether that was the end: nothing more will be sent.
+    pub over: bool,
 }
 
 /// Labels by name, in the order of names.

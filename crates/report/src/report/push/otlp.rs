@@ -298,7 +298,8 @@ mod tests {
     #[test]
     fn a_request_has_the_counts_of_the_record() {
         let record = fixture::record(&[]);
-        let pushed = Pushed { run: "r", record: &record, running: None, at_ns: 7_000_000_000 };
+        let at_ns = 7_000_000_000;
+        let pushed = Pushed { run: "r", record: &record, running: None, at_ns, over: false };
         let request = message::Request::decode(&*encode(&pushed)).expect("a message");
         let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
         let data =

@@ -4,6 +4,7 @@
 use super::buckets::{Buckets, SCALE, ZERO_S};
 use super::{Labels, Pushed};
 use prost::Message;
+use std::collections::BTreeSet;
 
 /// The messages, with the numbers of their fields in `prompb/remote.proto` and `types.proto` of
 /// <https://github.com/prometheus/prometheus>, as far as they are used here.
@@ -24,7 +25,7 @@ mod message {
         pub(super) histograms: Vec<Histogram>,
     }
 
-    #[derive(Clone, PartialEq, Eq, prost::Message)]
+    #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, prost::Message)]
     pub(super) struct Label {
         #[prost(string, tag = "1")]
         pub(super) name: String,
@@ -70,23 +71,49 @@ mod message {
     }
 }
 
-/// The body of a request.
-pub fn encode(pushed: &Pushed<'_>) -> Vec<u8> {
-    let timestamp = (pushed.at_ns / 1_000_000).cast_signed();
-    let samples = pushed.samples().into_iter().map(|it| message::TimeSeries {
-        labels: labels(&it.name, it.labels),
-        samples: vec![message::Sample { value: it.value, timestamp }],
-        histograms: Vec::new(),
-    });
-    let times = pushed.times().into_iter().map(|it| message::TimeSeries {
-        labels: labels(it.name, it.labels),
-        samples: Vec::new(),
-        histograms: vec![histogram(&Buckets::of(it.histogram), timestamp)],
-    });
-    let request = message::WriteRequest { timeseries: samples.chain(times).collect() };
-    let bytes = request.encode_to_vec();
-    // Fails for more than 4 GiB only.
-    snap::raw::Encoder::new().compress_vec(&bytes).unwrap_or_default()
+/// The value with which a series ends, `StaleNaN` of `model/value` there: without it, graphs would
+/// go on for five minutes.
+const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
+
+/// What is sent to one receiver.
+#[derive(Debug, Default)]
+pub struct RemoteWrite {
+    /// The series of numbers in the last message.
+    open: BTreeSet<Vec<message::Label>>,
+}
+
+impl RemoteWrite {
+    /// The body of a request. Series that are no longer there have their end in it, such as those
+    /// of warnings; of the last one, all have.
+    pub fn encode(&mut self, pushed: &Pushed<'_>) -> Vec<u8> {
+        let timestamp = (pushed.at_ns / 1_000_000).cast_signed();
+        // A series has one value at a time.
+        let end = pushed.over.then_some(timestamp + 1);
+        let mut timeseries = Vec::new();
+        let mut gone = std::mem::take(&mut self.open);
+        for it in pushed.samples() {
+            let labels = labels(&it.name, it.labels);
+            gone.remove(&labels);
+            self.open.insert(labels.clone());
+            let last = end.map(|timestamp| message::Sample { value: STALE, timestamp });
+            let sample = message::Sample { value: it.value, timestamp };
+            let samples = [sample].into_iter().chain(last).collect();
+            timeseries.push(message::TimeSeries { labels, samples, histograms: Vec::new() });
+        }
+        for it in pushed.times() {
+            let histogram = histogram(&Buckets::of(it.histogram), timestamp);
+            let (labels, last) = (labels(it.name, it.labels), end.map(stale));
+            let histograms = [histogram].into_iter().chain(last).collect();
+            timeseries.push(message::TimeSeries { labels, samples: Vec::new(), histograms });
+        }
+        for labels in gone {
+            let samples = vec![message::Sample { value: STALE, timestamp }];
+            timeseries.push(message::TimeSeries { labels, samples, histograms: Vec::new() });
+        }
+        let bytes = message::WriteRequest { timeseries }.encode_to_vec();
+        // Fails for more than 4 GiB only.
+        snap::raw::Encoder::new().compress_vec(&bytes).unwrap_or_default()
+    }
 }
 
 /// The labels with the name of the metric, in the order of names.
@@ -130,10 +157,16 @@ fn histogram(buckets: &Buckets, timestamp: i64) -> message::Histogram {
     }
 }
 
+/// The end of a series of histograms: its sum says so.
+fn stale(timestamp: i64) -> message::Histogram {
+    let some = message::Histogram { sum: STALE, ..histogram(&Buckets::default(), timestamp) };
+    message::Histogram { positive_spans: Vec::new(), positive_deltas: Vec::new(), ..some }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::fixture;
+    use crate::record::{Code, RunRecord, Warning, fixture};
     use std::collections::BTreeMap;
 
     #[test]
@@ -152,12 +185,69 @@ mod tests {
         assert_eq!(read.sum::<i64>() + 2, 20);
     }
 
+    /// What is sent after something else, as it is read.
+    fn sent_by(to: &mut RemoteWrite, record: &RunRecord, over: bool) -> message::WriteRequest {
+        let pushed = Pushed { run: "r", record, running: None, at_ns: 7_000_000_000, over };
+        let bytes = snap::raw::Decoder::new().decompress_vec(&to.encode(&pushed)).expect("Snappy");
+        message::WriteRequest::decode(&*bytes).expect("a message")
+    }
+
+    fn sent(record: &RunRecord, over: bool) -> message::WriteRequest {
+        sent_by(&mut RemoteWrite::default(), record, over)
+    }
+
+    /// The values of a series: whether they are its end, and when. Not any NaN is: its bits are
+    /// what Prometheus knows it by.
+    fn values(series: &message::TimeSeries) -> Vec<(bool, i64)> {
+        let is_end = |value: f64| value.to_bits() == 0x7ff0_0000_0000_0002;
+        let samples = series.samples.iter().map(|it| (is_end(it.value), it.timestamp));
+        let times = series.histograms.iter().map(|it| (is_end(it.sum), it.timestamp));
+        samples.chain(times).collect()
+    }
+
+    #[test]
+    fn a_series_that_is_no_longer_there_ends_once() {
+        let mut to = RemoteWrite::default();
+        let mut record = fixture::record(&[]);
+        let ended = |request: &message::WriteRequest| {
+            let ended = request.timeseries.iter().filter(|it| values(it) == [(true, 7_000)]);
+            let labels = ended.flat_map(|it| &it.labels).map(|it| it.value.clone());
+            labels.collect::<Vec<_>>()
+        };
+        let warning = |message: &str| {
+            let message = message.to_owned();
+            vec![Warning { code: Code::SameMachine, stage: None, message }]
+        };
+        record.warnings = warning("one");
+        assert_eq!(ended(&sent_by(&mut to, &record, false)), [""; 0]);
+        record.warnings = warning("another");
+        let told = ended(&sent_by(&mut to, &record, false));
+        assert!(told.contains(&"one".to_owned()) && !told.contains(&"another".to_owned()));
+        assert_eq!(ended(&sent_by(&mut to, &record, false)), [""; 0]);
+    }
+
+    #[test]
+    fn every_series_ends_with_the_run_and_none_before() {
+        let record = fixture::record(&[]);
+        for (over, wanted) in
+            [(false, &[(false, 7_000)][..]), (true, &[(false, 7_000), (true, 7_001)])]
+        {
+            let request = sent(&record, over);
+            assert!(request.timeseries.iter().any(|it| !it.samples.is_empty()));
+            assert!(request.timeseries.iter().any(|it| !it.histograms.is_empty()));
+            for series in &request.timeseries {
+                assert_eq!(values(series), wanted, "{series:?}");
+            }
+        }
+        let request = sent(&record, true);
+        let ends = request.timeseries.iter().filter_map(|it| it.histograms.get(1));
+        assert!(ends.map(|it| it.count_int).all(|count| count == Some(0)));
+    }
+
     #[test]
     fn a_request_has_the_counts_of_the_record() {
         let record = fixture::record(&[]);
-        let pushed = Pushed { run: "r", record: &record, running: None, at_ns: 7_000_000_000 };
-        let bytes = snap::raw::Decoder::new().decompress_vec(&encode(&pushed)).expect("Snappy");
-        let request = message::WriteRequest::decode(&*bytes).expect("a message");
+        let request = sent(&record, false);
         let mut seen = 0;
         for series in &request.timeseries {
             let names: Vec<_> = series.labels.iter().map(|it| &*it.name).collect();
