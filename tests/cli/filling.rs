@@ -129,12 +129,24 @@ fn as_the_first(fills: &[(u64, bool, u64)]) {
 }
 
 /// A study of short runs on a server to which a fill of 10 s brings few documents.
-fn study(server: &StandIn, folder: &Path, words: &[&str]) {
+fn study(server: &StandIn, folder: &Path, words: &[&str]) -> String {
     let (url, place) = (server.url(), folder.display().to_string());
     let words = [&words[..1], &[&*url, "-o", &place, "-c", "4", "-d", "1s"], &words[1..]].concat();
     let run = springload(words);
     assert!(run.stderr.contains("the other runs store"), "{}", run.stderr);
+    run.stderr
 }
+
+/// Changes what is kept of a study.
+fn change(file: &Path, change: impl FnOnce(&mut Value)) {
+    let text = std::fs::read_to_string(file).expect("what is kept");
+    let mut kept = serde_json::from_str(&text).expect("JSON");
+    change(&mut kept);
+    std::fs::write(file, kept.to_string()).expect("it is written");
+}
+
+/// What is said of a first run that cannot be read.
+const UNKNOWN: &str = "the other runs store as many documents as there is time for, and not";
 
 #[test]
 fn the_runs_of_a_comparison_store_as_many_documents_as_the_first() {
@@ -154,19 +166,39 @@ fn the_runs_of_a_sweep_store_as_many_documents_as_the_first() {
     study(&server, folder.path(), &["sweep", "-L", "think=0ms,1ms"]);
     as_the_first(&fills(folder.path(), &cells));
     // To go on with it asks for the same.
-    std::fs::remove_dir_all(folder.path().join(cells[1])).expect("it is there");
-    let kept = folder.path().join("sweep.json");
-    let mut sweep: Value =
-        serde_json::from_str(&std::fs::read_to_string(&kept).expect("a sweep")).expect("JSON");
-    sweep["cells"][1]["result"] = Value::Null;
-    std::fs::write(&kept, sweep.to_string()).expect("it is written");
-    springload(["sweep", "--resume", &folder.path().display().to_string()]);
+    let again = || {
+        std::fs::remove_dir_all(folder.path().join(cells[1])).expect("it is there");
+        change(&folder.path().join("sweep.json"), |it| it["cells"][1]["result"] = Value::Null);
+        springload(["sweep", "--resume", &folder.path().display().to_string(), "-q"]).stderr
+    };
+    let told = again();
+    assert!(!told.contains(UNKNOWN), "{told}");
     as_the_first(&fills(folder.path(), &cells));
+    let first = folder.path().join(cells[0]).join("run.json");
+    std::fs::write(&first, "{").expect("it is written");
+    let told = again();
+    assert!(told.contains(UNKNOWN) && told.contains(&first.display().to_string()), "{told}");
+    assert!(fills(folder.path(), &cells[1..])[0].1, "a time of its own");
 }
 
 #[test]
 fn the_steps_of_a_search_store_as_many_documents_as_the_first() {
     let (server, folder) = (server(1_000), tempfile::tempdir().expect("a temporary folder"));
-    study(&server, folder.path(), &["max", "--from", "1", "--to", "1", "--repeat", "1"]);
+    let words = ["max", "--from", "1", "--to", "1", "--repeat", "1"];
+    study(&server, folder.path(), &words);
     as_the_first(&fills(folder.path(), &["steps/000", "steps/001"]));
+    // To go on with it asks for the same, as far as the first step can be read.
+    for broken in [false, true] {
+        change(&folder.path().join("max.json"), |it| {
+            it["steps"].as_array_mut().expect("steps").truncate(1);
+            it["ended"] = "stopped".into();
+        });
+        let first = folder.path().join("steps/000/run.json");
+        if broken {
+            std::fs::write(&first, "{").expect("it is written");
+        }
+        let told = study(&server, folder.path(), &words);
+        assert_eq!(told.contains(UNKNOWN), broken, "{told}");
+        assert_eq!(told.contains(&first.display().to_string()), broken, "{told}");
+    }
 }

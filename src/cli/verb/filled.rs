@@ -3,6 +3,7 @@
 
 use crate::plan::PlanRecord;
 use crate::record::RunRecord;
+use std::path::Path;
 
 /// Whether the time of its fill is bounded.
 pub(super) fn is_bounded(plan: &PlanRecord) -> bool {
@@ -22,4 +23,13 @@ pub(super) fn told(first: &RunRecord) -> String {
     let documents = first.filled();
     let many = first.nouns().many;
     format!("the other runs store {documents} {many}, too: as many as the first (--docs auto)")
+}
+
+/// Tells the user that the first run cannot be read, and so not what it has stored.
+pub(super) fn tell_unknown(file: &Path, why: &str) {
+    eprintln!(
+        "warning: {}: {why}; the other runs store as many documents as there is time for, and not \
+        as many as the first, so that they may differ from it",
+        file.display()
+    );
 }

@@ -13,7 +13,7 @@ use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::flags::target::named_nodes;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::{agents, signals};
-use crate::cli::verb::filled::{is_bounded, told};
+use crate::cli::verb::filled::{is_bounded, tell_unknown, told};
 use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::reading::record;
 use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothing};
@@ -254,11 +254,7 @@ impl Ready {
         let ending = &signals::listen(quiet)?;
         let planned = self.check(args, ending)?;
         self.place.begin(&self.max)?;
-        if let Some(first) = self.max.steps.first()
-            && let Ok(first) = record(&self.place.folder.join(&first.run))
-        {
-            self.fill_as(&first, quiet);
-        }
+        self.fill_as_before(quiet);
         let mut fleet = agents::gather(&args.agents, planned, ending, quiet)?;
         let runs = Runs { ending, quiet: true, shown: false };
         let mut exit = None;
@@ -306,6 +302,24 @@ impl Ready {
     /// The plan of a step, with its agents.
     fn plan(&self, plans: &Plans, ask: Ask, args: &Max) -> Result<Plan, Vec<Invalid>> {
         Ok(args.agents.share(plans.plan(ask, self.steps.length_s(ask))?)?)
+    }
+
+    /// The same as before an interruption, if there was one.
+    fn fill_as_before(&mut self, quiet: bool) {
+        let Some(first) = self.max.steps.first() else { return };
+        let file = self.place.folder.join(&first.run);
+        match record(&file) {
+            Ok(first) => self.fill_as(&first, quiet),
+            Err(why) if self.is_bounded() => tell_unknown(&file, &why),
+            Err(_) => {}
+        }
+    }
+
+    /// Whether the next step stores as many documents as there is time for.
+    fn is_bounded(&mut self) -> bool {
+        let Way::Run(plans) = &self.steps.way else { return false };
+        let next = self.walk.next().map(|ask| plans.plan(ask, self.steps.length_s(ask)));
+        next.is_some_and(|plan| plan.is_ok_and(|plan| is_bounded(&plan)))
     }
 
     /// Has the steps after the first one, whose time to fill is bounded, store as many documents.

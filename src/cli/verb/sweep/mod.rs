@@ -237,7 +237,14 @@ impl Ready {
         if varied || !self.plans.iter().any(|plan| is_bounded(plan)) {
             return Ok(());
         }
-        let Ok(first) = record(&self.place.folder.join(&cell.run)) else { return Ok(()) };
+        let file = self.place.folder.join(&cell.run);
+        let first = match record(&file) {
+            Ok(first) => first,
+            Err(why) => {
+                filled::tell_unknown(&file, &why);
+                return Ok(());
+            }
+        };
         let Some(common) = as_filled(&self.sweep.definition.common, &first) else { return Ok(()) };
         let definition = Definition { common, ..self.sweep.definition.clone() };
         self.plans = in_turn(&definition, &self.servers, args)?.plans;
