@@ -923,3 +923,49 @@ fn paths_and_registries_are_found() {
     assert_eq!(found(&format!("https://registry.np{}/x", "mjs.org")), (0, 1, 0));
     assert_eq!(found(&format!("\"resolved\"{}", ": \"https://h/x\"")), (0, 0, 1));
 }
+
+// --- packages --------------------------------------------------------------------------------
+
+/// What is wrong with the files that a package for Cargo has.
+fn packaged(package: &str, files: &str) -> Vec<String> {
+    let lacks = |name: &&str| !files.lines().any(|file| file == *name);
+    let missing = ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"].into_iter().filter(lacks);
+    let missing = missing.map(|name| format!("{package}: its package lacks {name}"));
+    let of_tests = |file: &&str| {
+        let file = File::new(file, "");
+        file.only_tests()
+            || ["tests/", "/snapshots/", "proptest-"].iter().any(|it| file.path.contains(it))
+    };
+    let junk = files.lines().filter(of_tests);
+    missing.chain(junk.map(|file| format!("{package}: no user needs {file}: exclude it"))).collect()
+}
+
+#[test]
+fn packages_have_what_users_need() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = std::fs::read_dir(root.join("crates")).expect("a folder").flatten();
+    let names = crates.map(|it| format!("springload-{}", it.file_name().to_string_lossy()));
+    let complaints = names.chain(["springload".to_owned()]).flat_map(|name| {
+        let listed = Command::new(env!("CARGO"))
+            .args(["package", "--list", "--allow-dirty", "--offline", "--package", &name])
+            .current_dir(root)
+            .output()
+            .expect("cargo starts");
+        let said = String::from_utf8_lossy(&listed.stderr);
+        assert!(listed.status.success(), "{name}: {said}");
+        packaged(&name, &String::from_utf8_lossy(&listed.stdout))
+    });
+    clean(&complaints.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_package_with_tests_or_without_licences_is_found() {
+    let good =
+        "Cargo.lock\nLICENSE-APACHE\nLICENSE-MIT\nsrc/generate/latest.rs\nsrc/verb/selftest.rs\n";
+    assert!(packaged("a", good).is_empty());
+    let junk = ["src/a/tests.rs", "src/a/tests/b.rs", "src/a_tests.rs", "src/snapshots/a.snap"];
+    for file in junk.into_iter().chain(["tests/a.rs", "proptest-regressions/a.txt"]) {
+        assert_eq!(packaged("a", &format!("{good}{file}\n")).len(), 1, "{file}");
+    }
+    assert_eq!(packaged("a", "Cargo.lock\nLICENSE-MIT\n").len(), 1);
+}

@@ -167,7 +167,9 @@ fn a_source_distribution_holds_what_builds_it() {
         let at_top = !name.contains('/');
         let builds = name.starts_with("Cargo.") || name.starts_with("LICENSE-");
         let builds = builds || ["CHANGELOG.md", "README.md", "pyproject.toml"].contains(&name);
-        name.ends_with("tests.rs") || name.contains("/proptest-regressions/") || at_top && !builds
+        let of_tests = ["/tests/", "/snapshots/", "/proptest-regressions/"];
+        let of_tests = of_tests.iter().any(|folder| name.contains(folder));
+        of_tests || name.ends_with("tests.rs") || at_top && !builds
     };
     let wanted = tracked.iter().filter(|name| needed(name) && !of_developers(name));
     let missing: Vec<_> = wanted.filter(|name| !held.contains(**name)).collect();
