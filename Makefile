@@ -55,13 +55,15 @@ bench:
 	@benches/peers.sh
 	@benches/pathologies.sh
 
-# The documentation as a site with a search, in target/book. mdBook is built once, beside it.
+# The documentation as a site with a search, in target/book. mdBook is built once, beside it. With
+# the address of the repository, REPOSITORY=…, links to what is not on the site lead there.
 MDBOOK = target/tools/bin/mdbook
 docs: $(MDBOOK)
+	.github/site.sh target/site $(REPOSITORY)
 	$(MDBOOK) build
 
 $(MDBOOK):
-	cargo install --locked --quiet --root target/tools mdbook
+	cargo install --locked --quiet --root target/tools --no-default-features --features search mdbook
 
 # What packages have beside the program: completions and man pages, in target/package-files.
 BINARY ?= target/dist/springload

@@ -130,6 +130,63 @@ fn a_dead_link_is_found() {
     }
 }
 
+/// What `.github/links.sh` makes of a page at the top.
+fn published(text: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.md");
+    fs::write(&page, text).expect("it can be written");
+    let mut script = Command::new(root().join(".github/links.sh"));
+    script.args(["https://host/us/springload", "v1.2.3"]).arg(&page);
+    assert!(script.status().expect("bash is there").success());
+    fs::read_to_string(page).expect("it is still there")
+}
+
+#[test]
+fn published_pages_have_links_that_lead_to_the_repository() {
+    for name in ["README.md", "CHANGELOG.md"] {
+        let text = fs::read_to_string(root().join(name)).expect("a page");
+        let (before, after) = (links(&divided(&text).0), links(&divided(&published(&text)).0));
+        assert_eq!(before.len(), after.len());
+        assert!(after.iter().all(|link| link.starts_with("https://") || link.starts_with('#')));
+    }
+    let text = "[a\nb](docs/a.md#c), ![d](e.png), [f](#g) and [h](https://i/j.md)";
+    let home = "https://host/us/springload";
+    let wanted = format!(
+        "[a\nb]({home}/blob/v1.2.3/docs/a.md#c), ![d]({home}/raw/v1.2.3/e.png), [f](#g) and \
+        [h](https://i/j.md)"
+    );
+    assert_eq!(published(text), wanted);
+}
+
+/// The sources of the site, from `.github/site.sh` with these words: paths and texts of its pages.
+fn site(folder: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
+    let folder = folder.join("site");
+    let mut script = Command::new(root().join(".github/site.sh"));
+    let status = script.current_dir(root()).arg(&folder).args(words).status();
+    assert!(status.expect("bash is there").success());
+    let files = fs::read_dir(folder).expect("a folder").flatten().map(|file| file.path());
+    let pages = files.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    pages.map(|path| (path.clone(), fs::read_to_string(path).expect("a page"))).collect()
+}
+
+#[test]
+fn no_link_of_the_site_is_dead() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = site(folder.path(), &[]);
+    let front = folder.path().join("site/index.md");
+    assert!(pages.iter().any(|(page, _)| *page == front));
+    let found: Vec<String> = pages.iter().flat_map(|(page, text)| dead(page, text)).collect();
+    assert!(found.is_empty(), "dead links:\n{}", found.join("\n"));
+    let links_out = |pages: &[(PathBuf, String)]| {
+        let home = "](https://host/us/springload/blob/v1/";
+        pages.iter().map(|(_, text)| text.matches(home).count()).sum::<usize>()
+    };
+    assert_eq!(links_out(&pages), 0);
+    let pages = site(folder.path(), &["https://host/us/springload", "v1"]);
+    assert!(links_out(&pages) > 5);
+    assert!(pages.iter().all(|(page, text)| dead(page, text).is_empty()));
+}
+
 #[test]
 fn the_book_has_every_page_once() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).expect("a summary");
