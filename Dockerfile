@@ -3,7 +3,8 @@
 #     docker build -t springload .
 #     docker run --rm -v "$PWD:/runs" --user "$(id -u)" springload run http://user@host:5984
 #
-# The folder /runs is where runs are saved.
+# The folder /runs is where runs are saved. An image that is given to others has to have the notices
+# of what is in it, which `make notices` writes before.
 
 FROM rust:1-alpine AS build
 RUN apk add --no-cache build-base ca-certificates
@@ -29,7 +30,9 @@ RUN find src crates -name '*.rs' -exec touch {} + \
     && mkdir -p /image/usr/local/bin /image/etc/ssl/certs /image/runs /image/tmp \
     && cp target/dist/springload /image/usr/local/bin/ \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
-    && cp LICENSE-APACHE LICENSE-MIT /image/
+    && cp LICENSE-APACHE LICENSE-MIT /image/ \
+    && if [ -f target/package-files/NOTICES.txt ]; then \
+        cp target/package-files/NOTICES.txt /image/; fi
 
 FROM scratch
 COPY --from=build --chown=65532:65532 /image /

@@ -1,4 +1,5 @@
-.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint docs pages deb rpm
+.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint docs \
+    pages notices deb rpm
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -65,21 +66,37 @@ docs: $(MDBOOK)
 $(MDBOOK):
 	cargo install --locked --quiet --root target/tools --no-default-features --features search mdbook
 
-# What packages have beside the program: completions and man pages, in target/package-files.
+# What packages have beside the program, in target/package-files: completions and man pages.
+FILES = target/package-files
 BINARY ?= target/dist/springload
 pages: $(BINARY)
-	rm -rf target/package-files && mkdir -p target/package-files
+	rm -rf $(FILES)/man1 && mkdir -p $(FILES)
 	for shell in bash zsh fish; do \
-	    $(BINARY) completions $$shell > target/package-files/springload.$$shell || exit 1; \
+	    $(BINARY) completions $$shell > $(FILES)/springload.$$shell || exit 1; \
 	done
-	$(BINARY) man --out target/package-files/man1
-	gzip -9 -n target/package-files/man1/*.1
+	$(BINARY) man --out $(FILES)/man1
+	gzip -9 -n $(FILES)/man1/*.1
+
+# The licences of all that is in the program, as those ask for. Which are accepted is told by
+# deny.toml alone. Without network, because what is found there is not the same every day. Needs
+# cargo-about.
+notices:
+	mkdir -p $(FILES)
+	sed -n 's/^allow = \[/accepted = [/; /^accepted/,/^]/p' deny.toml | cat - about.toml \
+	    > target/about.toml
+	cargo fetch --locked
+	cargo about generate --offline --locked --all-features --fail --config target/about.toml \
+	    --output-file $(FILES)/NOTICES.txt about.hbs
+	for licence in crates/report/assets/*/LICENSE; do \
+	    printf '\n%s\n\n' "Licence of $$(basename "$$(dirname "$$licence")"):" && \
+	    cat "$$licence" || exit 1; \
+	done >> $(FILES)/NOTICES.txt
 
 $(BINARY):
 	cargo build --profile dist --locked --features databases,broker,push
 
 # Packages for Debian and for Fedora; need cargo-deb and cargo-generate-rpm.
-deb: pages
+deb: pages notices
 	cargo deb --no-build --profile dist
-rpm: pages
+rpm: pages notices
 	cargo generate-rpm --profile dist

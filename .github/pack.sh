@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# pack.sh BINARY NAME FOLDER: FOLDER/NAME.tar.gz with the binary, the licences and what to read.
+# pack.sh BINARY NAME FOLDER: FOLDER/NAME.tar.gz with the binary, the licences, the notices of
+# `make notices` and what to read.
 set -euo pipefail
 binary=$1 name=$2 folder=$3
 mkdir "$name"
 cp "$binary" "$name/springload"
-cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$name"
+cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md target/package-files/NOTICES.txt "$name"
 for asset in crates/report/assets/*/LICENSE; do
     cp "$asset" "$name/LICENSE-$(basename "$(dirname "$asset")")"
 done
