@@ -239,7 +239,8 @@ fn answers_of_caches_and_requests_to_wait_are_counted_and_told() {
     let cached = ["age=17", "x-cache=TCP_HIT", "cache-status=Edge;hit", "cf-cache-status=hit"];
     let fresh = ["age=0", "x-cache=MISS", "x-cache=white", "cache-status=Edge;fwd=miss", "via=hit"];
     let line = |name: &str, headers: &[&str]| -> String {
-        headers.iter().map(|it| format!("{name}: {}/with/200?{it}\n", server.url)).collect()
+        let lines = headers.iter().map(|it| format!("{name}: {}/with/200?{it}\n", server.url));
+        lines.collect::<Vec<_>>().concat()
     };
     let busy = format!("busy: {}/with/429?retry-after=30\n", server.url);
     let text = [line("cached", &cached), line("fresh", &fresh), busy].concat();

@@ -45,7 +45,7 @@ mod tests {
     /// A record as it is saved while its last stage goes on.
     fn saved() -> RunRecord {
         let mut record = fixture::record(&[]);
-        record.partial = true;
+        (record.partial, record.result) = (true, None);
         let stage = record.stages.last_mut().expect("a stage");
         (stage.verdict, stage.account) = (Verdict::Unfinished, None);
         stage.load.planned = Some(stage.load.begun + 69);
