@@ -1,6 +1,7 @@
 //! A process with a folder of its own, both gone when the test is, however it ends.
 
 use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -9,6 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
+
+/// The lowest port that a server is given, and how many there are: Linux gives out those from 32768.
+const LOWEST: u16 = 15_000;
+const PORTS: u16 = 17_000;
 
 /// How often a starting server is asked whether it is up.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -136,9 +141,17 @@ impl Drop for Guarded {
     }
 }
 
-/// Ports that nobody uses, all different.
+/// Ports that nobody uses, all different. They are below those that the system gives to others, so
+/// that nobody has taken one when a server that was killed is started again.
 pub(crate) fn free_ports(count: usize) -> io::Result<Vec<u16>> {
-    let listeners: io::Result<Vec<_>> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
-    listeners?.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+    let mut listeners = Vec::new();
+    for _ in 0..1_000 {
+        let seed = RandomState::new().build_hasher().finish();
+        let port = LOWEST + (seed % u64::from(PORTS)) as u16;
+        listeners.extend(TcpListener::bind(("127.0.0.1", port)));
+        if listeners.len() == count {
+            return listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect();
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
 }
