@@ -276,7 +276,9 @@ mod tests {
     /// The words of an example.
     fn words(line: &str) -> Vec<OsString> {
         // What follows is for the shell.
-        let line = line.split(" > ").next().unwrap_or(line);
+        let line = [" > plan.toml", " > urls.txt"]
+            .iter()
+            .fold(line, |line, file| line.strip_suffix(file).unwrap_or(line));
         let words = crate::plan::words(&format!("springload {line}")).unwrap();
         words.into_iter().map(OsString::from).collect()
     }
