@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// The lowest port that a server is given, and how many there are: Linux itself gives out those from
-/// 32768 on.
+/// The lowest port that a server is given, and how many there are: Linux itself gives out those
+/// from 32768 on.
 const LOWEST: u16 = 15_000;
 const PORTS: u16 = 17_000;
 
