@@ -92,6 +92,7 @@ fn other_servers_and_what_nobody_answered_are_left_out_and_named() {
     entries.push(entry("GET", "wss://shop.example/live", &Value::Null));
     entries.push(entry("POST", &format!("{shop}/up"), &text("text/plain", "two\nlines")));
     entries.push(entry("POST", &format!("{shop}/xml"), &text("text/xml", "<a/>")));
+    entries.push(entry("POST", &format!("{shop}/typeless"), &text("", "-T is no type")));
     entries.push(entry("GET", &format!("{shop}/find"), &text("application/json", "{}")));
     entries.push(entry("PROPFIND", &format!("{shop}/dav"), &Value::Null));
     let mut cached = entry("GET", &format!("{shop}/logo.png"), &Value::Null);
@@ -120,6 +121,19 @@ fn other_servers_and_what_nobody_answered_are_left_out_and_named() {
         more.stdout
     );
     assert!(!more.stdout.contains("s3cret"), "{}", more.stdout);
+}
+
+/// A list is read again: a name must not add a line to it, nor command the terminal.
+#[test]
+fn a_name_is_one_line_of_the_list() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let har = recorded(folder.path(), &[entry("GET", "http://a.example/", &Value::Null)]);
+    let odd = folder.path().join("a\nURL = b\u{1b}[2J\u{202e}.har");
+    std::fs::rename(har, &odd).expect("another name");
+    let list = springload(["import", odd.to_str().expect("a name")]).stdout;
+    let lines: Vec<_> = list.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, ["", "URL = http://a.example", "", "$(URL)/"], "{list}");
+    assert!(!list.contains(['\u{1b}', '\u{202e}']), "{list}");
 }
 
 #[test]

@@ -27,28 +27,36 @@ pub(super) fn spelled(request: &Request) -> Result<Kept, &'static str> {
     let body = request.post_data.as_ref().map_or_else(|| Ok(String::new()), body)?;
     match method {
         "GET" | "HEAD" if !body.is_empty() => Err("a GET or HEAD of a list has no body"),
-        "GET" => Ok(Kept { target, rest: body }),
+        "GET" => Ok(Kept { target, rest: String::new() }),
         _ => Ok(Kept { target, rest: format!(" {method}{body}") }),
     }
 }
 
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Type and body, each after a space; nothing if there is none.
 fn body(data: &PostData) -> Result<String, &'static str> {
+    // In a list, the type ends at a space.
+    let mut kind: String = data.mime_type.split_whitespace().collect();
     let mut text = data.text.clone();
     if text.is_empty() {
         let fields = data.params.iter().map(|pair| (&pair.name, &pair.value));
         text = form_urlencoded::Serializer::new(text).extend_pairs(fields).finish();
+        if kind.is_empty() {
+            FORM.clone_into(&mut kind);
+        }
     }
-    // In a list, the type ends at a space.
-    let kind: String = data.mime_type.split_whitespace().collect();
     if text.is_empty() {
         return Ok(String::new());
     }
     let json = || serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
-    if (kind.is_empty() || kind.contains("json")) && json() {
+    if kind.is_empty() {
+        return Err("its body has no type, and would be sent with one");
+    }
+    if kind.contains("json") && json() {
         // Lines end only between the parts of JSON; in its texts, a brace may be a number.
         text = text.trim().replace(['\n', '\r'], " ").replace("{{", "\\u007b\\u007b");
-    } else if kind.starts_with("application/x-www-form-urlencoded") {
+    } else if kind.starts_with(FORM) {
         text = text.trim().replace('{', "%7B");
     }
     if text.contains(['\n', '\r']) || text.trim() != text || text.starts_with('<') {
@@ -57,8 +65,7 @@ fn body(data: &PostData) -> Result<String, &'static str> {
     if text.contains("{{") {
         return Err("its body has {{: save it, and write < FILE");
     }
-    let kind = if kind.is_empty() { String::new() } else { format!(" -T {};", escaped(&kind)) };
-    Ok(format!("{kind} {}", escaped(&text)))
+    Ok(format!(" -T {}; {}", escaped(&kind), escaped(&text)))
 }
 
 /// A text in which a list finds no variables.

@@ -7,6 +7,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
 use crate::cli::print::print;
 use crate::files;
+use crate::op::plain;
 use crate::plan::Invalid;
 use har::{Entry, Har};
 use line::{Kept, spelled};
@@ -118,10 +119,11 @@ impl List {
 
     /// The list as a file for `springload http -f`.
     fn text(&self, name: &str) -> String {
-        let mut out = format!("# {} from {name}.\n", requests(self.lines.len()));
+        let mut out = String::new();
         let mut note = |words: String| {
-            let _ = writeln!(out, "# {}", words.replace(char::is_control, " "));
+            let _ = writeln!(out, "# {}", words.chars().map(plain).collect::<String>());
         };
+        note(format!("{} from {name}.", requests(self.lines.len())));
         if !self.elsewhere.is_empty() {
             let sum = self.elsewhere.values().sum();
             note(format!("Left out: {} to other servers, which --server adds:", requests(sum)));
