@@ -15,6 +15,9 @@ const MS: u64 = 1_000_000;
 /// A run of some seconds with two stages, and conflicts.
 const SOME: [&str; 9] = ["run", "--docs", "200", "-c", "4", "-r", "400", "-d", "3s"];
 
+/// So few that other tests have the processor, too.
+const MILD: [&str; 2] = ["-r", "200"];
+
 /// Requests, documents that succeeded, and failures by class, by stage and kind.
 type Sums = BTreeMap<(String, String), (u64, u64, BTreeMap<String, u64>)>;
 
@@ -175,7 +178,7 @@ fn state(address: &str, after: u64) -> Map<String, Value> {
 #[test]
 fn the_page_that_is_served_becomes_the_page_that_is_written() {
     let words = ["run", "--docs", "20", "-c", "2", "-d", "7s", "--serve-page", "0"];
-    let run = Running::start(words);
+    let run = Running::start([&words[..], &MILD].concat());
     let address = page_of(&run);
     let (status, around) = get(&address, "/", &address).expect("the page");
     assert_eq!((status, around.starts_with(b"<!doctype html>")), (200, true));
@@ -209,7 +212,7 @@ fn headline(page: &[u8]) -> String {
 #[test]
 fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
     let words = ["run", "--docs", "20", "-c", "2", "-d", "10m", "--serve-page", "0"];
-    let run = Running::start(words);
+    let run = Running::start([&words[..], &MILD].concat());
     let (address, folder) = (page_of(&run), run.output());
     let folder = folder.display().to_string();
     // The stage has gone on for seconds, and the record says so, too.
@@ -254,7 +257,7 @@ fn the_page_is_for_this_machine_and_its_port_is_free() {
 fn a_thousand_idle_connections_keep_nobody_from_the_page() {
     let words = ["run", "-d", "10m", "-c", "2", "--docs", "20", "--serve-page", "0"];
     let metrics = ["--metrics", "0"];
-    let run = Running::start([&words[..], &metrics].concat());
+    let run = Running::start([&words[..], &metrics, &MILD].concat());
     let page = page_of(&run);
     let told = run.stderr();
     let metrics = told.split("metrics: http://").nth(1).and_then(|it| it.split_once('/'));
@@ -278,7 +281,7 @@ fn a_thousand_idle_connections_keep_nobody_from_the_page() {
 #[test]
 fn readers_that_stall_and_strangers_do_not_disturb_a_run() {
     let words = ["run", "-d", "10m", "-c", "2", "--docs", "20", "--serve-page", "0"];
-    let run = Running::start(words);
+    let run = Running::start([&words[..], &MILD].concat());
     let address = page_of(&run);
     // Fewer than there are places for at once, so that others are served meanwhile.
     let halves: Vec<_> = (0..60)

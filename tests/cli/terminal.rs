@@ -103,7 +103,7 @@ fn flags_and_environment_choose_what_is_shown() {
     let shown = |arguments: &[&str], (name, value): (&str, &str)| {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("env");
-        let inner = run(&folder, &[arguments, &["-d", "2s"]].concat());
+        let inner = run(&folder, &[arguments, &["-d", "2s", "-r", "200"]].concat());
         // `Pty` sets TERM: what is set here must come after it.
         command.arg("-u").arg("NO_COLOR").arg(format!("{name}={value}"));
         command.arg(inner.get_program()).args(inner.get_args()).current_dir(folder.path());
