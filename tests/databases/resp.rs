@@ -10,7 +10,8 @@ use crate::binary::{Running, measure, number};
 use crate::own;
 use crate::servers::database::{Database, Lease};
 use crate::servers::resp::{
-    PASSWORD, infinispan, redis, redis_that_loads, redis_with_password, redis_with_tls,
+    PASSWORD, infinispan, infinispan_with_password, infinispan_with_tls, redis, redis_that_loads,
+    redis_with_password, redis_with_tls,
 };
 use crate::speech::Resp;
 use crate::springload::{done, flowing, refused, shell, springload, ycsb};
@@ -234,15 +235,28 @@ fn only_what_a_run_has_written_is_removed() {
 #[test]
 fn a_password_is_sent_and_a_wrong_one_is_told() {
     let Some(redis) = redis_with_password() else { return };
-    let (port, small) = (redis.port(0), "--docs 50 --ops 100 -c 2");
-    let right = PASSWORD.replace(':', "%3A");
-    done(springload(&redis, &format!("run redis://:{right}@127.0.0.1:{port} {small}")));
-    for (login, wanted) in [("", "requires a log-in"), (":guessed@", "refuses the credentials")] {
-        let words = format!("run redis://{login}127.0.0.1:{port} {small}");
-        let told = refused(springload(&redis, &words));
-        assert!(told.contains(wanted) && !told.contains("guessed"), "{told}");
+    asks_for_its_password("redis", &redis, "");
+}
+
+#[test]
+fn infinispan_asks_for_its_password() {
+    let Some(infinispan) = infinispan_with_password() else { return };
+    asks_for_its_password("infinispan", &infinispan, "ann");
+}
+
+fn asks_for_its_password(driver: &str, server: &Lease, user: &str) {
+    let small = "--docs 50 --ops 100 -c 2";
+    let run = |login: &str| {
+        let words = format!("run {driver}://{login}127.0.0.1:{} {small}", server.port(0));
+        springload(server, &words)
+    };
+    done(run(&format!("{user}:{}@", PASSWORD.replace(':', "%3A"))));
+    let wrong = format!("{user}:guessed@");
+    for (login, wanted) in [("", "requires a log-in"), (&*wrong, "refuses the credentials")] {
+        let told = refused(run(login));
+        assert!(told.contains(wanted) && !told.contains("guessed"), "{driver}: {told}");
     }
-    conforms("redis", "wrong password");
+    conforms(driver, "wrong password");
 }
 
 #[test]
@@ -403,6 +417,14 @@ fn certificates_are_checked() {
     let Some(redis) = redis_with_tls() else { return };
     let address = |scheme: &str| format!("{scheme}://127.0.0.1:{}", redis.port(0));
     checks_certificates("redis", &redis, &address("rediss"), &address("redis"));
+}
+
+#[test]
+fn certificates_of_infinispan_are_checked() {
+    let Some(infinispan) = infinispan_with_tls() else { return };
+    let address = |scheme: &str| format!("{scheme}://127.0.0.1:{}", infinispan.port(0));
+    let (tls, plain) = (address("infinispans"), address("infinispan"));
+    checks_certificates("infinispan", &infinispan, &tls, &plain);
 }
 
 #[test]

@@ -43,8 +43,8 @@ pub(crate) fn redis_with_tls() -> Option<Lease> {
         command.current_dir(folder);
         command
     };
-    let up = |_: &Process, ports: &[u16]| TcpStream::connect(("127.0.0.1", ports[0])).is_ok();
-    Recipe { name: "Redis-with-TLS", missing: redis_missing(), ports: 1, command, up }.lease()
+    let missing = redis_missing();
+    Recipe { name: "Redis-with-TLS", missing, ports: 1, command, up: listens }.lease()
 }
 
 /// Redis which keeps what it acknowledges in a file, and takes long to load it.
@@ -73,6 +73,29 @@ pub(crate) fn infinispan() -> Option<Lease> {
     };
     let missing = java_missing("infinispan");
     Recipe { name: "Infinispan", missing, ports: 1, command, up }.lease()
+}
+
+/// The same which asks for the name `ann` and `PASSWORD`.
+pub(crate) fn infinispan_with_password() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| {
+        let mut command = java(folder, &[], &classpath("infinispan"));
+        command.args(["-Xmx512m", "Main", &ports[0].to_string(), "password", "ann", PASSWORD]);
+        command
+    };
+    let missing = java_missing("infinispan");
+    Recipe { name: "Infinispan-with-a-password", missing, ports: 1, command, up }.lease()
+}
+
+/// The same with TLS, whose certificate `ca.pem` in its folder vouches for.
+pub(crate) fn infinispan_with_tls() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| {
+        write_certificates(folder);
+        let mut command = java(folder, &[], &classpath("infinispan"));
+        command.args(["-Xmx512m", "Main", &ports[0].to_string(), "tls"]).arg(folder);
+        command
+    };
+    let missing = java_missing("infinispan");
+    Recipe { name: "Infinispan-with-TLS", missing, ports: 1, command, up: listens }.lease()
 }
 
 pub(super) fn redis_missing() -> Option<&'static str> {
@@ -107,6 +130,10 @@ pub(super) fn redis_command(folder: &Path, ports: &[u16]) -> Command {
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+fn listens(_: &Process, ports: &[u16]) -> bool {
+    TcpStream::connect(("127.0.0.1", ports[0])).is_ok()
 }
 
 fn up(_: &Process, ports: &[u16]) -> bool {
