@@ -227,15 +227,25 @@ capacity() {
     echo $((($(count requests) - before) / seconds / 2))
 }
 
-# The most memory that springload took, in a run with few and with many connections.
+# The most memory that these words took, in MB.
+resident() {
+    /usr/bin/time -f %M -o "$work/memory" "$@" >/dev/null 2>&1 || true
+    awk 'END {printf "%.0f", $1 / 1024}' "$work/memory"
+}
+
+# The most memory that springload and wrk took, with few and with many connections.
 memory() {
-    local connections
-    printf '\n## Peak memory\n\n| connections | resident, MB |\n|---|---|\n'
-    for connections in 50 1000; do
-        /usr/bin/time -f %M -o "$work/memory" $springload run "$url" -q -t 1 -c "$connections" \
-            --docs "$connections" --mix read=1 -d "${seconds}s" -o "$work/run" \
-            >/dev/null 2>&1 || true
-        awk -v c="$connections" 'END {printf "| %d | %.0f |\n", c, $1 / 1024}' "$work/memory"
+    local connections ours theirs
+    printf '\n## Peak memory\n\n| connections | springload, MB | wrk, MB |\n|---|---|---|\n'
+    for connections in 50 1000 10000; do
+        # shellcheck disable=SC2086 # words
+        ours=$(resident $springload http "$url/" -q -t 1 -c "$connections" -d "${seconds}s" \
+            -o "$work/run")
+        theirs=
+        if command -v wrk >/dev/null; then
+            theirs=$(resident wrk -t 1 -c "$connections" -d "${seconds}s" "$url/")
+        fi
+        printf '| %d | %s | %s |\n' "$connections" "$ours" "$theirs"
     done
 }
 

@@ -6,6 +6,7 @@ use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Failure, Op, Reply};
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -96,7 +97,7 @@ impl Link {
                 }
             }
         };
-        self.deadline.within(began, exchanging).await.unwrap_or(Err(Failure::Timeout))
+        self.deadline.within(began, pin!(exchanging)).await.unwrap_or(Err(Failure::Timeout))
     }
 
     /// How an operation ended, given the result of its exchange. Closes a connection that failed.

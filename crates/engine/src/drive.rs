@@ -185,19 +185,19 @@ impl Shared {
     /// Counts an operation of several requests when its first part has ended, and records it after
     /// its last.
     #[inline]
-    fn compose(&self, op: &Op, ended: PartEnd, whole: &mut Option<Whole>) {
+    fn compose(&self, op: &Op, ended: PartEnd, whole: &mut Option<Box<Whole>>) {
         if op.part != Part::Whole {
             self.compose_of_parts(op, ended, whole);
         }
     }
 
-    fn compose_of_parts(&self, op: &Op, ended: PartEnd, whole: &mut Option<Whole>) {
+    fn compose_of_parts(&self, op: &Op, ended: PartEnd, whole: &mut Option<Box<Whole>>) {
         if op.part == Part::First {
             self.issue(op.whole, 1);
         }
         let is_over = op.ends_whole(ended.result.is_err());
         let begun = whole.take().filter(|_| op.part.follows());
-        let Whole { so_far, parts } = match begun {
+        let Whole { so_far, parts } = match begun.map(|whole| *whole) {
             Some(Whole { so_far: PartEnd { timing, result }, parts }) => Whole {
                 so_far: PartEnd {
                     timing: timing.until(&ended.timing),
@@ -208,7 +208,7 @@ impl Shared {
             None => Whole { so_far: ended, parts: 1 },
         };
         if !is_over {
-            *whole = Some(Whole { so_far, parts });
+            *whole = Some(Box::new(Whole { so_far, parts }));
             return;
         }
         let mut sample = Sample::single(op.whole, &so_far.timing, so_far.result);
@@ -310,13 +310,13 @@ pub(super) fn run_lane<S: Session>(
     shared: Rc<Shared>,
     seat: usize,
     mut lane: Lane<AnyWorkload<S>>,
-    mut first: Prepared<S::Pen>,
-    mut session: S,
+    mut first: Box<Prepared<S::Pen>>,
+    mut session: Box<S>,
     late: bool,
 ) -> impl Future<Output = LaneResult<AnyWorkload<S>>> {
     async move {
         let workload = &mut *lane.workload;
-        let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
+        let (times, first_sent) = drive(&shared, seat, &mut *session, workload, &mut first).await;
         let first_sent_ns = first_sent.as_ref().map(|first| first.at_ns);
         let first_late_ns = first_sent.map(|first| first.late_ns);
         let Lane { connection, workload } = lane;

@@ -63,7 +63,7 @@ impl<'a, S: Shard> Growth<'a, S> {
             let per_s = due * share * SECOND_NS as f64 / AHEAD_NS as f64;
             for _ in 0..self.missing(now, per_s) {
                 let Some((seat, lane)) = self.spare.pop_front() else { break };
-                let session = self.shard.session_of(lane.connection);
+                let session = Box::new(self.shard.session_of(lane.connection));
                 self.shared.tickets.opening();
                 let joining = join(self.shared.clone(), (seat, lane), session);
                 self.tasks.push(tokio::task::spawn_local(erased(joining)));
@@ -110,17 +110,17 @@ fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Out
 async fn join<S: Session>(
     shared: Rc<Shared>,
     (seat, mut lane): (usize, Lane<AnyWorkload<S>>),
-    mut session: S,
+    mut session: Box<S>,
 ) -> LaneResult<AnyWorkload<S>> {
     let since = shared.clock.now();
-    let is_open = opened(&shared, &mut session).await;
+    let is_open = opened(&shared, &mut *session).await;
     let now = shared.clock.now();
     shared.tickets.opened(is_open, (since, now));
     if !is_open {
         return LaneResult::unopened(lane);
     }
     let pen = session.pen();
-    let mut first = Prepared::new(&mut *lane.workload, pen);
+    let mut first = Box::new(Prepared::new(&mut *lane.workload, pen));
     first.since = Some(now);
     run_lane(shared, seat, lane, first, session, false).await
 }

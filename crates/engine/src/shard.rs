@@ -208,11 +208,13 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     lanes: Vec<Lane<W>>,
     place: Place<'_>,
 ) -> io::Result<ShardResult<W>> {
-    let lanes = lanes.into_iter().map(|Lane { connection, workload }| {
+    // Collected, they would keep the memory of the lanes that they are made from.
+    let mut any = Vec::with_capacity(lanes.len());
+    any.extend(lanes.into_iter().map(|Lane { connection, workload }| {
         let workload: AnyWorkload<SessionOf<T>> = Box::new(workload);
         Lane { connection, workload }
-    });
-    let result = erased(run_any(plan, target, lanes.collect(), place)).await?;
+    }));
+    let result = erased(run_any(plan, target, any, place)).await?;
     Ok(result.map(|workload| *workload.into_any().downcast().expect("the type that it had")))
 }
 
@@ -334,8 +336,9 @@ async fn pace(shared: Rc<Shared>, context: Rc<ShardContext>) -> io::Result<()> {
     shared.tickets.pace(&context).await
 }
 
-/// Sessions, each with whether it is late, and their first operations.
-type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
+/// Sessions, each with whether it is late, and their first operations. They stay where they are:
+/// moved from one task to the next, they would leave gaps that nothing else fills.
+type Opened<S> = (Vec<(Box<S>, bool)>, Vec<Box<Prepared<<S as Session>::Pen>>>);
 
 /// Opens the connections of `lanes`; prepares the first operation of each.
 async fn open<S: Shard>(
@@ -345,10 +348,11 @@ async fn open<S: Shard>(
 ) -> io::Result<Opened<S::Session>> {
     let numbers = lanes.iter().map(|lane| lane.connection);
     let sessions = connect(shard, numbers, plan.gather_ns).await?;
-    let first = |(lane, (session, _)): (&mut Lane<AnyWorkload<S::Session>>, &(_, bool))| {
-        Prepared::new(&mut *lane.workload, Session::pen(session))
+    let first = |lane: &mut Lane<AnyWorkload<S::Session>>, session: &S::Session| {
+        Box::new(Prepared::new(&mut *lane.workload, session.pen()))
     };
-    let firsts = lanes.iter_mut().zip(&sessions).map(first).collect();
+    let both = lanes.iter_mut().zip(&sessions);
+    let firsts = both.map(|(lane, (session, _))| first(lane, session)).collect();
     Ok((sessions, firsts))
 }
 
@@ -358,10 +362,10 @@ async fn connect<S: Shard>(
     shard: &S,
     numbers: impl Iterator<Item = usize>,
     gather_ns: Nanos,
-) -> io::Result<Vec<(S::Session, bool)>> {
+) -> io::Result<Vec<(Box<S::Session>, bool)>> {
     let connecting: Vec<_> = numbers
         .map(|number| {
-            let mut session = shard.session_of(number);
+            let mut session = Box::new(shard.session_of(number));
             let connected = tokio::task::spawn_local(erased(async move {
                 session.ready().await;
                 session
@@ -377,7 +381,7 @@ async fn connect<S: Shard>(
             session = &mut session => sessions.push((session?, false)),
             () = &mut over => {
                 session.abort();
-                sessions.push((shard.session_of(number), true));
+                sessions.push((Box::new(shard.session_of(number)), true));
             }
         }
     }

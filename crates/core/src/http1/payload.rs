@@ -1,36 +1,32 @@
 //! The buffer in which a request is built: body first, head later, in one piece.
 
-/// Room reserved in front of the body, so that a head can be added without moving the body.
-const HEAD_ROOM: usize = 512;
+/// The room for heads grows by so many bytes at a time.
+const STEP: usize = 64;
 
 /// A request under construction. Reused for every operation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Payload {
-    /// Begins with the room for the head.
+    /// Begins with the room for the head, so that one can be added without moving the body.
     bytes: Vec<u8>,
+    /// As much as the longest head so far has taken.
+    room: usize,
     start: usize,
     /// Where the body begins once the head has been added.
     body: usize,
-}
-
-impl Default for Payload {
-    fn default() -> Self {
-        Self { bytes: vec![0; HEAD_ROOM], start: HEAD_ROOM, body: HEAD_ROOM }
-    }
 }
 
 impl Payload {
     /// Discards the last request.
     #[inline]
     pub fn clear(&mut self) {
-        self.bytes.truncate(HEAD_ROOM);
-        self.start = HEAD_ROOM;
+        self.bytes.truncate(self.room);
+        self.start = self.room;
     }
 
     /// Whether nothing has been written yet.
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.len() == HEAD_ROOM
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.len() == self.room
     }
 
     /// The buffer to append the body to.
@@ -47,15 +43,20 @@ impl Payload {
 
     /// Puts `bytes` in front of the current content.
     pub fn prepend(&mut self, bytes: &[u8]) {
-        if bytes.len() <= self.start {
-            self.start -= bytes.len();
-            self.bytes[self.start..self.start + bytes.len()].copy_from_slice(bytes);
-        } else {
-            // A head that exceeds its room: rare, but handled correctly.
-            self.bytes.splice(..self.start, bytes.iter().copied());
-            self.body = self.body + bytes.len() - self.start;
-            self.start = 0;
+        if bytes.len() > self.start {
+            self.make_room(bytes.len() - self.start);
         }
+        self.start -= bytes.len();
+        self.bytes[self.start..self.start + bytes.len()].copy_from_slice(bytes);
+    }
+
+    #[cold]
+    fn make_room(&mut self, more: usize) {
+        let more = more.next_multiple_of(STEP);
+        self.bytes.splice(..0, std::iter::repeat_n(0, more));
+        self.room += more;
+        self.start += more;
+        self.body += more;
     }
 
     /// Declares the current content to be the body: whatever is prepended later is the head.
@@ -82,20 +83,32 @@ impl Payload {
         &self.bytes[self.start..]
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_head_of_any_length_goes_before_the_body() {
-        for length in [0, 1, HEAD_ROOM, HEAD_ROOM + 1, 5 * HEAD_ROOM] {
-            let mut payload = Payload::default();
-            for _ in 0..2 {
+        let mut payload = Payload::default();
+        for length in [0, 1, STEP, STEP + 1, 2, 5 * STEP, 3] {
+            for mark in [false, true] {
                 payload.clear();
+                assert!(payload.is_empty() && payload.body().is_empty());
                 payload.body_mut().extend_from_slice(b"{}");
+                assert!(!payload.is_empty());
                 let head = vec![b'h'; length];
+                if mark {
+                    payload.mark_body();
+                }
                 payload.prepend(&head);
                 assert_eq!(payload.bytes(), [&head[..], b"{}"].concat());
+                if mark {
+                    payload.prepend(b"again ");
+                    assert_eq!(payload.body_len(), 2);
+                    payload.strip_head();
+                    assert_eq!(payload.bytes(), b"{}");
+                }
             }
         }
     }

@@ -36,7 +36,7 @@ pub struct KindTimes {
     pub remote_ns: Nanos,
     /// Waiting for the last byte of answers, in nanoseconds.
     pub answer_ns: Nanos,
-    /// Waiting for the last byte of answers, in nanoseconds.
+    /// Documents that succeeded.
     pub ok: u64,
 }
 

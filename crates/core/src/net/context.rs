@@ -9,6 +9,7 @@ use crate::clock::{Clock, Nanos};
 use crate::measure::Tally;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -136,12 +137,14 @@ impl Deadline {
         self.entry.at.set(NEVER);
     }
 
-    /// The result of `work`, an operation that began at `began`; `None` if it times out, in which
-    /// case `work` is dropped.
-    pub async fn within<T>(&self, began: Nanos, work: impl Future<Output = T>) -> Option<T> {
+    /// The result of `work`, an operation that began at `began`; `None` if it times out. The caller
+    /// pins `work`: taken by value, it would be twice in the future of each session.
+    pub async fn within<T, F>(&self, began: Nanos, mut work: F) -> Option<T>
+    where
+        F: Future<Output = T> + Unpin,
+    {
         self.arm(began);
-        let mut work = std::pin::pin!(work);
-        let done = poll_fn(|context| match work.as_mut().poll(context) {
+        let done = poll_fn(|context| match Pin::new(&mut work).poll(context) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
             Poll::Pending if self.poll_expired(context) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
@@ -173,14 +176,14 @@ mod tests {
         let clock = Clock::virtual_time();
         let context = ShardContext::new(clock, 100_000_000);
         let deadline = context.register();
-        let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
+        let sleep = |ms| Box::pin(tokio::time::sleep(Duration::from_millis(ms)));
         let both = async {
             assert_eq!(deadline.within(clock.now(), sleep(90)).await, Some(()));
             let began = clock.now();
             assert_eq!(deadline.within(began, sleep(1_000)).await, None);
             let took_ms = (clock.now() - began) / 1_000_000;
             assert!((100..=110).contains(&took_ms), "{took_ms} ms");
-            assert_eq!(deadline.within(clock.now(), async { 7 }).await, Some(7));
+            assert_eq!(deadline.within(clock.now(), std::future::ready(7)).await, Some(7));
         };
         tokio::select! {
             () = both => {}

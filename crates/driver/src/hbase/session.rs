@@ -7,6 +7,7 @@ use crate::measure::Probe;
 use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason};
 use crate::{Outcome, Session};
+use std::pin::pin;
 use std::rc::Rc;
 
 /// A session on a table of HBase.
@@ -63,7 +64,7 @@ impl Session for HBaseSession {
     async fn execute(&mut self, op: &Op, pen: &mut HBasePen, probe: &mut Probe) -> Outcome {
         self.worker.clear();
         let began = probe.began();
-        let ended = self.deadline.within(began, self.worker.work(op, pen, probe)).await;
+        let ended = self.deadline.within(began, pin!(self.worker.work(op, pen, probe))).await;
         let result = match ended {
             Some(Err(Failure::Reset | Failure::Timeout)) if changes(op) => Err(Failure::Unanswered),
             Some(result) => result,

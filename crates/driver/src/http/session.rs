@@ -30,7 +30,6 @@ pub struct HttpSession {
     /// The number of the server that answered last.
     last: usize,
     jar: Option<Cookies>,
-    head: Vec<u8>,
     statuses: Vec<u16>,
     /// Requests sent for the current operation.
     sent: u64,
@@ -72,7 +71,6 @@ impl HttpSession {
             connections: Vec::new(),
             last: 0,
             jar: keeps_cookies.then(Cookies::default),
-            head: Vec::new(),
             statuses: Vec::new(),
             sent: 0,
             noted: Noted::default(),
@@ -121,12 +119,11 @@ impl HttpSession {
         let server = hop.prepared.request.server;
         let cookies = self.cookies(hop);
         let body_bytes = payload.body().len();
-        let mut head = std::mem::take(&mut self.head);
-        head.clear();
-        Spelled::write_head(hop, &cookies, body_bytes, &mut head);
         payload.mark_body();
-        payload.prepend(&head);
-        self.head = head;
+        self.context.buffers().with_head(|head| {
+            Spelled::write_head(hop, &cookies, body_bytes, head);
+            payload.prepend(head);
+        });
         self.last = server;
         let watched = self.shared.settings.watcher.is_some();
         let began = if watched { self.context.clock().now() } else { 0 };

@@ -6,6 +6,7 @@ use crate::clock::{Clock, Nanos};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Answered, Failure, Op, Reason, Reply};
+use std::pin::pin;
 use std::rc::Rc;
 
 /// A session with a database, through its client.
@@ -38,7 +39,7 @@ impl LibrarySession {
     }
 
     async fn connect(&mut self, since: Nanos) {
-        let connected = self.deadline.within(since, self.client.connect()).await;
+        let connected = self.deadline.within(since, pin!(self.client.connect())).await;
         match connected.unwrap_or(Err(Failure::Timeout.into())) {
             Ok(()) => (self.failed, self.refusal) = (0, None),
             Err(trouble) => {
@@ -71,7 +72,7 @@ impl LibrarySession {
         self.found.requests = 1;
         let began = probe.began();
         let call = Call { op, pen, found: &mut self.found, probe };
-        let ended = self.deadline.within(began, self.client.execute(call)).await;
+        let ended = self.deadline.within(began, pin!(self.client.execute(call))).await;
         let changes = self.client.changes(op);
         ended.unwrap_or(Err(Failure::Timeout.into())).map_err(|trouble| match trouble.failure {
             // It is unknown whether it was carried out.

@@ -9,6 +9,7 @@ use crate::net::{ShardContext, Trouble};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use crate::{Outcome, Session};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use tokio::net::TcpStream;
 
@@ -88,7 +89,7 @@ impl Session for LineSession {
     async fn ready(&mut self) -> Option<Nanos> {
         let since = self.link.due().await?;
         let connecting = TcpStream::connect(self.address);
-        let connected = self.link.deadline.within(since, connecting).await;
+        let connected = self.link.deadline.within(since, pin!(connecting)).await;
         let connected = connected.ok_or(None).and_then(|connected| {
             let connected = connected.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
             connected.map_err(|error| Some(Trouble::refused(&error)))

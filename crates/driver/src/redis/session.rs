@@ -10,6 +10,7 @@ use crate::measure::{BodyBytes, Probe};
 use crate::net::{Deadline, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason};
 use crate::{Outcome, Session};
+use std::pin::pin;
 use std::rc::Rc;
 
 /// A session with Redis.
@@ -73,7 +74,7 @@ impl Session for RedisSession {
     async fn execute(&mut self, op: &Op, pen: &mut RedisPen, probe: &mut Probe) -> Outcome {
         self.worker.clear();
         let began = probe.began();
-        let ended = self.deadline.within(began, self.worker.work(op, pen, probe)).await;
+        let ended = self.deadline.within(began, pin!(self.worker.work(op, pen, probe))).await;
         let late = || CallError::new(Failure::Timeout, "no answer in time");
         let result = ended.unwrap_or_else(|| Err(late()));
         let result = result.map_err(|trouble| self.worker.failed(op, trouble));

@@ -9,6 +9,7 @@ use crate::measure::{BodyBytes, Probe};
 use crate::net::{ShardContext, Trouble};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use crate::{Outcome, Session};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl Session for JavaSession {
 
     async fn ready(&mut self) -> Option<Nanos> {
         let since = self.link.due().await?;
-        let connected = match self.link.deadline.within(since, self.door.enter()).await {
+        let connected = match self.link.deadline.within(since, pin!(self.door.enter())).await {
             Some(Ok(Ok(stream))) => Ok(stream),
             Some(Ok(Err(why))) => {
                 let why = format!("init of the binding failed: {why}");
