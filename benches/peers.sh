@@ -352,8 +352,8 @@ thread on another core; documents of about 250 bytes read, 300 written;
 $rounds rounds of $seconds s, tools in turn. springload makes each document,
 parses and checks each answer, and records the times of each request in histograms; the others, but
 for Iron Cushion, send constant requests. Requests are those that the server counted. Tools in Go
-have one processor, k6 throws bodies away and makes no summary, vegeta's results go nowhere. Which
-tools are looked for is told at the head of \`benches/peers.sh\`.
+have one processor, k6 throws bodies away and makes no summary, vegeta's results go nowhere. The
+head of \`benches/peers.sh\` says which tools it looks for.
 What these tools say of servers that are slow in known ways stands in
 [pathologies](pathologies.md).
 TEXT
