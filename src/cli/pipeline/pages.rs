@@ -215,6 +215,23 @@ async fn serve<P: Pages>(stream: tokio::net::TcpStream, pages: P, asked: Arc<Ato
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn who_asks_for_nothing_makes_room_before_who_waits_for_an_answer() {
+        let reader = |asks| {
+            let task = tokio::spawn(std::future::pending::<()>()).abort_handle();
+            Reader { asked: Arc::new(AtomicBool::new(asks)), task }
+        };
+        let mut readers =
+            VecDeque::from([reader(true), reader(false), reader(true), reader(false)]);
+        let mut asking = Vec::new();
+        while !readers.is_empty() {
+            make_room(&mut readers);
+            asking.push(readers.iter().filter(|it| it.asked.load(Ordering::Relaxed)).count());
+        }
+        assert_eq!(asking, [2, 2, 1, 0]);
+        make_room(&mut readers);
+    }
+
     #[test]
     fn a_port_alone_is_this_machines() {
         for (wanted, place) in [

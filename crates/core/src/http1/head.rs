@@ -350,6 +350,42 @@ mod tests {
         Ok(Some((length, head, framing)))
     }
 
+    #[test]
+    fn caches_and_waits_are_known_by_their_headers() {
+        let hints = |headers: &str| {
+            let text = format!("HTTP/1.1 200 OK\r\n{headers}\r\n");
+            let Hints { from_cache, retry_after } =
+                parse(text.as_bytes()).unwrap().unwrap().1.hints;
+            (from_cache, retry_after)
+        };
+        for cached in [
+            "Age: 7\r\n",
+            "age: 07 \r\n",
+            "X-Cache: TCP_HIT from proxy\r\n",
+            "Cache-Status: origin; fwd=miss, Edge; hit\r\n",
+            "CF-Cache-Status: HIT\r\n",
+            // What one cache had, the others need not have had.
+            "X-Cache: HIT\r\nAge: 0\r\n",
+            "X-Cache: HIT\r\nX-Cache-Status: MISS\r\n",
+        ] {
+            assert_eq!(hints(cached), (true, false), "{cached}");
+        }
+        for other in [
+            "",
+            "Age: 0\r\n",
+            "Age: -7\r\n",
+            "Age: old 7\r\n",
+            "Age:\r\n",
+            "X-Cache: MISS\r\n",
+            "X-Cache: hits\r\n",
+            "X-Cache: white\r\n",
+            "X-Cached: HIT\r\n",
+        ] {
+            assert_eq!(hints(other), (false, false), "{other}");
+        }
+        assert_eq!(hints("Retry-After: 3\r\n"), (false, true));
+    }
+
     /// Parts of heads, valid and invalid.
     fn piece() -> impl Strategy<Value = Vec<u8>> {
         let known: [&[u8]; 35] = [

@@ -111,5 +111,7 @@ mod tests {
                 }
             }
         }
+        // The next one as long finds room for it.
+        assert!(payload.room >= 5 * STEP);
     }
 }
