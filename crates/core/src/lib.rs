@@ -8,6 +8,8 @@ pub mod cores;
 pub mod files;
 pub mod generate;
 pub mod http1;
+#[cfg(feature = "http2")]
+pub mod http2;
 pub mod journal;
 pub mod measure;
 pub mod mistake;

@@ -22,6 +22,15 @@ pub struct Head {
     pub hints: Hints,
 }
 
+#[cfg(feature = "http2")]
+impl Head {
+    /// Takes in a header that says nothing about where the body ends.
+    pub(crate) fn note(&mut self, name: &[u8], value: &[u8]) {
+        // What HTTP/2 does not have, and lengths, its own rules have checked.
+        let _ = heed(name, value, self, &mut Framing::default());
+    }
+}
+
 /// What an answer says about how it came about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
@@ -285,8 +294,16 @@ fn is_hit(value: &[u8]) -> bool {
 /// The values of all headers called `name` in an accepted head, in order.
 pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut headers);
-    if response.parse(head).is_err() {
+    // Only of HTTP/2 it is not known that the status line is one of HTTP/1.1.
+    let lines = head.strip_prefix(b"HTTP/2 ").and_then(|rest| {
+        let line = memchr::memchr(b'\n', rest)?;
+        Some(&rest[line + 1..])
+    });
+    let parsed = match lines {
+        Some(lines) => httparse::parse_headers(lines, &mut headers).map(drop),
+        None => httparse::Response::new(&mut headers).parse(head).map(drop),
+    };
+    if parsed.is_err() {
         return Vec::new();
     }
     let named = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));

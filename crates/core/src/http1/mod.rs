@@ -27,5 +27,7 @@ pub use malformed::Malformed;
 pub use noted::Noted;
 pub use payload::Payload;
 pub use presence::answers;
+#[cfg(feature = "http2")]
+pub(crate) use presence::first_answer;
 pub use request::{Answer, Request};
 pub use status::failure_of;

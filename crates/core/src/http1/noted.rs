@@ -17,7 +17,7 @@ pub struct Noted {
 
 impl Noted {
     /// Notes an answer that says this.
-    pub(super) fn answer(&mut self, hints: Hints) {
+    pub(crate) fn answer(&mut self, hints: Hints) {
         self.from_cache += u32::from(hints.from_cache);
         self.retry_after += u32::from(hints.retry_after);
     }

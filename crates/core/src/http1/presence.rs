@@ -19,9 +19,20 @@ const TRIES: usize = 4;
 /// # Errors
 /// If none answers within `timeout_ns`: the reason, as found on one of the connections.
 pub async fn answers(asked: &[(Arc<Endpoint>, Vec<u8>)], timeout_ns: Nanos) -> Result<(), Failure> {
+    first_answer(asked, |endpoint, request| ask(endpoint, request, timeout_ns)).await
+}
+
+/// The same, with `ask` for each connection.
+///
+/// # Errors
+/// If none answers: the reason, as found on one of the connections.
+pub(crate) async fn first_answer<'a, F: Future<Output = Result<(), Failure>>>(
+    asked: &'a [(Arc<Endpoint>, Vec<u8>)],
+    ask: impl Fn(&'a Arc<Endpoint>, &'a [u8]) -> F,
+) -> Result<(), Failure> {
     let all = asked.iter().flat_map(|one| std::iter::repeat_n(one, TRIES));
     let mut all: Vec<Pin<Box<_>>> =
-        all.map(|(endpoint, request)| Box::pin(ask(endpoint, request, timeout_ns))).collect();
+        all.map(|(endpoint, request)| Box::pin(ask(endpoint, request))).collect();
     let mut why = Failure::Timeout;
     poll_fn(|context| {
         let mut at = 0;

@@ -1,6 +1,7 @@
 //! A server's own explanation of a refusal.
 
 use crate::http1::Connection;
+use crate::net::Trouble;
 use crate::op::Reason;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -11,11 +12,20 @@ const MOST: usize = 64 << 10;
 /// The explanation from a connection's last exchange: from its answer, or from the error that
 /// prevented one.
 pub fn of(connection: &Connection) -> Option<Reason> {
-    match connection.status() {
-        Some(status) => {
-            Some(Reason::new(Some(status), &said(connection.head(), connection.body())))
-        }
-        None => connection.trouble().map(|trouble| Reason::new(None, &trouble.reason())),
+    let (head, body) = (connection.head(), connection.body());
+    told(connection.status(), head, body, connection.trouble())
+}
+
+/// The explanation in an answer with this status, or in the error that prevented one.
+pub fn told(
+    status: Option<u16>,
+    head: &[u8],
+    body: &[u8],
+    trouble: Option<&Trouble>,
+) -> Option<Reason> {
+    match status {
+        Some(status) => Some(Reason::new(Some(status), &said(head, body))),
+        None => trouble.map(|trouble| Reason::new(None, &trouble.reason())),
     }
 }
 

@@ -14,6 +14,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use url::{Host, Url};
 
+/// What HTTP/2 is called where TLS agrees on a protocol (RFC 9113, 3.1).
+pub(super) const HTTP2: &[u8] = b"h2";
+
 /// A server's addresses and protocol.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -158,6 +161,20 @@ impl Endpoint {
     #[must_use]
     pub fn with_max_answer(self, bytes: u64) -> Self {
         Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
+    }
+
+    /// The same, with HTTP/2 as the one protocol that is offered with TLS.
+    #[must_use]
+    pub fn with_http2(mut self) -> Self {
+        if let Some((config, _)) = &mut self.tls {
+            Arc::make_mut(config).alpn_protocols = vec![HTTP2.to_vec()];
+        }
+        self
+    }
+
+    /// Whether TLS is spoken.
+    pub const fn is_secure(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// The same server, with connections through the relay that listens at `relay`.

@@ -1,6 +1,6 @@
 //! A TCP stream, with or without TLS.
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, HTTP2};
 use super::timestamps::Timestamps;
 use crate::clock::Nanos;
 use crate::op::Failure;
@@ -81,6 +81,14 @@ impl Stream {
         let Some((config, server)) = &endpoint.tls else { return Ok(Self::Plain(stream)) };
         let connector = tokio_rustls::TlsConnector::from(config.clone());
         Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
+    }
+
+    /// Whether HTTP/2 can be spoken on it: with TLS, if both sides have agreed on that.
+    pub fn speaks_http2(&self) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP2),
+        }
     }
 
     /// Whether anything has arrived, as far as the runtime knows. Makes no system call, so it
@@ -175,6 +183,14 @@ impl Stream {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
             Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    /// Tells the peer that nothing more is sent.
+    pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

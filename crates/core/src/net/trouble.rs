@@ -125,6 +125,9 @@ fn of_tls(error: &TlsError) -> Trouble {
             let cure = "check the port, and whether it is http:// or https://";
             return Trouble::new("it does not speak TLS", cure);
         }
+        TlsError::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            return Trouble::new("the server does not speak HTTP/2", "leave --http2 out");
+        }
         TlsError::AlertReceived(alert) if is_about_client(*alert) => {
             let problem = "it wants a client certificate that it accepts";
             return Trouble::new(problem, "give one with --tls-cert FILE and --tls-key FILE");

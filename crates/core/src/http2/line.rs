@@ -1,0 +1,221 @@
+//! One TCP connection on which HTTP/2 is spoken.
+//!
+//! If one session uses it, that session serves it while it waits for an answer; otherwise a task
+//! does, which also answers what the server asks while nothing is requested. What several sessions
+//! request at about the same time goes out in one write.
+
+use super::signal::Signal;
+use super::tap::{Arrivals, Tap};
+use super::trouble::Broken;
+use crate::clock::{Clock, Nanos};
+use crate::net::{Endpoint, ShardContext, Stream};
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// How many bytes a server may send on a stream before it has to wait for the client, and on a
+/// connection: so many that it does not. An answer is read as it comes, up to --max-answer.
+const WINDOW: u32 = 1 << 24;
+const CONNECTION_WINDOW: u32 = (1 << 30) - 1;
+/// The longest headers of an answer, in bytes, as with HTTP/1.1.
+const MOST_HEADERS: u32 = 64 * 1024;
+/// How many streams that were given up are remembered, for what still arrives on them.
+const MOST_GIVEN_UP: usize = 1_000;
+
+type Driver = h2::client::Connection<Tap, Bytes>;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Line {
+    driver: RefCell<Option<Driver>>,
+    sender: RefCell<Option<SendRequest<Bytes>>>,
+    arrivals: Rc<Arrivals>,
+    /// Whether several sessions use it.
+    shared: bool,
+    /// Whether the one session that uses it serves it.
+    attended: Cell<bool>,
+    /// Whether an answer has ever come on it, and when a part of one last did.
+    answered: Cell<bool>,
+    progress: Cell<Nanos>,
+    /// Whether somebody knows that it has failed.
+    is_told: Cell<bool>,
+    /// Where it is noted when requests have been written.
+    unsent: RefCell<Vec<Rc<Cell<Nanos>>>>,
+    clock: Clock,
+    signal: Arc<Signal>,
+    waker: Waker,
+    /// The waker of its own task.
+    task: RefCell<Waker>,
+}
+
+/// How the beginning of HTTP/2 is sent.
+pub(super) fn builder(streams: usize) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .enable_push(false)
+        .initial_max_send_streams(streams)
+        .initial_window_size(WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(MOST_HEADERS)
+        .max_concurrent_reset_streams(MOST_GIVEN_UP);
+    builder
+}
+
+impl Line {
+    /// Connects, after `failed` attempts that failed in a row.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) async fn connect(
+        endpoint: &Endpoint,
+        failed: u32,
+        streams: usize,
+        context: &ShardContext,
+    ) -> Result<Rc<Self>, Broken> {
+        let noting = context.timestamps().is_some();
+        let stream = Stream::connect(endpoint, failed, noting).await;
+        let stream = stream.map_err(|error| Broken::connecting(&error))?;
+        if !stream.speaks_http2() {
+            return Err(Broken::not_spoken());
+        }
+        let tap = Tap::new(stream, context);
+        let arrivals = tap.arrivals();
+        let (sender, driver) =
+            builder(streams).handshake(tap).await.map_err(|error| Broken::of(&error, &arrivals))?;
+        let signal = Signal::new();
+        let line = Rc::new(Self {
+            driver: RefCell::new(Some(driver)),
+            sender: RefCell::new(Some(sender)),
+            arrivals,
+            shared: streams > 1,
+            attended: Cell::default(),
+            answered: Cell::default(),
+            progress: Cell::default(),
+            is_told: Cell::default(),
+            unsent: RefCell::default(),
+            clock: context.clock(),
+            waker: signal.clone().into(),
+            signal,
+            task: RefCell::new(Waker::noop().clone()),
+        });
+        tokio::task::spawn_local(line.clone().serve());
+        Ok(line)
+    }
+
+    /// Serves it until it ends, whenever nobody else does.
+    async fn serve(self: Rc<Self>) {
+        poll_fn(|context| {
+            self.task.borrow_mut().clone_from(context.waker());
+            if !self.attended.get() {
+                self.signal.aim(context.waker());
+                self.drive();
+            }
+            if self.driver.borrow().is_none() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Whether several sessions use it.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// What has arrived on it.
+    pub(super) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    /// The session that uses it alone is about to send, and wants nobody woken by that.
+    pub(super) fn hold(&self) {
+        if !self.shared {
+            self.attended.set(true);
+            self.signal.aim(Waker::noop());
+        }
+    }
+
+    /// The session that uses it alone serves it from now on.
+    pub(super) fn take_over(&self, waker: &Waker) {
+        if !self.shared {
+            self.signal.aim(waker);
+        }
+    }
+
+    /// Its own task serves it from now on, when something happens: what is left to be sent can
+    /// wait until then.
+    pub(super) fn hand_back(&self) {
+        if !self.shared {
+            self.attended.set(false);
+            self.signal.aim_quietly(&self.task.borrow());
+        }
+    }
+
+    /// Sends what is to be sent, and takes in what has arrived.
+    pub(super) fn drive(&self) {
+        let mut driver = self.driver.borrow_mut();
+        let Some(connection) = driver.as_mut() else { return };
+        self.signal.look();
+        if Pin::new(connection).poll(&mut Context::from_waker(&self.waker)).is_ready() {
+            *driver = None;
+            self.sender.take();
+            self.task.borrow().wake_by_ref();
+        }
+        let unsent = &mut *self.unsent.borrow_mut();
+        if !unsent.is_empty() && !self.arrivals.is_blocked() {
+            let now = self.clock.now();
+            unsent.drain(..).for_each(|it| it.set(now));
+        }
+    }
+
+    /// What requests are sent with, as long as more can be sent.
+    pub(super) fn sender(&self) -> Option<SendRequest<Bytes>> {
+        self.sender.borrow().clone()
+    }
+
+    /// Whether requests can be sent on it, as far as is known.
+    pub(super) fn is_usable(&self) -> bool {
+        let mut sender = self.sender.borrow_mut();
+        let mut context = Context::from_waker(Waker::noop());
+        let ready = sender.as_mut().map(|it| it.poll_ready(&mut context));
+        if matches!(ready, Some(Poll::Ready(Err(_)))) {
+            // The server is going away.
+            sender.take();
+        }
+        sender.is_some()
+    }
+
+    /// Sends no more requests on it. It is closed once those under way have ended.
+    pub(super) fn retire(&self) {
+        self.sender.take();
+    }
+
+    /// Has `sent` set as soon as all that was given to `h2` so far is written.
+    pub(super) fn note_sent(&self, sent: &Rc<Cell<Nanos>>) {
+        self.unsent.borrow_mut().push(sent.clone());
+    }
+
+    /// Notes that an answer has come.
+    pub(super) fn note_answer(&self) {
+        self.answered.set(true);
+    }
+
+    /// Notes that a part of an answer has come.
+    pub(super) fn note_progress(&self) {
+        self.progress.set(self.arrivals.at());
+    }
+
+    /// Whether a part of any answer has come since `moment`.
+    pub(super) const fn has_progressed_since(&self, moment: Nanos) -> bool {
+        self.progress.get() >= moment
+    }
+
+    /// Whether it has ended before any answer came on it; told once.
+    pub(super) fn has_failed(&self) -> bool {
+        let failed = !self.answered.get() && self.driver.borrow().is_none();
+        failed && !self.is_told.replace(true)
+    }
+}

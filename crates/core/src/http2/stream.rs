@@ -1,0 +1,225 @@
+//! One request on its way, and its answer as it comes.
+
+use super::line::Line;
+use super::trouble::Broken;
+use crate::clock::Nanos;
+use crate::http1::Head;
+use crate::measure::Probe;
+use crate::net::Buffers;
+use bytes::Bytes;
+use h2::client::{ResponseFuture, SendRequest};
+use h2::{Reason, RecvStream, SendStream};
+use http::HeaderMap;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+/// Bodies up to this size are handed over at once.
+const SMALL: usize = 16 * 1024;
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) head: Head,
+    pub(super) headers: HeaderMap,
+    /// The buffer for the body, and how much of it is filled. Empty between answers.
+    pub(super) buffer: Vec<u8>,
+    pub(super) filled: usize,
+    /// The length of its headers, in bytes.
+    head_bytes: usize,
+    /// The most bytes that it may have.
+    most: usize,
+    buffers: Rc<Buffers>,
+}
+
+impl Received {
+    pub(super) fn new(most: usize, buffers: Rc<Buffers>) -> Self {
+        let (head, headers, buffer) = Default::default();
+        Self { head, headers, buffer, filled: 0, head_bytes: 0, most, buffers }
+    }
+
+    /// Forgets it.
+    pub(super) fn clear(&mut self) {
+        self.head = Head::default();
+        (self.filled, self.head_bytes) = (0, 0);
+        if !self.buffer.is_empty() {
+            self.buffers.give(std::mem::take(&mut self.buffer));
+        }
+    }
+
+    /// Reads what is needed of the headers.
+    fn begin(&mut self, parts: http::response::Parts) {
+        let mut head = Head { status: parts.status.as_u16(), keep_alive: true, ..Head::default() };
+        for (name, value) in &parts.headers {
+            head.note(name.as_str().as_bytes(), value.as_bytes());
+            self.head_bytes += name.as_str().len() + value.len();
+        }
+        (self.head, self.headers) = (head, parts.headers);
+    }
+
+    /// Adds a piece of the body, unless the answer becomes too large.
+    fn add(&mut self, piece: &[u8]) -> Result<(), Broken> {
+        let most = self.most;
+        let end = self.filled + piece.len();
+        if end + self.head_bytes > most {
+            return Err(Broken::too_large());
+        }
+        if self.buffer.is_empty() && !piece.is_empty() {
+            self.buffer = self.buffers.take();
+        }
+        if end > self.buffer.len() {
+            self.buffer.resize(end.max(2 * self.buffer.len()).min(most), 0);
+        }
+        self.buffer[self.filled..end].copy_from_slice(piece);
+        self.filled = end;
+        Ok(())
+    }
+}
+
+/// What is left of a request, and what comes back.
+pub(super) struct Stream {
+    send: Option<SendStream<Bytes>>,
+    body: Bytes,
+    response: Option<ResponseFuture>,
+    receive: Option<RecvStream>,
+    /// When all of it was written; 0 before.
+    sent: Rc<Cell<Nanos>>,
+    is_marked: bool,
+    /// How many times something had arrived on the connection when this was last marked.
+    seen: u64,
+    /// Whether any part of the answer has come.
+    pub(super) answered: bool,
+}
+
+impl Stream {
+    /// Hands the request over to `h2`.
+    pub(super) fn begin(
+        line: &Line,
+        mut sender: SendRequest<Bytes>,
+        head: http::Request<()>,
+        body: &[u8],
+    ) -> Result<Self, h2::Error> {
+        let (response, send) = sender.send_request(head, body.is_empty())?;
+        let mut stream = Self {
+            send: Some(send),
+            body: Bytes::copy_from_slice(body),
+            response: Some(response),
+            receive: None,
+            sent: Rc::default(),
+            is_marked: false,
+            seen: line.arrivals().count(),
+            answered: false,
+        };
+        if body.len() <= SMALL {
+            let small = std::mem::take(&mut stream.body);
+            if let (Some(send), false) = (&mut stream.send, small.is_empty()) {
+                send.send_data(small, true)?;
+            }
+            stream.handed_over(line);
+        }
+        Ok(stream)
+    }
+
+    /// All of it is in the hands of `h2`.
+    fn handed_over(&mut self, line: &Line) {
+        self.send = None;
+        line.note_sent(&self.sent);
+    }
+
+    /// Sends what is left as far as the server lets it, and reads what there is of the answer.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &Line,
+        received: &mut Received,
+        probe: &mut Probe,
+    ) -> Poll<Result<(), Broken>> {
+        let broken = |error: h2::Error| Broken::of(&error, line.arrivals());
+        if self.send.is_some() {
+            self.poll_send(context, line);
+        }
+        if !self.is_marked && self.sent.get() > 0 {
+            self.is_marked = true;
+            probe.mark_sent_at(self.sent.get());
+        }
+        if let Some(response) = &mut self.response {
+            let answer = ready!(std::pin::Pin::new(response).poll(context)).map_err(broken)?;
+            self.mark(line, probe);
+            let (parts, receive) = answer.into_parts();
+            received.begin(parts);
+            (self.response, self.receive) = (None, Some(receive));
+        }
+        let Some(receive) = &mut self.receive else { return Poll::Ready(Ok(())) };
+        loop {
+            match ready!(receive.poll_data(context)) {
+                None => break,
+                Some(Ok(piece)) => {
+                    // Nothing is lost if it fails: the stream has ended then.
+                    let _ = receive.flow_control().release_capacity(piece.len());
+                    received.add(&piece)?;
+                }
+                // Enough of the request for an answer, which is whole (RFC 9113, 8.1).
+                Some(Err(error)) if is_enough(&error) => break,
+                Some(Err(error)) => return Poll::Ready(Err(broken(error))),
+            }
+            let arrived = line.arrivals().count();
+            if arrived != self.seen {
+                self.seen = arrived;
+                mark(line, probe);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Hands over the rest of the body, as far as the windows of the server allow.
+    fn poll_send(&mut self, context: &mut Context<'_>, line: &Line) {
+        let Some(send) = &mut self.send else { return };
+        loop {
+            send.reserve_capacity(self.body.len());
+            match send.poll_capacity(context) {
+                Poll::Pending => return,
+                // Why it takes no more is told where the answer is read.
+                Poll::Ready(None | Some(Err(_))) => break,
+                Poll::Ready(Some(Ok(0))) => {}
+                Poll::Ready(Some(Ok(room))) => {
+                    let piece = self.body.split_to(room.min(self.body.len()));
+                    if send.send_data(piece, self.body.is_empty()).is_err() {
+                        break;
+                    }
+                    if self.body.is_empty() {
+                        return self.handed_over(line);
+                    }
+                }
+            }
+        }
+        self.send = None;
+    }
+
+    /// Marks the first part of the answer.
+    fn mark(&mut self, line: &Line, probe: &mut Probe) {
+        if !self.is_marked {
+            // The server did not need all of it.
+            self.is_marked = true;
+            probe.mark_sent();
+        }
+        (self.answered, self.seen) = (true, line.arrivals().count());
+        mark(line, probe);
+    }
+}
+
+/// Whether the server has reset a stream because it needs no more of the request.
+fn is_enough(error: &h2::Error) -> bool {
+    error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+}
+
+/// Marks what has arrived. On a connection with several streams, what the kernel noted may be
+/// about another one.
+fn mark(line: &Line, probe: &mut Probe) {
+    let arrivals = line.arrivals();
+    line.note_progress();
+    if arrivals.noted() && !line.is_shared() {
+        probe.mark_received_at(arrivals.at());
+    } else {
+        probe.mark_read_at(arrivals.at());
+    }
+}

@@ -1,0 +1,89 @@
+//! What went wrong with a stream, a connection or a handshake, in words.
+
+use super::tap::Arrivals;
+use crate::net::Trouble;
+use crate::op::Failure;
+use h2::Reason;
+use std::io;
+
+/// The first bytes of what a TLS server answers to a plain-text request: an alert (RFC 8446, 5.1).
+const TLS_ALERT: [u8; 2] = [21, 3];
+
+/// How a request, or the connection for it, has failed.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    pub(super) failure: Failure,
+    /// More than the failure says, if that is known.
+    pub(super) trouble: Option<Trouble>,
+    /// Whether the server has certainly done nothing because it is about to close the connection.
+    pub(super) goes_away: bool,
+}
+
+/// The server does not speak HTTP/2, and what to do.
+pub(super) fn not_http2() -> Trouble {
+    Trouble::new("the server does not speak HTTP/2", "leave --http2 out")
+}
+
+impl Broken {
+    pub(super) const fn new(failure: Failure, trouble: Option<Trouble>) -> Self {
+        Self { failure, trouble, goes_away: false }
+    }
+
+    fn told(failure: Failure, words: impl Into<String>) -> Self {
+        Self::new(failure, Some(Trouble::new(words, "")))
+    }
+
+    pub(super) fn connecting(error: &io::Error) -> Self {
+        Self::new(Failure::of_connect(error), Some(Trouble::of(error)))
+    }
+
+    /// Another protocol was agreed on with TLS, or none.
+    pub(super) fn not_spoken() -> Self {
+        Self::new(Failure::Protocol, Some(not_http2()))
+    }
+
+    pub(super) const fn timed_out() -> Self {
+        Self::new(Failure::Timeout, None)
+    }
+
+    pub(super) fn too_large() -> Self {
+        Self::told(Failure::Protocol, "the answer is larger than --max-answer")
+    }
+
+    /// A request that cannot be spelled for HTTP/2.
+    pub(super) fn unspeakable(words: &str) -> Self {
+        Self::told(Failure::Protocol, format!("HTTP/2 cannot carry this request: {words}"))
+    }
+
+    /// What an error of `h2` means, on a connection on which this has arrived.
+    pub(super) fn of(error: &h2::Error, arrivals: &Arrivals) -> Self {
+        let reason = error.reason().unwrap_or(Reason::NO_ERROR);
+        let name = format!("{reason:?}");
+        if error.is_go_away() && error.is_remote() {
+            let words = format!("the server closes the connection without it (GOAWAY, {name})");
+            return Self { goes_away: true, ..Self::told(Failure::NotReady, words) };
+        }
+        if error.is_reset() && error.is_remote() {
+            return match reason {
+                Reason::REFUSED_STREAM => {
+                    Self::told(Failure::NotReady, "the server refused the stream (REFUSED_STREAM)")
+                }
+                Reason::HTTP_1_1_REQUIRED => {
+                    let words = "the server wants HTTP/1.1 for this: leave --http2 out";
+                    Self::told(Failure::Rejected, words)
+                }
+                _ => Self::told(Failure::Reset, format!("the server reset the stream ({name})")),
+            };
+        }
+        if arrivals.begin_with(b"HTTP/1.") {
+            return Self::not_spoken();
+        }
+        if arrivals.begin_with(&TLS_ALERT) {
+            return Self::told(Failure::Protocol, "the server speaks TLS: write https://");
+        }
+        if error.is_io() {
+            return Self::new(Failure::Reset, None);
+        }
+        Self::told(Failure::Protocol, format!("the answer is not as HTTP/2 has it ({name})"))
+    }
+}
