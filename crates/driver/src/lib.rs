@@ -8,6 +8,7 @@ mod call;
 mod compaction;
 mod database;
 mod follower;
+mod groups;
 mod json;
 mod kept;
 pub mod library;

@@ -12,11 +12,11 @@ use super::session::RedisSession;
 use super::trouble::checked;
 use crate::call::CallError;
 use crate::clock::Clock;
+use crate::groups::Groups;
 use crate::net::ShardContext;
 use crate::op::Failure;
 use crate::{Monitor, Shard, Size, Target, TargetError};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,15 +64,7 @@ impl Target for RedisTarget {
 pub struct RedisShard {
     hub: Rc<Hub>,
     /// The sessions, by their number in the run, and the connections that some share.
-    groups: RefCell<Groups>,
-}
-
-/// Which connections each session uses.
-#[derive(Debug, Default)]
-struct Groups {
-    of_session: HashMap<usize, Rc<Group>>,
-    /// The connections that were made last, and how many sessions use them.
-    last: Option<(Rc<Group>, usize)>,
+    groups: RefCell<Groups<Group>>,
 }
 
 impl Shard for RedisShard {
@@ -87,15 +79,9 @@ impl Shard for RedisShard {
         if self.hub.keys.pipeline < 2 {
             return self.session();
         }
-        let groups = &mut *self.groups.borrow_mut();
-        let group = groups.of_session.entry(connection).or_insert_with(|| {
-            let free = groups.last.take_if(|(_, sessions)| *sessions < self.hub.keys.pipeline);
-            let (group, sessions) =
-                free.unwrap_or_else(|| (Rc::new(Group::new(self.hub.clone())), 0));
-            groups.last = Some((group.clone(), sessions + 1));
-            group
-        });
-        RedisSession::new(group.clone())
+        let make = || Rc::new(Group::new(self.hub.clone()));
+        let group = self.groups.borrow_mut().of(connection, self.hub.keys.pipeline, make);
+        RedisSession::new(group)
     }
 }
 
