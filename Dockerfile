@@ -22,11 +22,11 @@ COPY crates/workload/Cargo.toml crates/workload/
 RUN for crate in . crates/*; do mkdir "$crate/src" && touch "$crate/src/lib.rs"; done \
     && echo 'fn main() {}' > src/main.rs \
     && sed -i '/^\[\[\(test\|bench\|example\)\]\]/,/^$/d' Cargo.toml \
-    && cargo build --profile dist --locked --features databases,broker,push
+    && cargo build --profile dist --locked --features databases,broker,push,http2
 COPY . .
 # The sources may be older than what was built of empty ones.
 RUN find src crates -name '*.rs' -exec touch {} + \
-    && cargo build --profile dist --locked --features databases,broker,push \
+    && cargo build --profile dist --locked --features databases,broker,push,http2 \
     && mkdir -p /image/usr/local/bin /image/etc/ssl/certs /image/runs /image/tmp \
     && cp target/dist/springload /image/usr/local/bin/ \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \

@@ -93,7 +93,7 @@ notices:
 	done >> $(FILES)/NOTICES.txt
 
 $(BINARY):
-	cargo build --profile dist --locked --features databases,broker,push
+	cargo build --profile dist --locked --features databases,broker,push,http2
 
 # Packages for Debian and for Fedora; need cargo-deb and cargo-generate-rpm.
 deb: pages notices

@@ -15,8 +15,8 @@ struct Habit {
     flags: &'static str,
 }
 
-/// One idea to a line. wrk, wrk2, ab, hey, oha, bombardier, autocannon, k6, vegeta, locust, siege,
-/// memtier, redis-benchmark, cassandra-stress, YCSB, pgbench and sysbench have these names.
+/// One idea to a line. wrk, wrk2, ab, hey, oha, h2load, bombardier, autocannon, k6, vegeta, locust,
+/// siege, memtier, redis-benchmark, cassandra-stress, YCSB, pgbench and sysbench have these names.
 #[rustfmt::skip]
 const HABITS: &[Habit] = &[
     Habit {
@@ -97,6 +97,11 @@ const HABITS: &[Habit] = &[
     Habit {
         names: "disable-redirects no-redirects no-redirect max-redirects redirects redirect",
         flags: "--no-follow",
+    },
+    Habit { names: "h2 h2c http-version http-2 use-http2", flags: "--http2" },
+    Habit {
+        names: "max-concurrent-streams concurrent-streams streams-per-connection multiplex",
+        flags: "--streams",
     },
     Habit { names: "method verb http-method m", flags: "--request" },
     Habit {

@@ -5,6 +5,8 @@ mod answers;
 mod blog;
 mod exchanges;
 mod figures;
+#[cfg(feature = "http2")]
+mod http2;
 mod import;
 mod limits;
 mod long;

@@ -59,3 +59,10 @@ fn a_name_without_address_fails_before_the_first_request() {
     springload(["http", "-n1", "-q", &urls[0], &urls[1]]).refused(3, &["no-such-host.invalid"]);
     assert_eq!(server.connections(), 0);
 }
+
+#[cfg(not(feature = "http2"))]
+#[test]
+fn http_2_is_refused_by_a_springload_that_was_built_without_it() {
+    let words = ["--http2: this springload was built without it", "--features http2"];
+    springload(["http", "--http2", "http://127.0.0.1:9"]).refused(2, &words);
+}

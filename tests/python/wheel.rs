@@ -143,6 +143,8 @@ fn the_wheel_brings_the_programs() {
         assert!(!stderr.contains("built without"), "{stderr}");
         assert_eq!(output.status.code(), Some(3), "{stderr}");
     }
+    let output = clean(&folder, "springload").args(["http", "--http2", "127.0.0.1:1"]).output();
+    assert_eq!(output.expect("it runs").status.code(), Some(3), "nothing listens there");
 }
 
 #[test]

@@ -54,8 +54,8 @@ pub use database::{DatabasePlan, Leftover, Scratch, scratch_name};
 pub use follower::{FeedKind, FollowPlan, Follower};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{
-    BodyPlan, HttpPlan, Listed, LongList, RequestPlan, RequestText, Requests, Retry, mask,
-    strike_secret,
+    BodyPlan, Http2Plan, HttpPlan, Listed, LongList, RequestPlan, RequestText, Requests, Retry,
+    mask, strike_secret,
 };
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
@@ -73,6 +73,8 @@ pub use scrape_query::strike_observed;
 pub use secrets::{LeftOut, Secret, is_secret, strike_secrets, with_left_out};
 pub use setting::Setting;
 pub use spread::{Databases, OpenShards, Spread};
+#[cfg(feature = "http2")]
+use springload_core::http2;
 use springload_core::{
     clock, files, generate, http1, measure, mistake, net, observed, op, properties, redact, values,
 };
@@ -87,6 +89,9 @@ use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Key, Op, Pen, Reason, Reply};
 use std::io;
 use std::rc::Rc;
+
+/// Whether this springload can speak HTTP/2.
+pub const SPEAKS_HTTP2: bool = cfg!(feature = "http2");
 
 /// A target without a server, which answers at once, to measure springload itself.
 pub fn at_once() -> impl Target {

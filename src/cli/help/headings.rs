@@ -39,7 +39,7 @@ const HEADINGS: &[(&str, &str)] = &[
     (
         "Requests",
         "file request data lists content_type user_agent random internet literal no_follow \
-        no_parser no_cookies decode close retry no_retry get print",
+        no_parser no_cookies decode http2 streams close retry no_retry get print",
     ),
     (
         "Results",

@@ -11,9 +11,12 @@ use crate::cli::flags::target::named;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::baseline::gated;
-use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as};
+use crate::plan::{
+    self, Http2Plan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as,
+};
 use crate::workload::UrlOrder;
 use clap::builder::PossibleValuesParser;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// `springload http`.
@@ -81,6 +84,17 @@ pub(in crate::cli) struct Http {
     /// Open a new connection for each request
     #[arg(long)]
     close: bool,
+    /// Speak HTTP/2
+    ///
+    /// Speak HTTP/2: over TLS if the server agrees, with http:// from the first byte (h2c)
+    #[arg(long)]
+    http2: bool,
+    /// Users that share a connection, with --http2
+    ///
+    /// How many users share a connection with --http2: the requests that are under way on it at a
+    /// time
+    #[arg(long, value_name = "N", requires = "http2", value_parser = streams)]
+    streams: Option<NonZeroU32>,
     /// Resend any request whose connection closes without an answer, even one that the server might
     /// carry out twice, such as a POST
     #[arg(long, conflicts_with = "no_retry")]
@@ -103,6 +117,12 @@ pub(in crate::cli) struct Http {
     output: OutputArgs,
     #[command(flatten)]
     show: VerboseArgs,
+}
+
+/// How many users share a connection.
+fn streams(text: &str) -> Result<NonZeroU32, String> {
+    let count = u32::try_from(plan::count(text)?).ok().and_then(NonZeroU32::new);
+    count.ok_or_else(|| "give at least 1".to_owned())
 }
 
 /// The URLs of a command line, those of the file first.
@@ -144,6 +164,7 @@ impl Verb for Http {
         }
         let (load, default_ns) = self.load.read(self.connections, self.ops.is_none());
         let (output, show) = (self.output, self.show);
+        let streams = self.streams.unwrap_or(NonZeroU32::MIN);
         let spec = HttpSpec {
             command: line,
             urls: sources,
@@ -156,6 +177,7 @@ impl Verb for Http {
                 keep_alive: !self.close,
                 cookies: !self.no_cookies,
                 decode: self.decode,
+                http2: self.http2.then_some(Http2Plan { streams }),
                 retry: match (self.retry, self.no_retry) {
                     (true, _) => Retry::All,
                     (_, true) => Retry::None,

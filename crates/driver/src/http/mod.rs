@@ -3,6 +3,7 @@
 //! The driver knows the headers of each entry; path and body come from the workload.
 
 mod binding;
+mod carrier;
 mod cookies;
 mod list;
 mod pen;
@@ -13,16 +14,20 @@ mod session;
 pub use list::{Listed, LongList, Requests};
 pub use pen::HttpPen;
 pub use plan::{
-    BodyPlan, HttpPlan, HttpTarget, RequestPlan, RequestText, mask, masked, strike_secret,
+    BodyPlan, Http2Plan, HttpPlan, HttpTarget, RequestPlan, RequestText, mask, masked,
+    strike_secret,
 };
 pub use request::{Request, Retry, Server, Settings};
 pub use session::HttpSession;
 
-use super::{Shard, ShardOf, Target};
+use super::groups::Groups;
+use super::{Shard, Target};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions, Trouble, reach};
 use crate::op::Failure;
+use carrier::Seats;
 use request::Spelled;
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -91,13 +96,20 @@ impl Http {
         }))
     }
 
-    /// Connects to the servers of the list, one after the other, until one accepts.
+    /// Connects to the servers of the list, one after the other, until one accepts. With HTTP/2,
+    /// each of them has to speak it.
     ///
     /// # Errors
     /// If none does: the first of them, and what is wrong with it.
     async fn reach(&self, timeout_ns: u64) -> Result<(), (String, Trouble)> {
         let mut first = None;
         for server in &self.0.servers {
+            #[cfg(feature = "http2")]
+            if let Some(streams) = self.0.settings.streams {
+                let reached = crate::http2::reach(&server.endpoint, streams, timeout_ns).await;
+                reached.map_err(|trouble| (server.endpoint.host().to_owned(), trouble))?;
+                continue;
+            }
             match reach(&server.endpoint, timeout_ns).await {
                 Ok(()) => return Ok(()),
                 Err(trouble) => {
@@ -165,7 +177,7 @@ impl Common {
         let (asked, tls) = (url.clone(), self.tls.for_strangers());
         let resolved = tokio::task::spawn_blocking(move || Endpoint::resolve(&asked, &tls)).await;
         let endpoint = resolved.ok().and_then(Result::ok).ok_or(Failure::Connect)?;
-        let endpoint = Arc::new(endpoint.with_max_answer(self.settings.max_answer));
+        let endpoint = Arc::new(self.settings.reached(endpoint));
         // Another session may have been faster.
         if let Some(index) = known()? {
             return Ok(index);
@@ -181,10 +193,10 @@ impl Target for Http {
     const DOCUMENTS: bool = false;
     const LISTED: bool = true;
 
-    type Shard = ShardOf<Self>;
+    type Shard = HttpShard;
 
-    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
-        Ok(ShardOf { target: self.clone(), context })
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<HttpShard> {
+        Ok(HttpShard { shared: self.0.clone(), context, groups: RefCell::default() })
     }
 
     /// The request changes nothing, whatever the requests of the list do.
@@ -195,16 +207,44 @@ impl Target for Http {
             (server.endpoint.clone(), request.into_bytes())
         };
         let asked: Vec<_> = self.0.servers.iter().map(asked).collect();
+        #[cfg(feature = "http2")]
+        if self.0.settings.streams.is_some() {
+            return Some(crate::http2::answers(&asked, timeout_ns).await);
+        }
         Some(crate::http1::answers(&asked, timeout_ns).await)
     }
 }
 
-impl Shard for ShardOf<Http> {
+/// The servers of a list as one shard sees them.
+#[derive(Debug)]
+pub struct HttpShard {
+    shared: Arc<Common>,
+    context: Rc<ShardContext>,
+    /// Which users share connections.
+    groups: RefCell<Groups<Seats>>,
+}
+
+impl HttpShard {
+    fn with(&self, seats: Rc<Seats>) -> HttpSession {
+        let number = self.shared.sessions.fetch_add(1, Ordering::Relaxed);
+        HttpSession::new(self.shared.clone(), self.context.clone(), seats, number)
+    }
+}
+
+impl Shard for HttpShard {
     type Session = HttpSession;
 
     fn session(&self) -> HttpSession {
-        let shared = &self.target.0;
-        let number = shared.sessions.fetch_add(1, Ordering::Relaxed);
-        HttpSession::new(shared.clone(), self.context.clone(), number)
+        self.with(Seats::new(self.shared.settings.streams))
+    }
+
+    /// As many users as there are streams on a connection share their connections.
+    fn session_of(&self, connection: usize) -> HttpSession {
+        let streams = self.shared.settings.streams.unwrap_or(1);
+        if streams < 2 {
+            return self.session();
+        }
+        let make = || Seats::new(Some(streams));
+        self.with(self.groups.borrow_mut().of(connection, streams, make))
     }
 }

@@ -15,6 +15,7 @@ use crate::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
@@ -52,6 +53,17 @@ pub struct HttpPlan {
     /// Which requests may be resent.
     #[serde(default, skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
+    /// HTTP/2, and how; without it, HTTP/1.1 is spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2Plan>,
+}
+
+/// How HTTP/2 is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http2Plan {
+    /// How many users share a connection, on which each has a stream at a time.
+    pub streams: NonZeroU32,
 }
 
 impl HttpPlan {
@@ -261,14 +273,30 @@ impl HttpTarget {
     /// # Errors
     /// If the name of a server has no address, or its certificates cannot be checked.
     fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
-        let (list, max_answer) = (&self.list, opening.max_answer);
+        let list = &self.list;
         let tls = self.tls();
+        let pair = |header: &String| {
+            let (name, value) = header.split_once(':').unwrap_or((header, ""));
+            (name.trim().to_owned(), value.trim().to_owned())
+        };
+        let settings = Settings {
+            headers: list.headers.iter().map(pair).collect(),
+            follow: list.follow,
+            keep_alive: list.keep_alive,
+            decode: list.decode,
+            cookies: list.cookies,
+            max_answer: opening.max_answer,
+            streams: list.http2.map(|http2| http2.streams.get() as usize),
+            retry: list.retry,
+            head_becomes_get: self.head_becomes_get,
+            watcher: opening.exchanges.clone(),
+        };
         let mut servers = Vec::new();
         let mut request = |entry: &RequestPlan| -> Result<Request, EndpointError> {
             let name = |header: &String| header.split(':').next().unwrap_or(header).to_owned();
             Ok(Request {
                 method: entry.method.clone(),
-                server: place_of(entry, &mut servers, &tls, max_answer)?,
+                server: place_of(entry, &mut servers, &tls, &settings)?,
                 content_type: entry.content_type.clone(),
                 own: entry.headers.iter().map(name).collect(),
                 text: Arc::new(entry.text.clone()),
@@ -284,21 +312,6 @@ impl HttpTarget {
             entry.text.body.join(&values, &mut scratch, &mut text.body);
             log_in.push((request(entry)?, text));
         }
-        let pair = |header: &String| {
-            let (name, value) = header.split_once(':').unwrap_or((header, ""));
-            (name.trim().to_owned(), value.trim().to_owned())
-        };
-        let settings = Settings {
-            headers: list.headers.iter().map(pair).collect(),
-            follow: list.follow,
-            keep_alive: list.keep_alive,
-            decode: list.decode,
-            cookies: list.cookies,
-            max_answer,
-            retry: list.retry,
-            head_becomes_get: self.head_becomes_get,
-            watcher: opening.exchanges.clone(),
-        };
         Ok(Http::new(servers, list.requests.clone(), kinds, log_in, settings, tls))
     }
 }
@@ -309,14 +322,14 @@ fn place_of(
     entry: &RequestPlan,
     servers: &mut Vec<Server>,
     tls: &TlsOptions,
-    max_answer: u64,
+    settings: &Settings,
 ) -> Result<usize, EndpointError> {
     let url = Url::parse(&entry.server).map_err(|_| EndpointError::Url(entry.server.clone()))?;
     let same = |server: &Server| server.url == url && server.user == entry.user;
     if let Some(place) = servers.iter().position(same) {
         return Ok(place);
     }
-    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?.with_max_answer(max_answer));
+    let endpoint = Arc::new(settings.reached(Endpoint::resolve(&url, tls)?));
     servers.push(Server { url, endpoint, user: entry.user.clone() });
     Ok(servers.len() - 1)
 }
@@ -375,6 +388,10 @@ impl DriverPlan for HttpTarget {
     }
 
     async fn open(&self, opening: &Opening) -> Result<(Http, ServerFacts), TargetError> {
+        if self.list.http2.is_some() && !crate::SPEAKS_HTTP2 {
+            let words = "this springload was built without HTTP/2: build it with --features http2";
+            return Err(TargetError(words.to_owned()));
+        }
         let target = self.target(opening)?;
         target.reach(opening.timeout_ns).await.map_err(|(server, trouble)| {
             TargetError(format!("cannot reach {server}: {}; {}", trouble.problem, trouble.cure))
@@ -382,7 +399,7 @@ impl DriverPlan for HttpTarget {
         let facts = ServerFacts {
             url: self.server.clone(),
             name: "HTTP".to_owned(),
-            version: "1.1".to_owned(),
+            version: if self.list.http2.is_some() { "2" } else { "1.1" }.to_owned(),
             same_machine: target.is_loopback(),
             ..ServerFacts::default()
         };

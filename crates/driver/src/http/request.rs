@@ -1,8 +1,9 @@
 //! How a request is encoded: all of its head except the target and the parts that vary.
 
 use super::RequestText;
-use crate::http1::{self, Watcher};
+use crate::http1::{self, Watcher, failure_of};
 use crate::net::Endpoint;
+use crate::op::{Failure, Reply};
 use crate::words::SavedFrom;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -79,6 +80,8 @@ pub struct Settings {
     pub decode: bool,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
+    /// With HTTP/2, how many users share a connection; `None`: HTTP/1.1 is spoken.
+    pub streams: Option<usize>,
     /// Which requests may be resent.
     pub retry: Retry,
     /// Whether a redirected HEAD becomes a GET.
@@ -96,6 +99,12 @@ impl Retry {
 }
 
 impl Settings {
+    /// The endpoint of a server, as its connections are made.
+    pub(super) fn reached(&self, endpoint: Endpoint) -> Endpoint {
+        let endpoint = endpoint.with_max_answer(self.max_answer);
+        if self.streams.is_some() { endpoint.with_http2() } else { endpoint }
+    }
+
     /// Whether there is a header of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
@@ -209,5 +218,14 @@ impl Spelled {
             write("Content-Length", itoa::Buffer::new().format(body_bytes), out);
         }
         out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The meaning of a status. A refusal is a failure, whatever siege calls it. Not even a refused
+/// user ends a run: other entries of the list may be allowed.
+pub(super) fn judge(status: u16) -> Result<Reply, Failure> {
+    match status {
+        200..=399 => Ok(Reply::default()),
+        status => Err(failure_of(status)),
     }
 }

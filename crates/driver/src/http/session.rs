@@ -1,16 +1,15 @@
 //! One user: its connections, its cookies, and how it makes requests.
 
+use super::carrier::{Carrier, Seats};
 use super::cookies::Cookies;
 use super::pen::HttpPen;
-use super::request::{Hop, Request, Spelled};
+use super::request::{Hop, Request, Spelled, judge};
 use super::{Common, LogInText};
 use crate::clock::Nanos;
-use crate::http1::{
-    Answer, Connection, Exchange, Noted, Payload, decoded, failure_of, header_values, reason,
-};
+use crate::http1::{Answer, Exchange, Noted, Payload, decoded, header_values};
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Answered, Failure, Op, Reason, Reply, Saved};
+use crate::op::{Answered, Failure, Op, Reason, Saved};
 use crate::words::{SavedFrom, save};
 use crate::{Outcome, Session};
 use std::fmt;
@@ -26,7 +25,9 @@ pub struct HttpSession {
     shared: Arc<Common>,
     context: Rc<ShardContext>,
     /// By the server's number; opened on first use.
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<Carrier>>,
+    /// The connections that it shares with other users.
+    seats: Rc<Seats>,
     /// The number of the server that answered last.
     last: usize,
     jar: Option<Cookies>,
@@ -62,13 +63,19 @@ impl fmt::Debug for HttpSession {
 }
 
 impl HttpSession {
-    pub(super) fn new(shared: Arc<Common>, context: Rc<ShardContext>, number: usize) -> Self {
+    pub(super) fn new(
+        shared: Arc<Common>,
+        context: Rc<ShardContext>,
+        seats: Rc<Seats>,
+        number: usize,
+    ) -> Self {
         let wanted = !shared.log_in.is_empty();
         let settings = &shared.settings;
         let keeps_cookies = settings.cookies && !settings.has("Cookie");
         Self {
             context,
             connections: Vec::new(),
+            seats,
             last: 0,
             jar: keeps_cookies.then(Cookies::default),
             statuses: Vec::new(),
@@ -86,7 +93,7 @@ impl HttpSession {
 
     /// Status line and headers of the last answer, as they came.
     fn answer_head(&self) -> &[u8] {
-        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::head)
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Carrier::head)
     }
 
     fn answer_body(&self) -> &[u8] {
@@ -95,18 +102,19 @@ impl HttpSession {
 
     /// The body as it came.
     fn coded_body(&self) -> &[u8] {
-        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Carrier::body)
     }
 
-    fn connection(&mut self, server: usize) -> &mut Connection {
+    fn connection(&mut self, server: usize) -> &mut Carrier {
         if self.connections.len() <= server {
             // There is rarely more than one.
             self.connections.reserve_exact(server + 1 - self.connections.len());
             self.connections.resize_with(server + 1, || None);
         }
-        let (shared, context) = (&self.shared, &self.context);
+        let Self { shared, context, seats, .. } = self;
+        let endpoint = || shared.server(server).endpoint.clone();
         self.connections[server]
-            .get_or_insert_with(|| Connection::new(shared.server(server).endpoint.clone(), context))
+            .get_or_insert_with(|| Carrier::new(server, &endpoint(), seats, context))
     }
 
     /// Sends one request, whose body is in `payload`, and reads its answer.
@@ -143,7 +151,7 @@ impl HttpSession {
         self.sent += sent;
         self.noted += noted;
         let answer = answer?;
-        let sets_cookie = self.jar.is_some() && self.connection(server).set_cookie().is_some();
+        let sets_cookie = self.jar.is_some() && self.connection(server).sets_cookie();
         if sets_cookie {
             self.keep_cookies(server, hop.target);
         }
@@ -390,15 +398,6 @@ impl HttpSession {
     }
 }
 
-/// The meaning of a status. A refusal is a failure, whatever siege calls it. Not even a refused
-/// user ends a run: other entries of the list may be allowed.
-fn judge(status: u16) -> Result<Reply, Failure> {
-    match status {
-        200..=399 => Ok(Reply::default()),
-        status => Err(failure_of(status)),
-    }
-}
-
 impl Session for HttpSession {
     type Pen = HttpPen;
 
@@ -424,7 +423,7 @@ impl Session for HttpSession {
 
     fn is_open(&self) -> bool {
         let one = self.shared.settings.keep_alive && self.shared.servers.len() == 1;
-        !one || self.connections.iter().flatten().any(Connection::is_open)
+        !one || self.connections.iter().flatten().any(Carrier::is_open)
     }
 
     fn prepare(&mut self, _: &Op, pen: &mut HttpPen) {
@@ -459,7 +458,7 @@ impl Session for HttpSession {
         }
         if outcome.result == Err(Failure::Protocol) {
             // An answer that does not fit this request may belong to another one.
-            self.connection(self.last).close();
+            self.connection(self.last).distrust();
         }
         outcome.wire += self.noted.into();
         outcome.wire.requests = Some(self.sent);
@@ -479,7 +478,7 @@ impl Session for HttpSession {
         if let (Failure::Unexpected | Failure::Protocol, Some(words)) = (failure, &self.unmet) {
             return Some(Reason::new(connection.status(), words));
         }
-        reason::of(connection)
+        connection.reason()
     }
 
     fn statuses(&self) -> &[u16] {

@@ -13,7 +13,9 @@ use super::stage::StagePlan;
 use super::urls::{METHODS, UrlReader, UrlSource};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
-use crate::driver::{HttpPlan, LongList, RequestPlan, Requests, TargetPlan};
+use crate::driver::{
+    Http2Plan, HttpPlan, LongList, RequestPlan, Requests, SPEAKS_HTTP2, TargetPlan,
+};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::net::TlsOptions;
@@ -203,10 +205,43 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
         mistakes.push(Invalid::new("login-url", "a login cannot be made from a schema", cure));
     }
     mistakes.extend(list.headers.iter().filter_map(|header| check_header(header)));
+    if let Some(http2) = list.http2 {
+        check_http2(http2, list, mistakes);
+    }
     let encrypted = list.requests.kinds().iter().any(|it| it.server.starts_with("https:"));
     let unusable = spec.tls.unusable().filter(|_| encrypted);
     mistakes.extend(unusable.map(|(flag, problem, cure)| Invalid::new(flag, problem, cure)));
 }
+
+/// Refuses what HTTP/2 does not have, and HTTP/2 itself if this springload does not have it.
+fn check_http2(http2: Http2Plan, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
+    if !SPEAKS_HTTP2 {
+        let problem = "this springload was built without it";
+        mistakes.push(Invalid::new("--http2", problem, "build it with --features http2"));
+    }
+    let streams = Flagged::new("--streams", u64::from(http2.streams.get()));
+    mistakes.extend(streams.out_of_range(1, MOST_CONNECTIONS));
+    if !list.keep_alive && http2.streams.get() > 1 {
+        let problem = "a connection that is closed after each request is shared by nobody";
+        mistakes.push(Invalid::new("--streams", problem, "leave out --streams or --close"));
+    }
+    let own = list.requests.kinds().iter().flat_map(|request| &request.headers);
+    for (flag, header) in
+        list.headers.iter().map(|it| ("--header", it)).chain(own.map(|it| ("header", it)))
+    {
+        let (name, value) = header.split_once(':').unwrap_or((header, ""));
+        let name = name.trim();
+        let is_te =
+            name.eq_ignore_ascii_case("TE") && !value.trim().eq_ignore_ascii_case("trailers");
+        if is_te || OF_CONNECTIONS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+            let problem = format!("HTTP/2 has no header {name}");
+            mistakes.push(Invalid::new(flag, problem, "leave it out"));
+        }
+    }
+}
+
+/// The headers about a connection of HTTP/1.1, which HTTP/2 does not have (RFC 9113, 8.2.2).
+const OF_CONNECTIONS: [&str; 4] = ["Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
 
 /// The sources of the values of a request in a checked list, in the order of its holes.
 ///

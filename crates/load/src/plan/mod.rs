@@ -28,7 +28,7 @@ mod words;
 mod ycsb_measurement;
 
 pub use crate::driver::{
-    Auth, BodyPlan, Existing, FeedKind, FollowPlan, HttpPlan, Nouns, RequestPlan, Retry,
+    Auth, BodyPlan, Existing, FeedKind, FollowPlan, Http2Plan, HttpPlan, Nouns, RequestPlan, Retry,
     TargetPlan, mask, strike_secret,
 };
 pub use crate::mistake::{Flagged, Invalid};

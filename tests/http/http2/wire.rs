@@ -1,0 +1,142 @@
+//! Bytes that a server should not send.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use crate::springload::{Finished, measure, number};
+
+const SETTINGS: u8 = 4;
+const HEADERS: u8 = 1;
+const DATA: u8 = 0;
+const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The status 200 from the static table, and a length, spelled with its name from there.
+fn head(length: Option<&str>) -> Vec<u8> {
+    let mut block = vec![0x88];
+    if let Some(length) = length {
+        block.extend_from_slice(&[0x0f, 13, u8::try_from(length.len()).expect("short")]);
+        block.extend_from_slice(length.as_bytes());
+    }
+    block
+}
+
+/// What is sent as the answer to a stream, until it returns `false`.
+type Says = Arc<dyn Fn(u32, &mut TcpStream) -> bool + Send + Sync>;
+
+/// A server that answers each request with bytes, and takes no notice of anything else.
+fn server(says: impl Fn(u32, &mut TcpStream) -> bool + Send + Sync + 'static) -> String {
+    let (says, listener): (Says, _) = (Arc::new(says), TcpListener::bind("127.0.0.1:0"));
+    let listener = listener.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    // It ends with the process of the test.
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let says = says.clone();
+            std::thread::spawn(move || serve(stream, &says));
+        }
+    });
+    url
+}
+
+fn serve(mut stream: TcpStream, says: &Says) -> Option<()> {
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).ok()?;
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).ok()?;
+    loop {
+        let mut header = [0; 9];
+        stream.read_exact(&mut header).ok()?;
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload).ok()?;
+        let id = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
+        if header[3] == HEADERS && !says(id, &mut stream) {
+            return None;
+        }
+    }
+}
+
+fn asked(url: &str) -> Finished {
+    let words = ["http", "--http2", "-c", "1", "--threads", "1", "-n", "2", "--no-retry"];
+    measure([&words[..], &["--timeout", "20s", url]].concat())
+}
+
+/// The answer in these frames: the headers, and a body.
+fn answer(length: Option<&'static str>, body: &'static [u8]) -> Finished {
+    let url = server(move |id, stream| {
+        let frames =
+            [frame(HEADERS, END_HEADERS, id, &head(length)), frame(DATA, END_STREAM, id, body)];
+        stream.write_all(&frames.concat()).is_ok()
+    });
+    asked(&url)
+}
+
+#[test]
+fn a_body_is_as_long_as_its_length_says() {
+    for length in [None, Some("5")] {
+        assert_eq!(number(&answer(length, b"12345").operation("urls", "request")["ok"]), 2);
+    }
+    for length in ["4", "6", "x"] {
+        let run = answer(Some(length), b"12345");
+        assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{length}");
+        assert!(run.told().contains("(PROTOCOL_ERROR)"), "{}", run.told());
+    }
+}
+
+/// Headers that are begun and never end, in more frames than memory would hold.
+#[test]
+fn endless_headers_are_not_waited_for() {
+    let url = server(|id, stream| {
+        let piece = [&[0x00, 1, b'a', 0x7e][..], &[b'h'; 126]].concat().repeat(100);
+        let mut next = frame(HEADERS, 0, id, &head(None));
+        let mut sent = 0_u64;
+        while stream.write_all(&next).is_ok() {
+            next = frame(CONTINUATION, 0, id, &piece);
+            sent += next.len() as u64;
+            assert!(sent < 1 << 30, "it reads without end");
+        }
+        false
+    });
+    let run = asked(&url);
+    assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{}", run.told());
+}
+
+#[test]
+fn headers_may_be_as_long_as_with_http_1_1() {
+    for (pieces, ok) in [(50_usize, 2), (700, 0)] {
+        let url = server(move |id, stream| {
+            let piece = [&[0x00, 1, b'a', 0x7e][..], &[b'h'; 126]].concat();
+            let block = [head(None), piece.repeat(pieces)].concat();
+            let mut parts = block.chunks(16_384).peekable();
+            let (mut kind, mut flags) = (HEADERS, END_STREAM);
+            while let Some(part) = parts.next() {
+                flags |= if parts.peek().is_none() { END_HEADERS } else { 0 };
+                if stream.write_all(&frame(kind, flags, id, part)).is_err() {
+                    return false;
+                }
+                (kind, flags) = (CONTINUATION, 0);
+            }
+            true
+        });
+        let run = asked(&url);
+        assert_eq!(number(&run.operation("urls", "request")["ok"]), ok, "{}", run.told());
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_ends_the_connection() {
+    // An answer on a stream that was never opened.
+    let url = server(|id, stream| {
+        let nobody = frame(HEADERS, END_HEADERS | END_STREAM, id + 100, &head(None));
+        stream.write_all(&nobody).is_ok()
+    });
+    let run = asked(&url);
+    assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{}", run.told());
+}
