@@ -78,7 +78,8 @@ impl Connection {
             return None;
         }
         let since = self.context.clock().now();
-        let _ = self.deadline.within(since, self.seat.open(&self.context)).await;
+        let opening = Box::pin(self.seat.open(&self.context));
+        let _ = self.deadline.within(since, opening).await;
         Some(since)
     }
 
