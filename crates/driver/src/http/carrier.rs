@@ -30,6 +30,7 @@ pub(super) enum Carrier {
 #[derive(Debug, Default)]
 pub(super) struct Seats {
     /// How many users that are; `None` with HTTP/1.1.
+    #[cfg(feature = "http2")]
     streams: Option<usize>,
     /// By the server's number; made on first use.
     #[cfg(feature = "http2")]
@@ -37,8 +38,14 @@ pub(super) struct Seats {
 }
 
 impl Seats {
+    #[cfg(feature = "http2")]
     pub(super) fn new(streams: Option<usize>) -> Rc<Self> {
         Rc::new(Self { streams, ..Self::default() })
+    }
+
+    #[cfg(not(feature = "http2"))]
+    pub(super) fn new(_: Option<usize>) -> Rc<Self> {
+        Rc::default()
     }
 
     #[cfg(feature = "http2")]
