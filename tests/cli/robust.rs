@@ -90,6 +90,10 @@ fn signalled(server: &Server, signals: &[Signal]) -> Finished {
 
 #[test]
 fn signals_that_come_together_are_one_request_to_stop() {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+    assert_eq!(ignored & 1, 0, "started under nohup, it would not end: use setsid");
     let server = Server::stand_in(Options::default());
     for signals in [
         &[Signal::HUP][..],

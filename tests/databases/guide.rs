@@ -97,22 +97,22 @@ fn four_clients_and_buffered_writes() {
     let Some(guide) = Guide::begin("slices") else { return };
     let address = format!("hbase://{}/slices", guide.hbase.hbase_address());
     run(guide.command(&format!("hbase create-table {address} --split-keys user5")));
-    let clients: Vec<_> = [0, 500, 1000, 1500]
+    let clients: Vec<_> = [0, 200, 400, 600]
         .into_iter()
         .map(|start| {
             let slice = format!(
-                "-p recordcount=2000 -p insertstart={start} -p insertcount=500 -threads 2 \
+                "-p recordcount=800 -p insertstart={start} -p insertcount=200 -threads 2 \
                  -p clientbuffering={}",
-                start >= 1000
+                start >= 400
             );
             guide.ycsb("load", "slices", &slice).spawn().expect("it runs")
         })
         .collect();
     for client in clients {
         let (report, _) = done(client.wait_with_output().expect("it ends"));
-        assert!(report.contains("[INSERT], Return=OK, 500\n"), "{report}");
+        assert!(report.contains("[INSERT], Return=OK, 200\n"), "{report}");
     }
-    guide.finds("slices", 2000);
+    guide.finds("slices", 800);
 }
 
 /// The number after `[SECTION], Return=OK, ` in a report; 0 if there is none.
@@ -124,7 +124,7 @@ fn ok(report: &str, section: &str) -> u64 {
 
 #[test]
 fn the_standard_workloads_find_what_hbases_own_client_loaded() {
-    const RECORDS: u64 = 1_500;
+    const RECORDS: u64 = 600;
     let Some(guide) = Guide::begin("standard") else { return };
     guide.hbase.hbase_client(&["create", "standard", "cf", "user3", "user6"]);
     guide.hbase.hbase_client(&["load", "standard", "cf", "0", &RECORDS.to_string()]);
@@ -145,7 +145,7 @@ fn the_standard_workloads_find_what_hbases_own_client_loaded() {
         for (section, percent) in shares {
             let (found, meant) = (ok(&report, section), RECORDS * percent / 100);
             // Four standard deviations of a binomial with p = 1/2.
-            assert!(found.abs_diff(meant) <= 77, "{workload} {section}: {found}\n{report}");
+            assert!(found.abs_diff(meant) <= 49, "{workload} {section}: {found}\n{report}");
         }
         assert_eq!(ok(&report, "VERIFY"), ok(&report, "READ"), "{report}");
         let returns = report.lines().filter(|line| line.contains("Return="));

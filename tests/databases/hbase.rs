@@ -127,7 +127,7 @@ fn the_mix_of_run_fills_a_table_of_its_own_and_removes_it() {
     let Some(hbase) = with_two_region_servers() else { return };
     let before = hbase.hbase_client(&["tables", "any"]);
     let url = format!("hbase://{}", hbase.hbase_address());
-    let mix = ["run", &url, "--docs", "2000", "--ops", "4000", "-c", "8"];
+    let mix = ["run", &url, "--docs", "500", "--ops", "1000", "-c", "8"];
     let run = measure(mix).passed();
     assert!(run.stages().all(|stage| stage["operations"].as_array().is_some_and(|operations| {
         operations.iter().all(|operation| failures(operation) == 0)

@@ -29,11 +29,11 @@ fn workloads_of_ycsb() {
     let Some(ferretdb) = ferretdb() else { return };
     let binding =
         format!("mongodb -p mongodb.url=mongodb://127.0.0.1:{}/ycsb?w=1", ferretdb.port(0));
-    ycsb(&ferretdb, &format!("{binding} -p table=first"), 1_000, "abcf");
-    assert_eq!(ferretdb.check_collection("ycsb", "first"), "1000 rows, 10000 values\n");
+    ycsb(&ferretdb, &format!("{binding} -p table=first"), 300, "abcf");
+    assert_eq!(ferretdb.check_collection("ycsb", "first"), "300 rows, 3000 values\n");
     // Both insert the same records, which a second time are conflicts.
-    ycsb(&ferretdb, &format!("{binding} -p table=second"), 400, "d");
-    ycsb(&ferretdb, &format!("{binding} -p table=third"), 400, "e");
+    ycsb(&ferretdb, &format!("{binding} -p table=second"), 200, "d");
+    ycsb(&ferretdb, &format!("{binding} -p table=third"), 200, "e");
 }
 
 #[test]

@@ -47,8 +47,8 @@ fn indexes_are_created_with_the_collection() {
 fn workloads_of_ycsb() {
     let Some(server) = mongojava() else { return };
     let binding = format!("mongodb -p mongodb.url=mongodb://127.0.0.1:{}/ycsb?w=1", server.port(0));
-    ycsb(&server, &format!("{binding} -p table=first"), 1_000, "abcf");
-    assert_eq!(server.check_collection("ycsb", "first"), "1000 rows, 10000 values\n");
+    ycsb(&server, &format!("{binding} -p table=first"), 300, "abcf");
+    assert_eq!(server.check_collection("ycsb", "first"), "300 rows, 3000 values\n");
 }
 
 #[test]

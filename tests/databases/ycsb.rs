@@ -8,7 +8,7 @@ use crate::servers::process::free_ports;
 use crate::trust::conforms;
 
 /// Records loaded, and operations of each run.
-pub(crate) const RECORDS: u64 = 1_500;
+pub(crate) const RECORDS: u64 = 600;
 
 /// YCSB's command line for one binding and one table.
 pub(crate) struct Ycsb {
