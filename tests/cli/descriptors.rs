@@ -40,6 +40,18 @@ fn a_plan_beyond_the_hard_limit_is_refused_with_what_it_needs() {
 }
 
 #[test]
+fn users_that_share_connections_need_fewer_files() {
+    let server = Server::stand_in(Options::default());
+    let run = |streams| {
+        let words = ["--http2", "--streams", streams, "-c", "200", "-n", "1", "--threads", "2"];
+        measure_after("ulimit -n 100", ["http", &server.url].into_iter().chain(words))
+    };
+    // The stand-in speaks no HTTP/2: what has files enough ends there.
+    run("10").refused(3, &["when it was spoken to in HTTP/2", "leave --http2 out"]);
+    run("2").refused(2, &["200 of them need 157 open files, but the limit is 100"]);
+}
+
+#[test]
 fn a_client_without_files_left_does_not_blame_the_server() {
     let server = Server::stand_in(Options::default());
     let load = ["http", &server.url, "--close", "-c=8", "-d=4s", "--timeout=500ms"];

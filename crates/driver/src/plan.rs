@@ -422,6 +422,11 @@ pub trait Planned: Debug {
         1
     }
 
+    /// How many sessions of a thread share a connection.
+    fn sharing(&self) -> u64 {
+        1
+    }
+
     /// The warning about writes that were accepted but not yet stored as they should be; it follows
     /// their number and kind.
     fn accepted_words(&self) -> &'static str {

@@ -36,16 +36,26 @@ pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
     if plan.most_connections.is_some_and(|most| most as u64 <= MOST_CONNECTIONS) {
         let left = limit.saturating_sub(of_others(plan)) / of_a_connection(plan);
+        let left = match plan.target.sharing() {
+            1 => left,
+            sharing => left.saturating_sub(plan.threads as u64 - 1).saturating_mul(sharing),
+        };
         plan.open_at_most(usize::try_from(left).unwrap_or(usize::MAX));
     }
     let all = plan.most_connections.unwrap_or(plan.connections);
-    let needed = all as u64 * of_a_connection(plan) + of_others(plan);
+    let needed = connections(plan, all as u64) * of_a_connection(plan) + of_others(plan);
     if limit >= needed {
         return Ok(());
     }
     let problem = format!("{all} of them need {needed} open files, but the limit is {limit}");
     let cure = format!("use fewer, or raise the hard limit: ulimit -n {needed}");
     Err(Invalid::new("connections", problem, cure))
+}
+
+/// The most connections that so many sessions have: the last one of each thread may have room left.
+fn connections(plan: &Plan, sessions: u64) -> u64 {
+    let shared = sessions.div_ceil(plan.target.sharing()) + plan.threads as u64 - 1;
+    shared.min(sessions)
 }
 
 /// The files and sockets that `plan` needs for each connection, with those of a relay: all

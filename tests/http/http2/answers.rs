@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::server::Node;
-use crate::springload::{Finished, failures, measure, number};
+use crate::springload::{Finished, failures, measure, number, springload};
 
 fn one(words: &[&str]) -> (Finished, Value) {
     let run = measure([&["http", "--http2", "-c", "1", "--threads", "1"], words].concat());
@@ -109,6 +109,25 @@ fn tls_is_spoken_with_http_2_agreed_on() {
     let told = node.told();
     assert_eq!((number(&told["requests"]), number(&told["connections"])), (400, 3));
     assert_eq!(told["last"][":scheme"], "https");
+}
+
+#[test]
+fn it_is_compared_with_http_1_1_on_the_same_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(node) = Node::secure("tls_both", folder.path()) else { return };
+    let authority = folder.path().join("ca.pem").display().to_string();
+    let [old, new] = [&[][..], &["--http2"]].map(|version| {
+        let words = ["http", "-c", "2", "-n", "400", "--tls-ca", &authority, &node.url];
+        measure([&words[..], version].concat()).passed()
+    });
+    let versions = [&old, &new].map(|run| run.record["server"]["version"].clone());
+    assert_eq!(versions, ["1.1", "2"]);
+    let records = [&old, &new].map(|run| run.output().display().to_string());
+    let words = ["compare", &records[0], &records[1], "--format", "json"];
+    let compared: Value = serde_json::from_str(&springload(words).stdout).expect("JSON");
+    let differs = compared["differs"].as_array().expect("a list");
+    let is_named = |name: &str| differs.iter().any(|it| it.to_string().contains(name));
+    assert!(is_named("http2") && is_named("1.1"), "{compared:#}");
 }
 
 #[test]

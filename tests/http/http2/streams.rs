@@ -92,3 +92,16 @@ fn the_wait_for_a_server_that_stands_still_is_counted_from_when_requests_were_du
     assert!(of("max_us") >= 900e3, "{request}");
     assert!(of("p90_us") >= 300e3, "{request}");
 }
+
+#[test]
+fn agents_share_the_users_and_have_connections_of_their_own() {
+    let Some(node) = Node::h2c() else { return };
+    let words = ["http", "--http2", "--streams", "5", "-c", "20", "-n", "400", "--threads", "1"];
+    let run = measure([&words[..], &["--agents", "2", &node.url]].concat()).passed();
+    let request = run.operation("urls", "request");
+    assert_eq!((number(&request["ok"]), failures(&request)), (400, 0));
+    let told = node.told();
+    assert_eq!(number(&told["requests"]), 400);
+    // 10 users of each agent on two, and one of each process that has shown what the server speaks.
+    assert_eq!(number(&told["connections"]), 2 * 2 + 3, "{told}");
+}

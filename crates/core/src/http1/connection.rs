@@ -16,7 +16,8 @@ use super::request::{Answer, Request};
 use crate::clock::{Clock, Nanos};
 use crate::measure::{Probe, Tally};
 use crate::net::{
-    Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps, Trouble, rest_after,
+    Buffers, Deadline, Endpoint, Found, ShardContext, Stream, TLS_ALERT, TLS_SPOKEN, Timestamps,
+    Trouble, rest_after,
 };
 use crate::op::Failure;
 use std::future::poll_fn;
@@ -29,10 +30,6 @@ use std::time::Duration;
 const MOST_AHEAD: usize = 1 << 20;
 /// How long to listen on a new connection if the server has sent something unsolicited before.
 const LISTEN_NS: Nanos = 100_000_000;
-
-/// The first bytes of what a TLS server answers to a plain-text request: an alert (RFC 8446, 5.1).
-const TLS_ALERT: [u8; 2] = [21, 3];
-const TLS_SPOKEN: &str = "the server speaks TLS: write https://";
 
 /// A connection to an endpoint, opened when first needed and again when lost.
 #[derive(Debug)]

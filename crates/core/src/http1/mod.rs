@@ -29,5 +29,5 @@ pub use payload::Payload;
 pub use presence::answers;
 #[cfg(feature = "http2")]
 pub(crate) use presence::first_answer;
-pub use request::{Answer, Request};
+pub use request::{Answer, CONNECTION_HEADERS, Request};
 pub use status::failure_of;

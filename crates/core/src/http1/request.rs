@@ -1,5 +1,9 @@
 //! A request as it is to be sent, and a summary of its answer.
 
+/// The headers about a connection, which only HTTP/1.1 has (RFC 9113, 8.2.2).
+pub const CONNECTION_HEADERS: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
 /// A request, and how it may be handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {

@@ -41,13 +41,16 @@ async fn allowed(endpoint: &Endpoint, timeout_ns: u64) -> Result<usize, Trouble>
     }
     let tap = Tap::new(stream, &ShardContext::new(Clock::system(), timeout_ns));
     let arrivals = tap.arrivals();
+    let closed = || {
+        Trouble::new(
+            "the server closed the connection when it was spoken to in HTTP/2",
+            "leave --http2 out, or give the address at which it speaks HTTP/2",
+        )
+    };
     let ended = |error: h2::Error| {
         let broken = Broken::of(&error, &arrivals);
         match broken.trouble {
-            _ if error.is_io() && !arrivals.has_begun() => Trouble::new(
-                "the server closed the connection when it was spoken to in HTTP/2",
-                "leave --http2 out, or give the address at which it speaks HTTP/2",
-            ),
+            _ if error.is_io() && !arrivals.has_begun() => closed(),
             Some(trouble) if arrivals.begin_with(b"HTTP/1.") => trouble,
             // What comes first, the settings, has nothing that could be disputed.
             _ => not_http2(),
@@ -58,7 +61,6 @@ async fn allowed(endpoint: &Endpoint, timeout_ns: u64) -> Result<usize, Trouble>
     let (sender, mut driver) = handshake.map_err(ended)?;
     poll_fn(|context| {
         if let Poll::Ready(result) = Pin::new(&mut driver).poll(context) {
-            let closed = || Trouble::new("the server closed the connection", "check its log");
             return Poll::Ready(Err(result.map_or_else(ended, |()| closed())));
         }
         match sender.current_max_send_streams() {

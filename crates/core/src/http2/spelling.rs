@@ -1,13 +1,10 @@
 //! A request of HTTP/1.1, spelled for HTTP/2 (RFC 9113, 8.2.2 and 8.3.1).
 
+use crate::http1::CONNECTION_HEADERS;
 use bytes::Bytes;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{Method, Request, Version};
-
-/// Headers about a connection of HTTP/1.1, which HTTP/2 does not have.
-const OF_CONNECTIONS: [&str; 5] =
-    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// The headers of the last request: most requests of a session have the same.
 #[derive(Debug, Default)]
@@ -66,7 +63,7 @@ impl Spelling {
             let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| told("not a name"))?;
             let value = line[colon + 1..].trim_ascii();
             let other = name == TE && !value.eq_ignore_ascii_case(b"trailers");
-            if other || OF_CONNECTIONS.contains(&name.as_str()) {
+            if other || CONNECTION_HEADERS.contains(&name.as_str()) {
                 continue;
             }
             if name == HOST {

@@ -1,13 +1,10 @@
 //! What went wrong with a stream, a connection or a handshake, in words.
 
 use super::tap::Arrivals;
-use crate::net::Trouble;
+use crate::net::{TLS_ALERT, TLS_SPOKEN, Trouble};
 use crate::op::Failure;
 use h2::Reason;
 use std::io;
-
-/// The first bytes of what a TLS server answers to a plain-text request: an alert (RFC 8446, 5.1).
-const TLS_ALERT: [u8; 2] = [21, 3];
 
 /// How a request, or the connection for it, has failed.
 #[derive(Clone, Debug)]
@@ -79,7 +76,7 @@ impl Broken {
             return Self::not_spoken();
         }
         if arrivals.begin_with(&TLS_ALERT) {
-            return Self::told(Failure::Protocol, "the server speaks TLS: write https://");
+            return Self::told(Failure::Protocol, TLS_SPOKEN);
         }
         if error.is_io() {
             return Self::new(Failure::Reset, None);

@@ -16,6 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The cure for anything that is wrong with the certificate itself.
 const ACCEPT: &str = "or accept any certificate with -k";
 
+/// The first bytes of what a TLS server answers to a plain-text request: an alert (RFC 8446, 5.1).
+pub const TLS_ALERT: [u8; 2] = [21, 3];
+/// What such an answer means.
+pub const TLS_SPOKEN: &str = "the server speaks TLS: write https://";
+
 /// Why a server cannot be connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {

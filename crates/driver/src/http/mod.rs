@@ -11,6 +11,7 @@ mod plan;
 mod request;
 mod session;
 
+pub use crate::http1::CONNECTION_HEADERS;
 pub use list::{Listed, LongList, Requests};
 pub use pen::HttpPen;
 pub use plan::{

@@ -351,6 +351,10 @@ impl Planned for HttpTarget {
         servers.dedup();
         servers.len().max(1) as u64
     }
+
+    fn sharing(&self) -> u64 {
+        self.list.http2.map_or(1, |http2| u64::from(http2.streams.get()))
+    }
 }
 
 impl DriverPlan for HttpTarget {

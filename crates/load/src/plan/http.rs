@@ -12,7 +12,7 @@ use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::urls::{METHODS, UrlReader, UrlSource};
 use crate::clock::Nanos;
-use crate::driver::http::HttpTarget;
+use crate::driver::http::{CONNECTION_HEADERS, HttpTarget};
 use crate::driver::{
     Http2Plan, HttpPlan, LongList, RequestPlan, Requests, SPEAKS_HTTP2, TargetPlan,
 };
@@ -233,15 +233,12 @@ fn check_http2(http2: Http2Plan, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
         let name = name.trim();
         let is_te =
             name.eq_ignore_ascii_case("TE") && !value.trim().eq_ignore_ascii_case("trailers");
-        if is_te || OF_CONNECTIONS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+        if is_te || CONNECTION_HEADERS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
             let problem = format!("HTTP/2 has no header {name}");
             mistakes.push(Invalid::new(flag, problem, "leave it out"));
         }
     }
 }
-
-/// The headers about a connection of HTTP/1.1, which HTTP/2 does not have (RFC 9113, 8.2.2).
-const OF_CONNECTIONS: [&str; 4] = ["Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
 
 /// The sources of the values of a request in a checked list, in the order of its holes.
 ///
