@@ -45,8 +45,8 @@ fuzz:
 	        -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 || exit 1; \
 	done
 
-# Changes the code here and there, and lists the changes that the library's tests do not notice;
-# docs/mutants.md. Needs cargo-mutants.
+# Changes the code here and there, all in one build, and lists the changes that the unit tests do
+# not notice; docs/mutants.md. Needs cargo-mutants.
 mutants:
 	@tests/mutants.sh
 
