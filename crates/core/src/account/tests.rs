@@ -94,7 +94,7 @@ fn verdict(facts: &Facts) -> &'static str {
 #[test]
 fn a_closed_loop_is_judged_by_both_sides() {
     type Case = (&'static str, fn(Facts) -> Facts);
-    let cases: [Case; 26] = [
+    let cases: [Case; 27] = [
         ("closed", |it| it),
         ("empty", |it| Facts { documents: (0, 0), ..it }),
         ("empty", |it| Facts { elapsed_s: 0.0, ..it }),
@@ -128,6 +128,7 @@ fn a_closed_loop_is_judged_by_both_sides() {
         ("closed", |it| it.threads(|it| it.reading_us.p99 = 4_900.0)),
         ("closed", |it| it.threads(|it| it.busiest = 0.95)),
         ("client_bound", |it| it.threads(|it| it.busiest = 0.96)),
+        ("closed", |it| it.threads(|it| it.occupied = 0.95)),
         ("client_bound", |it| it.threads(|it| it.occupied = 0.96)),
         ("too_short", |mut it| {
             (it.elapsed_s, it.threads.busiest) = (0.09, 1.0);

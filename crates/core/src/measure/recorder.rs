@@ -202,6 +202,52 @@ mod tests {
     }
 
     #[test]
+    fn a_second_is_sent_off_once_it_is_over_and_not_before() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new(100, Nanos::MAX, false, sink);
+        recorder.rotate(SECOND_NS + 99);
+        assert!(source.try_recv().is_err(), "it lasts until then");
+        recorder.rotate(SECOND_NS + 100);
+        assert_eq!(source.try_recv().map(|it| it.second), Ok(0));
+        recorder.rotate(2 * SECOND_NS + 99);
+        assert!(source.try_recv().is_err());
+        recorder.rotate(5 * SECOND_NS + 100);
+        assert_eq!(source.try_recv().map(|it| it.second), Ok(1));
+        recorder.rotate(6 * SECOND_NS + 99);
+        assert!(source.try_recv().is_err(), "seconds without an operation are left out");
+        recorder.finish();
+        assert_eq!(source.try_recv().map(|it| it.second), Ok(5));
+    }
+
+    #[test]
+    fn the_first_findings_are_kept() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new(0, Nanos::MAX, false, sink);
+        let most = Finding::MOST;
+        let finding = |id| Finding {
+            class: Failure::NotFound,
+            id,
+            expected: String::new(),
+            found: String::new(),
+        };
+        for n in 0..=most {
+            recorder.find(finding(n.to_string()));
+        }
+        // A second later, there is room for no other.
+        recorder.rotate(SECOND_NS);
+        recorder.find(finding("later".to_owned()));
+        recorder.finish();
+        drop(recorder);
+        let kept: Vec<String> = source
+            .iter()
+            .filter_map(|it| it.kind(OpKind::Verify).map(|kind| kind.findings.clone()))
+            .flatten()
+            .map(|it| it.id)
+            .collect();
+        assert_eq!(kept, (0..most).map(|n| n.to_string()).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn times_are_the_same_however_many_were_kept() {
         let prompt = Timing { response_ns: 51_000, ..timing(5) };
         let late = Timing { lag_ns: 9_000, response_ns: 60_000, ..timing(6) };

@@ -122,3 +122,94 @@ fn memory_has_an_end_and_the_longest_are_kept() {
     assert!(listed.iter().all(|it| it.1 >= 900), "{listed:?}");
     assert!(listed.windows(2).all(|it| it[0].0 < it[1].0), "in order");
 }
+
+#[test]
+fn a_silence_begins_at_a_tenth_of_a_second() {
+    let gap = |ms: u64| [steady(0, 1_000), vec![(1_000, 1_000 + ms)]].concat();
+    assert_eq!(listed(&shard(&gap(100))), [(1_000, 100)]);
+    assert_eq!(listed(&shard(&gap(99))), []);
+    // A pause that cuts it short of that leaves nothing.
+    let cut = |from| listed(&paused(&gap(300), &[(from, 1_300)]));
+    assert_eq!((cut(1_100), cut(1_099)), (vec![(1_000, 100)], vec![]));
+    // Answers to what was due in the last tenth of a gap: the server was not asked before.
+    let due = |ms| listed(&shard(&[(0, 1), (ms, 1_000)]));
+    assert_eq!((due(900), due(901)), (vec![(900, 100)], vec![]));
+    // What two shards have in common, too.
+    let both = |from| {
+        let other = [steady(0, from), vec![(from, 2_000)]].concat();
+        let one = [gap(500), steady(1_500, 2_000)].concat();
+        listed(&shard(&one).common(&shard(&other)))
+    };
+    assert_eq!((both(1_400), both(1_401)), (vec![(1_400, 100)], vec![]));
+}
+
+#[test]
+fn only_silences_that_are_long_enough_are_spans() {
+    let gaps = [steady(0, 1_000), vec![(1_000, 1_300)], steady(1_300, 2_000), vec![(2_000, 2_500)]];
+    let spans = |ms: u64| -> Vec<(u64, u64)> {
+        let spans = shard(&gaps.concat()).of_at_least(ms * MS);
+        spans.bounds().map(|(from, to)| (from / MS, to / MS)).collect()
+    };
+    assert_eq!(spans(0), [(1_000, 1_300), (2_000, 2_500)]);
+    assert_eq!(spans(300), [(1_000, 1_300), (2_000, 2_500)]);
+    assert_eq!(spans(301), [(2_000, 2_500)]);
+}
+
+#[test]
+fn answers_read_out_of_order_open_no_gap() {
+    // The kernel says that the second arrived before the first.
+    let late = [steady(0, 1_000), vec![(999, 1_050), (999, 1_010), (1_050, 1_145)]].concat();
+    assert_eq!(listed(&shard(&late)), []);
+}
+
+/// The silences of a node with operations sent and ended at these times, answered or not.
+fn node(operations: &[(u64, u64, bool)]) -> Silences {
+    let answers = NodeAnswers::new(0);
+    for &(sent, done, answered) in operations {
+        // How long it waited for a connection before that is nothing to the node.
+        let between = Timing::between(sent * MS, done * MS);
+        let timing = Timing { response_ns: done * MS, ..between };
+        answers.add(&timing, answered);
+    }
+    answers.finish(&Spans::default())
+}
+
+/// From when on something was waiting, until when, in milliseconds.
+fn waited(silences: &Silences) -> Vec<(u64, u64)> {
+    let spans = silences.of_at_least(0);
+    spans.bounds().filter(|bound| bound.1 < NEVER).map(|(a, b)| (a / MS, b / MS)).collect()
+}
+
+#[test]
+fn a_node_is_silent_to_what_was_sent_to_it() {
+    assert_eq!(waited(&node(&[(0, 10, true), (500, 800, true)])), [(500, 800)]);
+    assert_eq!(waited(&node(&[(0, 10, true), (790, 800, true)])), [], "it was not asked before");
+    // Two that were never answered, until one was.
+    let lost = [(0, 10, true), (300, 600, false), (200, 500, false), (790, 800, true)];
+    assert_eq!(waited(&node(&lost)), [(200, 800)]);
+    // One that was refused at once was not waiting.
+    let refused = |ms: u64| [(0, 10, true), (300, 300 + ms, false), (790, 800, true)];
+    assert_eq!(waited(&node(&refused(99))), []);
+    assert_eq!(waited(&node(&refused(100))), [(300, 800)]);
+}
+
+#[test]
+fn what_a_node_left_unanswered_counts_for_the_gap_it_was_in() {
+    // It ended so soon after the last answer that the gap is not known to be its.
+    let soon = |done: u64| [(0, 400, true), (290, done, false), (890, 900, true)];
+    assert_eq!(waited(&node(&soon(499))), [(0, 400)]);
+    assert_eq!(waited(&node(&soon(500))), [(0, 900)]);
+    // What was told before an answer is not told again of a later gap.
+    let told = [(0, 10, true), (100, 300, false), (490, 500, true), (990, 1_000, true)];
+    assert_eq!(waited(&node(&told)), [(100, 500)]);
+}
+
+#[test]
+fn a_node_that_never_answers_again_is_silent_as_long_as_it_was_asked() {
+    let silences = node(&[(0, 10, true), (200, 700, false), (100, 400, false)]);
+    assert_eq!(waited(&silences), [(100, 700)]);
+    // Another shard asked until later, and was not answered either.
+    let other = node(&[(0, 10, true), (650, 900, false)]);
+    assert_eq!(waited(&silences.common(&other)), [(100, 900)]);
+    assert_eq!(waited(&node(&[(0, 10, true)])), []);
+}
