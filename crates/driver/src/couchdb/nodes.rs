@@ -271,3 +271,146 @@ impl Drop for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::net::TlsOptions;
+
+    /// The knowledge of three nodes at which nobody listens; to be used on a [`LocalSet`].
+    fn three() -> Rc<Nodes> {
+        let node = |port: u16| {
+            let url = format!("http://127.0.0.1:{port}").parse().unwrap();
+            let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
+            Node::new(Arc::new(endpoint), Credentials::None, &[])
+        };
+        let all: Arc<[Node]> = (1..=3).map(node).collect();
+        Nodes::new(&all, "/db", &ShardContext::new(Clock::system(), 1_000_000_000))
+    }
+
+    /// Within the thread of a shard; nobody asks whether a node is back before it returns.
+    fn on_shard(test: impl FnOnce(Rc<Nodes>)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async { test(three()) });
+    }
+
+    #[test]
+    fn a_node_is_gone_if_nothing_came_from_it() {
+        let cases = [
+            (Failure::Connect, false, true),
+            (Failure::Unreachable, false, true),
+            (Failure::Timeout, false, true),
+            (Failure::Unanswered, true, true),
+            (Failure::Unanswered, false, false),
+            (Failure::Reset, false, false),
+            (Failure::Reset, true, false),
+            (Failure::ServerError, true, false),
+        ];
+        for (failure, timed_out, gone) in cases {
+            on_shard(|nodes| {
+                Place::new(&nodes, 1, false).heed(failure, timed_out);
+                let known = [0, 1, 2].map(|node| nodes.is_gone(node));
+                assert_eq!(known, [false, gone, false], "{failure:?}, {timed_out}");
+                assert_eq!(nodes.all[1].is_gone(), gone, "what the next stage begins with");
+                assert_eq!(nodes.logs()[1].absences.len(), usize::from(gone));
+            });
+        }
+    }
+
+    #[test]
+    fn connections_of_a_node_that_is_gone_are_spread_over_the_others() {
+        on_shard(|nodes| {
+            let best = |connection| Place::new(&nodes, connection, false).best();
+            assert_eq!([0, 1, 2, 3, 4].map(best), [0, 1, 2, 0, 1].map(Some), "each at home");
+            nodes.lose(1);
+            assert_eq!([1, 4, 7, 10].map(best), [0, 2, 0, 2].map(Some));
+            assert_eq!([0, 2].map(best), [0, 2].map(Some), "the others stay");
+            nodes.lose(0);
+            // One that has found a place keeps it, although its rank has another one now.
+            let mut moved = Place::new(&nodes, 1, false);
+            moved.turn_to(2);
+            assert_eq!(moved.best(), Some(2));
+            nodes.find(1);
+            assert_eq!(moved.best(), Some(1), "home again");
+            nodes.lose(1);
+            nodes.lose(2);
+            assert_eq!(best(1), None);
+        });
+    }
+
+    #[test]
+    fn a_connection_moves_when_it_is_lost_or_its_node_is_back() {
+        on_shard(|nodes| {
+            let mut place = Place::new(&nodes, 1, false);
+            let pinned = Place::new(&nodes, 1, true);
+            let restless = |place: &Place| [true, false].map(|open| place.is_restless(open));
+            assert_eq!(restless(&place), [false, true]);
+            assert_eq!(restless(&pinned), [false, false]);
+            nodes.lose(1);
+            place.turn_to(2);
+            assert_eq!(restless(&place), [false, true], "it is where it should be");
+            nodes.find(1);
+            assert_eq!(restless(&place), [true, true], "its node is back");
+            place.turn_to(1);
+            assert_eq!(restless(&place), [false, true]);
+        });
+    }
+
+    #[test]
+    fn moves_are_counted_for_the_node_that_a_connection_belongs_to() {
+        on_shard(|nodes| {
+            let mut place = Place::new(&nodes, 1, false);
+            let stays = Place::new(&nodes, 4, false);
+            let counted = || {
+                let absence = &nodes.logs()[1].absences;
+                absence.iter().map(|it| (it.to.is_some(), it.moved, it.returned)).next()
+            };
+            nodes.lose(1);
+            nodes.lose(1);
+            assert_eq!(nodes.logs()[1].absences.len(), 1, "it is lost once");
+            assert_eq!(counted(), Some((false, 0, 0)));
+            place.turn_to(0);
+            assert_eq!(place.node().endpoint.host(), nodes.all[0].endpoint.host());
+            place.turn_to(2);
+            assert_eq!(counted(), Some((false, 1, 0)), "it had left already");
+            nodes.find(1);
+            assert_eq!(nodes.logs()[1].away_ns, 0, "it is not back yet");
+            std::thread::sleep(Duration::from_millis(2));
+            place.turn_to(1);
+            assert_eq!(counted(), Some((true, 1, 1)));
+            let away_ns = nodes.logs()[1].away_ns;
+            assert!(away_ns >= 2_000_000, "{away_ns}");
+            drop((place, stays));
+            assert_eq!(nodes.logs()[1].away_ns, away_ns, "both were at home");
+            let connections: Vec<u64> = nodes.logs().iter().map(|it| it.connections).collect();
+            assert_eq!(connections, [0, 2, 0]);
+        });
+    }
+
+    #[test]
+    fn one_that_is_away_to_the_end_was_away() {
+        on_shard(|nodes| {
+            let mut place = Place::new(&nodes, 1, false);
+            nodes.lose(1);
+            place.turn_to(2);
+            std::thread::sleep(Duration::from_millis(2));
+            drop(place);
+            let logs = nodes.logs();
+            assert!(logs[1].away_ns >= 2_000_000, "{logs:?}");
+            assert_eq!((logs[2].away_ns, logs[1].absences[0].returned), (0, 0));
+        });
+    }
+
+    #[test]
+    fn a_stage_begins_with_what_the_one_before_knew() {
+        on_shard(|nodes| {
+            nodes.lose(2);
+            let next = Nodes::new(&nodes.all, "/db", &nodes.context);
+            assert_eq!([0, 1, 2].map(|node| next.is_gone(node)), [false, false, true]);
+            nodes.find(2);
+            let after = Nodes::new(&nodes.all, "/db", &nodes.context);
+            assert!(!after.is_gone(2));
+        });
+    }
+}
