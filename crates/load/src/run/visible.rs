@@ -258,3 +258,7 @@ impl<P: Prober> Lookout<P> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "visible_tests.rs"]
+mod tests;
