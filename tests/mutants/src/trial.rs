@@ -16,6 +16,9 @@ use crate::builds::Program;
 const LEAST_LIMIT: Duration = Duration::from_secs(10);
 /// Tests run in one process as long as they take no longer together.
 const TOGETHER: Duration = Duration::from_millis(500);
+/// What tests of this time together do not notice is missed: the slowest tests reach nearly every
+/// change, and would take nearly all of the time.
+const ENOUGH: Duration = Duration::from_secs(10);
 
 /// A test, and how long it takes.
 #[derive(Clone, Debug)]
@@ -110,7 +113,8 @@ impl Reach {
 
     fn fate(&self, change: usize) -> Fate {
         let Some(reaching) = self.by_change.get(&change) else { return Fate::NotReached };
-        let caught = self.groups(reaching).iter().any(|group| self.catches(change, group));
+        let groups = self.groups(reaching);
+        let caught = enough(&groups).iter().any(|group| self.catches(change, group));
         if caught { Fate::Caught } else { Fate::Missed }
     }
 
@@ -143,6 +147,17 @@ impl Reach {
             _ => false,
         }
     }
+}
+
+/// The first groups, until they take long enough together; one at least.
+fn enough<'a, 'b>(groups: &'a [Vec<&'b Test>]) -> &'a [Vec<&'b Test>] {
+    let mut spent = Duration::ZERO;
+    let more = |group: &&Vec<&Test>| {
+        spent += took(group);
+        spent <= ENOUGH
+    };
+    let count = groups.iter().take_while(more).count();
+    &groups[..count.max(1).min(groups.len())]
 }
 
 fn took(group: &[&Test]) -> Duration {
@@ -226,6 +241,12 @@ mod tests {
         let ms = |group: &Vec<&Test>| took(group).as_millis();
         assert_eq!(groups.iter().map(ms).collect::<Vec<_>>(), [150, 400, 400]);
         assert_eq!(reach.fate(2), Fate::NotReached);
+        assert_eq!(enough(&groups).len(), 3);
+        let slow = [test(0, 10_000), test(0, 1), test(0, 10_001)];
+        let groups = |order: [usize; 3]| order.map(|at| vec![&slow[at]]);
+        assert_eq!(enough(&groups([0, 1, 2])).len(), 1);
+        assert_eq!(enough(&groups([1, 0, 2])).len(), 1);
+        assert_eq!(enough(&groups([2, 0, 1])).len(), 1, "one is tried, however slow it is");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Fake {
     }
 
     fn refuses(&self, what: &str) -> Result<(), TargetError> {
-        let refused = self.database.borrow().refused.iter().any(|it| *it == what);
+        let refused = self.database.borrow().refused.contains(&what);
         if refused { Err(refusal(what)) } else { Ok(()) }
     }
 }
