@@ -137,3 +137,44 @@ impl PhaseTable {
         table
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_connection_is_divided_among_its_phases() {
+        let s = SECOND_NS;
+        let timing = |send_ns, remote_ns, receive_ns| Timing {
+            send_ns,
+            remote_ns,
+            receive_ns,
+            ..Timing::between(0, 0)
+        };
+        let mut one = ConnectionTimes { idle_ns: s, ..ConnectionTimes::default() };
+        one.add(OpKind::Read, &timing(s, 2 * s, 3 * s), 1);
+        one.add(OpKind::Read, &timing(s, 3 * s, s), 4);
+        one.add(OpKind::Create, &timing(s, 5 * s, 2 * s), 10);
+        one.close(25 * s);
+        // Less than what was counted: nothing is left for the client.
+        let mut other = ConnectionTimes { down_ns: 2 * s, ..ConnectionTimes::default() };
+        other.add(OpKind::Read, &timing(s, s, s), 1);
+        other.close(2 * s);
+        let connections = [one, other];
+        let kinds = [OpKind::Read, OpKind::Create];
+        let table = PhaseTable::new(&connections, &kinds, true);
+        assert_eq!((table.send_s, table.receive_s), (vec![3.0, 1.0], vec![6.0, 1.0]));
+        assert_eq!((table.local_s, table.ended_s), (vec![5.0, 0.0], vec![25.0, 2.0]));
+        assert_eq!(table.remote_s[&OpKind::Read], [5.0, 1.0]);
+        assert_eq!(table.remote_s[&OpKind::Create], [5.0, 0.0]);
+        assert_eq!(table.answer_s[&OpKind::Read], [9.0, 2.0]);
+        assert_eq!(table.answer_s[&OpKind::Create], [7.0, 0.0]);
+        assert_eq!(table.ok[&OpKind::Read], [5, 1]);
+        assert_eq!(table.ok[&OpKind::Create], [10, 0]);
+        assert_eq!(table.down_s, [0.0, 2.0]);
+        assert_eq!(table.spread["remote"], Spread::of(&[10.0, 1.0]));
+        let bare = PhaseTable::new(&connections[..1], &kinds, false);
+        assert_eq!((bare.ok[&OpKind::Read][0], bare.ended_s), (5, vec![25.0]));
+        assert!(bare.down_s.is_empty() && bare.send_s.is_empty() && bare.remote_s.is_empty());
+    }
+}
