@@ -231,6 +231,36 @@ mod tests {
     }
 
     #[test]
+    fn what_each_node_did_is_there_after_rows_were_joined() {
+        let mut series = SeriesLog::default().with_nodes(true);
+        let mut alone = SeriesLog::default();
+        for second in 0..1_500 {
+            let mut interval = one(second);
+            for place in 0..2 {
+                let node = interval.node_mut(place);
+                (node.requests, node.ok, node.accepted) = (3, 2, 1);
+                node.failures[Failure::Timeout.index()] = 4;
+                node.response.record(100);
+            }
+            series.add(&interval);
+            alone.add(&interval);
+        }
+        let (series, _) = series.finish();
+        assert!(series.rows.iter().any(|row| row.seconds > 1), "some were joined");
+        for row in &series.rows {
+            let seconds = u64::from(row.seconds);
+            assert_eq!(row.nodes.len(), 2);
+            for node in &row.nodes {
+                let counts = (node.requests, node.ok, node.accepted);
+                assert_eq!(counts, (3 * seconds, 2 * seconds, seconds));
+                assert_eq!(node.failures, [(Failure::Timeout, 4 * seconds)].into());
+                assert_eq!(node.response.get().len(), seconds);
+            }
+        }
+        assert!(alone.finish().0.rows.iter().all(|row| row.nodes.is_empty()), "if asked for");
+    }
+
+    #[test]
     fn a_file_that_cannot_be_used_loses_nothing_or_says_so() {
         let sum = |series: &Series| -> u64 {
             series.rows.iter().map(|row| row.kinds.get(&OpKind::Read).map_or(0, |it| it.ok)).sum()
