@@ -1,7 +1,7 @@
 //! Whose fault it was, in words: verdicts, outages of the server, and what springload itself has
 //! lost.
 
-use super::{ClientRecord, Code, Hindrance, StageRecord, Sureness, Verdict, fleet};
+use super::{AgentClient, AgentStage, Code, Hindrance, StageRecord, Sureness, Verdict, fleet};
 use crate::account::Range;
 use crate::measure::Span;
 use std::fmt::Write as _;
@@ -17,21 +17,22 @@ const BUSY: f64 = 0.5;
 /// Why a stage cannot be trusted; `None`: it can.
 pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
     Some(match stage.verdict {
-        Verdict::ClientBound { busiest_thread, by, .. } => (
-            Code::ClientBound,
-            format!(
+        Verdict::ClientBound { busiest_thread, by, .. } => {
+            let guilty = fleet::guilty(stage, by);
+            let words = format!(
                 "client-bound: springload{} {}{}; use {}{}",
-                fleet::guilty(stage, by),
+                fleet::on(stage, &guilty),
                 hindered(by, busiest_thread),
-                kept_waiting(&stage.client),
+                kept_waiting(stage, &guilty),
                 if busiest_thread >= BUSY { "more --threads, " } else { "" },
                 if stage.agents.is_empty() {
                     "a quieter machine, or another one"
                 } else {
                     "quieter machines, or more of them"
                 },
-            ),
-        ),
+            );
+            (Code::ClientBound, words)
+        }
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
             Code::NotSustained,
             format!(
@@ -88,16 +89,20 @@ pub fn bound_words(connections: u64, needed: u64) -> String {
     format!("bound by {connections} connection{plural}; about {needed} needed (-c {needed})")
 }
 
-/// The share of the time that threads waited for a processor or were paused, if it is large.
-fn kept_waiting(client: &ClientRecord) -> String {
-    let waited = client.waited_thread;
+/// The share of the time that threads waited for a processor or were paused, if it is large: those
+/// of these agents, if there are any.
+fn kept_waiting(stage: &StageRecord, agents: &[&AgentStage]) -> String {
+    let clients = agents.iter().filter_map(|agent| agent.client.as_ref());
+    let most = |of: fn(&AgentClient) -> f64| clients.clone().map(of).reduce(f64::max);
+    let waited = most(|it| it.waited_thread).unwrap_or(stage.client.waited_thread);
+    let paused = most(|it| it.paused_thread).unwrap_or(stage.client.paused_thread);
     let mut words = String::new();
     if waited >= 0.05 {
         let _ = write!(words, "waited {:.0} %", waited * 100.0);
     }
-    if client.paused_thread >= 0.01 {
+    if paused >= 0.01 {
         let and = if words.is_empty() { "" } else { ", " };
-        let _ = write!(words, "{and}stood still {:.0} %", client.paused_thread * 100.0);
+        let _ = write!(words, "{and}stood still {:.0} %", paused * 100.0);
     }
     if words.is_empty() { words } else { format!(" (not enough CPU: {words} of the time)") }
 }

@@ -303,9 +303,9 @@ pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut V
     unlike::warn(record, stage, &mut add);
 }
 
-/// The agents that were hindered most, by their own figures: ` on agent 3`; empty without agents.
-pub(super) fn guilty(stage: &StageRecord, by: Hindrance) -> String {
-    let most = most(stage, |agent| {
+/// The agents that were hindered most, by their own figures; none without agents.
+pub(super) fn guilty(stage: &StageRecord, by: Hindrance) -> Vec<&AgentStage> {
+    most(stage, |agent| {
         let Some(client) = &agent.client else { return agent.busiest_thread };
         match by {
             Hindrance::Unknown | Hindrance::Computed(_) => agent.busiest_thread,
@@ -313,8 +313,12 @@ pub(super) fn guilty(stage: &StageRecord, by: Hindrance) -> String {
             Hindrance::Held(_) => agent.added_s().unwrap_or(client.held_s),
             Hindrance::Late(_) => client.late_p99_us.unwrap_or(0.0),
         }
-    });
-    most.map_or_else(String::new, |who| format!(" on {who}"))
+    })
+}
+
+/// On which of its agents something is so: ` on agent 3`; empty without agents.
+pub(super) fn on(stage: &StageRecord, agents: &[&AgentStage]) -> String {
+    name(stage, agents).map_or_else(String::new, |who| format!(" on {who}"))
 }
 
 /// The agents that were paused for longest at a time: ` on agent 3`; ` itself` without agents.
@@ -323,27 +327,32 @@ pub(super) fn paused(stage: &StageRecord) -> String {
         let pauses = agent.client.iter().flat_map(|client| &client.pauses);
         pauses.map(|pause| pause.length_s).fold(0.0, f64::max)
     });
-    most.map_or_else(|| " itself".to_owned(), |who| format!(" on {who}"))
+    name(stage, &most).map_or_else(|| " itself".to_owned(), |who| format!(" on {who}"))
 }
 
 /// What added most to response times: that this machine was busy, or those of agents.
 pub(super) fn disturber(stage: &StageRecord) -> String {
     let most = most(stage, |agent| agent.added_s().unwrap_or(0.0));
     let own = || "this machine was busy".to_owned();
-    most.map_or_else(own, |who| format!("there was too little CPU on {who}"))
+    name(stage, &most).map_or_else(own, |who| format!("there was too little CPU on {who}"))
 }
 
-/// The agents of which something is greatest, or at least half as great: `agent 3`, or `each
-/// agent`; `None`: there are none.
-fn most(stage: &StageRecord, value: impl Fn(&AgentStage) -> f64) -> Option<String> {
-    let values = || stage.agents.iter().map(|agent| (agent.index, value(agent)));
-    let most = values().map(|(_, value)| value).reduce(f64::max)?;
-    let shared = values().filter(|(_, value)| *value >= most * SHARED);
-    let shared: Vec<usize> = shared.map(|(index, _)| index).collect();
-    Some(match shared.as_slice() {
-        [one] => format!("agent {one}"),
+/// The agents of which something is greatest, or at least half as great; none without agents.
+fn most(stage: &StageRecord, value: impl Fn(&AgentStage) -> f64) -> Vec<&AgentStage> {
+    let most = stage.agents.iter().map(&value).fold(0.0, f64::max);
+    stage.agents.iter().filter(|agent| value(agent) >= most * SHARED).collect()
+}
+
+/// What these agents of a stage are called: `agent 3`, or `each agent`; `None`: there are none.
+fn name(stage: &StageRecord, agents: &[&AgentStage]) -> Option<String> {
+    Some(match agents {
+        [] => return None,
+        [one] => format!("agent {}", one.index),
         all if all.len() == stage.agents.len() => "each agent".to_owned(),
-        some => format!("agents {}", numbers(some)),
+        some => {
+            let some: Vec<usize> = some.iter().map(|agent| agent.index).collect();
+            format!("agents {}", numbers(&some))
+        }
     })
 }
 

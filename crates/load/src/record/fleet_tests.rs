@@ -3,6 +3,7 @@
 use super::*;
 use crate::account::Account;
 use crate::plan::FleetPlan;
+use crate::record::blame::of_verdict;
 use crate::record::fixture::{changed, crud, fleet, lose, times, told};
 use crate::record::{AgentClient, AgentStarts, Ended, Lost, ResultKind, Verdict};
 
@@ -111,6 +112,39 @@ fn what_comes_before_a_lost_agent_does_so() {
     assert!(reason.contains(words), "{reason}");
 }
 
+fn named(stage: &StageRecord, by: Hindrance) -> String {
+    on(stage, &guilty(stage, by))
+}
+
+#[test]
+fn what_kept_an_agent_waiting_is_its_own() {
+    let client = |late_us, waited_thread, paused_thread| AgentClient {
+        waited_thread,
+        paused_thread,
+        late_p99_us: Some(late_us),
+        ..AgentClient::default()
+    };
+    let mut record = fleet(2);
+    let stage = crud(&mut record);
+    // Another one stood still, which is not why this one was late.
+    stage.agents[0].client = Some(client(40_000.0, 0.19, 0.0));
+    stage.agents[1].client = Some(client(1_000.0, 0.0, 0.26));
+    (stage.client.waited_thread, stage.client.paused_thread) = (0.19, 0.26);
+    let told = |stage: &mut StageRecord| {
+        let by = Hindrance::Late(40_000.0);
+        stage.verdict = Verdict::ClientBound { busiest_thread: 0.1, late_p99_us: 40_000.0, by };
+        of_verdict(stage).unwrap().1
+    };
+    let words = told(stage);
+    assert!(words.contains("on agent 0 ") && words.contains("CPU: waited 19 % of"), "{words}");
+    stage.agents[1].client = Some(client(40_000.0, 0.0, 0.26));
+    let words = told(stage);
+    assert!(words.contains("CPU: waited 19 %, stood still 26 % of"), "{words}");
+    stage.agents.clear();
+    let words = told(stage);
+    assert!(words.contains("CPU: waited 19 %, stood still 26 % of"), "{words}");
+}
+
 #[test]
 fn the_agent_that_lost_most_is_named_by_its_own_figures() {
     let client = |waited_thread, held_s, late_us| AgentClient {
@@ -132,13 +166,13 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
         (Hindrance::Held(0.3), 2),
         (Hindrance::Computed(0.9), 2),
     ] {
-        assert_eq!(guilty(stage, by), format!(" on agent {agent}"), "{by:?}");
+        assert_eq!(named(stage, by), format!(" on agent {agent}"), "{by:?}");
     }
     // Whoever was hindered at least half as much is named, too.
     stage.agents[0].client = Some(client(0.2, 9.0, 1_000.0));
-    assert_eq!(guilty(stage, Hindrance::Waited(0.4)), " on agents 0 and 1");
+    assert_eq!(named(stage, Hindrance::Waited(0.4)), " on agents 0 and 1");
     stage.agents[2].client = Some(client(0.4, 9.0, 1_000.0));
-    assert_eq!(guilty(stage, Hindrance::Waited(0.4)), " on each agent");
+    assert_eq!(named(stage, Hindrance::Waited(0.4)), " on each agent");
     assert_eq!(disturber(stage), "there was too little CPU on each agent");
     let length_s = [0.5, 2.0, 0.9];
     for (agent, length_s) in stage.agents.iter_mut().zip(length_s) {
@@ -151,10 +185,10 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
         agent.account = Some(Account { client_share, ..Account::default() });
     }
     stage.agents[0].response = Some(times(&[(50_000_000, 1_000)]));
-    assert_eq!(guilty(stage, Hindrance::Held(0.3)), " on agent 0");
+    assert_eq!(named(stage, Hindrance::Held(0.3)), " on agent 0");
     assert_eq!(disturber(stage), "there was too little CPU on agent 0");
     stage.agents.clear();
-    assert_eq!(guilty(stage, Hindrance::Unknown), "");
+    assert_eq!(named(stage, Hindrance::Unknown), "");
     assert_eq!(paused(stage), " itself");
 }
 
