@@ -12,7 +12,7 @@ use crate::servers::database::{Database, Lease};
 use crate::servers::write_certificates;
 use crate::spoiling::{Half, Relay, Speech, Spoils, Told, listener};
 use crate::springload::shell;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Notes that a driver has a property, on the standard error, which no test captures.
 pub(crate) fn conforms(driver: &str, property: &str) {
@@ -85,7 +85,7 @@ impl Subject {
         assert_eq!(audit.code, 6, "{}{}", audit.stdout, audit.stderr);
         let verify = audit.operation("audit", "verify");
         let findings = verify["findings"].as_array().expect("findings").iter();
-        let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let mut found: Vec<_> = findings.map(|it| (text(&it["class"]), text(&it["id"]))).collect();
         found.sort();
         let mut expected = [
@@ -269,7 +269,7 @@ impl Subject {
         (self.clean)(server, run.database());
     }
 
-    /// A run that writes, at a moment when it has written something.
+    /// A run that writes, at a moment when it has written something after the fill.
     fn begin(&self, server: &Lease) -> Running {
         let docs = DOCUMENTS.to_string();
         let address = (self.address)(server);
@@ -280,11 +280,20 @@ impl Subject {
         for _ in 0..10 {
             let mut run = Running::start([&words[..], &more, &mix].concat());
             let journal = run.output().join("journal");
+            let filled = |run: &Running| {
+                let record = std::fs::read(run.output().join("run.json")).unwrap_or_default();
+                let record: Value = serde_json::from_slice(&record).unwrap_or_default();
+                record["stages"].as_array().is_some_and(|stages| !stages.is_empty())
+            };
+            let mut of_the_fill = None;
             while !run.ended() {
                 let files = std::fs::read_dir(&journal).into_iter().flatten().flatten();
                 let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
-                // The notes of the fill take less.
-                if bytes > 100 * DOCUMENTS && (self.keeps)(server) {
+                // Some twenty writes: the run of a slow server might be over before there are more.
+                if of_the_fill.is_none() && filled(&run) {
+                    of_the_fill = Some(bytes);
+                }
+                if of_the_fill.is_some_and(|it| bytes > it + 2_000) && (self.keeps)(server) {
                     return run;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(10));
