@@ -418,7 +418,7 @@ fn of_no_answers_nothing_is_the_clients() {
 }
 
 #[test]
-fn an_outage_is_told_by_its_time_unless_it_is_but_a_moment() {
+fn an_outage_is_known_by_its_time_unless_it_is_but_a_moment() {
     let of = |failed_share, outage_s| Verdict::Degraded { failed_share, outage_s }.is_outage();
     assert!(of(0.5, 0.1) && of(0.10, 0.09) && of(0.0, 0.01));
     assert!(!of(0.5, 0.09) && !of(0.5, 0.0) && !of(0.05, 0.0));
@@ -426,7 +426,7 @@ fn an_outage_is_told_by_its_time_unless_it_is_but_a_moment() {
 }
 
 #[test]
-fn a_stage_that_lost_agents_is_told_to_be_so_unless_something_is_worse() {
+fn a_stage_that_lost_agents_says_so_unless_something_is_worse() {
     let lost = Verdict::AgentsLost { lost: 2, agents: 5 };
     let degraded = Verdict::Degraded { failed_share: 1.0, outage_s: 0.0 };
     assert_eq!(Verdict::Sustained.with_lost(2, 5), lost);

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_stays_unknown() {
+    fn what_is_not_reported_stays_unknown() {
         let after = Scheduled { waited_ns: Some(9), turns: Some(7), preempted: None };
         let before = Scheduled { waited_ns: Some(4), turns: Some(5), preempted: Some(1) };
         let since = Scheduled { waited_ns: Some(5), turns: Some(2), preempted: None };

@@ -100,18 +100,18 @@ mod tests {
         changed[whole.len() - 6] ^= 1;
         let more = [&whole[..], b"more"].concat();
         for body in [&whole[..whole.len() - 1], &changed, &more, TEXT] {
-            let told = decoded(&head("gzip"), body, 1_000).unwrap_err();
-            assert!(told.starts_with("the body cannot be decoded as gzip: "), "{told}");
+            let message = decoded(&head("gzip"), body, 1_000).unwrap_err();
+            assert!(message.starts_with("the body cannot be decoded as gzip: "), "{message}");
         }
         assert!(decoded(&head("deflate"), TEXT, 1_000).is_err());
-        let told = decoded(&head("gzip"), &whole, TEXT.len() - 1).unwrap_err();
-        assert!(told.contains("larger than 42 bytes"), "{told}");
+        let message = decoded(&head("gzip"), &whole, TEXT.len() - 1).unwrap_err();
+        assert!(message.contains("larger than 42 bytes"), "{message}");
         // A few bytes may become gigabytes.
         let bomb = gzip(&vec![0; 50_000_000]);
         assert!(decoded(&head("gzip"), &bomb, 1_000).is_err());
         for coding in ["br", "gzip, br", "gzip, gzip"] {
-            let told = decoded(&head(coding), &whole, 1_000).unwrap_err();
-            assert!(told.starts_with("the body is coded "), "{told}");
+            let message = decoded(&head(coding), &whole, 1_000).unwrap_err();
+            assert!(message.starts_with("the body is coded "), "{message}");
         }
     }
 }

@@ -225,7 +225,7 @@ async fn answers_without_end_are_read_to_the_limit() {
 async fn the_limit_is_that_of_the_whole_answer() {
     for (body, whole) in [(100_000, true), (100_001, false)] {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").len() as u64;
-        let (mut connection, _told) = limited(100_000 + head, move |_, stream, _| {
+        let (mut connection, _progress) = limited(100_000 + head, move |_, stream, _| {
             serve_all(stream, &"x".repeat(body));
         });
         let answer = get(&mut connection).await;
@@ -238,7 +238,7 @@ async fn the_limit_is_that_of_the_whole_answer() {
 
 #[tokio::test]
 async fn it_tells_since_when_it_is_opened_again() {
-    let (mut connection, _told) = server(|_, stream, _| {
+    let (mut connection, _progress) = server(|_, stream, _| {
         if request(stream) {
             let _ = stream
                 .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
@@ -261,7 +261,7 @@ async fn lost(
     part: &'static str,
     request: Request<'_>,
 ) -> (Result<(String, bool), Failure>, u64) {
-    let (mut connection, _told) = server(move |number, stream, _| {
+    let (mut connection, _progress) = server(move |number, stream, _| {
         if number > 0 {
             return serve_all(stream, "again");
         }
@@ -301,7 +301,7 @@ async fn only_what_may_be_sent_twice_is() {
 
 #[tokio::test]
 async fn on_a_connection_of_its_own_nothing_is_sent_twice() {
-    let (mut connection, _told) = server(|number, stream, _| {
+    let (mut connection, _progress) = server(|number, stream, _| {
         assert!(request(stream));
         if number > 0 {
             answer(stream, "again");

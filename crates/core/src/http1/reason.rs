@@ -13,11 +13,11 @@ const MOST: usize = 64 << 10;
 /// prevented one.
 pub fn of(connection: &Connection) -> Option<Reason> {
     let (head, body) = (connection.head(), connection.body());
-    told(connection.status(), head, body, connection.trouble())
+    explanation(connection.status(), head, body, connection.trouble())
 }
 
 /// The explanation in an answer with this status, or in the error that prevented one.
-pub fn told(
+pub fn explanation(
     status: Option<u16>,
     head: &[u8],
     body: &[u8],
@@ -33,8 +33,8 @@ pub fn told(
 /// of its text, or failing these the phrase after its status.
 fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
     let body = &body[..body.len().min(MOST)];
-    if let Some(told) = json(body) {
-        return told.into();
+    if let Some(words) = json(body) {
+        return words.into();
     }
     let text = String::from_utf8_lossy(body);
     let text = if text.trim_start().starts_with('<') { page(&text).into() } else { text };
@@ -49,13 +49,13 @@ fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
 
 /// `error: reason` from a JSON object.
 fn json(body: &[u8]) -> Option<String> {
-    let told: Told<'_> = serde_json::from_slice(body).ok()?;
-    told.words()
+    let error: ErrorBody<'_> = serde_json::from_slice(body).ok()?;
+    error.words()
 }
 
 /// CouchDB's description of a failure.
 #[derive(Deserialize)]
-pub struct Told<'a> {
+pub struct ErrorBody<'a> {
     #[serde(borrow)]
     /// CouchDB's name for the failure.
     pub error: Option<Cow<'a, str>>,
@@ -64,7 +64,7 @@ pub struct Told<'a> {
     pub reason: Option<Cow<'a, str>>,
 }
 
-impl Told<'_> {
+impl ErrorBody<'_> {
     /// `error: reason`, or whichever exists.
     pub fn words(&self) -> Option<String> {
         match (self.error.as_deref(), self.reason.as_deref()) {

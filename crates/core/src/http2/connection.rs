@@ -210,7 +210,7 @@ impl Connection {
         .await;
         let unanswered = !stream.answered;
         let timed_out = result.as_ref().is_err_and(|it| it.failure == Failure::Timeout);
-        // What is not over is given up, and the server told so.
+        // What is not over is given up, and the server learns so.
         drop(stream);
         if result.is_err() {
             line.drive();

@@ -43,7 +43,7 @@ pub(super) struct Line {
     answered: Cell<bool>,
     progress: Cell<Nanos>,
     /// Whether somebody knows that it has failed.
-    is_told: Cell<bool>,
+    is_reported: Cell<bool>,
     /// Where it is noted when requests have been written.
     unsent: RefCell<Vec<Rc<Cell<Nanos>>>>,
     clock: Clock,
@@ -96,7 +96,7 @@ impl Line {
             attended: Cell::default(),
             answered: Cell::default(),
             progress: Cell::default(),
-            is_told: Cell::default(),
+            is_reported: Cell::default(),
             unsent: RefCell::default(),
             clock: context.clock(),
             waker: signal.clone().into(),
@@ -213,9 +213,9 @@ impl Line {
         self.progress.get() >= moment
     }
 
-    /// Whether it has ended before any answer came on it; told once.
+    /// Whether it has ended before any answer came on it; reported once.
     pub(super) fn has_failed(&self) -> bool {
         let failed = !self.answered.get() && self.driver.borrow().is_none();
-        failed && !self.is_told.replace(true)
+        failed && !self.is_reported.replace(true)
     }
 }

@@ -32,7 +32,7 @@ impl Signal {
         self.target().clone_from(target);
     }
 
-    /// The same. It is also told what nobody has looked at.
+    /// The same. It also learns of what nobody has looked at.
     pub(super) fn aim(&self, target: &Waker) {
         self.aim_quietly(target);
         if self.woken.load(Ordering::Relaxed) {

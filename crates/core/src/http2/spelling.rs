@@ -59,19 +59,19 @@ impl Spelling {
         self.authority = None;
         for line in lines.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
             let Some(colon) = memchr::memchr(b':', line) else { continue };
-            let told = |what| format!("{what} in {}", line[..colon].escape_ascii());
-            let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| told("not a name"))?;
+            let flaw = |what| format!("{what} in {}", line[..colon].escape_ascii());
+            let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| flaw("not a name"))?;
             let value = line[colon + 1..].trim_ascii();
             let other = name == TE && !value.eq_ignore_ascii_case(b"trailers");
             if other || CONNECTION_HEADERS.contains(&name.as_str()) {
                 continue;
             }
             if name == HOST {
-                let authority = Authority::try_from(value).map_err(|_| told("not a host"))?;
+                let authority = Authority::try_from(value).map_err(|_| flaw("not a host"))?;
                 self.authority = Some(authority);
                 continue;
             }
-            let value = HeaderValue::from_bytes(value).map_err(|_| told("not a value"))?;
+            let value = HeaderValue::from_bytes(value).map_err(|_| flaw("not a value"))?;
             self.headers.append(name, value);
         }
         if self.authority.is_none() {

@@ -178,7 +178,7 @@ impl Stream {
             send.reserve_capacity(self.body.len());
             match send.poll_capacity(context) {
                 Poll::Pending => return,
-                // Why it takes no more is told where the answer is read.
+                // Why it takes no more is reported where the answer is read.
                 Poll::Ready(None | Some(Err(_))) => break,
                 Poll::Ready(Some(Ok(0))) => {}
                 Poll::Ready(Some(Ok(room))) => {

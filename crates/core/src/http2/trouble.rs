@@ -26,7 +26,7 @@ impl Broken {
         Self { failure, trouble, goes_away: false }
     }
 
-    fn told(failure: Failure, words: impl Into<String>) -> Self {
+    fn explained(failure: Failure, words: impl Into<String>) -> Self {
         Self::new(failure, Some(Trouble::new(words, "")))
     }
 
@@ -44,12 +44,12 @@ impl Broken {
     }
 
     pub(super) fn too_large() -> Self {
-        Self::told(Failure::Protocol, "the answer is larger than --max-answer")
+        Self::explained(Failure::Protocol, "the answer is larger than --max-answer")
     }
 
     /// A request that cannot be spelled for HTTP/2.
     pub(super) fn unspeakable(words: &str) -> Self {
-        Self::told(Failure::Protocol, format!("HTTP/2 cannot carry this request: {words}"))
+        Self::explained(Failure::Protocol, format!("HTTP/2 cannot carry this request: {words}"))
     }
 
     /// What an error of `h2` means, on a connection on which this has arrived.
@@ -58,29 +58,32 @@ impl Broken {
         let name = format!("{reason:?}");
         if error.is_go_away() && error.is_remote() {
             let words = format!("the server closes the connection without it (GOAWAY, {name})");
-            return Self { goes_away: true, ..Self::told(Failure::NotReady, words) };
+            return Self { goes_away: true, ..Self::explained(Failure::NotReady, words) };
         }
         if error.is_reset() && error.is_remote() {
             return match reason {
-                Reason::REFUSED_STREAM => {
-                    Self::told(Failure::NotReady, "the server refused the stream (REFUSED_STREAM)")
-                }
+                Reason::REFUSED_STREAM => Self::explained(
+                    Failure::NotReady,
+                    "the server refused the stream (REFUSED_STREAM)",
+                ),
                 Reason::HTTP_1_1_REQUIRED => {
                     let words = "the server wants HTTP/1.1 for this: leave --http2 out";
-                    Self::told(Failure::Rejected, words)
+                    Self::explained(Failure::Rejected, words)
                 }
-                _ => Self::told(Failure::Reset, format!("the server reset the stream ({name})")),
+                _ => {
+                    Self::explained(Failure::Reset, format!("the server reset the stream ({name})"))
+                }
             };
         }
         if arrivals.begin_with(b"HTTP/1.") {
             return Self::not_spoken();
         }
         if arrivals.begin_with(&TLS_ALERT) {
-            return Self::told(Failure::Protocol, TLS_SPOKEN);
+            return Self::explained(Failure::Protocol, TLS_SPOKEN);
         }
         if error.is_io() {
             return Self::new(Failure::Reset, None);
         }
-        Self::told(Failure::Protocol, format!("the answer is not as HTTP/2 has it ({name})"))
+        Self::explained(Failure::Protocol, format!("the answer is not as HTTP/2 has it ({name})"))
     }
 }

@@ -1,4 +1,4 @@
-//! What is noted is read again, and what is missing is told.
+//! What is noted is read again, and what is missing is reported.
 
 use super::*;
 use proptest::prelude::*;
@@ -48,16 +48,16 @@ fn stages_come_one_after_the_other() {
 
 /// One that is read after a kill, and what harm is seen then.
 #[test]
-fn what_may_be_missing_is_told() {
+fn what_may_be_missing_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let journal = noted(folder.path(), 0..4);
     let first = folder.path().join("0000-0000.journal");
-    let told = |journal: &Journal| {
+    let found_in = |journal: &Journal| {
         let count = read(journal).map(|keys| keys.len()).map_err(|error| error.to_string());
         (count, journal.broken().unwrap_or_default())
     };
     // Killed: all of it is with the system, for as long as that is up.
-    assert_eq!(told(&Journal::open(folder.path())), (Ok(4), String::new()));
+    assert_eq!(found_in(&Journal::open(folder.path())), (Ok(4), String::new()));
     let began = folder.path().join("began");
     let same = fs::read(&began).unwrap();
     for other in [Some("another uptime"), Some(""), None] {
@@ -65,19 +65,19 @@ fn what_may_be_missing_is_told() {
             Some(text) => fs::write(&began, text).unwrap(),
             None => fs::remove_file(&began).unwrap(),
         }
-        let (count, why) = told(&Journal::open(folder.path()));
+        let (count, why) = found_in(&Journal::open(folder.path()));
         assert!(count == Ok(0) && why.contains("started again since"), "{other:?}: {why}");
     }
     fs::write(&began, same).unwrap();
     let whole = fs::read(&first).unwrap();
     // Killed while it wrote a note, before what the note is about.
     fs::write(&first, &whole[..whole.len() - 1]).unwrap();
-    assert_eq!(told(&Journal::open(folder.path())), (Ok(3), String::new()));
+    assert_eq!(found_in(&Journal::open(folder.path())), (Ok(3), String::new()));
     // Created, and nothing written yet.
     fs::write(&first, "").unwrap();
-    assert_eq!(told(&Journal::open(folder.path())), (Ok(2), String::new()));
+    assert_eq!(found_in(&Journal::open(folder.path())), (Ok(2), String::new()));
     fs::write(&first, [7; 8 + ENTRY_BYTES]).unwrap();
-    let (count, _) = told(&Journal::open(folder.path()));
+    let (count, _) = found_in(&Journal::open(folder.path()));
     assert!(count.unwrap_err().contains("is not a journal of this version"));
     // Who only reads it does not close it.
     Journal::open(folder.path()).close().unwrap();
@@ -86,9 +86,9 @@ fn what_may_be_missing_is_told() {
     fs::write(&first, &whole).unwrap();
     journal.close().unwrap();
     fs::remove_file(&began).unwrap();
-    assert_eq!(told(&Journal::open(folder.path())), (Ok(4), String::new()));
+    assert_eq!(found_in(&Journal::open(folder.path())), (Ok(4), String::new()));
     fs::write(folder.path().join("0009-0000.journal"), "").unwrap();
-    let (count, why) = told(&Journal::open(folder.path()));
+    let (count, why) = found_in(&Journal::open(folder.path()));
     assert!(count == Ok(0) && why.contains("0009-0000.journal was added"), "{why}");
     // One that has lost notes is not closed as if it had not.
     let place = folder.path().join("open");
@@ -97,7 +97,7 @@ fn what_may_be_missing_is_told() {
     assert!(full.broken().is_some(), "there is such a file already");
     full.close().unwrap();
     assert!(!place.join("closed").exists());
-    let (count, why) = told(&Journal::open(&place));
+    let (count, why) = found_in(&Journal::open(&place));
     assert!(count == Ok(0) && why.contains("could not note all its writes"), "{why}");
 }
 
@@ -183,8 +183,8 @@ fn notes_of_an_agent_are_read_once_all_have_arrived() {
     }
     assert_eq!(run.broken(), None);
     assert_eq!(read(&run).unwrap().len(), 20_000);
-    let told = Some("notes of agents 1, 2, 3 have not arrived".to_owned());
-    assert_eq!(run.broken(), told);
+    let missing = Some("notes of agents 1, 2, 3 have not arrived".to_owned());
+    assert_eq!(run.broken(), missing);
     // Nor of what any of them may have written to, nor what they noted in another stage.
     run.read(true, |entry| panic!("{entry:?}")).unwrap();
     run.expect(1, 0).unwrap();
@@ -205,7 +205,7 @@ fn notes_that_are_gone_are_not_handed_over() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_ends_the_writing() {
+fn a_full_disk_is_reported_and_ends_the_writing() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("0000-0000.journal")).unwrap();
     let journal = Journal::open(folder.path());

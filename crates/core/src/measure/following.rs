@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
 /// How long a change may come before its write is known to be acknowledged: acknowledgements are
-/// told once a second, those of agents a little later.
-const UNTOLD_NS: Nanos = 10 * SECOND_NS;
+/// reported once a second, those of agents a little later.
+const REPORTED_WITHIN_NS: Nanos = 10 * SECOND_NS;
 /// The most acknowledged writes whose changes are waited for; about 100 MB.
 const MOST_AWAITED: usize = 2_000_000;
 
@@ -205,14 +205,14 @@ impl Follows {
                     lag.record(at.saturating_sub(*done));
                     false
                 }
-                None => at + UNTOLD_NS > now,
+                None => at + REPORTED_WITHIN_NS > now,
             });
         }
         if self.awaited.len() >= self.prune_at {
             let Self { followers, awaited, .. } = self;
             awaited.retain(|&(document, number), done| {
                 // A filter may keep it back for ever.
-                let young = *done + UNTOLD_NS > now;
+                let young = *done + REPORTED_WITHIN_NS > now;
                 young || !self.filtered && followers.iter().any(|seen| seen.last(document) < number)
             });
             self.prune_at = (2 * self.awaited.len()).max(10_000);
@@ -389,15 +389,15 @@ mod tests {
         for document in 0..9_000 {
             came(&mut follows, 0, (document, 1), 1);
         }
-        follows.compare(UNTOLD_NS - 1);
+        follows.compare(REPORTED_WITHIN_NS - 1);
         assert_eq!(follows.awaited.len(), 10_000, "agents may tell of them yet");
         follows.prune_at = 0;
-        follows.compare(2 * UNTOLD_NS);
+        follows.compare(2 * REPORTED_WITHIN_NS);
         assert_eq!(follows.awaited.len(), 1_000, "those that have not come");
         assert_eq!(summed(&follows, 0).lag.samples, 9_000);
         // A change without an acknowledged write is not kept for ever.
-        came(&mut follows, 0, (77_777, 1), 2 * UNTOLD_NS);
-        follows.compare(4 * UNTOLD_NS);
+        came(&mut follows, 0, (77_777, 1), 2 * REPORTED_WITHIN_NS);
+        follows.compare(4 * REPORTED_WITHIN_NS);
         assert!(follows.followers[0].waiting.is_empty());
     }
 }

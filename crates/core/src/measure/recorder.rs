@@ -17,7 +17,7 @@ pub struct Recorder {
     interval: Interval,
     raw: bool,
     /// For each kind, a bit for each class of failure whose reason is known.
-    told: ByKind<u32>,
+    explained: ByKind<u32>,
     /// How many findings were kept.
     found: usize,
     sink: Sender<Interval>,
@@ -36,7 +36,7 @@ impl Recorder {
             boundary: start + SECOND_NS,
             interval: Interval::new(0),
             raw,
-            told: ByKind::new(),
+            explained: ByKind::new(),
             found: 0,
             sink,
         }
@@ -105,11 +105,11 @@ impl Recorder {
     /// is none yet.
     #[cold]
     pub fn tell(&mut self, kind: OpKind, class: Failure, reason: impl FnOnce() -> Option<Reason>) {
-        let (told, class_bit) = (self.told.of(kind), 1 << class.index());
-        if *told & class_bit == 0
+        let (explained, class_bit) = (self.explained.of(kind), 1 << class.index());
+        if *explained & class_bit == 0
             && let Some(reason) = reason().filter(|it| it.status.is_some() || !it.reason.is_empty())
         {
-            *told |= class_bit;
+            *explained |= class_bit;
             self.interval.kind_mut(kind).reasons.insert(class, reason);
         }
     }
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_told_of_the_second_that_is_over_and_not_of_none() {
+    fn waiting_is_reported_of_the_second_that_is_over_and_not_of_none() {
         let (sink, source) = std::sync::mpsc::channel();
         let recorder = Recorder::new(100, Nanos::MAX, false, sink);
         recorder.waited(2, 7_000);

@@ -199,9 +199,9 @@ fn what_a_node_left_unanswered_counts_for_the_gap_it_was_in() {
     let soon = |done: u64| [(0, 400, true), (290, done, false), (890, 900, true)];
     assert_eq!(waited(&node(&soon(499))), [(0, 400)]);
     assert_eq!(waited(&node(&soon(500))), [(0, 900)]);
-    // What was told before an answer is not told again of a later gap.
-    let told = [(0, 10, true), (100, 300, false), (490, 500, true), (990, 1_000, true)];
-    assert_eq!(waited(&node(&told)), [(100, 500)]);
+    // What was counted before an answer is not counted again for a later gap.
+    let requests = [(0, 10, true), (100, 300, false), (490, 500, true), (990, 1_000, true)];
+    assert_eq!(waited(&node(&requests)), [(100, 500)]);
 }
 
 #[test]

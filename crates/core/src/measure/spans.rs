@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_are_told_in_order_from_the_start() {
+    fn the_longest_are_listed_in_order_from_the_start() {
         let spans = spans(&[(100, 110), (200, 250), (300, 320), (400, 490)]);
         let ms = |s: f64| (s * 1e3).round() as u64;
         let listed = |most: usize| -> Vec<_> {

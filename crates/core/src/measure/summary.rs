@@ -189,7 +189,7 @@ pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSumma
             *reason = reason.or_else(|| operation.reasons.get(&class));
         }
     }
-    let told = classes.values().any(|(_, reason)| reason.is_some());
+    let explained = classes.values().any(|(_, reason)| reason.is_some());
     let words = classes.into_iter().map(|(class, (count, reason))| match reason {
         None => format!("{count} {class}"),
         Some(Reason { status, reason }) => {
@@ -197,7 +197,7 @@ pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSumma
             format!("{count} {class}: {reason}{status}")
         }
     });
-    words.collect::<Vec<_>>().join(if told { "; " } else { ", " })
+    words.collect::<Vec<_>>().join(if explained { "; " } else { ", " })
 }
 
 /// The sum of all intervals of a stage.
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_reason_of_each_class_is_kept_and_told() {
+    fn the_first_reason_of_each_class_is_kept_and_shown() {
         let part = |class: Failure, reason: Option<&str>| {
             let mut interval = Interval::new(0);
             let part = interval.kind_mut(OpKind::Create);

@@ -244,14 +244,15 @@ pub fn tls_config(
     }
     let (mut roots, mut given) = (rustls::RootCertStore::empty(), Vec::new());
     if let Some(file) = &options.authorities {
-        let told = |error: String| {
+        let unreadable = |error: String| {
             let (name, cure) = (file.display(), format!("give a PEM file with {flag}"));
             EndpointError::Certificates(format!("{name}: {error}; {cure}"))
         };
-        let text = files::read(file, files::SETTINGS).map_err(|error| told(error.to_string()))?;
+        let text =
+            files::read(file, files::SETTINGS).map_err(|error| unreadable(error.to_string()))?;
         let certificates = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| told(error.to_string()))?;
+            .map_err(|error| unreadable(error.to_string()))?;
         roots.add_parsable_certificates(certificates.clone());
         given = certificates;
     } else {
@@ -308,23 +309,24 @@ impl Identity {
         flags: [&str; 2],
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), EndpointError> {
         let Self { certificate, key } = self;
-        let told = |file: &Path, error: &dyn std::fmt::Display, flag: &str| {
+        let unreadable = |file: &Path, error: &dyn std::fmt::Display, flag: &str| {
             let (file, cure) = (file.display(), format!("give a PEM file with {flag}"));
             EndpointError::Certificates(format!("{file}: {error}; {cure}"))
         };
         let [own, secret] = flags;
         let text = files::read(certificate, files::SETTINGS);
-        let text = text.map_err(|error| told(certificate, &error, own))?;
+        let text = text.map_err(|error| unreadable(certificate, &error, own))?;
         let chain = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| told(certificate, &error, own))?;
+            .map_err(|error| unreadable(certificate, &error, own))?;
         if chain.is_empty() {
-            return Err(told(certificate, &"it has no certificate", own));
+            return Err(unreadable(certificate, &"it has no certificate", own));
         }
-        let text = files::read(key, files::SETTINGS).map_err(|error| told(key, &error, secret))?;
+        let text =
+            files::read(key, files::SETTINGS).map_err(|error| unreadable(key, &error, secret))?;
         // The error for an unreadable key contains nothing of the key.
         let private = PrivateKeyDer::from_pem_slice(&text);
-        Ok((chain, private.map_err(|error| told(key, &error, secret))?))
+        Ok((chain, private.map_err(|error| unreadable(key, &error, secret))?))
     }
 
     /// Why the certificate is of no use with its key.

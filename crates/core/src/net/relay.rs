@@ -1,5 +1,5 @@
 //! A relay between clients on this machine and one server, which can be cut: nothing passes then,
-//! as when a network loses all packets, and nobody is told.
+//! as when a network loses all packets, and nobody is notified.
 //!
 //! Knows nothing of what it passes on.
 
@@ -151,7 +151,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut gate: Gate) {
             Ok(_) => {}
         }
     }
-    // Whoever has hung up cannot be told.
+    // Whoever has hung up cannot be notified.
     let _ = to.shutdown().await;
 }
 

@@ -48,7 +48,7 @@ impl Trouble {
     }
 
     /// What is wrong and what to do, for a line.
-    pub fn told(&self) -> String {
+    pub fn with_cure(&self) -> String {
         format!("{}; {}", self.problem, self.cure)
     }
 
@@ -235,10 +235,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tls_ends_with_is_told_with_what_to_do() {
+    fn what_tls_ends_with_is_reported_with_what_to_do() {
         use tokio_rustls::rustls::InvalidMessage;
-        let told = |error: TlsError| {
-            Trouble::of(&io::Error::new(io::ErrorKind::InvalidData, error)).told()
+        let message_of = |error: TlsError| {
+            Trouble::of(&io::Error::new(io::ErrorKind::InvalidData, error)).with_cure()
         };
         let flags = "give one with --tls-cert FILE and --tls-key FILE";
         for alert in [
@@ -246,17 +246,17 @@ mod tests {
             AlertDescription::BadCertificate,
             AlertDescription::UnknownCA,
         ] {
-            let told = told(TlsError::AlertReceived(alert));
-            assert_eq!(told, format!("it wants a client certificate that it accepts; {flags}"));
+            let message = message_of(TlsError::AlertReceived(alert));
+            assert_eq!(message, format!("it wants a client certificate that it accepts; {flags}"));
         }
-        let other = told(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
+        let other = message_of(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
         assert!(other.starts_with("TLS fails: ") && !other.contains("--tls-cert"), "{other}");
-        let plain = told(TlsError::InvalidMessage(InvalidMessage::InvalidContentType));
+        let plain = message_of(TlsError::InvalidMessage(InvalidMessage::InvalidContentType));
         assert!(plain.starts_with("it does not speak TLS; check the port"), "{plain}");
     }
 
     #[test]
-    fn what_this_machine_lacks_is_told_with_its_cure() {
+    fn what_this_machine_lacks_is_reported_with_its_cure() {
         let refused = |errno: Errno| Trouble::refused(&io::Error::from(errno));
         for (errno, words) in [
             (

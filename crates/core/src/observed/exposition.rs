@@ -34,7 +34,7 @@ pub struct Sample<'a> {
     pub kind: Kind,
 }
 
-/// All that an exporter has told.
+/// All that an exporter has reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposition<'a> {
     /// Its numbers, in its order.

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_in_bytes() {
+    fn memory_is_reported_in_bytes() {
         let mut reading = Reading::default();
         memory(
             "MemTotal: 9 kB\nMemAvailable:   2 kB\nSwapCached: 7 kB\nDirty: 1 kB\n",

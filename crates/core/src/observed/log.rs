@@ -19,7 +19,7 @@ const MOST_SENSE: f64 = u64::MAX as f64;
 /// The most activities that are kept: the longest.
 const MOST_ACTIVITIES: usize = 300;
 /// The most tasks of one answer, and the most settings, that are looked at.
-const MOST_TOLD: usize = 1_000;
+const MOST_ENTRIES: usize = 1_000;
 /// The most words of a server that are kept in one place, in characters.
 const MOST_WORDS: usize = 300;
 
@@ -89,8 +89,10 @@ impl ObservedLog {
 
     /// How the servers are set.
     pub fn set(&mut self, settings: &BTreeMap<String, String>) {
-        let each =
-            settings.iter().take(MOST_TOLD).map(|(name, value)| (one_line(name), one_line(value)));
+        let each = settings
+            .iter()
+            .take(MOST_ENTRIES)
+            .map(|(name, value)| (one_line(name), one_line(value)));
         self.settings = each.collect();
     }
 
@@ -114,7 +116,7 @@ impl ObservedLog {
             known.uncounted[1] = false;
         }
         if let Some(tasks) = &reading.tasks {
-            let tasks = &tasks[..tasks.len().min(MOST_TOLD)];
+            let tasks = &tasks[..tasks.len().min(MOST_ENTRIES)];
             self.busy(((!reading.of_all).then_some(source), question), at_s, tasks);
         }
     }
@@ -293,11 +295,11 @@ impl Answers {
     }
 
     /// Adds a row. Returns whether the counts began anew.
-    fn add(&mut self, at_s: f64, told: &[&(Meter, f64)], lone_counts: bool) -> bool {
-        let restarted = self.fell(told, lone_counts);
+    fn add(&mut self, at_s: f64, numbers: &[&(Meter, f64)], lone_counts: bool) -> bool {
+        let restarted = self.fell(numbers, lone_counts);
         let rows = self.at_s.len();
         self.at_s.push(at_s);
-        for (meter, value) in told {
+        for (meter, value) in numbers {
             let place = self.columns.iter().position(|it| it.meter.name == meter.name);
             let place = place.unwrap_or_else(|| {
                 let values = vec![None; rows];
@@ -323,7 +325,7 @@ impl Answers {
         restarted
     }
 
-    /// Divides the rates of the last row that are told for each unit of another.
+    /// Divides the rates of the last row that are given for each unit of another.
     fn divide(&mut self) {
         for place in 0..self.columns.len() {
             let Some(per) = self.columns[place].meter.per else { continue };
@@ -388,12 +390,12 @@ impl Answers {
     }
 
     fn so_far(&self) -> Table {
-        let is_told = |value: &f64| value.abs() < MOST_VALUE;
-        let known = |it: &Kept| it.values.iter().flatten().any(|it| is_told(it) && *it != 0.0);
+        let is_sensible = |value: &f64| value.abs() < MOST_VALUE;
+        let known = |it: &Kept| it.values.iter().flatten().any(|it| is_sensible(it) && *it != 0.0);
         let said = |it: &&Kept| known(it);
         let column = |it: &Kept| Column {
             meter: it.meter.clone(),
-            values: it.values.iter().map(|value| value.filter(is_told).map(rounded)).collect(),
+            values: it.values.iter().map(|value| value.filter(is_sensible).map(rounded)).collect(),
         };
         let columns = self.columns.iter().filter(said).map(column).collect();
         Table { at_s: self.at_s.iter().copied().map(rounded).collect(), columns }

@@ -29,7 +29,7 @@ fn rates_are_differences_and_gauges_are_as_they_are() {
 }
 
 #[test]
-fn what_is_told_for_each_is_divided_by_how_many_there_were() {
+fn what_is_reported_for_each_is_divided_by_how_many_there_were() {
     const EACH: Meter = Meter::each("write_us", "time of a write", "µs", "times", "writes_per_s");
     let mut log = log();
     for (at_s, us, writes) in [(1.0, 500.0, 10.0), (3.0, 2_500.0, 50.0), (4.0, 2_500.0, 50.0)] {
@@ -125,23 +125,23 @@ fn activities_last_from_the_first_answer_with_them_to_the_first_without() {
 #[test]
 fn what_several_nodes_tell_is_one_and_what_one_no_longer_tells_may_still_be_so() {
     let down = || vec![Task { kind: "node_down".to_owned(), what: "n3".to_owned() }];
-    let told = |tasks, of_all| Reading { tasks: Some(tasks), of_all, ..Reading::default() };
+    let reading_of = |tasks, of_all| Reading { tasks: Some(tasks), of_all, ..Reading::default() };
     let mut log = ObservedLog::new(["n1".to_owned(), "n2".to_owned()]);
-    log.answered(0, 0, 1.0, &told(down(), false));
-    log.answered(1, 0, 1.5, &told(down(), false));
-    log.answered(0, 0, 2.0, &told(Vec::new(), false));
+    log.answered(0, 0, 1.0, &reading_of(down(), false));
+    log.answered(1, 0, 1.5, &reading_of(down(), false));
+    log.answered(0, 0, 2.0, &reading_of(Vec::new(), false));
     let only = |log: &ObservedLog| {
         let activities = log.so_far().activities;
         assert_eq!(activities.len(), 1, "{activities:?}");
         (activities[0].from_s, activities[0].to_s)
     };
     assert_eq!(only(&log), (1.0, None));
-    log.answered(1, 0, 3.0, &told(Vec::new(), false));
+    log.answered(1, 0, 3.0, &reading_of(Vec::new(), false));
     assert_eq!(only(&log), (1.0, Some(3.0)));
     // One node answers in place of another.
     let mut log = ObservedLog::new(["n1".to_owned(), "n2".to_owned()]);
-    log.answered(0, 0, 1.0, &told(down(), true));
-    log.answered(1, 0, 2.0, &told(Vec::new(), true));
+    log.answered(0, 0, 1.0, &reading_of(down(), true));
+    log.answered(1, 0, 2.0, &reading_of(Vec::new(), true));
     assert_eq!(only(&log), (1.0, Some(2.0)));
 }
 
@@ -179,29 +179,29 @@ fn many_activities_lose_the_shortest() {
 #[test]
 fn requests_are_counted_between_the_first_answer_and_the_last_unless_it_was_started_again() {
     let served = |get| Served { methods: [("GET".to_owned(), get)].into(), ..Served::default() };
-    let told = |get| Reading { served: Some(served(get)), ..Reading::default() };
+    let reading_of = |get| Reading { served: Some(served(get)), ..Reading::default() };
     let mut log = log();
     for get in [10, 15, 40] {
-        log.answered(0, 0, get as f64, &told(get));
+        log.answered(0, 0, get as f64, &reading_of(get));
     }
     assert_eq!(log.so_far().sources[0].served, Some(served(30)));
     // What it has served since then is not known, until it says so.
     log.missed(0, 0, 42.0, "away");
     assert_eq!(log.so_far().sources[0].served, None);
-    log.answered(0, 0, 45.0, &told(45));
+    log.answered(0, 0, 45.0, &reading_of(45));
     assert_eq!(log.so_far().sources[0].served, Some(served(35)));
     let mut late = ObservedLog::new(["n1".to_owned()]);
     late.missed(0, 0, 1.0, "away");
-    late.answered(0, 0, 2.0, &told(10));
-    late.answered(0, 0, 4.0, &told(20));
+    late.answered(0, 0, 2.0, &reading_of(10));
+    late.answered(0, 0, 4.0, &reading_of(20));
     assert_eq!(late.so_far().sources[0].served, None, "what came before is not known");
-    log.answered(0, 0, 50.0, &Reading { uptime_s: Some(9.0), ..told(50) });
-    log.answered(0, 0, 60.0, &Reading { uptime_s: Some(3.0), ..told(60) });
+    log.answered(0, 0, 50.0, &Reading { uptime_s: Some(9.0), ..reading_of(50) });
+    log.answered(0, 0, 60.0, &Reading { uptime_s: Some(3.0), ..reading_of(60) });
     assert_eq!(log.so_far().sources[0].served, None);
 }
 
 #[test]
-fn nonsense_is_left_out_and_told_and_is_no_restart() {
+fn nonsense_is_left_out_and_reported_and_is_no_restart() {
     for nonsense in [-5.0, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut log = log();
         for (at_s, writes, queue) in
@@ -214,9 +214,9 @@ fn nonsense_is_left_out_and_told_and_is_no_restart() {
         let source = log.so_far().sources.remove(0);
         assert!(source.restarts_s.is_empty(), "{nonsense}");
         let note = source.note.expect("a note");
-        let told =
+        let expected =
             format!("2 values that make no sense were left out, such as writes = {nonsense:e}");
-        assert_eq!(note, told);
+        assert_eq!(note, expected);
     }
     // A gauge of an exporter may be a temperature.
     let mut log = log();
@@ -241,6 +241,6 @@ fn no_server_fills_the_record_with_words() {
     let settings = (0..50_000).map(|it| (format!("{it:06}"), "v".repeat(9_000)));
     log.set(&settings.collect());
     let observed = log.so_far();
-    assert!(observed.activities.len() <= MOST_TOLD && observed.settings.len() <= MOST_TOLD);
+    assert!(observed.activities.len() <= MOST_ENTRIES && observed.settings.len() <= MOST_ENTRIES);
     assert!(serde_json::to_string(&observed).unwrap().len() < 1_000_000);
 }

@@ -16,12 +16,12 @@ pub struct Meter {
     pub unit: Cow<'static, str>,
     /// What it is about, such as `disk`: numbers about the same are drawn together.
     pub about: Cow<'static, str>,
-    /// Whether the server counts it from its start: then it is told as a rate, of the time since
+    /// Whether the server counts it from its start: then it is given as a rate, of the time since
     /// the answer before.
     #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub counted: bool,
-    /// The counted number, by its name, for each unit of which this one is told: the time of all
-    /// calls is told as the time of each.
+    /// The counted number, by its name, for each unit of which this one is given: the time of all
+    /// calls is given as the time of each.
     #[serde(skip)]
     pub per: Option<&'static str>,
 }
@@ -61,7 +61,7 @@ impl Meter {
         meter
     }
 
-    /// A number that the server counts from its start, told for each unit of the counted number
+    /// A number that the server counts from its start, given for each unit of the counted number
     /// `per`.
     pub const fn each(
         name: &'static str,

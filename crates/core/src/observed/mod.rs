@@ -109,8 +109,8 @@ impl Observed {
     /// Whether nothing at all was found out.
     pub fn is_empty(&self) -> bool {
         let nothing = |it: &Source| {
-            let told = it.refused.is_some() || it.missed > 0 || it.note.is_some();
-            it.tables.is_empty() && !told
+            let is_noted = it.refused.is_some() || it.missed > 0 || it.note.is_some();
+            it.tables.is_empty() && !is_noted
         };
         self.sources.iter().all(nothing) && self.activities.is_empty() && self.settings.is_empty()
     }

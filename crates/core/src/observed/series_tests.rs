@@ -38,14 +38,14 @@ fn globs_match_whole_names() {
 #[test]
 fn counts_are_rates_and_all_else_is_as_it_is() {
     let reading = choice(&[]).read(TEXT).unwrap();
-    let told = reading.values.iter().map(|(meter, value)| (&*meter.name, &*meter.unit, *value));
+    let found = reading.values.iter().map(|(meter, value)| (&*meter.name, &*meter.unit, *value));
     let wanted = [
         ("reads_total_per_s{disk=\"a\"}", "per second", 5.0),
         ("reads_total_per_s{disk=\"b\"}", "per second", 7.0),
         ("took_seconds_sum_per_s", "seconds per second", 1.5),
         ("free_bytes", "bytes", 100.0),
     ];
-    assert_eq!(told.collect::<Vec<_>>(), wanted);
+    assert_eq!(found.collect::<Vec<_>>(), wanted);
     assert!(reading.values.iter().all(|(meter, _)| meter.about == "node"));
     assert_eq!(reading.note, None);
 }
@@ -62,7 +62,7 @@ fn what_is_asked_for_is_kept_even_buckets() {
 }
 
 #[test]
-fn of_many_series_the_first_that_are_not_0_are_kept_and_that_is_told() {
+fn of_many_series_the_first_that_are_not_0_are_kept_and_that_is_noted() {
     let text = |first: u32| {
         let line = |it: u32| format!("a{{n=\"{it}\"}} {}\n", if it < first { 0 } else { it });
         (0..200).map(line).collect::<String>()

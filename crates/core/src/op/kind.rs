@@ -360,12 +360,12 @@ mod tests {
         );
         assert!(!one.is_request() && other.is_request());
         assert_eq!((one.class(), other.class()), (Class::Composite, Class::Request));
-        let told = [one.define(false), other.define(true)].map(Result::unwrap_err);
+        let refusals = [one.define(false), other.define(true)].map(Result::unwrap_err);
         assert_eq!(
-            told[0],
+            refusals[0],
             "kind-of-steps is a sequence in one plan, and a single request in another"
         );
-        assert!(told[1].starts_with("kind-alone is a sequence in one plan"));
+        assert!(refusals[1].starts_with("kind-alone is a sequence in one plan"));
         assert_eq!(OpKind::ReadModifyWrite.define(true), Ok(()), "it is known already");
     }
 
@@ -401,8 +401,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&met).unwrap(), "\"kind-stored\"");
         for wrong in ["", "Read", "9a", "-a", "a b", "a.b", "ä", &"a".repeat(41)] {
             let text = serde_json::to_string(wrong).unwrap();
-            let told = serde_json::from_str::<OpKind>(&text).unwrap_err().to_string();
-            assert!(told.contains("is not the name of an operation: lower-case"), "{told}");
+            let message = serde_json::from_str::<OpKind>(&text).unwrap_err().to_string();
+            assert!(message.contains("is not the name of an operation: lower-case"), "{message}");
         }
         assert!(serde_json::from_str::<OpKind>("7").is_err());
     }

@@ -105,8 +105,11 @@ mod tests {
 
     #[test]
     fn a_name_too_many_is_refused_in_words() {
-        let told = NameError::TooMany("recent".to_owned()).to_string();
-        assert_eq!(told, "more than 1000 names of operations, of which \"recent\" is one too many");
+        let message = NameError::TooMany("recent".to_owned()).to_string();
+        assert_eq!(
+            message,
+            "more than 1000 names of operations, of which \"recent\" is one too many"
+        );
         assert_eq!((row(MOST).name, row(usize::MAX).name), ("?", "?"));
     }
 

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line() {
+    fn what_cannot_be_read_is_reported_with_its_line() {
         for (text, message) in [
             ("", "no <configuration>"),
             ("{\"a\": 1}", "line 1: there is text outside"),

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_words() {
+    fn what_is_wrong_is_reported_without_the_words() {
         for (text, line, problem) in [
             ("machine a\nlogn secret", 2, Problem::Keyword),
             ("machine a password", 1, Problem::Value),

@@ -54,10 +54,10 @@ fn coverage((steps, phi): (usize, f64), trials: u64) -> [f64; 3] {
         let seen: Vec<Vec<(u64, u64)>> = levels.iter().map(&mut step).collect();
         let seen = Seen::new(&seen).unwrap();
         let of = |share: f64| seen.quantile_interval(share).unwrap();
-        let told = [mean_interval(&levels).unwrap(), of(0.5), of(0.99)];
+        let bounds = [mean_interval(&levels).unwrap(), of(0.5), of(0.99)];
         let truth = [0.0, sample(0.0) as f64, sample(p99) as f64];
-        for ((covered, told), truth) in covered.iter_mut().zip(told).zip(truth) {
-            *covered += u64::from((told.low..=told.high).contains(&truth));
+        for ((covered, bounds), truth) in covered.iter_mut().zip(bounds).zip(truth) {
+            *covered += u64::from((bounds.low..=bounds.high).contains(&truth));
         }
     }
     covered.map(|it| 100.0 * it as f64 / trials as f64)
@@ -80,13 +80,16 @@ fn as_published(steps: usize, trials: u64) {
     let rows = published(steps);
     let memories: Vec<f64> = rows.iter().map(|row| row.0).collect();
     assert_eq!(memories, [0.95, 0.8, 0.5, 0.0], "the table of {steps} s");
-    for (phi, told) in rows {
+    for (phi, published) in rows {
         let found = coverage((steps, phi), trials);
-        for (told, found) in told.into_iter().zip(found) {
+        for (published, found) in published.into_iter().zip(found) {
             // Three standard errors, and the rounding of the table.
-            let share = told / 100.0;
+            let share = published / 100.0;
             let error = 0.5 + 300.0 * (share * (1.0 - share) / trials as f64).sqrt();
-            assert!((found - told).abs() <= error, "{steps} s, {phi}: {found} %, not {told}");
+            assert!(
+                (found - published).abs() <= error,
+                "{steps} s, {phi}: {found} %, not {published}"
+            );
         }
     }
 }
@@ -177,13 +180,16 @@ fn steps_that_are_all_alike_leave_nothing_uncertain() {
     let steps = vec![step; 30];
     let seen = Seen::new(&steps).unwrap();
     for (share, value) in [(0.5, 4_500.0), (0.99, 8_910.0), (0.0005, 10.0), (0.9999, 9_000.0)] {
-        let told = seen.quantile_interval(share).unwrap();
+        let bounds = seen.quantile_interval(share).unwrap();
         // A count that does not vary still varies by rounding.
-        assert!((told.low - value).abs() < 11.0 && (told.high - value).abs() < 11.0, "{told:?}");
-        assert!(told.low <= value && value <= told.high, "{share}: {told:?}");
+        assert!(
+            (bounds.low - value).abs() < 11.0 && (bounds.high - value).abs() < 11.0,
+            "{bounds:?}"
+        );
+        assert!(bounds.low <= value && value <= bounds.high, "{share}: {bounds:?}");
     }
-    let told = mean_interval(&[7.0; 30]).unwrap();
-    assert!((told.low - 7.0).abs() < 1e-9 && (told.high - 7.0).abs() < 1e-9, "{told:?}");
+    let bounds = mean_interval(&[7.0; 30]).unwrap();
+    assert!((bounds.low - 7.0).abs() < 1e-9 && (bounds.high - 7.0).abs() < 1e-9, "{bounds:?}");
 }
 
 #[test]
@@ -192,8 +198,11 @@ fn how_many_samples_a_step_has_makes_no_quantile_uncertain() {
     let step = |count: u64| (1..=100).map(|value| (value * 10, count)).collect::<Vec<_>>();
     let steps: Vec<_> = (0..60).map(|at| step(1 + at / 30)).collect();
     for (share, value) in [(0.495, 500.0), (0.985, 990.0)] {
-        let told = Seen::new(&steps).unwrap().quantile_interval(share).unwrap();
-        assert!((told.low - value).abs() < 0.5 && (told.high - value).abs() < 0.5, "{told:?}");
+        let bounds = Seen::new(&steps).unwrap().quantile_interval(share).unwrap();
+        assert!(
+            (bounds.low - value).abs() < 0.5 && (bounds.high - value).abs() < 0.5,
+            "{bounds:?}"
+        );
     }
 }
 
@@ -206,8 +215,8 @@ fn what_is_too_short_or_empty_has_none() {
     assert!(Seen::new(&vec![vec![]; 30]).is_none());
     let mut one = vec![vec![]; 30];
     one[11] = vec![(5, 1)];
-    let told = Seen::new(&one).unwrap().quantile_interval(0.5);
-    assert_eq!(told, Some(Bounds { low: 5.0, high: 5.0 }));
+    let bounds = Seen::new(&one).unwrap().quantile_interval(0.5);
+    assert_eq!(bounds, Some(Bounds { low: 5.0, high: 5.0 }));
 }
 
 #[test]

@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn what_is_no_column_is_refused_in_words() {
-        let told = |text: &str| Column::read(file(text), "city", 0).unwrap_err();
-        assert!(told("").starts_with("no column \"city\""));
-        let other = told("name,zip\na,1\n");
+        let refusal_of = |text: &str| Column::read(file(text), "city", 0).unwrap_err();
+        assert!(refusal_of("").starts_with("no column \"city\""));
+        let other = refusal_of("name,zip\na,1\n");
         assert_eq!(other, "no column \"city\" in its first line; give one of name, zip");
-        assert_eq!(told("name, city\n"), "it has no rows below its first line");
-        assert!(told("name,city\na\n").starts_with("not CSV: "));
+        assert_eq!(refusal_of("name, city\n"), "it has no rows below its first line");
+        assert!(refusal_of("name,city\na\n").starts_with("not CSV: "));
         assert!(Column::open("/nowhere.csv", "city").unwrap_err().contains("cannot read /nowhere"));
         assert_eq!(Column::open("/dev/null", "city").unwrap_err(), "/dev/null is not a file");
     }

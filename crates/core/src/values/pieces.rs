@@ -370,7 +370,7 @@ mod tests {
         let mut raw = Pieces::default();
         raw.raw("<{{x}}>", &mut holes).unwrap();
         assert_eq!(joined(&raw, &[("ä \"", true)]), "<ä \">");
-        let told = pieces.plain("{{x}} {{y", false, &mut holes).unwrap_err().to_string();
-        assert_eq!(told, "\"{{y\" has no end; write it like {{key}}");
+        let message = pieces.plain("{{x}} {{y", false, &mut holes).unwrap_err().to_string();
+        assert_eq!(message, "\"{{y\" has no end; write it like {{key}}");
     }
 }

@@ -4,7 +4,7 @@
 use super::revision::Revision;
 use super::whole::ends_object;
 use crate::http1::failure_of;
-use crate::http1::reason::Told;
+use crate::http1::reason::ErrorBody;
 use crate::op::{Failure, Token};
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -148,7 +148,7 @@ pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
     }
     let rows: Vec<Row<'_>> = serde_json::from_slice(body).ok()?;
     let row = rows.into_iter().find(|row| row_result(&row.written) == Err(failure))?;
-    Told { error: row.written.error, reason: row.reason }.words()
+    ErrorBody { error: row.written.error, reason: row.reason }.words()
 }
 
 /// The body of a request that looks up the documents in `names` whose rows are conflicts.

@@ -119,7 +119,7 @@ async fn speaks_tls(plan: &HBasePlan) -> Option<String> {
         let Ok(url) = Url::parse(&format!("http://{seed}")) else { continue };
         let Ok(endpoint) = Endpoint::resolve(&url, &TlsOptions::default()) else { continue };
         if let Some(known) = mixed_up(&endpoint).await {
-            return Some(of_hbase(&known.told()));
+            return Some(of_hbase(&known.with_cure()));
         }
     }
     None

@@ -159,7 +159,7 @@ impl Carrier {
         match self {
             Self::One(it) => reason::of(it),
             #[cfg(feature = "http2")]
-            Self::Two(it) => reason::told(it.status(), it.head(), it.body(), it.trouble()),
+            Self::Two(it) => reason::explanation(it.status(), it.head(), it.body(), it.trouble()),
         }
     }
 }

@@ -16,8 +16,9 @@ use tokio::net::TcpStream;
 pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<(), TargetError> {
     let mut why = "no server is named".to_owned();
     for host in hosts {
-        let refused =
-            |error: &std::io::Error| CallError::new(Failure::Connect, Trouble::of(error).told());
+        let refused = |error: &std::io::Error| {
+            CallError::new(Failure::Connect, Trouble::of(error).with_cure())
+        };
         match within(timeout, TcpStream::connect(host), refused).await {
             Ok(_) => return Ok(()),
             Err(trouble) => why = trouble.reason,

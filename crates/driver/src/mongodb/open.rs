@@ -115,8 +115,8 @@ impl MongoPlan {
             // What else is wrong, the library finds as well.
             let trouble = crate::net::reach(&endpoint, timeout_ns).await.err();
             if let Some(trouble) = trouble.filter(|it| it.problem.contains("certificate")) {
-                let told = trouble.told();
-                return Err(TargetError(format!("cannot reach {}: {told}", self.server)));
+                let problem = trouble.with_cure();
+                return Err(TargetError(format!("cannot reach {}: {problem}", self.server)));
             }
         }
         Ok(())

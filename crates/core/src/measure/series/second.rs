@@ -1,4 +1,4 @@
-//! The seconds of a running stage, each told once, as soon as no more is expected of it.
+//! The seconds of a running stage, each reported once, as soon as no more is expected of it.
 
 use super::SeriesRow;
 use crate::clock::SECOND_NS;
@@ -10,15 +10,16 @@ use std::collections::BTreeMap;
 pub struct Second {
     /// What was measured; nothing, if nothing ended in it.
     pub row: SeriesRow,
-    /// Whether the second was told before: this is what came too late for it, and has to be added.
+    /// Whether the second was reported before: this is what came too late for it, and has to be
+    /// added.
     pub late: bool,
 }
 
-/// The seconds that are still to be told.
+/// The seconds that are still to be reported.
 #[derive(Debug, Default)]
 pub struct Seconds {
     rows: BTreeMap<u32, SeriesRow>,
-    /// The first that was not told yet.
+    /// The first that was not reported yet.
     next: u32,
 }
 
@@ -41,15 +42,15 @@ impl Seconds {
         let later = self.rows.split_off(&until);
         let mut rows = std::mem::replace(&mut self.rows, later);
         let on_time = rows.split_off(&self.next);
-        let mut told: Vec<_> = rows.into_values().map(|row| Second { row, late: true }).collect();
+        let mut due: Vec<_> = rows.into_values().map(|row| Second { row, late: true }).collect();
         let mut on_time = on_time.into_values().peekable();
         for second in self.next..until {
             let row = on_time.next_if(|row| row.second == second);
             let row = row.unwrap_or_else(|| SeriesRow::new(second, 1));
-            told.push(Second { row, late: false });
+            due.push(Second { row, late: false });
         }
         self.next = self.next.max(until);
-        told
+        due
     }
 
     /// Takes all that is left.
@@ -71,13 +72,13 @@ mod tests {
     }
 
     /// Of each: the second, whether it is late, its requests.
-    fn shown(told: &[Second]) -> Vec<(u32, bool, u64)> {
+    fn shown(seconds: &[Second]) -> Vec<(u32, bool, u64)> {
         let requests = |row: &SeriesRow| row.kinds.values().map(|part| part.requests).sum();
-        told.iter().map(|it| (it.row.second, it.late, requests(&it.row))).collect()
+        seconds.iter().map(|it| (it.row.second, it.late, requests(&it.row))).collect()
     }
 
     #[test]
-    fn each_second_is_told_once_and_nothing_is_lost() {
+    fn each_second_is_reported_once_and_nothing_is_lost() {
         let mut seconds = Seconds::default();
         seconds.add(&one(0, 3));
         seconds.add(&one(0, 4));

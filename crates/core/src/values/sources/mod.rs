@@ -281,8 +281,8 @@ mod tests {
             (r#"{"csv": "/no/such.csv", "column": "a"}"#, "cannot read /no/such.csv"),
         ] {
             let data = Data::from([("list".to_owned(), DataPlan::parse(json).unwrap())]);
-            let (told, _) = source("list", &data).unwrap_err();
-            assert!(told.contains(says), "{json}: {told}");
+            let (problem, _) = source("list", &data).unwrap_err();
+            assert!(problem.contains(says), "{json}: {problem}");
         }
     }
 
@@ -293,9 +293,12 @@ mod tests {
             let (problem, cure) = source(hole, &data).unwrap_err();
             format!("{problem}; {cure}")
         };
-        let told = refused("kee");
-        assert!(told.starts_with("no value is called {{kee}}; give one of {{key}}, "), "{told}");
-        assert!(told.ends_with("{{city}}"), "{told}");
+        let message = refused("kee");
+        assert!(
+            message.starts_with("no value is called {{kee}}; give one of {{key}}, "),
+            "{message}"
+        );
+        assert!(message.ends_with("{{city}}"), "{message}");
         for (hole, says) in [
             ("int 5", "write it like {{int 0 1000}}"),
             ("int 5 4", "the first number is the lower one"),
