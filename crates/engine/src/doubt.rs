@@ -14,7 +14,7 @@ pub(super) async fn doubt<T: Target>(shared: Rc<Shared>, target: T) {
         if patience.ask(shared.clock.now()) {
             let answer = target.answers(patience.answer_ns()).await;
             let last = shared.doubt.last.get().unwrap_or(Failure::Timeout);
-            if let Some(reason) = patience.told(answer, last, shared.clock.now()) {
+            if let Some(reason) = patience.judge(answer, last, shared.clock.now()) {
                 shared.stop.raise(reason);
             }
         }

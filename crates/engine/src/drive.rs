@@ -62,7 +62,7 @@ pub(super) struct Shared {
     pub(super) recorder: RefCell<Recorder>,
     /// When operations have to have ended, as far as that can be foreseen.
     pub(super) within: Option<Nanos>,
-    /// Whether writes that are acknowledged are told to those who follow changes.
+    /// Whether writes that are acknowledged are reported to those who follow changes.
     pub(super) acks: bool,
     /// When documents were last written, if answers of an index are held against them.
     pub(super) written: Option<RefCell<HashMap<Key, Nanos>>>,

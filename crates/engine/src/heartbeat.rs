@@ -114,18 +114,18 @@ mod tests {
     }
 
     #[test]
-    fn full_seconds_are_told_once_each() {
+    fn full_seconds_are_reported_once_each() {
         let mut heartbeat = Heartbeat::new(700 * MS);
         // As on a machine whose scheduler reports waits, with none so far.
         heartbeat.waited_before = Some(0);
-        let told = heartbeat.scheduler.read().waited_ns.is_some();
+        let known = heartbeat.scheduler.read().waited_ns.is_some();
         assert_eq!(heartbeat.full_second(699 * MS + SECOND_NS), None);
         let first = heartbeat.full_second(700 * MS + SECOND_NS);
-        assert_eq!(first.map(|it| it.0), told.then_some(0));
+        assert_eq!(first.map(|it| it.0), known.then_some(0));
         assert_eq!(heartbeat.full_second(800 * MS + SECOND_NS), None);
         assert_eq!(heartbeat.next_second, 700 * MS + 2 * SECOND_NS);
         let late = heartbeat.full_second(900 * MS + 3 * SECOND_NS);
-        assert_eq!(late.map(|it| it.0), told.then_some(2), "the last one that is over");
+        assert_eq!(late.map(|it| it.0), known.then_some(2), "the last one that is over");
         assert_eq!(heartbeat.next_second, 700 * MS + 4 * SECOND_NS);
         if let (Some(first), Some(late)) = (first, late) {
             let waited = heartbeat.scheduler.read().waited_ns.expect("it tells");

@@ -126,7 +126,7 @@ impl Patience {
 
     /// The server was asked, and answered or not by `now`; `None`: it cannot be asked. `failure` is
     /// how the last operation failed. Returns why to give up, if it is time.
-    pub(super) fn told(
+    pub(super) fn judge(
         &self,
         answer: Option<Result<(), Failure>>,
         failure: Failure,

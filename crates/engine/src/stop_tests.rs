@@ -6,7 +6,7 @@ const MS: Nanos = 1_000_000;
 const SILENT: Option<Result<(), Failure>> = Some(Err(Failure::Timeout));
 
 #[test]
-fn every_reason_to_stop_is_told_and_the_more_urgent_one_stays() {
+fn every_reason_to_stop_is_reported_and_the_more_urgent_one_stays() {
     for (place, reason) in StopReason::ALL.into_iter().enumerate() {
         let stop = Stop::default();
         assert_eq!(stop.reason(), None);
@@ -27,11 +27,11 @@ fn the_server_has_the_last_word() {
     assert!(!patience.ask(1_100 * MS), "it is not time yet");
     assert!(patience.failed(1_101 * MS));
     assert!(patience.ask(1_101 * MS) && !patience.ask(1_101 * MS), "one of the shards asks");
-    assert_eq!(patience.told(Some(Ok(())), Failure::Timeout, 1_200 * MS), None);
+    assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, 1_200 * MS), None);
     // It is there, and is asked again when as much time has passed.
     assert!(!patience.failed(1_300 * MS));
     assert!(patience.failed(1_301 * MS) && patience.ask(1_301 * MS));
-    let gone = patience.told(SILENT, Failure::Timeout, 1_400 * MS);
+    let gone = patience.judge(SILENT, Failure::Timeout, 1_400 * MS);
     assert_eq!(gone, Some(StopReason::Unreachable));
 }
 
@@ -42,17 +42,17 @@ fn an_answer_while_the_server_is_asked_counts() {
         !patience.failed(1_000 * MS) && patience.failed(1_200 * MS) && patience.ask(1_200 * MS)
     );
     patience.answered();
-    assert_eq!(patience.told(SILENT, Failure::Timeout, 1_300 * MS), None);
+    assert_eq!(patience.judge(SILENT, Failure::Timeout, 1_300 * MS), None);
     assert!(!patience.failed(1_300 * MS) && patience.failed(1_500 * MS));
     assert!(patience.ask(1_500 * MS), "another time");
 }
 
 #[test]
-fn whose_fault_it_is_that_nobody_answers_is_told() {
+fn whose_fault_it_is_that_nobody_answers_is_reported() {
     let why = |answer, failure| {
         let patience = Patience::new(100 * MS);
         assert!(!patience.failed(1_000 * MS) && patience.ask(1_200 * MS));
-        patience.told(answer, failure, 1_200 * MS)
+        patience.judge(answer, failure, 1_200 * MS)
     };
     let (starved, gone) = (Some(StopReason::Starved), Some(StopReason::Unreachable));
     assert_eq!(why(SILENT, Failure::Local), gone, "there was a port for that");
@@ -70,14 +70,14 @@ fn a_server_that_serves_nobody_is_given_up_in_the_end() {
         patience.failed(now);
         now += 101 * MS;
         assert!(patience.failed(now) && patience.ask(now));
-        assert_eq!(patience.told(Some(Ok(())), Failure::Timeout, now), None);
+        assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, now), None);
     }
     now += 101 * MS;
     assert!(patience.ask(now));
-    let unserved = patience.told(Some(Ok(())), Failure::Timeout, now);
+    let unserved = patience.judge(Some(Ok(())), Failure::Timeout, now);
     assert_eq!(unserved, Some(StopReason::Unserved));
     // An answer to an operation begins it anew.
     patience.answered();
     assert!(!patience.failed(now) && patience.ask(now + 101 * MS));
-    assert_eq!(patience.told(Some(Ok(())), Failure::Timeout, now + 101 * MS), None);
+    assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, now + 101 * MS), None);
 }

@@ -75,8 +75,8 @@ fn a_node_that_refuses_connections_is_not_silent() {
         watch.ended_at(2, Some(failure), &Timing::between(10 * MS, 2_000 * MS));
         watch.ended_at(2, None, &Timing::between(2_000 * MS, 2_010 * MS));
         let nodes = watch.finish(Clock::system()).nodes;
-        let told: Vec<_> = nodes.iter().map(|node| node.finish(0).len()).collect();
-        assert_eq!(told, [0, 0, silent], "{failure}");
+        let silences: Vec<_> = nodes.iter().map(|node| node.finish(0).len()).collect();
+        assert_eq!(silences, [0, 0, silent], "{failure}");
     }
 }
 
