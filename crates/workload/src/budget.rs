@@ -336,8 +336,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&mix).unwrap(), text);
         assert_eq!(serde_json::from_str::<Mix>(text).unwrap(), mix);
         assert_eq!(serde_json::from_str::<Mix>(r#"{"read":3}"#).unwrap(), weights(0, 3, 0, 0));
-        let told = serde_json::from_str::<Mix>(r#"{"scan":3}"#).unwrap_err().to_string();
-        assert!(told.starts_with("scan cannot be in a mix"), "{told}");
+        let message = serde_json::from_str::<Mix>(r#"{"scan":3}"#).unwrap_err().to_string();
+        assert!(message.starts_with("scan cannot be in a mix"), "{message}");
         assert!(serde_json::from_str::<Mix>(r#"{"reed":3}"#).is_err());
     }
 

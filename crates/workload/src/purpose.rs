@@ -37,7 +37,7 @@ impl Purpose {
         }
     }
 
-    /// Whether it is told of although its numbers do not count.
+    /// Whether it is reported although its numbers do not count.
     pub const fn is_news(self) -> bool {
         matches!(self, Self::Index | Self::Databases | Self::Audit)
     }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_told() {
+    fn the_first_difference_is_shown() {
         let shown = |found: &str| difference(EXPECTED.as_bytes(), found.as_bytes());
         assert_eq!(shown(r#"{"_id":"1","a":"y","n":1}"#), r#"a "y" instead of "x""#);
         assert_eq!(shown(r#"{"_id":"1","a":"x","n":1}"#), "without o");

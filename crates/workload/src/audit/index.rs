@@ -115,13 +115,13 @@ mod tests {
         let deleted = Last::Deleted { token };
         let sure = Doubts::default;
         assert_eq!(judged(r#"["b","a"]"#, written, sure()), Ok(()));
-        let told = |class, words: &str| Err((class, words.to_owned()));
-        let lost = told(Failure::Lost, "one row in app/by; none");
+        let finding = |class, words: &str| Err((class, words.to_owned()));
+        let lost = finding(Failure::Lost, "one row in app/by; none");
         assert_eq!(judged(r#"["b"]"#, written, sure()), lost);
-        let doubled = told(Failure::Extra, "one row in app/by; 2 rows");
+        let doubled = finding(Failure::Extra, "one row in app/by; 2 rows");
         assert_eq!(judged(r#"["a","a"]"#, written, sure()), doubled);
         assert_eq!(judged("[]", deleted, sure()), Ok(()));
-        let left = told(Failure::Resurrected, "no row in app/by: it was deleted; a row");
+        let left = finding(Failure::Resurrected, "no row in app/by: it was deleted; a row");
         assert_eq!(judged(r#"["a"]"#, deleted, sure()), left);
         assert_eq!(judged(r#"["a"]"#, Last::Nothing, sure()), Ok(()));
         assert_eq!(judged("[]", Last::Nothing, sure()), Ok(()));

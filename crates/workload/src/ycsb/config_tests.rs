@@ -67,7 +67,7 @@ fn every_property_is_known_and_read() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let text = "recordcount=10\ninsertstart=5\ninsertcount=6\nreadproportion=0\n\
                 updateproportion=0\ndataintegrity=TRUE\nfieldlengthdistribution=uniform\n\
                 minfieldlength=101\nminscanlength=2000\nhotspotdatafraction=1.5\nfieldcount=0\n\

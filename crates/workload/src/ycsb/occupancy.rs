@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_refused() {
+    fn what_cannot_be_worked_out_is_refused() {
         for (text, start) in [
             ("disksize=10", "disksize: holds no record; "),
             ("occupancy=2", "occupancy: \"2\" is not valid; "),
