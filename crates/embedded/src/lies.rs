@@ -34,15 +34,15 @@ impl Liar {
     /// Whether this lie is told now.
     pub(super) fn tells(&mut self, lie: Lie) -> bool {
         let gate = Arc::clone(&self.gate);
-        let mut told = false;
+        let mut tells = false;
         for it in gate.faults().named.iter().filter(|it| it.fault == Fault::Lie(lie)) {
-            told |= it.is_due(gate.elapsed_ns()) && chance(&mut self.random, it.fraction);
+            tells |= it.is_due(gate.elapsed_ns()) && chance(&mut self.random, it.fraction);
         }
         // A deletion that will be undone is counted at that time.
-        if told && lie != Lie::UndoDelete {
+        if tells && lie != Lie::UndoDelete {
             self.count(lie);
         }
-        told
+        tells
     }
 
     /// Counts a lie that was told.

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_start_or_later() {
+    fn a_full_disk_is_reported_at_the_start_or_later() {
         let full = |room| Log::start(Disk(Arc::default(), room));
         assert_eq!(full(10).unwrap_err().kind(), io::ErrorKind::StorageFull);
         let log = full(HEAD.len() + 3).unwrap();
