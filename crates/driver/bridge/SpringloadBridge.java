@@ -31,7 +31,7 @@ public final class SpringloadBridge {
 
   private static final byte[] KEYS = new byte[2 * KEY];
   private static final Set<Thread> THREADS = ConcurrentHashMap.newKeySet();
-  private static final PrintStream TOLD = System.out;
+  private static final PrintStream OUT = System.out;
   private static final Properties PROPERTIES = new Properties();
   private static Class<? extends DB> binding;
   private static String table;
@@ -42,7 +42,7 @@ public final class SpringloadBridge {
   private final ByteArrayOutputStream results = new ByteArrayOutputStream();
   private final ByteArrayOutputStream rows = new ByteArrayOutputStream();
   private int rowCount;
-  private final Set<Integer> told = new HashSet<>();
+  private final Set<Integer> explained = new HashSet<>();
 
   public static void main(String[] arguments) throws Exception {
     // What the binding prints goes to stderr: stdout is for springload.
@@ -70,7 +70,7 @@ public final class SpringloadBridge {
       return null;
     });
     String keys = String.format("%064x", new BigInteger(1, KEYS));
-    TOLD.println("listening " + server.getLocalPort() + " " + keys + " "
+    OUT.println("listening " + server.getLocalPort() + " " + keys + " "
         + System.getProperty("java.version"));
     while (System.in.read() >= 0) {
       // Until springload closes it, or is gone.
@@ -149,7 +149,7 @@ public final class SpringloadBridge {
     results.reset();
     rows.reset();
     rowCount = 0;
-    told.clear();
+    explained.clear();
     int kind = in.readUnsignedByte();
     int records = in.readInt();
     for (int left = records; left > 0; left--) {
@@ -213,7 +213,7 @@ public final class SpringloadBridge {
     }
     results.write(code);
     // The first of each kind is enough.
-    put(results, code != 0 && told.add(code) ? why : "");
+    put(results, code != 0 && explained.add(code) ? why : "");
   }
 
   private Status timed(Callable<Status> call) throws Exception {
@@ -280,7 +280,7 @@ public final class SpringloadBridge {
 
   private static void tell(String what, Throwable thrown) {
     thrown.printStackTrace();
-    TOLD.println(what + " " + words(thrown));
+    OUT.println(what + " " + words(thrown));
   }
 
   private static void start(boolean daemon, Callable<Void> work) {

@@ -59,7 +59,7 @@ pub use http::{
 };
 pub use list::{Opened, WithTarget};
 pub use login::{GIVE_PASSWORD, LOG_IN, LogIn};
-pub use monitor::{Monitor, Question, Untold};
+pub use monitor::{Monitor, NoReading, Question};
 pub use nouns::Nouns;
 pub use opening::{Detour, Echo, OWN_SERVERS, Opening, ServerFacts, TargetError};
 pub use plan::{Auth, Card, DriverPlan, Existing, Local, ONLY_TABLE, Planned, Size, TargetAsked};

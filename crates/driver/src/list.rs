@@ -431,9 +431,9 @@ mod tests {
             ("MongoDB+srv://h/db", "mongodb"),
             ("infinispan", "redis"),
         ] {
-            let told = of_address(&asked(address), &cards, &ABSENT).unwrap_err().to_string();
-            assert!(told.starts_with("TARGET: this springload was built without "), "{told}");
-            assert!(told.ends_with(&format!(" --features {feature}")), "{told}");
+            let message = of_address(&asked(address), &cards, &ABSENT).unwrap_err().to_string();
+            assert!(message.starts_with("TARGET: this springload was built without "), "{message}");
+            assert!(message.ends_with(&format!(" --features {feature}")), "{message}");
         }
     }
 

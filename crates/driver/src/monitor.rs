@@ -16,7 +16,7 @@ pub struct Question {
 
 /// Why a server did not say something about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Untold {
+pub enum NoReading {
     /// It has no such numbers, and never will.
     Unknown,
     /// The user may not see them.
@@ -42,7 +42,7 @@ pub trait Monitor {
     ///
     /// # Errors
     /// Why there is none.
-    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>>;
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, NoReading>>;
 
     /// How the server is set, by names of its own and without anything secret; asked once.
     fn settings(&mut self) -> Local<'_, BTreeMap<String, String>> {

@@ -487,8 +487,8 @@ mod tests {
     #[test]
     fn an_operation_that_a_driver_lacks_is_refused_by_name() {
         let http = CARDS.iter().find(|card| card.name == "http").unwrap();
-        let told = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
-        assert!(told.starts_with("TARGET: ") && told.contains("scan"), "{told}");
+        let message = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
+        assert!(message.starts_with("TARGET: ") && message.contains("scan"), "{message}");
         assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Read), None);
         // Operations that are derived from requests or their results are not up to the driver to
         // refuse.
@@ -499,12 +499,12 @@ mod tests {
     fn every_driver_can_do_what_is_needed_or_refuses_it_by_its_flag() {
         for card in CARDS {
             for feature in Feature::ALL {
-                let (can, told) = (card.can.contains(&feature), card.lack("TARGET", feature));
-                assert_eq!(told.is_none(), can || feature == Feature::Several, "{}", card.name);
-                let Some(told) = told.map(|it| it.to_string()) else { continue };
+                let (can, refusal) = (card.can.contains(&feature), card.lack("TARGET", feature));
+                assert_eq!(refusal.is_none(), can || feature == Feature::Several, "{}", card.name);
+                let Some(message) = refusal.map(|it| it.to_string()) else { continue };
                 let flags = ["TARGET", "--conditional", "--wait-for-server", "--ddocs", "--follow"];
-                let named = flags.iter().any(|flag| told.starts_with(&format!("{flag}: ")));
-                assert!(named && told.contains(card.summary), "{told}");
+                let named = flags.iter().any(|flag| message.starts_with(&format!("{flag}: ")));
+                assert!(named && message.contains(card.summary), "{message}");
             }
         }
     }
@@ -515,10 +515,10 @@ mod tests {
     fn only_drivers_that_look_or_overwrite_settle_what_a_lost_request_stored() {
         for card in CARDS {
             let settles = card.can.contains(&Feature::Settling);
-            let told = card.lack("TARGET", Feature::Settling).map(|it| it.to_string());
-            assert_eq!(told.is_some(), !settles, "{}", card.name);
+            let refusal = card.lack("TARGET", Feature::Settling).map(|it| it.to_string());
+            assert_eq!(refusal.is_some(), !settles, "{}", card.name);
             let guesses = ["mongodb", "line", "ycsb_java", "http"].contains(&card.name);
-            assert_eq!(settles, !guesses, "{}: {told:?}", card.name);
+            assert_eq!(settles, !guesses, "{}: {refusal:?}", card.name);
         }
     }
 
@@ -570,10 +570,10 @@ mod tests {
             let is_its = |line: &&str| starts.iter().any(|start| line.starts_with(start));
             let row = readme.lines().find(is_its);
             let row = row.unwrap_or_else(|| panic!("README.md has no row {starts:?}"));
-            for (name, told) in cells(head).zip(cells(row)) {
+            for (name, cell) in cells(head).zip(cells(row)) {
                 let kind = OpKind::BUILT_IN.into_iter().find(|kind| kind.name() == name).unwrap();
                 let can = if card.operations.contains(kind) { "yes" } else { "no" };
-                assert_eq!(told, can, "{}: {kind}", card.name);
+                assert_eq!(cell, can, "{}: {kind}", card.name);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::Local;
 use super::login::{CHECK_LOG_IN, LogIn};
-use super::monitor::{Monitor, Question, Untold};
+use super::monitor::{Monitor, NoReading, Question};
 use super::opening::TargetError;
 use super::scrape_query::{self, strike_observed};
 use super::secrets::{STRUCK, Secret};
@@ -172,16 +172,16 @@ impl Scrape {
             Err(Trouble { problem, cure, .. }) => return wrong(problem, &cure),
         };
         match scraper.understood(status) {
-            Err(Untold::Refused(_)) if plan.lacks_secret() => {}
-            Err(Untold::Refused(why)) if login.password.is_some() => {
+            Err(NoReading::Refused(_)) if plan.lacks_secret() => {}
+            Err(NoReading::Refused(why)) if login.password.is_some() => {
                 return wrong(why, CHECK_LOG_IN);
             }
-            Err(Untold::Refused(why)) => return wrong(why, GIVE_LOG_IN),
-            Err(Untold::Missed(why)) if status == 200 => return wrong(why, GIVE_URL),
-            Err(Untold::Missed(why)) => {
+            Err(NoReading::Refused(why)) => return wrong(why, GIVE_LOG_IN),
+            Err(NoReading::Missed(why)) if status == 200 => return wrong(why, GIVE_URL),
+            Err(NoReading::Missed(why)) => {
                 return wrong(why, "check the path: most exporters have /metrics");
             }
-            Err(Untold::Unknown) | Ok(_) => {}
+            Err(NoReading::Unknown) | Ok(_) => {}
         }
         Ok(scrape)
     }
@@ -265,11 +265,13 @@ impl Scraper {
     }
 
     /// What the last answer says.
-    fn understood(&mut self, status: u16) -> Result<Reading, Untold> {
+    fn understood(&mut self, status: u16) -> Result<Reading, NoReading> {
         match status {
-            200 => self.choice.read(self.connection.body()).map_err(Untold::Missed),
-            401 | 403 => Err(Untold::Refused(format!("it answers {status}, and wants a log-in"))),
-            _ => Err(Untold::Missed(format!("it answers {status}"))),
+            200 => self.choice.read(self.connection.body()).map_err(NoReading::Missed),
+            401 | 403 => {
+                Err(NoReading::Refused(format!("it answers {status}, and wants a log-in")))
+            }
+            _ => Err(NoReading::Missed(format!("it answers {status}"))),
         }
     }
 }
@@ -287,9 +289,9 @@ impl Monitor for Scraper {
         vec![Question { every_ns: EVERY_NS, of_all: false }]
     }
 
-    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(async {
-            let status = self.get().await.map_err(|trouble| Untold::Missed(trouble.problem))?;
+            let status = self.get().await.map_err(|trouble| NoReading::Missed(trouble.problem))?;
             self.understood(status)
         })
     }

@@ -107,9 +107,9 @@ mod tests {
         for card in CARDS {
             assert_eq!(check(&TargetAsked::at("x"), Some(card)), Ok(()), "{}", card.name);
             for setting in Setting::ALL {
-                let told = check(&asking(setting), Some(card));
-                assert_eq!(told.is_ok(), card.heeds.contains(&setting), "{}", card.name);
-                let Err(refused) = told else { continue };
+                let checked = check(&asking(setting), Some(card));
+                assert_eq!(checked.is_ok(), card.heeds.contains(&setting), "{}", card.name);
+                let Err(refused) = checked else { continue };
                 let (refused, flag) = (refused.to_string(), setting.flag(&asking(setting)));
                 let named = refused.starts_with(&format!("{}: ", flag.unwrap()));
                 assert!(named && refused.contains(card.name), "{refused}");

@@ -146,17 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn too_many_shards_are_told_with_their_cure_and_others_are_not() {
+    fn too_many_shards_are_reported_with_their_cure_and_others_are_not() {
         let warning = |needed, q| OpenShards { needed, limit: 500, q }.warning();
         assert_eq!(warning(500, 2), None);
-        let told = warning(501, 2).unwrap();
-        assert!(told.contains("501 shards") && told.contains("at most 500"), "{told}");
-        assert!(told.ends_with("max_dbs_open, or create databases of fewer shards with ?q=1"));
+        let message = warning(501, 2).unwrap();
+        assert!(message.contains("501 shards") && message.contains("at most 500"), "{message}");
+        assert!(message.ends_with("max_dbs_open, or create databases of fewer shards with ?q=1"));
         assert!(warning(501, 1).unwrap().ends_with("max_dbs_open"), "there are no fewer");
     }
 
     #[test]
-    fn what_no_run_can_have_is_told() {
+    fn what_no_run_can_have_is_reported() {
         let spread = |count, batch| Spread { count, documents: 1, batch };
         assert_eq!(spread(99_999, 1).problem(), None);
         assert!(spread(0, 1).problem().is_some() && spread(100_000, 1).problem().is_some());

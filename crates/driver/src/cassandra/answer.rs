@@ -255,7 +255,7 @@ pub(super) fn checked(frame: &[u8]) -> Result<Option<Rows<'_>>, CallError> {
     match read(frame) {
         Some(Answer::Rows(rows)) => Ok(Some(rows)),
         Some(Answer::Done) => Ok(None),
-        Some(Answer::Refused(refusal)) => Err(refusal.told()),
+        Some(Answer::Refused(refusal)) => Err(refusal.error()),
         _ => Err(malformed()),
     }
 }

@@ -333,8 +333,8 @@ mod tests {
             (b"HTTP", "not one of CQL's protocol"),
             (b"\x04", "not one of CQL's protocol"),
         ] {
-            let told = step(bytes).unwrap_err();
-            assert!(told.contains(words), "{told}");
+            let message = step(bytes).unwrap_err();
+            assert!(message.contains(words), "{message}");
         }
     }
 }

@@ -84,7 +84,7 @@ pub(super) struct Hub {
     /// When the ring was asked for, and whether it is being asked for.
     refreshed: Cell<Nanos>,
     refreshing: Cell<bool>,
-    /// Told when an attempt to connect has ended.
+    /// Notified when an attempt to connect has ended.
     attempted: Notify,
     /// The time of the last statement, in microseconds.
     stamped: Cell<i64>,

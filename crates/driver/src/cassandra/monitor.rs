@@ -7,7 +7,7 @@ use crate::call::{CallError, within};
 use crate::clock::SECOND_NS;
 use crate::observed::{Meter, Reading, Task};
 use crate::op::Failure;
-use crate::{Local, Monitor, Question, Untold};
+use crate::{Local, Monitor, NoReading, Question};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -213,9 +213,9 @@ impl CassandraMonitor {
         found
     }
 
-    async fn answer(&mut self, question: usize) -> Result<Reading, Untold> {
+    async fn answer(&mut self, question: usize) -> Result<Reading, NoReading> {
         let Asked { cql, of_table, read, .. } = ASKED[question];
-        let found = self.find(cql, of_table).await.map_err(untold)?;
+        let found = self.find(cql, of_table).await.map_err(no_reading)?;
         let mut reading = Reading::default();
         read(&found, &mut reading);
         Ok(reading)
@@ -243,15 +243,15 @@ impl CassandraMonitor {
 }
 
 /// Why a node did not say something about itself.
-fn untold(trouble: CallError) -> Untold {
+fn no_reading(trouble: CallError) -> NoReading {
     match trouble.failure {
         Failure::Rejected if trouble.reason.contains("permission") => {
-            Untold::Refused(trouble.reason)
+            NoReading::Refused(trouble.reason)
         }
         // It has no such table: it is older, or no Cassandra.
-        Failure::NotFound | Failure::Rejected => Untold::Unknown,
-        Failure::Authentication => Untold::Refused(trouble.reason),
-        _ => Untold::Missed(trouble.reason),
+        Failure::NotFound | Failure::Rejected => NoReading::Unknown,
+        Failure::Authentication => NoReading::Refused(trouble.reason),
+        _ => NoReading::Missed(trouble.reason),
     }
 }
 
@@ -265,7 +265,7 @@ impl Monitor for CassandraMonitor {
         ASKED.iter().map(|it| Question { every_ns: every_ns(it), of_all: false }).collect()
     }
 
-    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(self.answer(question))
     }
 
@@ -318,10 +318,13 @@ mod tests {
 
     #[test]
     fn a_server_without_such_tables_is_not_asked_again_and_silence_is_no_refusal() {
-        let of = |failure, words: &str| untold(CallError::new(failure, words));
-        assert_eq!(of(Failure::NotFound, "table system_views.x does not exist"), Untold::Unknown);
+        let of = |failure, words: &str| no_reading(CallError::new(failure, words));
+        assert_eq!(
+            of(Failure::NotFound, "table system_views.x does not exist"),
+            NoReading::Unknown
+        );
         let words = "User ann has no SELECT permission on <table system_views.caches>";
-        assert_eq!(of(Failure::Rejected, words), Untold::Refused(words.into()));
-        assert_eq!(of(Failure::Timeout, "no answer"), Untold::Missed("no answer".into()));
+        assert_eq!(of(Failure::Rejected, words), NoReading::Refused(words.into()));
+        assert_eq!(of(Failure::Timeout, "no answer"), NoReading::Missed("no answer".into()));
     }
 }

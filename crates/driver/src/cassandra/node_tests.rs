@@ -82,7 +82,7 @@ async fn a_node_that_is_lost_is_on_record_until_it_is_back() {
     let place = dead.local_addr().unwrap();
     drop(dead);
     let tasks = LocalSet::new();
-    let told = tasks.run_until(async {
+    let test = tasks.run_until(async {
         let target = opened(one, &format!(",{place}")).await;
         let context = ShardContext::new(Clock::system(), 300_000_000);
         let sweeping = tokio::task::spawn_local(context.clone().sweep());
@@ -136,10 +136,10 @@ async fn a_node_that_is_lost_is_on_record_until_it_is_back() {
         assert_eq!(late.lock().unwrap().executed, 0, "it has no keys");
         sweeping.abort();
     });
-    tokio::time::timeout(Duration::from_secs(20), told).await.expect("it is told");
+    tokio::time::timeout(Duration::from_secs(20), test).await.expect("it is told");
 }
 
-/// A node that is silent when a run begins is left out, and that is told.
+/// A node that is silent when a run begins is left out, and that is reported.
 #[tokio::test]
 async fn a_node_that_is_left_out_from_the_start_is_on_record() {
     let (address, kept) = node();

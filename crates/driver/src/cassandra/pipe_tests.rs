@@ -89,10 +89,10 @@ async fn an_answer_that_nobody_asked_for_ends_the_connection() {
             // The second answer to a request is as wrong as one to none.
             peer.write_all(&[answer(1, "x"), answer(number, "x")].concat()).await.unwrap();
         };
-        let (told, right, ()) = tokio::join!(get(&pipe, &["a"]), get(&pipe, &["b"]), answers);
-        let told = told.unwrap_err();
+        let (wrong, right, ()) = tokio::join!(get(&pipe, &["a"]), get(&pipe, &["b"]), answers);
+        let wrong = wrong.unwrap_err();
         assert_eq!(right.unwrap(), ["x"]);
-        assert!(told.failure == Failure::Protocol && told.reason.contains("nobody asked"));
+        assert!(wrong.failure == Failure::Protocol && wrong.reason.contains("nobody asked"));
         assert!(!pipe.is_usable());
     }
 }

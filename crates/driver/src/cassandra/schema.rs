@@ -87,8 +87,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_none_is_told() {
-        let told = read("/nowhere/at.all").unwrap_err();
-        assert!(told.starts_with("schema=/nowhere/at.all, which cannot be read ("), "{told}");
+    fn a_file_that_has_none_is_refused() {
+        let message = read("/nowhere/at.all").unwrap_err();
+        assert!(message.starts_with("schema=/nowhere/at.all, which cannot be read ("), "{message}");
     }
 }

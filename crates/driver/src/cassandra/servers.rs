@@ -94,7 +94,7 @@ fn is_ready(answer: &[u8]) -> Result<bool, CallError> {
     match read(answer) {
         Some(Answer::Ready) => Ok(true),
         Some(Answer::Authenticate) => Ok(false),
-        Some(Answer::Refused(refusal)) => Err(refusal.told()),
+        Some(Answer::Refused(refusal)) => Err(refusal.error()),
         _ => Err(malformed()),
     }
 }
@@ -113,7 +113,7 @@ pub(super) async fn prepare(pipe: &Rc<Pipe>, cql: &str) -> Result<Prepared, Call
     frames.prepare(cql);
     match read(&ask(pipe, &frames).await?) {
         Some(Answer::Prepared(prepared)) => Ok(prepared),
-        Some(Answer::Refused(refusal)) => Err(refusal.told()),
+        Some(Answer::Refused(refusal)) => Err(refusal.error()),
         _ => Err(malformed()),
     }
 }
@@ -200,9 +200,9 @@ impl Beside<'_> {
     pub(super) async fn ahead(&self) -> i64 {
         let micros = || (wall_ns() / 1_000).cast_signed();
         let before = micros();
-        let told = self.ask("SELECT toUnixTimestamp(now()) FROM system.local", &[]).await;
+        let answer = self.ask("SELECT toUnixTimestamp(now()) FROM system.local", &[]).await;
         let here = before.midpoint(micros());
-        let millis = told.ok().and_then(|it| it.rows.first()?.first()?.parse::<i64>().ok());
+        let millis = answer.ok().and_then(|it| it.rows.first()?.first()?.parse::<i64>().ok());
         millis.map_or(0, |there| there.saturating_mul(1_000).saturating_sub(here))
     }
 

@@ -9,7 +9,8 @@ use crate::op::{Failure, Op, OpKind};
 use crate::rehearsal::op;
 use crate::words::OperationPlan;
 use crate::{
-    DriverPlan as _, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked, Untold,
+    DriverPlan as _, NoReading, Opening, Outcome, Session as _, Shard as _, Target as _,
+    TargetAsked,
 };
 use std::net::SocketAddr;
 use tokio::task::LocalSet;
@@ -83,7 +84,7 @@ async fn a_row_lives_and_dies_in_the_layout_of_ycsb() {
 }
 
 #[tokio::test]
-async fn what_a_server_does_wrong_is_told_by_its_class() {
+async fn what_a_server_does_wrong_is_known_by_its_class() {
     let (address, kept) = node();
     LocalSet::new()
         .run_until(async {
@@ -390,8 +391,8 @@ async fn a_node_that_is_asked_about_itself_may_be_silent_or_gone_or_talk_nonsens
             assert_eq!(reads(&monitor.ask(0).await.unwrap()), [Some(70.0), Some(3.0)]);
             for mood in [Mood::Silent, Mood::Away] {
                 kept.lock().unwrap().mood = mood;
-                let untold = monitor.ask(0).await.unwrap_err();
-                assert!(matches!(untold, Untold::Missed(_)), "{untold:?}");
+                let missed = monitor.ask(0).await.unwrap_err();
+                assert!(matches!(missed, NoReading::Missed(_)), "{missed:?}");
                 kept.lock().unwrap().mood = Mood::Well;
                 assert_eq!(reads(&monitor.ask(0).await.unwrap()), [Some(70.0), Some(3.0)]);
             }

@@ -97,7 +97,7 @@ fn liar(answer: &'static [u8]) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn peers_that_cannot_be_used_are_told_before_a_run() {
+async fn peers_that_cannot_be_used_are_refused_before_a_run() {
     // No server has this port; one that was just freed may be taken by another test.
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     for (address, message) in [

@@ -9,7 +9,7 @@ pub(super) const UNPREPARED: u32 = 0x2500;
 
 impl Refusal<'_> {
     /// The failure that it amounts to, in the words of the server.
-    pub(super) fn told(&self) -> CallError {
+    pub(super) fn error(&self) -> CallError {
         CallError::new(of_code(self.code, self.words), self.words)
     }
 }
@@ -61,7 +61,7 @@ mod tests {
             (0x2100, "no MODIFY permission", Failure::Rejected),
             (0x000a, "Invalid or unsupported protocol version", Failure::Protocol),
         ] {
-            assert_eq!(Refusal { code, words }.told(), CallError::new(failure, words), "{words}");
+            assert_eq!(Refusal { code, words }.error(), CallError::new(failure, words), "{words}");
         }
     }
 }

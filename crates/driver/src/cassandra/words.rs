@@ -193,8 +193,8 @@ mod tests {
             (r#"{"cql":"SELECT","params":{"limit":1}}"#, "there is no parameter \"limit\""),
             (r#"{"cql":"SELECT","expect":{"member":{"a":1}}}"#, "there is no member"),
         ] {
-            let told = spelled(text).unwrap_err();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = spelled(text).unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 }

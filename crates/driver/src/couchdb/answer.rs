@@ -413,17 +413,17 @@ mod tests {
     fn of_a_bulk_insert_that_failed_some_rows_may_be_stored() {
         let failed = r#"{"id":"11","error":"error","reason":"internal_server_error"}"#;
         let stored = format!(r#"{{"ok":true,"id":"10","rev":"{REV}"}}"#);
-        let told = |status, body: &str| {
+        let rows_of = |status, body: &str| {
             let mut found = vec![Err(Failure::Protocol)];
             failed_rows(status, body.as_bytes(), b"10\x0011", &mut found).then_some(found)
         };
         let body = format!("[{stored},{failed}]");
-        let rows = told(500, &body).expect("rows");
+        let rows = rows_of(500, &body).expect("rows");
         assert!(rows[0].is_ok() && rows[1] == Err(Failure::ServerError), "{rows:?}");
-        assert_eq!(told(400, &body), None, "it was refused as a whole");
-        assert_eq!(told(500, &format!("[{failed},{failed}]").replacen("11", "10", 1)), None);
-        assert_eq!(told(500, r#"{"error":"error","reason":"internal_server_error"}"#), None);
-        assert_eq!(told(500, &body[..body.len() - 1]), None, "cut short");
+        assert_eq!(rows_of(400, &body), None, "it was refused as a whole");
+        assert_eq!(rows_of(500, &format!("[{failed},{failed}]").replacen("11", "10", 1)), None);
+        assert_eq!(rows_of(500, r#"{"error":"error","reason":"internal_server_error"}"#), None);
+        assert_eq!(rows_of(500, &body[..body.len() - 1]), None, "cut short");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) async fn check(
         CompactionPlan::Auto => Ok(()),
         CompactionPlan::Off => match admin.request("GET", READABLE, None).await? {
             (200, _) => Ok(()),
-            (401 | 403, told) => Err(refused("off", &told)),
+            (401 | 403, answer) => Err(refused("off", &answer)),
             (status, _) => Err(TargetError(format!(
                 "--compaction off: {} has no automatic compaction that could be turned off (status \
                  {status}); leave it out",
@@ -48,8 +48,8 @@ pub(super) async fn check(
     }
 }
 
-fn refused(mode: &str, told: &Value) -> TargetError {
-    let why = told["reason"].as_str().unwrap_or("the user is not one");
+fn refused(mode: &str, answer: &Value) -> TargetError {
+    let why = answer["reason"].as_str().unwrap_or("the user is not one");
     let why = why.trim_end_matches('.');
     TargetError(format!(
         "--compaction {mode} needs an administrator of the server ({why}); log in as one with -u, \

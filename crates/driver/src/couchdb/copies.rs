@@ -136,10 +136,10 @@ async fn read(
     let (mut copy, mut since) = (Copy::new(), 0);
     loop {
         let path = format!("/_node/{node}/{shard}/_changes?since={since}&limit={PAGE}");
-        let (status, told) =
+        let (status, answer) =
             admin.request("GET", &path, None).await.map_err(|error| error.to_string())?;
         if status != 200 {
-            let reason = told["reason"].as_str().unwrap_or("no reason given");
+            let reason = answer["reason"].as_str().unwrap_or("no reason given");
             return Err(format!("status {status} ({})", reason.trim_end_matches('.')));
         }
         let Ok(Changes { results }) = serde_json::from_slice(admin.body()) else {
@@ -185,8 +185,8 @@ mod tests {
         let mut found: BTreeMap<_, _> = ["a", "b", "c"].map(named).into();
         compare(&all, &mut found);
         let counts = |it: &NodeCopies| (it.documents, it.missing, it.older);
-        let told: Vec<_> = found.values().map(counts).collect();
-        assert_eq!(told, [(3, 0, 0), (2, 1, 1), (3, 0, 0)]);
+        let counted: Vec<_> = found.values().map(counts).collect();
+        assert_eq!(counted, [(3, 0, 0), (2, 1, 1), (3, 0, 0)]);
     }
 
     #[test]

@@ -231,7 +231,7 @@ impl Sum {
     }
 
     /// The same in the form of an answer about one.
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn info(&self) -> Value {
         let sizes = json!({ "file": self.file, "active": self.active });
         json!({ "doc_count": self.documents, "sizes": sizes })
     }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_told_of_a_hundred_at_a_time_and_added_up() {
+    fn a_hundred_are_asked_about_at_a_time_and_all_are_added_up() {
         let users = many("users");
         assert_eq!(users.pages(), 3);
         let last: Value = serde_json::from_slice(&users.page(2)).unwrap();
@@ -331,12 +331,12 @@ mod tests {
         assert_eq!(sum.add(&rows), Some(()));
         assert_eq!((sum.there, &sum.missing[..]), (2, &["users-00001".to_owned()][..]));
         let wanted = json!({"doc_count": 7, "sizes": {"file": 30, "active": 28}});
-        assert_eq!(sum.told(), wanted);
+        assert_eq!(sum.info(), wanted);
         sum.add_one(&json!({"doc_count": 1}));
-        assert_eq!(sum.told()["sizes"]["file"], Value::Null, "one does not say");
+        assert_eq!(sum.info()["sizes"]["file"], Value::Null, "one does not say");
         sum.add_one(&info(1, 1));
         assert_eq!(
-            (&sum.told()["doc_count"], &sum.told()["sizes"]["file"]),
+            (&sum.info()["doc_count"], &sum.info()["sizes"]["file"]),
             (&json!(9), &Value::Null)
         );
         assert_eq!(sum.add(&json!({"error": "x"})), None);

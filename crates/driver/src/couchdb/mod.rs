@@ -12,6 +12,7 @@ pub mod feed;
 mod fetch;
 mod follower;
 mod head;
+mod info;
 mod leftover;
 mod listing;
 mod log_in;
@@ -36,7 +37,6 @@ mod seen;
 mod session;
 mod settle;
 mod several;
-mod told;
 mod whole;
 mod words;
 

@@ -5,14 +5,14 @@
 //! of them together take under a hundredth of a processor.
 
 use super::credentials::Renewal;
+use super::info;
 use super::many::{Many, Sum};
 use super::nodes::Node;
-use super::told;
 use super::{Admin, AdminError, CouchDb, Credentials};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::measure::Served;
 use crate::observed::Reading;
-use crate::{Local, Monitor, Question, Untold};
+use crate::{Local, Monitor, NoReading, Question};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,10 +35,10 @@ struct Asked {
 
 /// A node's own counters come first: their first answer is where its count of requests begins.
 const ASKED: [Asked; 4] = [
-    Asked { path: "/_node/_local/_stats", every_s: 2, of_all: false, read: told::stats },
-    Asked { path: "/_node/_local/_system", every_s: 2, of_all: false, read: told::system },
-    Asked { path: "/_active_tasks", every_s: 1, of_all: true, read: told::tasks },
-    Asked { path: "", every_s: 2, of_all: true, read: told::database },
+    Asked { path: "/_node/_local/_stats", every_s: 2, of_all: false, read: info::stats },
+    Asked { path: "/_node/_local/_system", every_s: 2, of_all: false, read: info::system },
+    Asked { path: "/_active_tasks", every_s: 1, of_all: true, read: info::tasks },
+    Asked { path: "", every_s: 2, of_all: true, read: info::database },
 ];
 
 /// A connection to one node.
@@ -75,7 +75,7 @@ impl CouchMonitor {
 
     /// Sends one request. If the log-in has expired, it uses that of the load, but does not log in:
     /// the server counts refusals, and locks the user out after a few.
-    async fn get(&mut self, path: &str) -> Result<Value, Untold> {
+    async fn get(&mut self, path: &str) -> Result<Value, NoReading> {
         self.ask_at("GET", path, None).await
     }
 
@@ -84,7 +84,7 @@ impl CouchMonitor {
         method: &str,
         path: &str,
         body: Option<&[u8]>,
-    ) -> Result<Value, Untold> {
+    ) -> Result<Value, NoReading> {
         let mut reply = self.send(method, path, body).await?;
         let by_cookie = matches!(self.admin.credentials(), Credentials::Cookie { .. });
         if reply.0 == 401 && by_cookie {
@@ -98,10 +98,10 @@ impl CouchMonitor {
             200 => Ok(body),
             401 | 403 => {
                 let reason = body["reason"].as_str().unwrap_or("no reason given");
-                Err(Untold::Refused(reason.trim_end_matches('.').to_owned()))
+                Err(NoReading::Refused(reason.trim_end_matches('.').to_owned()))
             }
-            400 | 404 | 405 | 501 => Err(Untold::Unknown),
-            status => Err(Untold::Missed(format!("answered {status}"))),
+            400 | 404 | 405 | 501 => Err(NoReading::Unknown),
+            status => Err(NoReading::Missed(format!("answered {status}"))),
         }
     }
 
@@ -110,7 +110,7 @@ impl CouchMonitor {
         method: &str,
         path: &str,
         body: Option<&[u8]>,
-    ) -> Result<(u16, Value), Untold> {
+    ) -> Result<(u16, Value), NoReading> {
         let reply = self.admin.request(method, path, body).await;
         let reply = reply.map_err(|error| missed(&error))?;
         self.count(method, reply.0);
@@ -118,20 +118,20 @@ impl CouchMonitor {
     }
 
     /// The sizes of the database, or of many together.
-    async fn sizes(&mut self) -> Result<Value, Untold> {
+    async fn sizes(&mut self) -> Result<Value, NoReading> {
         let Some(many) = self.many.clone() else {
             let database = self.database.clone();
             return self.get(&database).await;
         };
         if many.pages() > MOST_PAGES {
-            return Err(Untold::Unknown);
+            return Err(NoReading::Unknown);
         }
         let mut sum = Sum::default();
         for page in 0..many.pages() {
             let answer = self.ask_at("POST", "/_dbs_info", Some(&many.page(page))).await?;
-            sum.add(&answer).ok_or(Untold::Unknown)?;
+            sum.add(&answer).ok_or(NoReading::Unknown)?;
         }
-        Ok(sum.told())
+        Ok(sum.info())
     }
 
     fn count(&mut self, method: &str, status: u16) {
@@ -139,25 +139,25 @@ impl CouchMonitor {
         *self.sent.statuses.entry(status.to_string()).or_default() += 1;
     }
 
-    async fn answer(&mut self, question: usize) -> Result<Reading, Untold> {
+    async fn answer(&mut self, question: usize) -> Result<Reading, NoReading> {
         let Asked { path, read, .. } = ASKED[question];
         let before = self.sent.clone();
         let answer = if path.is_empty() { self.sizes().await } else { self.get(path).await };
         let answer = match answer {
             // The user may ask; CouchDB has the same words for one who may not.
-            Err(Untold::Refused(_)) if self.answered[question] => {
-                return Err(Untold::Missed("the log-in has expired".to_owned()));
+            Err(NoReading::Refused(_)) if self.answered[question] => {
+                return Err(NoReading::Missed("the log-in has expired".to_owned()));
             }
             answer => answer?,
         };
         self.answered[question] = true;
         if !answer.is_object() && !answer.is_array() {
-            return Err(Untold::Unknown);
+            return Err(NoReading::Unknown);
         }
         let mut reading = Reading::default();
         read(&answer, &mut reading);
         if let Some(served) = &mut reading.served {
-            told::take_away(served, &self.sent, &before);
+            info::take_away(served, &self.sent, &before);
         }
         Ok(reading)
     }
@@ -171,18 +171,18 @@ impl CouchMonitor {
             None => self.get(&database).await,
         };
         if let Ok(answer) = one {
-            settings.extend(told::cluster(&answer));
+            settings.extend(info::cluster(&answer));
         }
         if let Ok(answer) = self.get("/_node/_local/_config").await {
-            settings.extend(told::settings(&answer));
+            settings.extend(info::settings(&answer));
         }
         settings
     }
 }
 
 /// Why there was no answer; what to do about the load says nothing about these questions.
-fn missed(error: &AdminError) -> Untold {
-    Untold::Missed(match error {
+fn missed(error: &AdminError) -> NoReading {
+    NoReading::Missed(match error {
         AdminError::Unreachable { trouble, .. } => trouble.problem.clone(),
         other => other.to_string(),
     })
@@ -204,7 +204,7 @@ impl Monitor for CouchMonitor {
         all.map(|it| Question { every_ns: every_ns(it), of_all: it.of_all }).collect()
     }
 
-    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(self.answer(question))
     }
 
@@ -246,9 +246,9 @@ mod tests {
         ("401 Unauthorized", r#"{"error":"unauthorized","reason":"You are not a server admin."}"#);
 
     #[tokio::test]
-    async fn a_user_who_is_no_administrator_is_refused_and_still_told_of_the_database() {
+    async fn a_user_who_is_no_administrator_is_refused_and_still_learns_of_the_database() {
         let mut monitor = monitor(&[NO_ADMIN, DATABASE]);
-        let refused = Err(Untold::Refused("You are not a server admin".to_owned()));
+        let refused = Err(NoReading::Refused("You are not a server admin".to_owned()));
         assert_eq!(monitor.ask(0).await, refused);
         assert!(monitor.ask(3).await.unwrap().values.iter().any(|(it, _)| it.name == "documents"));
     }
@@ -257,7 +257,7 @@ mod tests {
     async fn a_log_in_that_has_expired_is_used_again_once_the_load_has_a_new_one() {
         let mut monitor = monitor(&[DATABASE, NO_ADMIN, NO_ADMIN, DATABASE]);
         assert!(monitor.ask(3).await.is_ok());
-        let expired = Err(Untold::Missed("the log-in has expired".to_owned()));
+        let expired = Err(NoReading::Missed("the log-in has expired".to_owned()));
         assert_eq!(monitor.ask(3).await, expired);
         "AuthSession=y".clone_into(&mut monitor.renewal.state.lock().await.cookie);
         assert!(monitor.ask(3).await.is_ok(), "it asks again at once");
@@ -267,10 +267,10 @@ mod tests {
     async fn what_a_server_does_not_have_is_unknown_and_what_is_no_answer_is_missed() {
         let mut monitor =
             monitor(&[("404 Object Not Found", "{}"), ("200 OK", "pong"), ("503 Busy", "{}")]);
-        assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
-        assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
-        assert_eq!(monitor.ask(0).await, Err(Untold::Missed("answered 503".to_owned())));
-        assert!(matches!(monitor.ask(0).await, Err(Untold::Missed(_))), "it is gone");
+        assert_eq!(monitor.ask(0).await, Err(NoReading::Unknown));
+        assert_eq!(monitor.ask(0).await, Err(NoReading::Unknown));
+        assert_eq!(monitor.ask(0).await, Err(NoReading::Missed("answered 503".to_owned())));
+        assert!(matches!(monitor.ask(0).await, Err(NoReading::Missed(_))), "it is gone");
     }
 
     /// Its own questions are no part of what the node has served.

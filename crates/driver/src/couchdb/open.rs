@@ -138,7 +138,7 @@ fn asked_views(own: &words::Operations, plan: &CouchPlan) -> Vec<(String, ViewNa
     of_own.chain(audited).collect()
 }
 
-/// Looks for the views that will be asked, so that a missing one is told before the load.
+/// Looks for the views that will be asked, so that a missing one is reported before the load.
 async fn find_views(
     admin: &mut Admin,
     path: &str,
@@ -430,14 +430,14 @@ impl CouchDb {
 }
 
 /// Reads the sizes from the server's answer. Before CouchDB 2 they had other names.
-pub(super) fn size(told: &Value) -> Size {
+pub(super) fn size(info: &Value) -> Size {
     let either = |new: &Value, old: &Value| new.as_u64().or_else(|| old.as_u64());
-    let sizes = &told["sizes"];
+    let sizes = &info["sizes"];
     Size {
         at_s: 0.0,
-        documents: told["doc_count"].as_u64(),
-        file_bytes: either(&sizes["file"], &told["disk_size"]),
-        active_bytes: either(&sizes["active"], &told["data_size"]),
+        documents: info["doc_count"].as_u64(),
+        file_bytes: either(&sizes["file"], &info["disk_size"]),
+        active_bytes: either(&sizes["active"], &info["data_size"]),
     }
 }
 
@@ -467,10 +467,10 @@ mod tests {
             file_bytes,
             active_bytes,
         };
-        let told = json!({"doc_count": 5, "sizes": {"file": 100, "active": 50, "external": 9}});
-        assert_eq!(size(&told), of(5, Some(100), Some(50)));
-        let told = json!({"doc_count": 5, "disk_size": 100, "data_size": 50});
-        assert_eq!(size(&told), of(5, Some(100), Some(50)));
+        let info = json!({"doc_count": 5, "sizes": {"file": 100, "active": 50, "external": 9}});
+        assert_eq!(size(&info), of(5, Some(100), Some(50)));
+        let info = json!({"doc_count": 5, "disk_size": 100, "data_size": 50});
+        assert_eq!(size(&info), of(5, Some(100), Some(50)));
         assert_eq!(size(&json!({"doc_count": 7})), of(7, None, None));
     }
 }

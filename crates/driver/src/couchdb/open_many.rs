@@ -67,11 +67,11 @@ async fn try_one(many: &Many, there: &mut [There]) -> Result<Value, TargetError>
             found = find_soon(look, server, other, &path, &name).await;
         }
     }
-    let told = admin.request("GET", &path, None).await;
+    let reply = admin.request("GET", &path, None).await;
     // It was created a moment ago and is empty.
     remove(admin, &path).await?;
     found?;
-    Ok(told?.1)
+    Ok(reply?.1)
 }
 
 /// Fails if some of the databases exist already.
@@ -164,7 +164,7 @@ async fn open_shards(admin: &mut Admin, many: &Many) -> Option<OpenShards> {
     let limit = "/_node/_local/_config/couchdb/max_dbs_open";
     let limit = match admin.request("GET", limit, None).await.ok()? {
         (200, limit) => limit.as_str()?.parse().ok()?,
-        (404, told) if told["reason"] == "unknown_config_value" => MAX_DBS_OPEN,
+        (404, error) if error["reason"] == "unknown_config_value" => MAX_DBS_OPEN,
         _ => return None,
     };
     let (_, members) = admin.request("GET", "/_membership", None).await.ok()?;
@@ -250,7 +250,7 @@ impl CouchDb {
     /// The size of all databases together, if a server answers.
     pub(super) async fn ask_sizes(&self, many: &Many) -> Option<Size> {
         let sum = self.ask_sum(many).await.filter(|sum| sum.missing.is_empty())?;
-        Some(super::open::size(&sum.told()))
+        Some(super::open::size(&sum.info()))
     }
 
     /// What a server says of all databases, if one answers.

@@ -222,7 +222,7 @@ impl Planned for CouchPlan {
             CompactionPlan::Force => facts.push(("compaction", "forced".to_owned())),
         }
         if !self.quorum.is_default() {
-            facts.push(("quorum", self.quorum.told()));
+            facts.push(("quorum", self.quorum.parameters()));
         }
         facts
     }

@@ -143,8 +143,8 @@ impl Prober for CouchProber {
         };
         let id = format!("{}_{n}", self.mark);
         let path = format!("/{}", encode_segment(&id));
-        let (_, told) = self.ask(&[201, 202], "PUT", &path, Some(&json!({ FIELD: id }))).await?;
-        let rev = told["rev"].as_str().unwrap_or_default().to_owned();
+        let (_, answer) = self.ask(&[201, 202], "PUT", &path, Some(&json!({ FIELD: id }))).await?;
+        let rev = answer["rev"].as_str().unwrap_or_default().to_owned();
         Ok(Stored { id, rev, since })
     }
 

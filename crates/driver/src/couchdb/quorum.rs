@@ -39,8 +39,8 @@ impl Quorum {
         Ok(quorum)
     }
 
-    /// How it is told.
-    pub(super) fn told(self) -> String {
+    /// As it is written in an address.
+    pub(super) fn parameters(self) -> String {
         let each = [("r", self.r), ("w", self.w)].into_iter();
         let each = each.filter_map(|(name, count)| Some(format!("{name}={}", count?)));
         each.collect::<Vec<_>>().join("&")

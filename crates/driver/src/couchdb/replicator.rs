@@ -96,9 +96,9 @@ impl CouchReplicator {
         let name = encode_segment(name);
         let path = format!("/_scheduler/docs{REPLICATOR}/{name}");
         // 404: it has not looked at it yet, or there is no scheduler; others: there is none.
-        let (status, told) = self.ask(&[200, 400, 404, 405, 501], "GET", &path, None).await?;
-        if status == 200 && told.get("state").is_some() {
-            return Ok(of_scheduler(&told));
+        let (status, answer) = self.ask(&[200, 400, 404, 405, 501], "GET", &path, None).await?;
+        if status == 200 && answer.get("state").is_some() {
+            return Ok(of_scheduler(&answer));
         }
         let path = format!("{REPLICATOR}/{name}");
         let (_, stored) = self.ask(&[200], "GET", &path, None).await?;
@@ -113,8 +113,8 @@ impl CouchReplicator {
         let mut found = Vec::with_capacity(ids.len());
         for keys in ids.chunks(PAGE) {
             let body = json!({ "keys": keys });
-            let (_, told) = self.ask_database(&[200], "POST", "/_all_docs", Some(&body)).await?;
-            let rows = told["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let (_, answer) = self.ask_database(&[200], "POST", "/_all_docs", Some(&body)).await?;
+            let rows = answer["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
             found.extend((0..keys.len()).map(|place| rows.get(place).and_then(of_row)));
         }
         Ok(found)
@@ -125,8 +125,9 @@ impl CouchReplicator {
         for (chunk, documents) in documents.chunks(PAGE).enumerate() {
             let asked = documents.iter().map(|it| (it.id.clone(), json!([it.rev])));
             let asked = Value::Object(asked.collect::<Map<_, _>>());
-            let (_, told) = self.ask_database(&[200], "POST", "/_revs_diff", Some(&asked)).await?;
-            let lacks = |it: &Replicated| told.get(&it.id).is_some();
+            let (_, answer) =
+                self.ask_database(&[200], "POST", "/_revs_diff", Some(&asked)).await?;
+            let lacks = |it: &Replicated| answer.get(&it.id).is_some();
             let places = documents.iter().enumerate().filter(|(_, it)| lacks(it));
             unknown.extend(places.map(|(place, _)| chunk * PAGE + place));
         }
@@ -136,9 +137,9 @@ impl CouchReplicator {
     async fn page_after(&mut self, after: &str) -> Result<ReplicatedPage, AdminError> {
         let since = if after.is_empty() { "0" } else { after };
         let rest = format!("/_changes?limit={PAGE}&since={}", encode_segment(since));
-        let (_, told) = self.ask_database(&[200], "GET", &rest, None).await?;
-        let rows = told["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let next = match &told["last_seq"] {
+        let (_, answer) = self.ask_database(&[200], "GET", &rest, None).await?;
+        let rows = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let next = match &answer["last_seq"] {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
@@ -151,17 +152,17 @@ impl CouchReplicator {
             let docs =
                 chunk.iter().map(|(id, rev)| json!({ "_id": id, "_rev": rev, "_deleted": true }));
             let body = json!({ "docs": docs.collect::<Vec<_>>() });
-            let (_, told) =
+            let (_, answer) =
                 self.ask_database(&[201, 202], "POST", "/_bulk_docs", Some(&body)).await?;
-            let rows = told.as_array().map(Vec::as_slice).unwrap_or_default();
+            let rows = answer.as_array().map(Vec::as_slice).unwrap_or_default();
             deleted += rows.iter().filter(|row| row.get("error").is_none()).count() as u64;
         }
         Ok(deleted)
     }
 
     async fn counted(&mut self) -> Result<DocumentCount, AdminError> {
-        let (_, told) = self.ask_database(&[200], "GET", "", None).await?;
-        let count = |name: &str| told[name].as_u64().unwrap_or(0);
+        let (_, answer) = self.ask_database(&[200], "GET", "", None).await?;
+        let count = |name: &str| answer[name].as_u64().unwrap_or(0);
         Ok(DocumentCount { documents: count("doc_count"), deleted: count("doc_del_count") })
     }
 }
@@ -190,16 +191,16 @@ pub(super) async fn drop_job(admin: &mut Admin, name: &str) -> Result<(), AdminE
 }
 
 /// Of the answer of `_scheduler/docs`.
-fn of_scheduler(told: &Value) -> ReplicationState {
+fn of_scheduler(answer: &Value) -> ReplicationState {
     use ReplicationPhase::{Failed, Failing, Running, Waiting};
-    let name = told["state"].as_str().unwrap_or_default();
+    let name = answer["state"].as_str().unwrap_or_default();
     let phase = match name {
         "running" | "completed" => Running,
         "crashing" | "error" => Failing,
         "failed" => Failed,
         _ => Waiting,
     };
-    let info = &told["info"];
+    let info = &answer["info"];
     let reason = match info {
         Value::String(reason) => Some(reason.clone()),
         _ => info["error"].as_str().map(str::to_owned),
@@ -298,8 +299,8 @@ impl Replicator for CouchReplicator {
     fn store<'a>(&'a mut self, id: &'a str) -> Local<'a, Result<String, TargetError>> {
         Box::pin(async {
             let (rest, body) = (format!("/{}", encode_segment(id)), json!({ "marker": true }));
-            let (_, told) = self.ask_database(&[201, 202], "PUT", &rest, Some(&body)).await?;
-            Ok(told["rev"].as_str().unwrap_or_default().to_owned())
+            let (_, answer) = self.ask_database(&[201, 202], "PUT", &rest, Some(&body)).await?;
+            Ok(answer["rev"].as_str().unwrap_or_default().to_owned())
         })
     }
 
@@ -358,18 +359,18 @@ mod tests {
         ] {
             assert_eq!(of_scheduler(&json!({ "state": state })).phase, phase, "{state}");
         }
-        let told = json!({ "state": "crashing", "info": { "error": "db_not_found: x" } });
-        assert_eq!(of_scheduler(&told).reason.as_deref(), Some("db_not_found: x"));
+        let answer = json!({ "state": "crashing", "info": { "error": "db_not_found: x" } });
+        assert_eq!(of_scheduler(&answer).reason.as_deref(), Some("db_not_found: x"));
         let info = json!({ "docs_written": 7, "doc_write_failures": 1, "error": null });
-        let told = of_scheduler(&json!({ "state": "running", "info": info }));
-        assert_eq!((told.written, told.write_failures, told.reason), (Some(7), Some(1), None));
+        let state = of_scheduler(&json!({ "state": "running", "info": info }));
+        assert_eq!((state.written, state.write_failures, state.reason), (Some(7), Some(1), None));
 
         assert_eq!(of_document(&json!({ "_id": "a" })).phase, Waiting);
-        let told = json!({ "_replication_state": "triggered" });
-        assert_eq!(of_document(&told).phase, Running);
-        let told = json!({ "_replication_state": "error", "_replication_state_reason": "no" });
+        let stored = json!({ "_replication_state": "triggered" });
+        assert_eq!(of_document(&stored).phase, Running);
+        let stored = json!({ "_replication_state": "error", "_replication_state_reason": "no" });
         assert_eq!(
-            (of_document(&told).phase, of_document(&told).reason),
+            (of_document(&stored).phase, of_document(&stored).reason),
             (Failed, Some("no".to_owned()))
         );
     }

@@ -45,7 +45,7 @@ pub struct CouchSession {
     /// The documents that updates are based on, if they are kept.
     seen: Option<Seen>,
     /// The status of the current operation, if it is reported.
-    told: Option<u16>,
+    reported_status: Option<u16>,
     /// What the last lost answer would have said, if known.
     pub(super) settled: Option<Reply>,
     /// The result of each document of the last request for several.
@@ -88,7 +88,7 @@ impl CouchSession {
             lines: node.lines,
             inner: CouchPen::default(),
             seen: target.cached_updates.then(Seen::default),
-            told: None,
+            reported_status: None,
             settled: None,
             rows: Vec::new(),
             places: Vec::new(),
@@ -220,7 +220,7 @@ impl CouchSession {
             answer = Box::pin(self.renew(op, pen, first, probe)).await;
         }
         if op.conditional {
-            self.told = answer.ok().map(|answer| answer.status);
+            self.reported_status = answer.ok().map(|answer| answer.status);
         }
         let (result, received, resent) = match answer {
             Ok(answer) => (self.judge(op, answer, pen), answer.body_bytes, answer.resent),
@@ -400,7 +400,7 @@ impl Session for CouchSession {
 
     async fn execute(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
         let before = self.connection.sent();
-        self.told = None;
+        self.reported_status = None;
         self.rows.clear();
         self.places.clear();
         self.listed.clear();
@@ -454,7 +454,7 @@ impl Session for CouchSession {
     #[inline]
     fn answered(&self) -> Answered<'_> {
         // A document that was not modified is not sent again.
-        let document = (self.told != Some(304)).then(|| self.connection.body());
+        let document = (self.reported_status != Some(304)).then(|| self.connection.body());
         let document = if self.listed.is_empty() { document } else { Some(&self.listed[..]) };
         Answered { rows: &self.rows, document, places: &self.places, saved: &self.saved }
     }
@@ -473,7 +473,7 @@ impl Session for CouchSession {
     }
 
     fn statuses(&self) -> &[u16] {
-        self.told.as_slice()
+        self.reported_status.as_slice()
     }
 
     fn reason(&self, failure: Failure) -> Option<Reason> {

@@ -85,7 +85,7 @@ impl<'a> Admin<'a> {
                          be deleted), or choose another"
                     ))
                 }
-                _ => told(&format!("create table {name:?}"), &trouble),
+                _ => cannot(&format!("create table {name:?}"), &trouble),
             }
         })
     }
@@ -94,7 +94,7 @@ impl<'a> Admin<'a> {
     pub(super) async fn remove_table(&self, table: &Bytes) -> Result<(), TargetError> {
         let request = TableRequest { table_name: Some(table_name(table)) };
         let failed = |trouble: &Setback| {
-            told(&format!("remove table {:?}", String::from_utf8_lossy(table)), trouble)
+            cannot(&format!("remove table {:?}", String::from_utf8_lossy(table)), trouble)
         };
         match self.carry_out("DisableTable", &request).await {
             // An earlier attempt may have got this far.
@@ -197,7 +197,7 @@ pub(super) fn table_name(table: &Bytes) -> TableName {
 }
 
 /// Why something could not be done, and what to do about it, in one line.
-pub(super) fn told(what: &str, trouble: &Setback) -> TargetError {
+pub(super) fn cannot(what: &str, trouble: &Setback) -> TargetError {
     let (reason, cure) = match trouble {
         Setback::NotYet(reason) => (reason, None),
         Setback::Lost(Lost { reason, cure, .. }) => (reason, cure.as_deref()),

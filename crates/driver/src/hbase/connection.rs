@@ -5,7 +5,7 @@
 //! write, and the answers that arrive in one read are passed on to all of them.
 
 use super::cells::CODEC;
-use super::exception::{cure, told};
+use super::exception::{cure, describe};
 use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
 use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
 use crate::clock::{Clock, Nanos};
@@ -159,7 +159,7 @@ impl Shared {
             return match header.exception {
                 Some(exception) if number.cast_signed() < 0 => {
                     let cure = cure(&exception).map(str::to_owned);
-                    Err(Lost { cure, ..Lost::new(Failure::Rejected, told(&exception)) })
+                    Err(Lost { cure, ..Lost::new(Failure::Rejected, describe(&exception)) })
                 }
                 _ => Ok(()),
             };

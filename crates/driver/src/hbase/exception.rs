@@ -76,7 +76,7 @@ pub(super) fn simple(class: &str) -> &str {
 }
 
 /// One line: the class and the first line of its message.
-pub(super) fn told(exception: &ExceptionResponse) -> String {
+pub(super) fn describe(exception: &ExceptionResponse) -> String {
     let class = exception.exception_class_name.as_deref().unwrap_or_default();
     first_line(class, exception.stack_trace.as_deref().unwrap_or_default())
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moved_region_is_looked_up_and_everything_else_is_told() {
+    fn a_moved_region_is_looked_up_and_everything_else_is_reported() {
         let sense = |class: &str| sense(&format!("org.apache.hadoop.hbase.{class}"));
         assert_eq!(sense("NotServingRegionException"), Sense::Moved);
         assert_eq!(sense("exceptions.RegionMovedException"), Sense::Moved);
@@ -114,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_trace_is_told_by_its_first_line() {
+    fn a_stack_trace_is_shown_by_its_first_line() {
         let exception = ExceptionResponse {
             exception_class_name: Some("org.apache.a.BadException".to_owned()),
             stack_trace: Some("org.apache.a.BadException: no luck\n\tat org.apache…".to_owned()),
         };
-        assert_eq!(told(&exception), "BadException: no luck");
+        assert_eq!(describe(&exception), "BadException: no luck");
         assert_eq!(first_line("a.b.C", ""), "C");
         assert_eq!(first_line("a.b.C", "why"), "C: why");
     }

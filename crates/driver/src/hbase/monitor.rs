@@ -9,7 +9,7 @@ use super::{HBase, servers};
 use crate::clock::SECOND_NS;
 use crate::observed::{Meter, Reading, Task};
 use crate::op::Failure;
-use crate::{Local, Monitor, Question, Untold};
+use crate::{Local, Monitor, NoReading, Question};
 use prost::bytes::Bytes;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Counts {
 }
 
 /// What regions say; `server` is the one that has them, and `table` their table.
-fn told(regions: &[RegionLoad], counts: &mut Counts, server: &str, table: &Bytes) -> Reading {
+fn reading_of(regions: &[RegionLoad], counts: &mut Counts, server: &str, table: &Bytes) -> Reading {
     counts.add(regions);
     let sum = |of: fn(&RegionLoad) -> Option<u32>| {
         regions.iter().filter_map(of).map(f64::from).sum::<f64>()
@@ -123,25 +123,27 @@ impl HBaseMonitor {
         answer
     }
 
-    async fn answer(&mut self) -> Result<Reading, Untold> {
+    async fn answer(&mut self) -> Result<Reading, NoReading> {
         let asked = tokio::time::timeout(PATIENCE, self.regions()).await;
         match asked {
-            Ok(Ok(loads)) => Ok(told(&loads.regions, &mut self.counts, &self.server, &self.table)),
-            Ok(Err(Setback::Lost(lost))) => Err(untold(lost)),
-            Ok(Err(Setback::NotYet(why))) => Err(Untold::Missed(why)),
-            Err(_) => Err(Untold::Missed("no answer in time".to_owned())),
+            Ok(Ok(loads)) => {
+                Ok(reading_of(&loads.regions, &mut self.counts, &self.server, &self.table))
+            }
+            Ok(Err(Setback::Lost(lost))) => Err(no_reading(lost)),
+            Ok(Err(Setback::NotYet(why))) => Err(NoReading::Missed(why)),
+            Err(_) => Err(NoReading::Missed("no answer in time".to_owned())),
         }
     }
 }
 
 /// Why a server did not say something about itself.
-fn untold(Lost { failure, reason, .. }: Lost) -> Untold {
+fn no_reading(Lost { failure, reason, .. }: Lost) -> NoReading {
     match failure {
-        Failure::Authentication => Untold::Refused(reason),
-        _ if reason.starts_with("AccessDenied") => Untold::Refused(reason),
-        Failure::Rejected => Untold::Unknown,
-        _ if reason.starts_with("UnknownProtocolException") => Untold::Unknown,
-        _ => Untold::Missed(reason),
+        Failure::Authentication => NoReading::Refused(reason),
+        _ if reason.starts_with("AccessDenied") => NoReading::Refused(reason),
+        Failure::Rejected => NoReading::Unknown,
+        _ if reason.starts_with("UnknownProtocolException") => NoReading::Unknown,
+        _ => NoReading::Missed(reason),
     }
 }
 
@@ -154,7 +156,7 @@ impl Monitor for HBaseMonitor {
         vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
     }
 
-    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(self.answer())
     }
 }
@@ -186,7 +188,8 @@ mod tests {
     #[test]
     fn regions_are_summed_and_one_that_is_compacted_is_enough() {
         let table = Bytes::from_static(b"t");
-        let still = told(&[region("a", 1), region("b", 2)], &mut Counts::default(), "h:1", &table);
+        let still =
+            reading_of(&[region("a", 1), region("b", 2)], &mut Counts::default(), "h:1", &table);
         let value = |name: &str| still.values.iter().find(|(it, _)| it.name == name).unwrap().1;
         assert_eq!((value("memstore_bytes"), value("regions")), (6.0 * MEGABYTE, 2.0));
         assert_eq!(still.tasks, Some(vec![]));
@@ -194,20 +197,21 @@ mod tests {
             RegionLoad { compaction_state: Some(2), ..region("c", 0) },
             RegionLoad { compacting: Some(9), compacted: Some(8), ..region("c", 0) },
         ] {
-            let reading = told(&[region("a", 1), busy], &mut Counts::default(), "h:1", &table);
+            let reading =
+                reading_of(&[region("a", 1), busy], &mut Counts::default(), "h:1", &table);
             let task = Task { kind: "compaction".into(), what: "t on h:1".into() };
             assert_eq!(reading.tasks, Some(vec![task]));
         }
         let done = RegionLoad { compacting: Some(9), compacted: Some(9), ..region("c", 0) };
-        assert_eq!(told(&[done], &mut Counts::default(), "h:1", &table).tasks, Some(vec![]));
+        assert_eq!(reading_of(&[done], &mut Counts::default(), "h:1", &table).tasks, Some(vec![]));
     }
 
     #[test]
     fn a_server_that_may_not_tell_is_not_one_that_is_silent() {
-        let of = |failure, reason: &str| untold(Lost::new(failure, reason));
+        let of = |failure, reason: &str| no_reading(Lost::new(failure, reason));
         let denied = "AccessDeniedException: no rights";
-        assert_eq!(of(Failure::Rejected, denied), Untold::Refused(denied.into()));
-        assert_eq!(of(Failure::Rejected, "UnknownProtocolException"), Untold::Unknown);
-        assert_eq!(of(Failure::Timeout, "x"), Untold::Missed("x".into()));
+        assert_eq!(of(Failure::Rejected, denied), NoReading::Refused(denied.into()));
+        assert_eq!(of(Failure::Rejected, "UnknownProtocolException"), NoReading::Unknown);
+        assert_eq!(of(Failure::Timeout, "x"), NoReading::Missed("x".into()));
     }
 }

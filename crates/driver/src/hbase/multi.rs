@@ -295,17 +295,17 @@ impl Worker {
     /// What follows from the exception for a row, or for a whole region.
     fn fate(&mut self, exception: &NameBytesPair, place: &Rc<Located>, again: &mut Again) -> Fate {
         let text = exception.value.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-        let told = first_line(&exception.name, &text);
+        let said = first_line(&exception.name, &text);
         match sense(&exception.name) {
             Sense::Moved => self.shared.regions.forget(place),
             Sense::NotYet => {}
             Sense::Later => {
-                again.said = told;
+                again.said = said;
                 return Fate::Again;
             }
-            Sense::Failed(failure) => return Fate::Failed(self.failed(failure, told)),
+            Sense::Failed(failure) => return Fate::Failed(self.failed(failure, said)),
         }
-        again.wait(told);
+        again.wait(said);
         Fate::Again
     }
 }

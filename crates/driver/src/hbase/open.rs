@@ -1,6 +1,6 @@
 //! Before the first stage: the cluster, the table and its regions.
 
-use super::admin::{Admin, of_hbase, settings, split_points, told};
+use super::admin::{Admin, cannot, of_hbase, settings, split_points};
 use super::binding::BINDING;
 use super::connection::{Connection, Lost, Setback, Settings};
 use super::messages::{Column, Get, GetRequest, GetResponse};
@@ -109,7 +109,7 @@ async fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
                  (port 16000) or a region server (port 16020) of HBase 2.5 or later"
             ))
         }
-        _ => told(&what, trouble),
+        _ => cannot(&what, trouble),
     }
 }
 
@@ -140,7 +140,7 @@ async fn find(
         .await
         .unwrap_or_else(|_| Err(Setback::NotYet("no region answers in time".to_owned())))
         .map_err(|trouble| {
-            told(&format!("use table {:?}", String::from_utf8_lossy(table)), &trouble)
+            cannot(&format!("use table {:?}", String::from_utf8_lossy(table)), &trouble)
         })?;
     Ok((family, regions))
 }
@@ -149,7 +149,7 @@ async fn find(
 async fn family(plan: &HBasePlan, admin: &Admin<'_>, table: &Bytes) -> Result<String, TargetError> {
     let name = String::from_utf8_lossy(table);
     let found = admin.families(table).await;
-    let found = found.map_err(|trouble| told(&format!("find table {name:?}"), &trouble))?;
+    let found = found.map_err(|trouble| cannot(&format!("find table {name:?}"), &trouble))?;
     let Some(found) = found else {
         return Err(TargetError(format!(
             "there is no table {name:?}; create it first (springload hbase create-table \

@@ -2,7 +2,7 @@
 
 use super::cells::{Cell, Cells};
 use super::connection::{Connection, Lost, Setback};
-use super::exception::{Sense, sense, told};
+use super::exception::{Sense, describe, sense};
 use super::frame::Answer;
 use super::messages::{
     Column, MetaLocations, Nothing, RegionInfo, RegionSpecifier, Scan, ScanRequest, ScanResponse,
@@ -152,8 +152,8 @@ pub(super) fn accepted(answer: Answer) -> Result<Answer, Setback> {
     let Some(exception) = &answer.exception else { return Ok(answer) };
     let class = exception.exception_class_name.as_deref().unwrap_or_default();
     Err(match sense(class) {
-        Sense::Moved | Sense::NotYet | Sense::Later => Setback::NotYet(told(exception)),
-        Sense::Failed(failure) => Lost::new(failure, told(exception)).into(),
+        Sense::Moved | Sense::NotYet | Sense::Later => Setback::NotYet(describe(exception)),
+        Sense::Failed(failure) => Lost::new(failure, describe(exception)).into(),
     })
 }
 

@@ -51,9 +51,9 @@ mod tests {
     async fn a_silent_seed_leaves_time_for_the_others() {
         assert_eq!(asked(&["silent", "refuses", "silent", "a", "b"]).await, Ok("a".to_owned()));
         assert!(matches!(asked(&["refuses", "silent"]).await, Err(Setback::Lost(_))));
-        let told = Setback::NotYet("no answer from silent in 2.7s".to_owned());
-        assert_eq!(asked(&["silent", "refuses"]).await, Err(told));
-        let told = Setback::NotYet("no answer from silent in 4.0s".to_owned());
-        assert_eq!(asked(&["silent"]).await, Err(told));
+        let expected = Setback::NotYet("no answer from silent in 2.7s".to_owned());
+        assert_eq!(asked(&["silent", "refuses"]).await, Err(expected));
+        let expected = Setback::NotYet("no answer from silent in 4.0s".to_owned());
+        assert_eq!(asked(&["silent"]).await, Err(expected));
     }
 }

@@ -91,10 +91,12 @@ impl Session for HBaseSession {
 
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let reasons = &self.worker.reasons;
-        let told = |class| reasons.iter().find(|(known, _)| *known == class);
+        let reason_of = |class| reasons.iter().find(|(known, _)| *known == class);
         // A write in doubt has the reason for which the connection was lost.
-        let (_, text) = told(failure).or_else(|| match failure {
-            Failure::Unanswered => told(Failure::Reset).or_else(|| told(Failure::Timeout)),
+        let (_, text) = reason_of(failure).or_else(|| match failure {
+            Failure::Unanswered => {
+                reason_of(Failure::Reset).or_else(|| reason_of(Failure::Timeout))
+            }
             _ => None,
         })?;
         Some(Reason::new(None, text))

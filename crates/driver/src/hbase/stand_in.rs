@@ -70,7 +70,7 @@ pub(super) struct Cluster {
     /// Where the regions are.
     pub(super) held: Vec<Held>,
     /// Where `hbase:meta` says they are.
-    pub(super) told: Vec<Held>,
+    pub(super) listed: Vec<Held>,
     pub(super) rows: BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>>,
     pub(super) faults: VecDeque<Fault>,
     /// Calls by method, except those about `hbase:meta`.
@@ -96,7 +96,7 @@ pub(super) type Handle = Rc<RefCell<Cluster>>;
 pub(super) async fn start(count: usize, regions: &[(&'static str, &'static str)]) -> Handle {
     let held: Vec<_> = regions.iter().map(|&(start, end)| Held { start, end, server: 0 }).collect();
     let cluster = Handle::default();
-    cluster.borrow_mut().told.clone_from(&held);
+    cluster.borrow_mut().listed.clone_from(&held);
     cluster.borrow_mut().held = held;
     for number in 0..count {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -292,16 +292,16 @@ impl Cluster {
     /// Rows of `hbase:meta`.
     fn meta(&self, request: &ScanRequest) -> (ScanResponse, Vec<u8>) {
         let scan = request.scan.clone().unwrap();
-        let mut told = self.told.clone();
-        told.sort_by_key(|region| region.start);
+        let mut listed = self.listed.clone();
+        listed.sort_by_key(|region| region.start);
         let from = scan.start_row.unwrap();
         if scan.reversed == Some(true) {
-            told.reverse();
-            told.retain(|region| *region.name().as_bytes() <= *from);
-            told.truncate(1);
+            listed.reverse();
+            listed.retain(|region| *region.name().as_bytes() <= *from);
+            listed.truncate(1);
         }
         let mut cells = Vec::new();
-        for region in &told {
+        for region in &listed {
             let info = RegionInfo {
                 region_id: 1,
                 table_name: TableName::default(),
@@ -315,7 +315,7 @@ impl Cluster {
             let server = self.servers[region.server].as_bytes();
             write_put(row.as_bytes(), b"info", b"server", server, &mut cells);
         }
-        let cells_per_result = vec![2; told.len()];
+        let cells_per_result = vec![2; listed.len()];
         (ScanResponse { cells_per_result, ..ScanResponse::default() }, cells)
     }
 

@@ -1,7 +1,7 @@
 //! A table to be created by command, with its split points.
 
 use super::HBasePlan;
-use super::admin::{Admin, settings, split_points, told};
+use super::admin::{Admin, cannot, settings, split_points};
 use super::plan::MOST_SPLITS;
 use crate::mistake::{Flagged, Invalid};
 use crate::{DatabasePlan, DriverPlan as _, Opening, TargetAsked, TargetError};
@@ -70,7 +70,7 @@ impl NewTable {
         let (admin, table) = (Admin::of(&seeds, &settings), Bytes::from(self.name().to_owned()));
         let found = admin.families(&table).await;
         let found = found
-            .map_err(|trouble| told(&format!("reach HBase at {}", seeds.join(", ")), &trouble))?;
+            .map_err(|trouble| cannot(&format!("reach HBase at {}", seeds.join(", ")), &trouble))?;
         let Some(found) = found else {
             admin.create_table(&table, self.family(), &self.split_points).await?;
             return Ok(true);

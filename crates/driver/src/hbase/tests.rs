@@ -156,7 +156,7 @@ fn a_table_that_cannot_be_used_is_not_left_behind() {
 }
 
 #[test]
-fn a_server_that_wants_kerberos_is_told_with_what_to_do() {
+fn a_server_that_wants_kerberos_is_reported_with_what_to_do() {
     local(async {
         let cluster = start(1, &TWO).await;
         let address = format!("hbase://{}", cluster.borrow().servers[0]);
@@ -168,9 +168,13 @@ fn a_server_that_wants_kerberos_is_told_with_what_to_do() {
             ("FatalConnectionException", "Unknown service", false),
         ] {
             cluster.borrow_mut().refuses = Some([class, words]);
-            let told = plan.open(&opening).await.map(|_| ()).unwrap_err().to_string();
-            assert!(told.contains(&format!("{class}: {words}")), "{told}");
-            assert_eq!(told.contains("; it wants Kerberos, which springload"), wants, "{told}");
+            let message = plan.open(&opening).await.map(|_| ()).unwrap_err().to_string();
+            assert!(message.contains(&format!("{class}: {words}")), "{message}");
+            assert_eq!(
+                message.contains("; it wants Kerberos, which springload"),
+                wants,
+                "{message}"
+            );
         }
     });
 }
@@ -202,7 +206,7 @@ fn a_bulk_insert_is_one_call_to_each_server_and_a_scan_crosses_regions() {
     local(async {
         let cluster = start(2, &TWO).await;
         cluster.borrow_mut().held[1].server = 1;
-        cluster.borrow_mut().told[1].server = 1;
+        cluster.borrow_mut().listed[1].server = 1;
         let mut bench = Bench::of(&cluster, PATIENT).await;
         let bulk = Op { documents: 4, ..Op::single(OpKind::BulkInsert, 0, None) };
         let rows = [("z", r#"{"f":1}"#), ("a", r#"{"f":2}"#), ("n", r#"{"f":3}"#), ("b", "{}")];
@@ -251,7 +255,7 @@ fn rows_of_a_server_that_is_lost_are_in_doubt_and_those_of_the_others_are_not() 
     local(async {
         let cluster = start(2, &TWO).await;
         cluster.borrow_mut().held[1].server = 1;
-        cluster.borrow_mut().told[1].server = 1;
+        cluster.borrow_mut().listed[1].server = 1;
         let mut bench = Bench::of(&cluster, PATIENT).await;
         cluster.borrow_mut().faults.push_back(Fault::Close);
         let bulk = Op { documents: 2, ..Op::single(OpKind::BulkInsert, 0, None) };
@@ -292,7 +296,7 @@ fn a_region_that_moved_is_found_again_and_nothing_fails() {
                 tokio::task::yield_now().await;
             }
             let held = knows.borrow().held.clone();
-            knows.borrow_mut().told = held;
+            knows.borrow_mut().listed = held;
         });
         let put = bench.put("x", r#"{"f":"x"}"#).await;
         assert!(put.result.is_ok());
@@ -305,7 +309,7 @@ fn a_region_that_moved_is_found_again_and_nothing_fails() {
         let halves = [("m", "t", 0), ("t", "", 1)];
         let halves = halves.map(|(start, end, server)| Held { start, end, server });
         cluster.borrow_mut().held.splice(1.., halves.clone());
-        cluster.borrow_mut().told.splice(1.., halves);
+        cluster.borrow_mut().listed.splice(1.., halves);
         let bulk = Op { documents: 3, ..Op::single(OpKind::BulkInsert, 0, None) };
         let rows = [("b", r#"{"f":1}"#), ("n", r#"{"f":2}"#), ("u", r#"{"f":3}"#)];
         let inserted = bench.run(bulk, &rows).await;

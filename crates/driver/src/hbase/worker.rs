@@ -6,7 +6,7 @@
 use super::HBasePen;
 use super::cells::Cells;
 use super::connection::{Call, Lost, Setback};
-use super::exception::{Sense, sense, told};
+use super::exception::{Sense, describe, sense};
 use super::frame::Answer;
 use super::messages::{
     Column, Get, GetRequest, GetResponse, MutateRequest, MutateResponse, Mutation, RegionSpecifier,
@@ -295,7 +295,7 @@ impl Worker {
         self.bytes.received += answer.length() as u64;
         let Some(exception) = &answer.exception else { return Ok(Ok(answer)) };
         let class = exception.exception_class_name.as_deref().unwrap_or_default();
-        let said = told(exception);
+        let said = describe(exception);
         match sense(class) {
             Sense::Moved => self.shared.regions.forget(place),
             Sense::NotYet | Sense::Later => {}

@@ -224,8 +224,8 @@ mod tests {
         assert_eq!((requests.len(), requests.kinds().len()), (5, 3));
         let whole: Vec<_> = requests.iter().map(|it| it.whole()).collect();
         assert_eq!(whole, all);
-        let told: Vec<_> = requests.iter().map(|it| it.path().to_owned()).collect();
-        assert_eq!(told, ["/a", "/", "/b c", "/a", "/a"]);
+        let found: Vec<_> = requests.iter().map(|it| it.path().to_owned()).collect();
+        assert_eq!(found, ["/a", "/", "/b c", "/a", "/a"]);
         assert_eq!(requests.parts(3), Some((0, "/a")));
         assert_eq!(requests.parts(2), Some((1, "")));
         assert!(requests.get(5).is_none());

@@ -59,7 +59,7 @@ mod tests {
         let plan = InfinispanPlan::check(&asked("infinispan://h")).unwrap();
         assert_eq!((plan.server.as_str(), plan.index), ("infinispan://h:11222", false));
         assert!(!plan.operations().unwrap().contains(OpKind::Scan));
-        let told = InfinispanPlan::check(&asked("infinispan://h?index=true")).unwrap_err();
-        assert!(told.to_string().contains("unknown parameter index"), "{told}");
+        let error = InfinispanPlan::check(&asked("infinispan://h?index=true")).unwrap_err();
+        assert!(error.to_string().contains("unknown parameter index"), "{error}");
     }
 }

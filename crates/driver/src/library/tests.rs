@@ -66,17 +66,17 @@ fn a_pen_for_json_keeps_documents_as_they_are() {
     assert_eq!(pen.bytes(), 14);
 }
 
-/// What a [`Told`] client does with each call; `None` means that it never answers.
+/// What a [`Scripted`] client does with each call; `None` means that it never answers.
 type Script = Rc<RefCell<VecDeque<Option<Result<Reply, CallError>>>>>;
 
 /// A client that follows its script and notes what it is asked for.
-struct Told {
+struct Scripted {
     script: Script,
     log: Rc<RefCell<Vec<&'static str>>>,
     connected: bool,
 }
 
-impl Told {
+impl Scripted {
     async fn next(&self, call: &'static str) -> Result<Reply, CallError> {
         self.log.borrow_mut().push(call);
         let next = self.script.borrow_mut().pop_front().expect("nothing more is asked");
@@ -87,7 +87,7 @@ impl Told {
     }
 }
 
-impl Client for Told {
+impl Client for Scripted {
     fn is_connected(&self) -> bool {
         self.connected
     }
@@ -125,7 +125,7 @@ fn session(
 ) -> (LibrarySession, Heard, Rc<ShardContext>) {
     let context = ShardContext::new(Clock::virtual_time(), 100_000_000);
     let (script, log) = (Rc::new(RefCell::new(script.into())), Heard::default());
-    let client = Told { script, log: log.clone(), connected: false };
+    let client = Scripted { script, log: log.clone(), connected: false };
     (LibrarySession::new(Box::new(client), Form::Fields, &context), log, context)
 }
 
@@ -215,7 +215,7 @@ async fn a_server_that_is_not_ready_is_asked_again_after_pauses_that_grow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_credentials_are_told_as_such() {
+async fn refused_credentials_are_reported_as_such() {
     let refused = Some(Err(CallError::new(Failure::Authentication, "wrong password")));
     let (mut session, _, context) = session(vec![refused]);
     let outcome = carry_out(&mut session, OpKind::Read, context.clock()).await;

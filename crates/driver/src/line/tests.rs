@@ -103,7 +103,7 @@ fn liar(answer: &'static str) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn what_a_server_does_wrong_is_told_by_its_class() {
+async fn what_a_server_does_wrong_is_known_by_its_class() {
     let (create, read) = (OpKind::Create, OpKind::Read);
     for (answer, kind, wanted) in [
         ("", read, Failure::Timeout),
@@ -141,7 +141,7 @@ async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_before_a_run_and_counted_in_it() {
+async fn nobody_there_is_reported_before_a_run_and_counted_in_it() {
     // No server has this port; one that was just freed may be taken by another test.
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let plan = LinePlan { server: Some(format!("line://{closed}")) };

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_documents_are_told_by_their_places() {
+    fn refused_documents_are_known_by_their_places() {
         let stored = Ok(Token::default());
         let mut found = Found::default();
         let refused = vec![(1, 11_000, "E11000 duplicate key".to_owned()), (9, 1, String::new())];
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(replaced(&answer, batch, &mut found), Ok(Reply::default()));
         assert_eq!(found.rows, [Err(Failure::TooLarge), stored]);
         let concern = doc! {"writeConcernError": {"code": 64, "errmsg": "waiting timed out"}};
-        let told = replaced(&concern, batch, &mut Found::default()).unwrap_err();
-        assert_eq!(told, CallError::new(Failure::ServerError, "waiting timed out"));
+        let error = replaced(&concern, batch, &mut Found::default()).unwrap_err();
+        assert_eq!(error, CallError::new(Failure::ServerError, "waiting timed out"));
     }
 }

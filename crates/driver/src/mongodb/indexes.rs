@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(key, doc! {"city": 1, "address.zip": -1});
         assert_eq!(name(&key), "city_1_address.zip_-1");
         let many: Vec<String> = (0..33).map(|it| format!("f{it}")).collect();
-        for (wrong, told) in [
+        for (wrong, says) in [
             ("", "no field to be indexed"),
             ("a,,b", "no field to be indexed"),
             ("-", "no field to be indexed"),
@@ -123,7 +123,7 @@ mod tests {
             (&many.join(","), "more than 32 fields"),
         ] {
             let found = read(wrong, &[]).unwrap_err();
-            assert!(found.contains(told), "{wrong}: {found}");
+            assert!(found.contains(says), "{wrong}: {found}");
         }
         assert!(read("a", &["a".to_owned()]).is_err());
         assert!(

@@ -82,8 +82,8 @@ impl Database for Mongo {
 
     fn size(&self) -> Local<'_, Option<Size>> {
         Box::pin(async {
-            let told = self.command(doc! {"collStats": &self.collection}).await.ok()?;
-            let number = |name: &str| match told.get(name)? {
+            let stats = self.command(doc! {"collStats": &self.collection}).await.ok()?;
+            let number = |name: &str| match stats.get(name)? {
                 ::mongodb::bson::Bson::Double(number) => Some(*number as u64),
                 other => other.as_i64().or(other.as_i32().map(i64::from))?.try_into().ok(),
             };

@@ -5,7 +5,7 @@ use super::{CallError, Mongo, trouble, within};
 use crate::clock::SECOND_NS;
 use crate::observed::{Meter, Reading};
 use crate::op::Failure;
-use crate::{Local, Monitor, Question, Untold};
+use crate::{Local, Monitor, NoReading, Question};
 use ::mongodb::Client;
 use ::mongodb::bson::{Bson, Document, doc};
 use ::mongodb::options::ClientOptions;
@@ -147,7 +147,7 @@ fn number(status: &Document, place: &[&str]) -> Option<f64> {
     }
 }
 
-fn told(status: &Document) -> Reading {
+fn reading_of(status: &Document) -> Reading {
     let value = |(place, meter)| Some((meter, number(status, place)?));
     Reading {
         values: METERS.into_iter().filter_map(value).collect(),
@@ -196,16 +196,16 @@ impl MongoMonitor {
         answer
     }
 
-    async fn answer(&mut self) -> Result<Reading, Untold> {
+    async fn answer(&mut self) -> Result<Reading, NoReading> {
         let status = self.status().await.map_err(|trouble| match trouble.failure {
-            Failure::Authentication => Untold::Refused(trouble.reason),
-            failure if failure.answered() => Untold::Unknown,
-            _ => Untold::Missed(trouble.reason),
+            Failure::Authentication => NoReading::Refused(trouble.reason),
+            failure if failure.answered() => NoReading::Unknown,
+            _ => NoReading::Missed(trouble.reason),
         })?;
         // FerretDB counts a command only once there was one.
-        let reading = told(&status);
+        let reading = reading_of(&status);
         let says_nothing = reading.values.is_empty() && !status.contains_key("metrics");
-        if says_nothing { Err(Untold::Unknown) } else { Ok(reading) }
+        if says_nothing { Err(NoReading::Unknown) } else { Ok(reading) }
     }
 
     async fn set(&mut self) -> BTreeMap<String, String> {
@@ -228,7 +228,7 @@ impl Monitor for MongoMonitor {
         vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
     }
 
-    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(self.answer())
     }
 
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_any_width_are_told_and_the_rest_is_left_out() {
+    fn numbers_of_any_width_are_read_and_the_rest_is_left_out() {
         let status = doc! {
             "uptime": 77.0,
             "metrics": {"commands": {"find": {"total": 12_i64, "failed": 1_i64}}},
@@ -250,13 +250,13 @@ mod tests {
             "opLatencies": {"reads": {"latency": 900_i64, "ops": 3_i64}},
             "asserts": "none",
         };
-        let reading = told(&status);
+        let reading = reading_of(&status);
         let known: Vec<_> =
             reading.values.iter().map(|(meter, value)| (&*meter.name, *value)).collect();
         let expected =
             [("finds_per_s", 12.0), ("reads_per_s", 3.0), ("read_us", 900.0), ("connections", 5.0)];
         assert_eq!(known, expected);
         assert_eq!(reading.uptime_s, Some(77.0));
-        assert!(told(&doc! {}).values.is_empty());
+        assert!(reading_of(&doc! {}).values.is_empty());
     }
 }

@@ -55,8 +55,8 @@ impl DriverPlan for MongoPlan {
             timeout,
         };
         let failed = |trouble: CallError| unusable_servers(self, &trouble);
-        let told = match mongo.command(doc! {"buildInfo": 1}).await {
-            Ok(told) => told,
+        let build = match mongo.command(doc! {"buildInfo": 1}).await {
+            Ok(build) => build,
             Err(trouble) => {
                 if encrypted && !self.options.contains("tlsCAFile") {
                     self.trusts(&hosts, opening.timeout_ns).await?;
@@ -75,7 +75,7 @@ impl DriverPlan for MongoPlan {
             let _ = Mongo { removed: created, ..mongo }.tear_down().await;
             return Err(refused);
         }
-        let (name, version) = brand(&told);
+        let (name, version) = brand(&build);
         let facts = ServerFacts {
             url: self.server.clone(),
             name: name.to_owned(),
@@ -154,13 +154,13 @@ fn with_port(host: &ServerAddress) -> Option<String> {
 }
 
 /// The server's name for itself, and its version.
-fn brand(told: &Document) -> (&'static str, String) {
-    let version = |name| told.get_str(name).unwrap_or_default().to_owned();
-    match told.get("ferretdb") {
+fn brand(build: &Document) -> (&'static str, String) {
+    let version = |name| build.get_str(name).unwrap_or_default().to_owned();
+    match build.get("ferretdb") {
         Some(Bson::Document(ferret)) => {
             ("ferretdb", ferret.get_str("version").unwrap_or_default().to_owned())
         }
-        _ if told.contains_key("ferretdbVersion") => ("ferretdb", version("ferretdbVersion")),
+        _ if build.contains_key("ferretdbVersion") => ("ferretdb", version("ferretdbVersion")),
         _ => ("mongodb", version("version")),
     }
 }

@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn wrong_addresses_are_refused_without_their_password() {
-        for (address, told) in [
+        for (address, says) in [
             ("mongodb://", "no host"),
             ("mongodb://u:pw@h/a/b/c", "more than a database and a collection"),
             ("mongodb://u:pw@h?w=0", "w=0, with which"),
@@ -309,7 +309,7 @@ mod tests {
             ("mongodb://u:pw@h:x", ""),
         ] {
             let found = plan(address).unwrap_err();
-            assert!(found.starts_with("TARGET: ") && found.contains(told), "{found}");
+            assert!(found.starts_with("TARGET: ") && found.contains(says), "{found}");
             assert!(!found.contains("pw"), "{found}");
         }
         let existing = MongoPlan::check(&asked("mongodb://h", Existing::Yes)).unwrap_err();
@@ -321,8 +321,8 @@ mod tests {
             },
             ..asked("mongodb://h", Existing::No)
         };
-        let told = MongoPlan::check(&authority).unwrap_err().to_string();
-        assert!(told.starts_with("--tls-ca: ") && told.contains("tls=true"), "{told}");
+        let message = MongoPlan::check(&authority).unwrap_err().to_string();
+        assert!(message.starts_with("--tls-ca: ") && message.contains("tls=true"), "{message}");
     }
 
     #[test]

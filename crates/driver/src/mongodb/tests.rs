@@ -10,7 +10,8 @@ use crate::observed::Reading;
 use crate::op::{Failure, Op, OpKind, Token};
 use crate::rehearsal::{carry_out, op};
 use crate::{
-    DriverPlan as _, Existing, Opening, Session as _, Shard as _, Target as _, TargetAsked, Untold,
+    DriverPlan as _, Existing, NoReading, Opening, Session as _, Shard as _, Target as _,
+    TargetAsked,
 };
 use ::mongodb::bson::{Bson, Document, doc};
 use std::collections::BTreeMap;
@@ -370,7 +371,7 @@ async fn there_is_a_connection_for_each_session_before_the_first_operation() {
 }
 
 #[tokio::test]
-async fn nothing_is_retried_and_a_lost_answer_is_told_as_such() {
+async fn nothing_is_retried_and_a_lost_answer_is_reported_as_such() {
     for (closes, ignores, kind, failure) in [
         ("insert", "", OpKind::Create, Failure::Unanswered),
         ("find", "", OpKind::Read, Failure::Reset),
@@ -419,7 +420,7 @@ async fn collections_are_made_found_and_dropped_as_asked() {
 }
 
 #[tokio::test]
-async fn peers_that_cannot_be_used_are_told_before_a_run() {
+async fn peers_that_cannot_be_used_are_refused_before_a_run() {
     // No server has this port; one that was just freed may be taken by another test.
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -462,12 +463,12 @@ async fn a_server_that_is_asked_about_itself_may_be_silent_or_gone_or_talk_nonse
             (kept.closes, kept.ignores) = (closes, ignores);
         };
         set(closes, ignores);
-        let untold = monitor.ask(0).await.unwrap_err();
-        assert!(matches!(untold, Untold::Missed(_)), "{untold:?}");
+        let missed = monitor.ask(0).await.unwrap_err();
+        assert!(matches!(missed, NoReading::Missed(_)), "{missed:?}");
         set("", "");
         assert_eq!(inserts(monitor.ask(0).await.unwrap()), Some(7.0), "after {closes}{ignores}");
     }
-    for (said, told) in [
+    for (said, expected) in [
         (Bson::Double(1e300), Some(1e300)),
         (Bson::Int64(-5), Some(-5.0)),
         (Bson::String("7".to_owned()), None),
@@ -476,10 +477,10 @@ async fn a_server_that_is_asked_about_itself_may_be_silent_or_gone_or_talk_nonse
     ] {
         kept.lock().unwrap().status = status(said);
         let reading = monitor.ask(0).await.unwrap();
-        assert_eq!((reading.uptime_s, inserts(reading)), (None, told));
+        assert_eq!((reading.uptime_s, inserts(reading)), (None, expected));
     }
     kept.lock().unwrap().status = doc! {"ok": 1, "metrics": 5};
     assert!(monitor.ask(0).await.unwrap().values.is_empty());
     kept.lock().unwrap().status = doc! {"ok": 1};
-    assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
+    assert_eq!(monitor.ask(0).await, Err(NoReading::Unknown));
 }

@@ -116,7 +116,7 @@ mod tests {
     use rustix::io::Errno;
 
     #[test]
-    fn io_errors_are_told_by_their_kind() {
+    fn io_errors_are_known_by_their_kind() {
         let trouble = |kind| of(&Error::from(io::Error::from(kind))).failure;
         assert_eq!(trouble(io::ErrorKind::TimedOut), Failure::Timeout);
         assert_eq!(trouble(io::ErrorKind::ConnectionRefused), Failure::Connect);

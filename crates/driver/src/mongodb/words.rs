@@ -264,8 +264,8 @@ mod tests {
             ("count {}", "\"count\" is not a word of MongoDB; give one of find, aggregate"),
             (r#"{"find":{},"expect":{"status":200}}"#, "there is no status"),
         ] {
-            let told = spelled(text).unwrap_err();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = spelled(text).unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 

@@ -13,8 +13,8 @@ use std::task::{Context, Poll, ready};
 /// The size of the largest buffer that is kept for further writes, in bytes.
 const MOST_KEPT: usize = 4 << 20;
 
-/// How much of an answer that nobody asked for is told, in bytes.
-const MOST_TOLD: usize = 80;
+/// How much of an answer that nobody asked for is quoted, in bytes.
+const MOST_QUOTED: usize = 80;
 
 /// How often a session reads before others have their turn.
 const MOST_READS: u32 = 256;
@@ -262,7 +262,7 @@ impl<P: Protocol> Inner<P> {
                 }
             };
             let Some(at) = at else {
-                let words = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_TOLD)]);
+                let words = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_QUOTED)]);
                 let reason = format!("an answer that nobody asked for: {words}");
                 return Err(CallError::new(Failure::Protocol, reason));
             };

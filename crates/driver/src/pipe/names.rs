@@ -143,8 +143,8 @@ mod tests {
                 std::thread::park();
             }
         });
-        let told = names.find(&url("http://node:7000")).await.unwrap_err().to_string();
-        assert!(told.contains("\"node\"") && told.contains("no name server"), "{told}");
+        let message = names.find(&url("http://node:7000")).await.unwrap_err().to_string();
+        assert!(message.contains("\"node\"") && message.contains("no name server"), "{message}");
     }
 
     #[tokio::test]
@@ -155,7 +155,7 @@ mod tests {
         {
             assert_eq!(names.find(&url(text)).await.unwrap(), [wanted.parse().unwrap()]);
         }
-        let told = names.find(&url("http://nowhere")).await.unwrap_err().to_string();
-        assert!(told.contains("unknown"), "{told}");
+        let message = names.find(&url("http://nowhere")).await.unwrap_err().to_string();
+        assert!(message.contains("unknown"), "{message}");
     }
 }

@@ -81,8 +81,8 @@ async fn a_command_that_is_sent_in_circles_fails() {
             let (mut session, _context) = session(&target, 5_000).await;
             let read = carry_out(&mut session, op(OpKind::Read), &[("k", "")], &[]).await;
             assert_eq!(read.result.err(), Some(Failure::ServerError));
-            let told = session.reason(Failure::ServerError).unwrap().reason;
-            assert!(told.contains("from one node to another"), "{told}");
+            let reason = session.reason(Failure::ServerError).unwrap().reason;
+            assert!(reason.contains("from one node to another"), "{reason}");
         })
         .await;
 }
@@ -125,7 +125,7 @@ async fn the_size_is_that_of_the_index_or_unknown() {
 }
 
 #[tokio::test]
-async fn clusters_that_cannot_be_used_are_told_before_a_run() {
+async fn clusters_that_cannot_be_used_are_refused_before_a_run() {
     let (address, kept) = server();
     kept.lock().unwrap().mode = "cluster";
     for (path, wanted) in [("", "is not ready: no node"), ("/3", "no databases but number 0")] {

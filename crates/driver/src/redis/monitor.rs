@@ -8,7 +8,7 @@ use crate::call::{CallError, within};
 use crate::clock::SECOND_NS;
 use crate::observed::{Meter, Reading, Task};
 use crate::op::Failure;
-use crate::{Local, Monitor, Question, Untold};
+use crate::{Local, Monitor, NoReading, Question};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,7 @@ const TASKS: [(&str, &str); 4] = [
 ];
 
 /// What `INFO` says; `server` is the one that says it.
-fn told(info: &str, server: &str) -> Reading {
+fn reading_of(info: &str, server: &str) -> Reading {
     let number = |name: &str| value(info, name)?.parse::<f64>().ok();
     let values = METERS.into_iter().filter_map(|(line, meter)| Some((meter, number(line)?)));
     let goes_on = |(line, _): &(&str, &str)| number(line).is_some_and(|it| it > 0.0);
@@ -116,18 +116,18 @@ impl RedisMonitor {
         answer
     }
 
-    async fn answer(&mut self) -> Result<Reading, Untold> {
+    async fn answer(&mut self) -> Result<Reading, NoReading> {
         let answer = within(PATIENCE, self.info(), CallError::clone).await;
         let answer = answer.map_err(|trouble| match trouble.failure {
             Failure::Rejected if trouble.reason.starts_with("NOPERM") => {
-                Untold::Refused(trouble.reason)
+                NoReading::Refused(trouble.reason)
             }
-            Failure::Rejected => Untold::Unknown,
-            _ => Untold::Missed(trouble.reason),
+            Failure::Rejected => NoReading::Unknown,
+            _ => NoReading::Missed(trouble.reason),
         })?;
         let text = Value::of(&answer).text().unwrap_or_default();
-        let reading = told(&String::from_utf8_lossy(text), &self.name);
-        if reading.values.is_empty() { Err(Untold::Unknown) } else { Ok(reading) }
+        let reading = reading_of(&String::from_utf8_lossy(text), &self.name);
+        if reading.values.is_empty() { Err(NoReading::Unknown) } else { Ok(reading) }
     }
 }
 
@@ -141,7 +141,7 @@ impl Monitor for RedisMonitor {
     }
 
     // What a server is set to is behind CONFIG, which most users may not use.
-    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(self.answer())
     }
 }
@@ -155,7 +155,7 @@ mod tests {
             total_commands_processed:1200\r\nused_memory:900000\r\nused_memory_human:878.91K\r\n\
             used_cpu_user_main_thread:1.250000\r\nrdb_bgsave_in_progress:1\r\n\
             aof_rewrite_in_progress:0\r\nloading:0\r\n";
-        let reading = told(info, "h:6379");
+        let reading = reading_of(info, "h:6379");
         let known: Vec<_> =
             reading.values.iter().map(|(meter, value)| (&*meter.name, *value)).collect();
         let expected =
@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(reading.uptime_s, Some(77.0));
         let save = Task { kind: "rdb_save".to_owned(), what: "h:6379".to_owned() };
         assert_eq!(reading.tasks, Some(vec![save]));
-        assert!(told("", "h").values.is_empty());
+        assert!(reading_of("", "h").values.is_empty());
     }
 }

@@ -107,8 +107,9 @@ impl Greeting {
         while let (Some(name), Some(value)) = (words.next(), words.next()) {
             if name.text() == Some(b"server") {
                 // "Infinispan RESP", as one of them says.
-                let told = String::from_utf8_lossy(value.text().unwrap_or_default()).to_lowercase();
-                server = told.split_whitespace().next().map(str::to_owned);
+                let brand =
+                    String::from_utf8_lossy(value.text().unwrap_or_default()).to_lowercase();
+                server = brand.split_whitespace().next().map(str::to_owned);
             }
         }
         let version = value(info, "redis_version").map(str::to_owned);

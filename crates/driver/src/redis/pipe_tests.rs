@@ -147,8 +147,8 @@ async fn a_connection_that_ends_or_lies_ends_for_all() {
             drop(peer);
         };
         let (first, second, ()) = tokio::join!(get(&pipe, "a"), get(&pipe, "b"), answers);
-        let told = second.err().or(get(&pipe, "c").await.err()).unwrap();
-        assert!(told.failure == failure && told.reason.contains(words), "{answer:?}: {told:?}");
+        let error = second.err().or(get(&pipe, "c").await.err()).unwrap();
+        assert!(error.failure == failure && error.reason.contains(words), "{answer:?}: {error:?}");
         assert_eq!(first.is_ok(), answer.starts_with("+A"), "{answer:?}");
         assert!(!pipe.is_usable());
     }

@@ -184,8 +184,8 @@ async fn a_record_without_its_place_in_the_index_is_not_called_refused() {
     for (op, key) in [(op(OpKind::Create), "a"), (bulk, "b")] {
         let made = carry_out(s, op, &[(key, r#"{"a":"1"}"#)], &[]).await;
         assert_eq!(made.result.err(), Some(Failure::ServerError));
-        let told = s.reason(Failure::ServerError).unwrap().reason;
-        assert!(told.starts_with("the record is done, but not the index: NOPERM"), "{told}");
+        let reason = s.reason(Failure::ServerError).unwrap().reason;
+        assert!(reason.starts_with("the record is done, but not the index: NOPERM"), "{reason}");
         assert!(kept.lock().unwrap().hashes.contains_key(key));
     }
     let gone = carry_out(s, op(OpKind::Delete), &[("a", "")], &[]).await;
@@ -212,7 +212,7 @@ async fn only_the_keys_of_a_scratch_database_are_removed() {
 }
 
 #[tokio::test]
-async fn what_a_server_does_wrong_is_told_by_its_class() {
+async fn what_a_server_does_wrong_is_known_by_its_class() {
     let (create, read) = (OpKind::Create, OpKind::Read);
     for (answer, kind, wanted) in [
         ("", read, Failure::Timeout),
@@ -236,7 +236,7 @@ async fn what_a_server_does_wrong_is_told_by_its_class() {
 }
 
 #[tokio::test]
-async fn peers_that_cannot_be_used_are_told_before_a_run() {
+async fn peers_that_cannot_be_used_are_refused_before_a_run() {
     // No server has this port; one that was just freed may be taken by another test.
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     for (address, wanted) in [
@@ -271,8 +271,8 @@ fn what_a_run_has_kept_is_found_again() {
         let plan = of(Existing::No, &format!("redis://h{parameters}")).unwrap();
         assert_eq!(plan.place_of("x").unwrap(), format!("/0/x{parameters}"));
     }
-    let told = of(Existing::No, "redis://h/3/x").unwrap_err();
-    assert!(told.contains("a prefix of keys, but no --use-existing"), "{told}");
+    let message = of(Existing::No, "redis://h/3/x").unwrap_err();
+    assert!(message.contains("a prefix of keys, but no --use-existing"), "{message}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_by_the_word_they_begin_with() {
+    fn refusals_are_known_by_the_word_they_begin_with() {
         for (line, failure) in [
             ("-NOAUTH Authentication required.", Failure::Authentication),
             ("-WRONGPASS invalid username-password pair", Failure::Authentication),
@@ -76,8 +76,8 @@ mod tests {
             ("-CLUSTERDOWN The cluster is down", Failure::NotReady),
             ("-MASTERDOWN Link with MASTER is down", Failure::NotReady),
         ] {
-            let told = checked(format!("{line}\r\n").as_bytes()).map(|_| ());
-            assert_eq!(told, Err(CallError::new(failure, &line[1..])), "{line}");
+            let found = checked(format!("{line}\r\n").as_bytes()).map(|_| ());
+            assert_eq!(found, Err(CallError::new(failure, &line[1..])), "{line}");
         }
     }
 

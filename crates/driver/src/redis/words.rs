@@ -231,8 +231,8 @@ mod tests {
             (r#"{"command":"GET a","params":{"x":1}}"#, "there is no parameter \"x\""),
             (r#"{"command":"GET a","expect":{"status":200}}"#, "there is no status"),
         ] {
-            let told = sent(text).unwrap_err();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = sent(text).unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 

@@ -294,8 +294,8 @@ mod tests {
         for card in crate::values::cards() {
             let row = format!("| `{{{{{}}}}}` | ", card.form);
             let row = page.lines().find_map(|line| line.strip_prefix(&row));
-            let told = row.map(|row| row.trim_end_matches(" |").replace('`', ""));
-            assert_eq!(told.as_deref(), Some(card.help), "{}", card.form);
+            let shown = row.map(|row| row.trim_end_matches(" |").replace('`', ""));
+            assert_eq!(shown.as_deref(), Some(card.help), "{}", card.form);
         }
     }
 
@@ -312,8 +312,8 @@ mod tests {
             ("recent={\"view\":\"a/b\",\"expect\":{\"rows\":\"x\"}}", "expect: \"x\" is not a num"),
             ("recent={\"view\":\"a/b\",\"expect\":{\"rowz\":1}}", "expect: unknown field `rowz`"),
         ] {
-            let told = OperationPlan::parse(text).unwrap_err().to_string();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = OperationPlan::parse(text).unwrap_err().to_string();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 }

@@ -63,7 +63,7 @@ pub(super) struct Host {
     pub(super) java: String,
     process: Process,
     /// The lines that it writes to stdout, until somebody waits for its end.
-    told: Mutex<Option<UnboundedReceiver<String>>>,
+    lines: Mutex<Option<UnboundedReceiver<String>>>,
     /// A connection without requests. Many bindings share a client among all DB objects, which ends
     /// with the last of them; but consecutive stages each have their own connections.
     keeper: Mutex<Option<TcpStream>>,
@@ -75,8 +75,8 @@ impl Host {
     /// # Errors
     /// Why the binding cannot be used.
     pub(super) async fn start(plan: &YcsbJavaPlan, timeout: Duration) -> Result<Self, TargetError> {
-        let (process, mut told) = Process::start(plan)?;
-        let Ok(line) = tokio::time::timeout(START, told.recv()).await else {
+        let (process, mut lines) = Process::start(plan)?;
+        let Ok(line) = tokio::time::timeout(START, lines.recv()).await else {
             let problem = format!("Java did not start within {} s", START.as_secs());
             return Err(TargetError(problem));
         };
@@ -89,8 +89,8 @@ impl Host {
         };
         let why = match tokio::time::timeout(timeout, door.enter()).await {
             Ok(Ok(Ok(stream))) => {
-                let (told, keeper) = (Mutex::new(Some(told)), Mutex::new(Some(stream)));
-                return Ok(Self { door, java, process, told, keeper });
+                let (lines, keeper) = (Mutex::new(Some(lines)), Mutex::new(Some(stream)));
+                return Ok(Self { door, java, process, lines, keeper });
             }
             Ok(Ok(Err(why))) => why,
             Ok(Err(error)) => process.end_of().await.unwrap_or_else(|| error.to_string()),
@@ -108,12 +108,12 @@ impl Host {
         if let Some(ended) = self.ended() {
             return Err(TargetError(format!("{ended}, before the run did")));
         }
-        let Some(mut told) = lock(&self.told).take() else { return Ok(()) };
+        let Some(mut lines) = lock(&self.lines).take() else { return Ok(()) };
         drop(lock(&self.keeper).take());
         self.process.close();
         let mut failures = Vec::new();
         let ending = async {
-            while let Some(line) = told.recv().await {
+            while let Some(line) = lines.recv().await {
                 failures.extend(line.strip_prefix("cleanup ").map(str::to_owned));
             }
             self.process.wait().await;

@@ -93,7 +93,7 @@ impl Process {
             ))
         })?;
         let stdin = Arc::new(Mutex::new(child.stdin.take()));
-        let (tell, told) = unbounded_channel();
+        let (tell, lines) = unbounded_channel();
         let stderr = log.or_else(|| child.stderr.take().map(Stderr::keep));
         let stdout = child.stdout.take();
         let config = config(plan);
@@ -109,7 +109,7 @@ impl Process {
                 }
             }
         });
-        Ok((Self { child: Mutex::new(child), stdin, stderr }, told))
+        Ok((Self { child: Mutex::new(child), stdin, stderr }, lines))
     }
 
     pub(super) fn close(&self) {
@@ -282,11 +282,11 @@ fn last_words(stderr: &str) -> String {
     // Lines that begin like this only say that Java ends; an earlier line says why.
     let ends = |line: &str| line.starts_with("Error: ");
     let thrown = |line: &str| (line.contains("Exception") || line.contains("Error")) && !ends(line);
-    let told = (lines.iter().find(|line| line.contains(" error: ")))
+    let telling = (lines.iter().find(|line| line.contains(" error: ")))
         .or_else(|| lines.iter().rev().find(|line| thrown(line)))
         .or_else(|| lines.first().filter(|_| lines.iter().any(|line| ends(line))))
         .or(lines.last());
-    told.map_or_else(String::new, |line| {
+    telling.map_or_else(String::new, |line| {
         format!(": {}", line.chars().take(300).collect::<String>())
     })
 }
@@ -332,8 +332,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_tells_most_is_told() {
-        for (stderr, told) in [
+    fn the_line_that_tells_most_is_shown() {
+        for (stderr, words) in [
             ("", ""),
             ("a\n\nb\n", ": b"),
             ("Unrecognized option: -x\nError: Could not\nError: A\n", ": Unrecognized option: -x"),
@@ -343,7 +343,7 @@ mod tests {
                 ": S.java:1: error: one",
             ),
         ] {
-            assert_eq!(last_words(stderr), told);
+            assert_eq!(last_words(stderr), words);
         }
     }
 

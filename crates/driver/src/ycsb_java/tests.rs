@@ -113,7 +113,7 @@ const fn op(kind: OpKind) -> Op {
 
 /// The outcome of an operation that gets this answer.
 async fn answered(op: Op, documents: &[(&str, &'static str)], answer: Vec<u8>) -> Outcome {
-    let (address, _told) = peer(greeting(THEIRS, ""), answer, false);
+    let (address, _arrived) = peer(greeting(THEIRS, ""), answer, false);
     let (mut session, _context) = session(address, 5_000);
     carry_out(&mut session, op, documents).await.0
 }
@@ -165,13 +165,13 @@ async fn a_request_has_the_parts_that_the_java_side_reads() {
 async fn rows_become_documents() {
     let fields: &[(&str, &str)] = &[("a\"", "x\ny"), ("b", "")];
     let read = answer(1, &[(0, "")], &[fields]);
-    let (address, _told) = peer(greeting(THEIRS, ""), read, false);
+    let (address, _arrived) = peer(greeting(THEIRS, ""), read, false);
     let (mut session, _context) = session(address, 5_000);
     let (outcome, _) = carry_out(&mut session, op(OpKind::Read), &[("k", "")]).await;
     assert_eq!((outcome.result.unwrap().rows, outcome.bytes.received), (0, 6));
     assert_eq!(session.answered().document, Some(&br#"{"a\"":"x\ny","b":""}"#[..]));
     let rows = answer(1, &[(0, "")], &[fields, &[]]);
-    let (address, _told) = peer(greeting(THEIRS, ""), rows, false);
+    let (address, _arrived) = peer(greeting(THEIRS, ""), rows, false);
     let (mut session, _context) = super::tests::session(address, 5_000);
     let scan = Op { limit: 2, ..op(OpKind::Scan) };
     let (outcome, _) = carry_out(&mut session, scan, &[("k", "")]).await;
@@ -196,7 +196,8 @@ async fn each_status_of_ycsb_has_its_class() {
         (10, ServerError),
         (11, TooLarge),
     ] {
-        let (address, _told) = peer(greeting(THEIRS, ""), answer(1, &[(code, "why")], &[]), false);
+        let (address, _arrived) =
+            peer(greeting(THEIRS, ""), answer(1, &[(code, "why")], &[]), false);
         let (mut session, _context) = session(address, 5_000);
         let (outcome, _) = carry_out(&mut session, op(OpKind::Create), &[("k", "{}")]).await;
         assert_eq!(outcome.result.err(), Some(class), "{code}");
@@ -212,7 +213,7 @@ async fn each_status_of_ycsb_has_its_class() {
 #[tokio::test]
 async fn a_batch_has_a_result_for_each_record() {
     let results = [(0, ""), (10, "java.lang.Error: x"), (8, "BATCHED_OK: it is kept")];
-    let (address, _told) = peer(greeting(THEIRS, ""), answer(1, &results, &[]), false);
+    let (address, _arrived) = peer(greeting(THEIRS, ""), answer(1, &results, &[]), false);
     let (mut session, _context) = session(address, 5_000);
     let bulk = Op { documents: 3, ..op(OpKind::BulkInsert) };
     let documents = [("a", "{}"), ("b", "{}"), ("c", "{}")];
@@ -225,7 +226,7 @@ async fn a_batch_has_a_result_for_each_record() {
 
 #[tokio::test]
 async fn only_the_time_inside_the_binding_is_service() {
-    let (address, _told) = peer(greeting(THEIRS, ""), answer(1_000, &[(0, "")], &[]), false);
+    let (address, _arrived) = peer(greeting(THEIRS, ""), answer(1_000, &[(0, "")], &[]), false);
     let (mut session, _context) = session(address, 5_000);
     let (outcome, timing) = carry_out(&mut session, op(OpKind::Create), &[("k", "{}")]).await;
     assert!(outcome.result.is_ok() && outcome.wire.outside_ns > 0);
@@ -234,7 +235,7 @@ async fn only_the_time_inside_the_binding_is_service() {
 }
 
 #[tokio::test]
-async fn what_a_peer_does_wrong_is_told_by_its_class() {
+async fn what_a_peer_does_wrong_is_known_by_its_class() {
     let (create, read) = (OpKind::Create, OpKind::Read);
     let row: &[(&str, &str)] = &[("a", "b")];
     let ok = answer(1, &[(0, "")], &[]);
@@ -266,7 +267,7 @@ async fn what_a_peer_does_wrong_is_told_by_its_class() {
         ("results not there", miscounted, false, create, Failure::Protocol),
         ("time", answer(u64::MAX, &[(0, "")], &[row]), false, read, Failure::Protocol),
     ] {
-        let (address, _told) = peer(greeting(THEIRS, ""), answer, closes);
+        let (address, _arrived) = peer(greeting(THEIRS, ""), answer, closes);
         let (mut session, context) = session(address, 300);
         let outcome = tokio::select! {
             (outcome, _) = carry_out(&mut session, op(kind), &[("a", "{}")]) => outcome,
@@ -312,7 +313,7 @@ async fn nobody_there_is_no_connection() {
 #[tokio::test]
 async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
     let ok = answer(1, &[(0, "")], &[]);
-    let (address, _told) = peer(greeting(THEIRS, ""), ok, false);
+    let (address, _arrived) = peer(greeting(THEIRS, ""), ok, false);
     let (mut session, _context) = session(address, 5_000);
     session.ready().await;
     // A request whose answer is not read.

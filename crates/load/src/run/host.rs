@@ -1,7 +1,7 @@
 //! Asks Linux about the machine, where the server runs on it, too.
 
 use crate::clock::SECOND_NS;
-use crate::driver::{Local, Monitor, Question, Untold};
+use crate::driver::{Local, Monitor, NoReading, Question};
 use crate::observed::{Reading, host};
 use std::fs;
 
@@ -25,7 +25,7 @@ impl Monitor for Host {
         vec![Question { every_ns: SECOND_NS, of_all: false }]
     }
 
-    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, Untold>> {
+    fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         let mut reading = Reading::default();
         // What a system does not have is left out.
         let text = |place: &str| fs::read_to_string(place).unwrap_or_default();

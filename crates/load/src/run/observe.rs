@@ -3,7 +3,7 @@
 
 use super::host::Host;
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Driver, Monitor, Opened, Question, Scrape, TargetError, Untold};
+use crate::driver::{Driver, Monitor, NoReading, Opened, Question, Scrape, TargetError};
 use crate::observed::{Observed, ObservedLog};
 use crate::plan::{ObservePlan, Plan};
 use std::cell::RefCell;
@@ -241,10 +241,10 @@ impl Lane {
         }
         let answer = self.monitor.ask(number).await;
         let (source, at_s) = (self.source, self.shared.at_s());
-        self.answers.borrow_mut()[source] = !matches!(answer, Err(Untold::Missed(_)));
+        self.answers.borrow_mut()[source] = !matches!(answer, Err(NoReading::Missed(_)));
         match answer {
             Ok(reading) => self.shared.note(|log| log.answered(source, number, at_s, &reading)),
-            Err(Untold::Missed(why)) => {
+            Err(NoReading::Missed(why)) => {
                 let now = Clock::system().now();
                 let others = self.questions.iter().enumerate();
                 let due = others.filter(|(_, it)| it.is_some_and(|(_, due)| due <= now));
@@ -256,11 +256,11 @@ impl Lane {
                     }
                 });
             }
-            Err(Untold::Refused(why)) => {
+            Err(NoReading::Refused(why)) => {
                 self.questions[number] = None;
                 self.shared.note(|log| log.refused(source, &why));
             }
-            Err(Untold::Unknown) => self.questions[number] = None,
+            Err(NoReading::Unknown) => self.questions[number] = None,
         }
     }
 }

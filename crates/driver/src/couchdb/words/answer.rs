@@ -344,8 +344,8 @@ mod tests {
     #[test]
     fn rows_are_counted_only_if_the_answer_is_whole() {
         let body = "{\"total_rows\":9,\"rows\":[{\"id\":\"a\",\"value\":[1,2]},null]}\n";
-        let told = Counted { rows: 2, warned: false };
-        assert_eq!(count(body.as_bytes(), "rows"), Ok(told));
+        let counted = Counted { rows: 2, warned: false };
+        assert_eq!(count(body.as_bytes(), "rows"), Ok(counted));
         for end in 0..body.len() - 2 {
             assert_eq!(count(&body.as_bytes()[..end], "rows"), Err(Failure::Protocol), "{end}");
         }

@@ -289,8 +289,8 @@ mod tests {
             (r#"{"all_docs":"","params":{"partition":1}}"#, "partition is not a text"),
             (r#"{"get":"","expect":{"document":true}}"#, "get have no rows of documents"),
         ] {
-            let told = spelled(text).unwrap_err();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = spelled(text).unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 }

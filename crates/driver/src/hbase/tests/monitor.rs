@@ -2,7 +2,7 @@
 
 use super::super::messages::RegionLoad;
 use super::*;
-use crate::Untold;
+use crate::NoReading;
 
 #[test]
 fn it_may_be_silent_or_gone_or_talk_nonsense() {
@@ -16,12 +16,12 @@ fn it_may_be_silent_or_gone_or_talk_nonsense() {
         assert_eq!(monitor.ask(0).await.unwrap().values.len(), 6);
         for fault in [Fault::Silence, Fault::Close, Fault::Garbage, Fault::Endless] {
             cluster.borrow_mut().faults.push_back(fault);
-            let untold = monitor.ask(0).await.unwrap_err();
-            assert!(matches!(untold, Untold::Missed(_)), "{fault:?}: {untold:?}");
+            let missed = monitor.ask(0).await.unwrap_err();
+            assert!(matches!(missed, NoReading::Missed(_)), "{fault:?}: {missed:?}");
             assert_eq!(monitor.ask(0).await.unwrap().values.len(), 6, "after {fault:?}");
         }
         cluster.borrow_mut().faults.push_back(Fault::Exception("UnknownProtocolException"));
-        assert_eq!(monitor.ask(0).await, Err(Untold::Unknown));
+        assert_eq!(monitor.ask(0).await, Err(NoReading::Unknown));
         // The most that it can say, again and again.
         let most = RegionLoad {
             reads: Some(u64::MAX),

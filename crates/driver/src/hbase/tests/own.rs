@@ -26,7 +26,7 @@ async fn bench(cluster: &Handle, timeout_ns: u64, spelled: &str) -> (Bench, Op) 
 async fn apart() -> Handle {
     let cluster = start(2, &TWO).await;
     cluster.borrow_mut().held[1].server = 1;
-    cluster.borrow_mut().told[1].server = 1;
+    cluster.borrow_mut().listed[1].server = 1;
     cluster
 }
 
@@ -56,7 +56,7 @@ fn the_rows_of_a_region_that_moved_are_asked_for_again_and_no_others() {
         let (mut bench, own) = bench(&cluster, PATIENT, FOUR).await;
         // Both regions are on the first server now.
         cluster.borrow_mut().held[1].server = 0;
-        cluster.borrow_mut().told[1].server = 0;
+        cluster.borrow_mut().listed[1].server = 0;
         let read = bench.run(own, &[]).await;
         assert_eq!(read.result.map(|reply| reply.rows), Ok(3));
         assert_eq!((read.wire.requests, read.wire.relocated), (Some(3), 1));

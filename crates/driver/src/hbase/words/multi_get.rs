@@ -104,8 +104,8 @@ mod tests {
             r#"multi_get [""]"#,
             r#"multi_get {"a":1}"#,
         ] {
-            let told = rows(text).unwrap_err();
-            assert!(told.starts_with(no), "{text}: {told}");
+            let message = rows(text).unwrap_err();
+            assert!(message.starts_with(no), "{text}: {message}");
         }
         assert!(rows("multi_get a,b").unwrap_err().contains("\"a,b\" is not JSON"));
         assert!(rows(r#"multi_get ["{{key"]"#).unwrap_err().contains("close it with }}"));

@@ -225,8 +225,8 @@ mod tests {
             (r#"{"scan":"","params":{"column_prefix":1}}"#, "column_prefix is not a text"),
             (r#"{"scan":"","expect":{"status":200}}"#, "there is no status"),
         ] {
-            let told = range(text).unwrap_err();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = range(text).unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 }

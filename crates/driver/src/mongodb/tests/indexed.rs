@@ -24,12 +24,18 @@ async fn indexes_are_there_before_the_first_document_or_there_is_no_run() {
     assert_eq!(heard, expected);
     // One that forgets them, and one that refuses: what was created is gone.
     let (refused, heard) = indexed("?index=a,-b", Existing::No, |it| it.forgets = true).await;
-    let told = refused.unwrap_err();
-    assert!(told.contains("has no index a,-b") && told.contains("createIndex({"), "{told}");
+    let message = refused.unwrap_err();
+    assert!(
+        message.contains("has no index a,-b") && message.contains("createIndex({"),
+        "{message}"
+    );
     assert_eq!(heard.last().map(String::as_str), Some("drop"), "{heard:?}");
     let (refused, heard) = indexed("?index=refused", Existing::No, |_| ()).await;
-    let told = refused.unwrap_err();
-    assert!(told.contains("cannot index refused: ") && told.contains("index that"), "{told}");
+    let message = refused.unwrap_err();
+    assert!(
+        message.contains("cannot index refused: ") && message.contains("index that"),
+        "{message}"
+    );
     assert_eq!(heard.last().map(String::as_str), Some("drop"), "{heard:?}");
 }
 
@@ -47,7 +53,7 @@ async fn an_existing_collection_must_have_the_indexes() {
     assert_eq!(heard, ["buildInfo", "listCollections", "listIndexes"]);
     let other = there(vec![doc! {"key": {"b": -1, "a": 1}, "name": "theirs"}]);
     let (refused, heard) = indexed("/x?index=a,-b", Existing::Yes, other).await;
-    let told = refused.unwrap_err();
-    assert!(told.contains("collection db.x has no index a,-b; create it first"), "{told}");
+    let message = refused.unwrap_err();
+    assert!(message.contains("collection db.x has no index a,-b; create it first"), "{message}");
     assert!(!heard.iter().any(|it| it == "drop" || it == "createIndexes"), "{heard:?}");
 }

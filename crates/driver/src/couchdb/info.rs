@@ -316,5 +316,5 @@ pub(super) fn settings(config: &Value) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
-#[path = "told_tests.rs"]
+#[path = "info_tests.rs"]
 mod tests;
