@@ -86,16 +86,16 @@ fn all() -> Vec<Value> {
 
 fn again(stored: &Value) -> Result<Plan, String> {
     let plan: PlanRecord = serde_json::from_value(stored.clone()).map_err(|it| it.to_string())?;
-    let told = |mistakes: Vec<crate::mistake::Invalid>| {
+    let as_text = |mistakes: Vec<crate::mistake::Invalid>| {
         mistakes.iter().map(|it| it.to_string() + "\n").collect::<String>()
     };
-    plan.checked_again().map_err(told)
+    plan.checked_again().map_err(as_text)
 }
 
 #[test]
 fn what_was_planned_is_taken_as_it_is() {
     for stored in all() {
-        let plan = again(&stored).unwrap_or_else(|told| panic!("{told}: {stored}"));
+        let plan = again(&stored).unwrap_or_else(|message| panic!("{message}: {stored}"));
         assert_eq!(plan.with_bodies(), stored);
     }
     let plan = again(&serde_json::to_value(of_bursts()).unwrap()).unwrap();
@@ -106,7 +106,7 @@ fn what_was_planned_is_taken_as_it_is() {
 
 #[test]
 fn what_makes_no_sense_is_refused_by_its_member() {
-    for (place, value, told) in [
+    for (place, value, expected) in [
         ("/connections", json!(0), "connections: 0 is out of range"),
         ("/connections", json!(70_000), "connections: 70000 is out of range"),
         ("/threads", json!(5), "threads: 5 is out of range"),
@@ -143,7 +143,7 @@ fn what_makes_no_sense_is_refused_by_its_member() {
             stored.pointer_mut(parent).unwrap()[index] = value;
         }
         let refused = again(&stored).expect_err(place);
-        assert!(refused.contains(told), "{place}: {refused}");
+        assert!(refused.contains(expected), "{place}: {refused}");
     }
     let segment = |from: f64, length: u64| {
         json!({"loop": "open", "schedule": {"segments": [{"length_ns": length, "from": from,
@@ -165,10 +165,10 @@ fn what_makes_no_sense_is_refused_by_its_member() {
 #[test]
 fn what_is_not_stored_is_missed() {
     let hidden = serde_json::to_value(of_list()).unwrap();
-    let told = again(&hidden).unwrap_err();
+    let message = again(&hidden).unwrap_err();
     assert!(
-        told.contains("http.requests.1: the text of its body (inline) is not stored"),
-        "{told}"
+        message.contains("http.requests.1: the text of its body (inline) is not stored"),
+        "{message}"
     );
     let mut struck = of_list().with_bodies();
     struck["http"]["headers"] = json!(["Authorization: ***"]);

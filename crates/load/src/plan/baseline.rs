@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(max_regression(" 2.5 %"), Ok(2.5));
         assert_eq!(max_regression("0"), Ok(0.0));
         for wrong in ["", "%", "-1%", "x", "1e9", "NaN", "5ms"] {
-            let told = max_regression(wrong).unwrap_err();
-            assert!(told.contains("; give a percentage such as 5%"), "{told}");
+            let message = max_regression(wrong).unwrap_err();
+            assert!(message.contains("; give a percentage such as 5%"), "{message}");
         }
     }
 

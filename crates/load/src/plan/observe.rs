@@ -128,8 +128,8 @@ mod tests {
             (&[], &["x"], "--observe-series: there is no exporter to choose from; give --observe"),
             (&["a=http://h"], &[""], "--observe-series: is empty; give a pattern"),
         ] {
-            let told = checked(urls, series).unwrap_err();
-            assert!(told.contains(words) && !told.contains("s3cret"), "{told}");
+            let message = checked(urls, series).unwrap_err();
+            assert!(message.contains(words) && !message.contains("s3cret"), "{message}");
         }
     }
 }

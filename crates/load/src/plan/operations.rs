@@ -176,7 +176,7 @@ fn lacking(
         return Some((problem.to_owned(), "give --docs 1 or more".to_owned()));
     }
     schemas.iter().find_map(|schema| {
-        // What is wrong with a schema is told elsewhere.
+        // What is wrong with a schema is reported elsewhere.
         let documents = SchemaPlan::documents(1, std::slice::from_ref(schema)).ok()?;
         let documents = documents.named(stored.unwrap_or(&Ids::default()).seeded(1));
         let (problem, cure) = problem(value, &documents)?;

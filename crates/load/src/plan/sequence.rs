@@ -25,7 +25,7 @@ pub(super) fn wrong(
     let mut saved: Vec<&String> = Vec::new();
     for &kind in operation.steps() {
         let Some(step) = all.iter().find(|it| it.kind == kind) else {
-            // What is wrong with one that is defined is told elsewhere.
+            // What is wrong with one that is defined is reported elsewhere.
             return (!is_defined(kind)).then(|| undefined(kind, all));
         };
         if !step.steps().is_empty() {

@@ -117,10 +117,10 @@ mod tests {
             let line = command_line(&all);
             prop_assert_eq!(&words(&line).unwrap(), &all);
             let script = format!("for word in {line}; do printf '%s\\0' \"$word\"; done");
-            let told = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
-            let told = String::from_utf8(told).unwrap();
-            let told: Vec<_> = told.split_terminator('\0').map(str::to_owned).collect();
-            prop_assert_eq!(told, all);
+            let printed = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+            let printed = String::from_utf8(printed).unwrap();
+            let printed: Vec<_> = printed.split_terminator('\0').map(str::to_owned).collect();
+            prop_assert_eq!(printed, all);
         }
     }
 }

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_all_at_once() {
+    fn mistakes_are_reported_all_at_once() {
         let lines = "measurementtype=csv\nhdrhistogram.percentiles=101\nhistogram.buckets=0\n\
                      timeseries.granularity=0\nmeasurement.interval=10\nexporter=Xml\n\
                      status.interval=0\nstatus=maybe";

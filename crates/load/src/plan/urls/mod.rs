@@ -221,10 +221,10 @@ impl UrlReader {
             let cure = "write POST, PUT or PATCH before it";
             return Err(wrong(format!("a {method} cannot have a body"), cure));
         }
-        let told = own_type.map(str::to_owned).or_else(|| self.content_type.clone());
-        let content_type = match (&body, told) {
+        let given = own_type.map(str::to_owned).or_else(|| self.content_type.clone());
+        let content_type = match (&body, given) {
             _ if matches!(method, "GET" | "HEAD") => None,
-            (_, Some(told)) => Some(told),
+            (_, Some(given)) => Some(given),
             (Some(body), None) => Some(spell::guess_type(body, &self.data).to_owned()),
             (None, None) => None,
         };

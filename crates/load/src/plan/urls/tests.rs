@@ -102,9 +102,9 @@ fn steps_follow_each_other_and_take_what_those_before_have_saved() {
     let mut reader = reader();
     let requests = reader.text("f", text);
     assert!(reader.mistakes.is_empty(), "{:?}", reader.mistakes);
-    let told = |it: &RequestPlan| (it.path.clone(), it.sequence.map(OpKind::name), it.follows);
+    let summary = |it: &RequestPlan| (it.path.clone(), it.sequence.map(OpKind::name), it.follows);
     assert_eq!(
-        requests.iter().map(told).collect::<Vec<_>>(),
+        requests.iter().map(summary).collect::<Vec<_>>(),
         [
             ("/a".to_owned(), None, false),
             ("/b".to_owned(), Some("order"), false),
@@ -123,7 +123,7 @@ fn steps_follow_each_other_and_take_what_those_before_have_saved() {
 }
 
 #[test]
-fn what_is_wrong_with_a_sequence_is_told_with_its_line() {
+fn what_is_wrong_with_a_sequence_is_reported_with_its_line() {
     for (text, line, says) in [
         ("a {\nh/x\nh/y\n", 1, "the sequence a has no end; close it with a line }"),
         ("a {\nh/x\nb {\nh/y\n}", 3, "the sequence a has not ended"),
@@ -188,7 +188,7 @@ fn user_and_password_are_taken_out_of_the_address() {
 }
 
 #[test]
-fn inline_bodies_are_sent_as_they_stand_and_their_type_is_told_by_what_they_are() {
+fn inline_bodies_are_sent_as_they_stand_and_their_type_is_guessed() {
     for (line, body, content_type) in [
         ("http://h/ POST a=b&c=\"d e\"", "a=b&c=\"d e\"", Some(FORM)),
         ("http://h/ PUT   {\"a\": [1]}", "{\"a\": [1]}", Some("application/json")),
