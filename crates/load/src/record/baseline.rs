@@ -149,15 +149,15 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
 /// decides (`is_clear` is `None`).
 fn settle(figure: &mut Regression, change: &Change, is_clear: Option<bool>, most: f64) {
     let is_share = figure.unit == Unit::Percent;
-    let told = |it: f64| if is_share { it } else { (it.exp_m1() * 100.0).min(MOST_PERCENT) };
-    figure.change = Some(told(change.difference));
+    let percent = |it: f64| if is_share { it } else { (it.exp_m1() * 100.0).min(MOST_PERCENT) };
+    figure.change = Some(percent(change.difference));
     if let Some(interval) = &change.interval {
         let half = interval.half_width(ALARMS);
-        figure.low = Some(told(change.difference - half));
-        figure.high = Some(told(change.difference + half));
+        figure.low = Some(percent(change.difference - half));
+        figure.high = Some(percent(change.difference + half));
     }
     let is_better = (change.difference > 0.0) == figure.metric.metric.is_better_high();
-    let size = told(change.difference).abs();
+    let size = percent(change.difference).abs();
     let too_much = !is_better && size > if is_share { SAME_POINTS } else { most };
     figure.verdict = match (too_much, is_clear) {
         (true, Some(false)) => Standing::CannotTell,

@@ -131,14 +131,14 @@ fn what_was_not_measured_has_not_passed() {
 }
 
 #[test]
-fn another_server_is_told() {
+fn another_server_is_reported() {
     let mut record = beside(&[1.0, 1.0], Some(5.0));
-    let told = |record: &RunRecord| {
+    let messages = |record: &RunRecord| {
         let mut all = Vec::new();
         warnings(record, &mut all);
         all.into_iter().map(|it| it.message).collect::<Vec<_>>()
     };
-    assert_eq!(told(&record), [""; 0]);
+    assert_eq!(messages(&record), [""; 0]);
     let baseline = record.plan.baseline.as_mut().unwrap();
     baseline.runs[0].server = "couchdb 3.4".to_owned();
     baseline.differs = vec!["connections 4 → 8".to_owned()];
@@ -146,10 +146,10 @@ fn another_server_is_told() {
     let all = format!("couchdb 3.4, {own}");
     let wanted =
         format!("the baseline is of another kind: server {all} → {own}; plan: connections 4 → 8");
-    let mut told_now = told(&record);
-    assert_eq!(told_now.remove(0).split("; plan").count(), wanted.split("; plan").count());
+    let mut found = messages(&record);
+    assert_eq!(found.remove(0).split("; plan").count(), wanted.split("; plan").count());
     record.plan.baseline.as_mut().unwrap().runs.truncate(1);
-    assert!(told(&record)[1].contains("run-to-run variation is unknown"));
+    assert!(messages(&record)[1].contains("run-to-run variation is unknown"));
 }
 
 #[test]

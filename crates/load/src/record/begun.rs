@@ -46,7 +46,7 @@ mod tests {
     use crate::record::{Code, RunRecord, fixture};
 
     /// The warning about the last stage of a run after this change.
-    fn told(change: impl FnOnce(&mut RunRecord)) -> Option<String> {
+    fn warning_after(change: impl FnOnce(&mut RunRecord)) -> Option<String> {
         let mut record = fixture::record(&[]);
         let stage = record.stages.last_mut().expect("a stage");
         (stage.load.planned, stage.load.dropped) = (Some(stage.load.begun + 69), 0);
@@ -68,21 +68,21 @@ mod tests {
             });
             record.plan.stages.push(serde_json::from_value(plan).expect("a stage"));
         };
-        let ends = |told: Option<String>, reason: &str| {
-            let told = told.expect("a warning");
+        let ends = |message: Option<String>, reason: &str| {
+            let message = message.expect("a warning");
             assert!(
-                told.contains(" planned requests were begun: ") && told.contains(reason),
-                "{told}"
+                message.contains(" planned requests were begun: ") && message.contains(reason),
+                "{message}"
             );
         };
-        ends(told(|record| plan(record, 1.0)), "were over");
-        ends(told(|record| plan(record, 9.0)), "no documents left");
-        ends(told(|record| record.partial = true), "stopped");
+        ends(warning_after(|record| plan(record, 1.0)), "were over");
+        ends(warning_after(|record| plan(record, 9.0)), "no documents left");
+        ends(warning_after(|record| record.partial = true), "stopped");
         let dropped = |record: &mut RunRecord| {
             plan(record, 9.0);
             record.stages.last_mut().expect("a stage").load.dropped = 69;
         };
-        ends(told(dropped), "dropped");
-        assert_eq!(told(|it| it.stages.last_mut().unwrap().load.planned = None), None);
+        ends(warning_after(dropped), "dropped");
+        assert_eq!(warning_after(|it| it.stages.last_mut().unwrap().load.planned = None), None);
     }
 }

@@ -194,13 +194,13 @@ mod tests {
     #[test]
     fn words_about_a_client_fit_its_figures() {
         let mut stage = fixture::stage("crud", Vec::new());
-        let mut told = |busiest_thread| {
+        let mut message = |busiest_thread| {
             let by = Hindrance::Computed(busiest_thread);
             stage.verdict = Verdict::ClientBound { busiest_thread, late_p99_us: 0.0, by };
             of_verdict(&stage).unwrap().1
         };
-        assert!(told(0.96).ends_with("; use more --threads, a quieter machine, or another one"));
-        assert!(told(0.01).ends_with("; use a quieter machine, or another one"));
+        assert!(message(0.96).ends_with("; use more --threads, a quieter machine, or another one"));
+        assert!(message(0.01).ends_with("; use a quieter machine, or another one"));
         let words = |length_s| span_words(Span { from_s: 0.81, length_s });
         assert_eq!(words(0.038), "for 38 ms from 0.8 s");
         assert_eq!(words(14.09), "for 14.1 s from 0.8 s");

@@ -141,7 +141,7 @@ impl PhaseFigures {
 /// How long it took until something happened, in seconds: no longer than that. `None`: it did not
 /// happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct DrillTimesTold {
+pub struct DrillDelays {
     /// From the break until the first request failed.
     pub first_failure_s: Option<f64>,
     /// From the break until one succeeded after that.
@@ -284,7 +284,7 @@ impl Drill<'_> {
     }
 
     /// Until what happened.
-    pub fn times(&self, observed: Option<&Observed>) -> DrillTimesTold {
+    pub fn times(&self, observed: Option<&Observed>) -> DrillDelays {
         let seconds = self.seconds();
         let (from_s, to_s) = self.broken_s;
         let since = |at_s: f64| move |it: &&PhaseFigures| it.span_s.1 > at_s;
@@ -299,7 +299,7 @@ impl Drill<'_> {
             // In the second in which it was mended, there may have been some before.
             seconds.iter().find(|it| it.span_s.1 > to_s && it.ok > 0)
         });
-        DrillTimesTold {
+        DrillDelays {
             first_failure_s: failed.map(within(from_s)),
             first_success_s: failed.and_then(after),
             healed_success_s: healed.map(within(to_s)),
@@ -355,14 +355,14 @@ impl Drill<'_> {
             let Some(jobs) = table.columns.iter().find(|it| it.meter.name == BACKLOG) else {
                 continue;
             };
-            let told: Vec<(f64, f64)> = table
+            let known: Vec<(f64, f64)> = table
                 .at_s
                 .iter()
                 .zip(&jobs.values)
                 .filter_map(|(at_s, jobs)| Some((*at_s, (*jobs)?)))
                 .collect();
-            let Some(at) = told.iter().rposition(|(_, jobs)| *jobs > 0.0) else { continue };
-            let gone = told.get(at + 1).map(|(at_s, _)| (at_s - mended_s).max(0.0));
+            let Some(at) = known.iter().rposition(|(_, jobs)| *jobs > 0.0) else { continue };
+            let gone = known.get(at + 1).map(|(at_s, _)| (at_s - mended_s).max(0.0));
             last = match (last, gone) {
                 (Some(Backlog::Left), _) | (_, None) => Some(Backlog::Left),
                 (Some(Backlog::Gone(other)), Some(gone)) => Some(Backlog::Gone(gone.max(other))),

@@ -97,28 +97,28 @@ fn one_before_or_at_the_end_is() {
     let half = Second { ok: 100, ms: 10, failed: 10 };
     let (status, reason) = code(&drilled(&phases(&[(10, USUAL), (10, DOWN), (13, half)])));
     assert_eq!(status, 4, "{reason}");
-    let told = "50 of 550 operations failed in the last 5 s: 50 unanswered";
-    assert_eq!(reason, told);
+    let expected = "50 of 550 operations failed in the last 5 s: 50 unanswered";
+    assert_eq!(reason, expected);
     // Only at first.
     let seconds = phases(&[(10, USUAL), (10, DOWN), (8, half), (5, USUAL)]);
     assert_eq!(code(&drilled(&seconds)).0, 0);
 }
 
 #[test]
-fn a_break_that_breaks_nothing_is_told() {
-    let told = |seconds: &[Second]| {
+fn a_break_that_breaks_nothing_is_reported() {
+    let warned = |seconds: &[Second]| {
         let record = drilled(seconds);
         assert_eq!(record.result().kind, ResultKind::Passed);
         record.warnings.iter().any(|it| it.code == Code::NothingBroken)
     };
-    assert!(told(&[USUAL; 33]));
+    assert!(warned(&[USUAL; 33]));
     let fast = Second { ok: 220, ms: 9, failed: 0 };
-    assert!(told(&phases(&[(10, USUAL), (11, fast), (12, USUAL)])), "that is no harm");
-    assert!(!told(&phases(&[(10, USUAL), (11, SLOW), (12, USUAL)])));
+    assert!(warned(&phases(&[(10, USUAL), (11, fast), (12, USUAL)])), "that is no harm");
+    assert!(!warned(&phases(&[(10, USUAL), (11, SLOW), (12, USUAL)])));
     let quiet = Second { ok: 0, ms: 0, failed: 0 };
-    assert!(!told(&phases(&[(10, USUAL), (11, quiet), (12, USUAL)])));
+    assert!(!warned(&phases(&[(10, USUAL), (11, quiet), (12, USUAL)])));
     let one = Second { failed: 1, ..USUAL };
-    assert!(!told(&phases(&[(10, USUAL), (1, one), (10, USUAL), (12, USUAL)])));
+    assert!(!warned(&phases(&[(10, USUAL), (1, one), (10, USUAL), (12, USUAL)])));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_step_that_was_not_done_spoils_the_drill() {
 fn the_backlog_is_gone_once_it_was_seen_to_be() {
     let record = drilled(&[USUAL; 33]);
     let drill = record.stages[0].drilled().unwrap();
-    let told = |jobs: serde_json::Value| {
+    let backlog = |jobs: serde_json::Value| {
         let column = |name: &str, values: serde_json::Value| {
             serde_json::json!({
                 "name": name, "title": name, "unit": "", "about": "queues", "values": values,
@@ -181,10 +181,10 @@ fn the_backlog_is_gone_once_it_was_seen_to_be() {
         drill.times(Some(&serde_json::from_value(observed).unwrap())).backlog_s
     };
     // The stage began after 0.25 s, and it was mended 20.5 s later.
-    assert_eq!(told(serde_json::json!([5.0, 3.0, 0.0, 0.0])), Some(Backlog::Gone(2.0)));
-    assert_eq!(told(serde_json::json!([5.0, null, 1.0, 0.0])), Some(Backlog::Gone(4.0)));
-    assert_eq!(told(serde_json::json!([5.0, 0.0, 0.0, 1.0])), Some(Backlog::Left));
-    assert_eq!(told(serde_json::json!([5.0, 3.0, null, null])), Some(Backlog::Left));
-    assert_eq!(told(serde_json::Value::Null), Some(Backlog::Never));
+    assert_eq!(backlog(serde_json::json!([5.0, 3.0, 0.0, 0.0])), Some(Backlog::Gone(2.0)));
+    assert_eq!(backlog(serde_json::json!([5.0, null, 1.0, 0.0])), Some(Backlog::Gone(4.0)));
+    assert_eq!(backlog(serde_json::json!([5.0, 0.0, 0.0, 1.0])), Some(Backlog::Left));
+    assert_eq!(backlog(serde_json::json!([5.0, 3.0, null, null])), Some(Backlog::Left));
+    assert_eq!(backlog(serde_json::Value::Null), Some(Backlog::Never));
     assert_eq!(drill.times(Some(&Observed::default())).backlog_s, None);
 }

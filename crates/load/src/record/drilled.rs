@@ -52,8 +52,8 @@ impl RunRecord {
     pub(super) fn invalid_drill(&self) -> Option<(&StageRecord, String)> {
         let stage = self.stages.iter().find(|stage| stage.drill.is_some())?;
         let drill = stage.drill.as_ref()?;
-        let told = |step: &Option<DrillStep>| step.as_ref()?.problem.clone();
-        let problem = match (&drill.stop, told(&drill.stop), told(&drill.start)) {
+        let problem_of = |step: &Option<DrillStep>| step.as_ref()?.problem.clone();
+        let problem = match (&drill.stop, problem_of(&drill.stop), problem_of(&drill.start)) {
             (None, ..) => Some("the stage ended before anything was broken".to_owned()),
             (_, Some(stop), Some(start)) => Some(format!("{stop}; {start}")),
             (_, stop, start) => stop.or(start),

@@ -156,7 +156,7 @@ impl Estimates {
         let trend = |(of, values): (Trending, &[f64])| {
             Trend::of((of, values), (from.unwrap_or(0), step_s), growth)
         };
-        let told = [(Trending::Throughput, all.rates.as_slice()), (Trending::P50, &medians)];
+        let candidates = [(Trending::Throughput, all.rates.as_slice()), (Trending::P50, &medians)];
         Some(Self {
             over_s: step_s.saturating_mul(count as u32),
             step_s,
@@ -164,7 +164,7 @@ impl Estimates {
             operations: kinds.into_iter().map(operation).collect(),
             steady_from_s: from.map(|step| step as u32 * step_s),
             unsettled,
-            trends: told.into_iter().filter_map(trend).collect(),
+            trends: candidates.into_iter().filter_map(trend).collect(),
         })
     }
 }

@@ -71,10 +71,11 @@ fn a_short_stage_says_how_long_it_must_be() {
     assert!(!estimates.unsettled && estimates.trends.is_empty());
     // From 20 s on, all stages have one, whatever their autocorrelation.
     let slow = |at: u32| reads(at, 1_000 + 200 * u64::from(at / 10 % 2) + noise(at), 1_000);
-    let told = |seconds: u32| of(&series((0..seconds).map(slow)), f64::from(seconds)).unwrap().all;
-    assert_eq!(told(19), all);
+    let intervals =
+        |seconds: u32| of(&series((0..seconds).map(slow)), f64::from(seconds)).unwrap().all;
+    assert_eq!(intervals(19), all);
     for seconds in [20, 60, 300] {
-        let Intervals { throughput_per_s, p50_us, p99_us } = told(seconds);
+        let Intervals { throughput_per_s, p50_us, p99_us } = intervals(seconds);
         let (low, high) = bounds(throughput_per_s);
         assert!(low < 1_105.0 && 1_105.0 < high, "{seconds} s: {low} {high}");
         bounds(p50_us);

@@ -209,7 +209,7 @@ pub fn crud(record: &mut RunRecord) -> &mut StageRecord {
 }
 
 /// The messages of all warnings about something.
-pub fn told(record: &RunRecord, code: Code) -> Vec<String> {
+pub fn messages_of(record: &RunRecord, code: Code) -> Vec<String> {
     let warnings = record.warnings.iter().filter(|it| it.code == code);
     warnings.map(|it| it.message.clone()).collect()
 }

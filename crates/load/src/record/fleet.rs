@@ -16,7 +16,7 @@ const SPREAD_US: f64 = 5_000.0;
 /// Of what hindered an agent most, another agent has had its share if it had this part of it.
 const SHARED: f64 = 0.5;
 /// The most losses that the reason of a result lists in full.
-const MOST_TOLD: usize = 3;
+const MOST_LOSSES: usize = 3;
 
 /// When the agents of a stage sent their first requests: exact, by rank, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,14 +65,14 @@ impl RunRecord {
             let agent = self.agents.iter().find(|agent| agent.index == index);
             agent.map_or(0.0, |agent| agent.clock_error_us)
         };
-        let told = stage.agents.iter().filter_map(|it| Some((it.start_us?, error_us(it.index))));
-        let told: Vec<(f64, f64)> = told.collect();
-        let mut starts: Vec<f64> = told.iter().map(|(start_us, _)| *start_us).collect();
+        let known = stage.agents.iter().filter_map(|it| Some((it.start_us?, error_us(it.index))));
+        let known: Vec<(f64, f64)> = known.collect();
+        let mut starts: Vec<f64> = known.iter().map(|(start_us, _)| *start_us).collect();
         starts.sort_unstable_by(f64::total_cmp);
         let first_us = *starts.first()?;
-        let latest = told.iter().map(|(at, error)| at + error).fold(f64::MIN, f64::max);
-        let earliest = told.iter().map(|(at, error)| at - error).fold(f64::MAX, f64::min);
-        let error_us = told.iter().map(|(_, error)| *error).fold(0.0, f64::max);
+        let latest = known.iter().map(|(at, error)| at + error).fold(f64::MIN, f64::max);
+        let earliest = known.iter().map(|(at, error)| at - error).fold(f64::MAX, f64::min);
+        let error_us = known.iter().map(|(_, error)| *error).fold(0.0, f64::max);
         let rank = |share: f64| {
             let place = (share * starts.len() as f64).ceil() as usize;
             starts[place.max(1) - 1] - first_us
@@ -113,12 +113,12 @@ impl RunRecord {
     /// The agents that were lost in this stage or before it.
     pub fn lost_by(&self, stage: &StageRecord) -> Vec<&AgentRecord> {
         let lost = |agent: &&AgentRecord| {
-            let told = stage.agent(agent.index).is_some_and(|it| it.lost);
+            let lost_here = stage.agent(agent.index).is_some_and(|it| it.lost);
             let before = |lost: &Lost| match &lost.stage {
                 Some(name) if *name == stage.name => true,
                 _ => lost.at_s <= stage.began_s,
             };
-            told || agent.lost.as_ref().is_some_and(before)
+            lost_here || agent.lost.as_ref().is_some_and(before)
         };
         self.agents.iter().filter(lost).collect()
     }
@@ -132,16 +132,16 @@ impl RunRecord {
     /// The agents that were lost, and why, whether or not that is allowed.
     pub fn lost_words(&self) -> Option<String> {
         let losses = losses(self);
-        let told = losses.iter().take(MOST_TOLD).map(|(_, agents)| loss(self, agents));
-        let mut told: Vec<String> = told.collect();
-        let more: usize = losses.iter().skip(MOST_TOLD).map(|(_, agents)| agents.len()).sum();
+        let reasons = losses.iter().take(MOST_LOSSES).map(|(_, agents)| loss(self, agents));
+        let mut reasons: Vec<String> = reasons.collect();
+        let more: usize = losses.iter().skip(MOST_LOSSES).map(|(_, agents)| agents.len()).sum();
         if more > 0 {
-            told.push(format!("{more} more were lost"));
+            reasons.push(format!("{more} more were lost"));
         }
         // Whoever ended the run for this reason knows best.
-        let ended = self.ended.as_ref().filter(|it| told.is_empty() && it.by == EndedBy::Agents);
-        told.extend(ended.map(|it| it.message.clone()));
-        Some(told.join("; ")).filter(|words| !words.is_empty())
+        let ended = self.ended.as_ref().filter(|it| reasons.is_empty() && it.by == EndedBy::Agents);
+        reasons.extend(ended.map(|it| it.message.clone()));
+        Some(reasons.join("; ")).filter(|words| !words.is_empty())
     }
 }
 

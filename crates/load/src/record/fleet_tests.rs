@@ -4,7 +4,7 @@ use super::*;
 use crate::account::Account;
 use crate::plan::FleetPlan;
 use crate::record::blame::of_verdict;
-use crate::record::fixture::{changed, crud, fleet, lose, times, told};
+use crate::record::fixture::{changed, crud, fleet, lose, messages_of, times};
 use crate::record::{AgentClient, AgentStarts, Ended, Lost, ResultKind, Verdict};
 
 fn allow(record: &mut RunRecord) {
@@ -16,7 +16,7 @@ fn allow(record: &mut RunRecord) {
 const AGENTS: [Code; 4] = [Code::AgentLost, Code::AgentClock, Code::AgentsLate, Code::AgentSlow];
 
 #[test]
-fn numbers_are_told_in_ranges() {
+fn numbers_are_shown_in_ranges() {
     for (agents, words) in [
         (&[][..], ""),
         (&[3], "3"),
@@ -42,7 +42,7 @@ fn a_lost_agent_degrades_the_run_with_what_is_left_of_it() {
     lose(&mut record, 3, 7);
     let words = "agent 3 of 8 (host load-1, pid 103) was lost after 12.8 s: nothing heard for 3 s; \
                  its 707 requests until then are included, later ones are not";
-    assert_eq!(told(&record, Code::AgentLost), [words]);
+    assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     let result = record.result();
     assert_eq!((result.kind, result.exit_status), (ResultKind::NotTrustworthy, 5));
     assert_eq!(result.words(), format!("not trustworthy: degraded: {words}"));
@@ -58,11 +58,11 @@ fn a_lost_agent_degrades_the_run_with_what_is_left_of_it() {
 }
 
 #[test]
-fn losses_that_are_allowed_are_told_and_no_more() {
+fn losses_that_are_allowed_are_reported_and_no_more() {
     let mut record = fleet(8);
     allow(&mut record);
     lose(&mut record, 3, 7);
-    assert_eq!(told(&record, Code::AgentLost).len(), 1);
+    assert_eq!(messages_of(&record, Code::AgentLost).len(), 1);
     assert_eq!((record.result().exit_status, record.stages[2].verdict), (0, Verdict::Closed));
     // Anything else that is wrong still is.
     crud(&mut record).verdict = Verdict::Empty;
@@ -130,18 +130,18 @@ fn what_kept_an_agent_waiting_is_its_own() {
     stage.agents[0].client = Some(client(40_000.0, 0.19, 0.0));
     stage.agents[1].client = Some(client(1_000.0, 0.0, 0.26));
     (stage.client.waited_thread, stage.client.paused_thread) = (0.19, 0.26);
-    let told = |stage: &mut StageRecord| {
+    let words_of = |stage: &mut StageRecord| {
         let by = Hindrance::Late(40_000.0);
         stage.verdict = Verdict::ClientBound { busiest_thread: 0.1, late_p99_us: 40_000.0, by };
         of_verdict(stage).unwrap().1
     };
-    let words = told(stage);
+    let words = words_of(stage);
     assert!(words.contains("on agent 0 ") && words.contains("CPU: waited 19 % of"), "{words}");
     stage.agents[1].client = Some(client(40_000.0, 0.0, 0.26));
-    let words = told(stage);
+    let words = words_of(stage);
     assert!(words.contains("CPU: waited 19 %, stood still 26 % of"), "{words}");
     stage.agents.clear();
-    let words = told(stage);
+    let words = words_of(stage);
     assert!(words.contains("CPU: waited 19 %, stood still 26 % of"), "{words}");
 }
 
@@ -193,19 +193,19 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
 }
 
 #[test]
-fn losses_for_one_reason_are_told_together_and_of_many_reasons_the_first() {
+fn losses_for_one_reason_are_reported_together_and_of_many_reasons_the_first() {
     let mut record = fleet(20);
     for (agent, after_s) in [(2, 5), (3, 5), (4, 6), (9, 5)] {
         lose(&mut record, agent, after_s);
     }
     let words = "agents 2–4 and 9 of 20 were lost between 10.8 and 11.8 s: nothing heard for 3 s; \
                  their 2121 requests until then are included, later ones are not";
-    assert_eq!(told(&record, Code::AgentLost), [words]);
+    assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     for (agent, why) in [(2, "killed"), (3, "broken pipe"), (4, "its clock jumped")] {
         record.agents[agent].lost.as_mut().unwrap().why = why.to_owned();
     }
     record.conclude();
-    assert_eq!(told(&record, Code::AgentLost).len(), 4);
+    assert_eq!(messages_of(&record, Code::AgentLost).len(), 4);
     let reason = record.result().reason.unwrap();
     assert!(reason.ends_with("; 1 more were lost") && reason.len() < 600, "{reason}");
 }
@@ -224,23 +224,23 @@ fn an_agent_that_was_lost_before_a_stage_is_missing_in_it() {
     assert_eq!(record.stages[2].verdict, Verdict::AgentsLost { lost: 1, agents: 4 });
     let words = "agent 1 of 4 (host load-0, pid 101) was lost after 1.0 s: nothing heard for 3 s; \
                  none of its results are included";
-    assert_eq!(told(&record, Code::AgentLost), [words]);
+    assert_eq!(messages_of(&record, Code::AgentLost), [words]);
     let planned = crud(&mut record).load.begun + 100;
     crud(&mut record).load.planned = Some(planned);
     record.conclude();
     let words = "3100 of 3200 planned requests were begun: agent 1 was lost";
-    assert_eq!(told(&record, Code::NotAllBegun), [words]);
+    assert_eq!(messages_of(&record, Code::NotAllBegun), [words]);
 }
 
 #[test]
-fn clocks_are_told_from_where_they_matter() {
+fn clocks_are_reported_once_they_matter() {
     let of = |errors: [f64; 3]| {
         let record = changed(3, |record| {
             for (agent, us) in record.agents.iter_mut().zip(errors) {
                 agent.clock_error_us = us;
             }
         });
-        told(&record, Code::AgentClock)
+        messages_of(&record, Code::AgentClock)
     };
     assert!(of([5_000.0; 3]).is_empty());
     let words = of([5_001.0, 80.0, 12_340.0]);
@@ -253,7 +253,7 @@ fn clocks_are_told_from_where_they_matter() {
 }
 
 #[test]
-fn a_start_is_told_by_rank() {
+fn a_start_is_reported_by_rank() {
     let starts = {
         let record = fleet(8);
         record.agent_starts(&record.stages[2]).unwrap()
@@ -277,7 +277,7 @@ fn a_start_is_told_by_rank() {
                 agent.start_us = Some(if agent.index < late { us } else { -30.0 });
             }
         });
-        told(&record, Code::AgentsLate)
+        messages_of(&record, Code::AgentsLate)
     };
     // Clocks are known to ±0.1 ms: what these may account for is not held against anybody.
     assert!(of(1, 9_000.0).is_empty() && of(2, 5_170.0).is_empty());

@@ -35,7 +35,7 @@ pub(crate) use agents::most_rows;
 pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};
 pub use blame::bound_words;
-pub use drill::{Backlog, Drill, DrillRecord, DrillStep, DrillTimesTold, Phase, PhaseFigures};
+pub use drill::{Backlog, Drill, DrillDelays, DrillRecord, DrillStep, Phase, PhaseFigures};
 pub use drilled::NodeAudit;
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};

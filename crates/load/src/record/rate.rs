@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_of_enough_successes_in_enough_time() {
-        for (ok, all, measured_s, told) in [
+        for (ok, all, measured_s, expected) in [
             (1, 1, 0.001, Some("too short for a rate: 1 success in 1 ms")),
             (0, 1, 0.000_4, Some("too short for a rate: 0 successes in 0.4 ms")),
             (500, 500, 0.009, Some("too short for a rate: 500 successes in 9 ms")),
@@ -74,7 +74,7 @@ mod tests {
             (0, 0, 0.001, None),
         ] {
             let found = too_short_for_a_rate(ok, all, measured_s);
-            assert_eq!(found.as_deref(), told, "{ok} of {all} in {measured_s} s");
+            assert_eq!(found.as_deref(), expected, "{ok} of {all} in {measured_s} s");
         }
     }
 
@@ -92,8 +92,8 @@ mod tests {
         assert_eq!(unfit(&|it| it.plan.thresholds = read("read.max > 1us")), None);
         assert_eq!(unfit(&|it| it.server.left = Some("status 503".to_owned())), None);
         let bound = Verdict::Degraded { failed_share: 0.2, outage_s: 0.0 };
-        let told = unfit(&|it| it.stages[2].verdict = bound).expect("it does not count");
-        assert!(told.starts_with("not trustworthy: "), "{told}");
+        let reason = unfit(&|it| it.stages[2].verdict = bound).expect("it does not count");
+        assert!(reason.starts_with("not trustworthy: "), "{reason}");
         let gone = |it: &mut RunRecord| {
             let (by, message) = (EndedBy::Unreachable, "the server is gone".to_owned());
             (it.partial, it.ended) = (true, Some(Ended { by, at_s: 1.0, message }));

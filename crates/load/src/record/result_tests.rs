@@ -96,8 +96,8 @@ fn a_clean_up_that_failed_hides_nothing() {
         change(&mut record);
         let result = of(&record);
         assert_eq!(result.exit_status, status, "{result:?}");
-        let told = result.reason.unwrap().contains("could not be removed");
-        assert_eq!(told, status == 3, "only where nothing else is wrong");
+        let mentioned = result.reason.unwrap().contains("could not be removed");
+        assert_eq!(mentioned, status == 3, "only where nothing else is wrong");
         let warned = record.warnings.iter().any(|it| it.code == Code::NotRemoved);
         assert!(warned, "{:?}", record.warnings);
     }
@@ -130,21 +130,21 @@ fn judged_main() -> (u8, String) {
 }
 
 #[test]
-fn what_the_server_is_not_to_blame_for_is_told_beside_a_verdict() {
-    let told = |class| {
+fn what_the_server_is_not_to_blame_for_is_reported_beside_a_verdict() {
+    let reason_for = |class| {
         let result = record(|it| {
             fail(it, class, 500);
             crud(it).verdict = Verdict::Degraded { failed_share: 0.01, outage_s: 0.1 };
         });
         result.result().reason.unwrap()
     };
-    let reason = told(Failure::NotFound);
+    let reason = reason_for(Failure::NotFound);
     assert!(
         reason.contains("degraded") && reason.contains("; 500 of 3100 operations failed"),
         "{reason}"
     );
     assert!(reason.contains("500 not_found"), "{reason}");
-    let reason = told(Failure::ServerError);
+    let reason = reason_for(Failure::ServerError);
     assert!(reason.contains("degraded") && !reason.contains("500"), "{reason}");
 }
 
@@ -292,7 +292,7 @@ fn conflicts_that_the_plan_provokes_are_no_failures_of_the_run() {
 }
 
 #[test]
-fn a_result_is_told_in_words() {
+fn a_result_is_put_in_words() {
     let result = record(|it| fail(it, Failure::NotFound, 1_000)).result();
     let words = "failed: 1000 of 3100 operations of the mixed stage failed: 1000 not_found; \
                  --fail-if 'err > N%' allows more than 1 %";

@@ -66,8 +66,8 @@ mod tests {
         assert_eq!(running.result().kind, ResultKind::Running);
         assert!(!codes(&running).contains(&Code::Partial));
         assert!(!codes(&running).contains(&Code::NotAllBegun));
-        let told = running.result().reason.expect("a reason");
-        assert!(told.starts_with("the mixed stage is known up to "), "{told}");
+        let reason = running.result().reason.expect("a reason");
+        assert!(reason.starts_with("the mixed stage is known up to "), "{reason}");
         let text = serde_json::to_string(&running).expect("JSON");
         assert!(!text.contains("running"), "that is never stored");
     }

@@ -171,7 +171,7 @@ mod tests {
         record
     }
 
-    fn told(record: &RunRecord) -> (Option<f64>, bool) {
+    fn reported(record: &RunRecord) -> (Option<f64>, bool) {
         let accounts = record.stages.iter().filter_map(|it| it.account.as_ref());
         let shares: Vec<Option<f64>> = accounts.map(|it| it.others_share).collect();
         assert!(shares.iter().all(|it| *it == shares[0]), "{shares:?}");
@@ -179,19 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn a_large_load_of_others_is_nobodys_fault_and_told() {
+    fn a_large_load_of_others_is_nobodys_fault_and_reported() {
         let own = beside(0).counted().unwrap().sent;
         let guilty = beside(own / 3);
-        let (share, warned) = told(&guilty);
+        let (share, warned) = reported(&guilty);
         assert!((share.unwrap() - 0.25).abs() < 0.01 && warned, "{share:?}");
         // It changes no verdict.
         let verdicts = |it: &RunRecord| it.stages.iter().map(|it| it.verdict).collect::<Vec<_>>();
         assert_eq!(verdicts(&guilty), verdicts(&beside(0)));
         // Enough to mention, but not to warn of.
-        let (share, warned) = told(&beside(own * 2 / 98));
+        let (share, warned) = reported(&beside(own * 2 / 98));
         assert!((share.unwrap() - 0.02).abs() < 0.001 && !warned, "{share:?}");
         // What logging in takes: 0.2 %.
-        assert_eq!(told(&beside(own * 2 / 998)), (None, false));
-        assert_eq!(told(&beside(0)), (None, false));
+        assert_eq!(reported(&beside(own * 2 / 998)), (None, false));
+        assert_eq!(reported(&beside(0)), (None, false));
     }
 }

@@ -73,8 +73,8 @@ fn a_run_that_is_told_to_warn_does_so() {
         record.plan.noise = Noise::Warn;
         record.conclude();
         assert_eq!(record.result().exit_status, expected, "{thresholds:?}");
-        let told = record.warnings.iter().any(|it| it.message.starts_with("client-bound"));
-        assert!(told, "{:?}", record.warnings);
+        let warned = record.warnings.iter().any(|it| it.message.starts_with("client-bound"));
+        assert!(warned, "{:?}", record.warnings);
     }
 }
 

@@ -115,7 +115,7 @@ fn stage_plan() -> StagePlan {
 }
 
 #[test]
-fn the_only_kind_is_told_whatever_the_fill_did() {
+fn the_only_kind_is_known_whatever_the_fill_did() {
     let mut record = with_a_fast_fill();
     assert_eq!(record.only_kind(), None, "reads and updates");
     record.stages[2].operations.truncate(1);
@@ -150,12 +150,12 @@ fn values_have_units_and_base_units() {
         let off = (value - limit_in_base).abs() / limit_in_base;
         assert!(off < 0.01, "{expression}: {value} of {limit_in_base}");
     }
-    let untold = record(&["delete.mean > 9s"]).thresholds.remove(0);
-    assert_eq!(untold.in_base_units(), None);
+    let unknown = record(&["delete.mean > 9s"]).thresholds.remove(0);
+    assert_eq!(unknown.in_base_units(), None);
 }
 
 #[test]
-fn what_cannot_be_told_is_broken_and_says_so() {
+fn what_cannot_be_judged_is_broken_and_says_so() {
     for (expression, says) in [
         ("update.p99 > 9s", "too few samples: 95 of at least 1000"),
         ("update.p99.9 < 1us", "too few samples: 95 of at least 10000"),

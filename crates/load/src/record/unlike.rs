@@ -38,8 +38,8 @@ pub(super) fn warn(record: &RunRecord, stage: &StageRecord, add: &mut impl FnMut
         );
         add(Code::AgentSlow, message);
     }
-    let told: Vec<usize> = slow.iter().map(|(agent, _)| agent.index).collect();
-    if let Some((agents, words)) = longer(record, stage, &told) {
+    let named: Vec<usize> = slow.iter().map(|(agent, _)| agent.index).collect();
+    if let Some((agents, words)) = longer(record, stage, &named) {
         let message = format!(
             "{} {words}: {}, so the percentiles of all agents mix unlike clients",
             who(record, &agents),
@@ -100,18 +100,18 @@ fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord
     (rates, usual)
 }
 
-/// Agents whose requests took much longer than those of the others, besides those that were `told`
-/// of already, and by how much.
+/// Agents whose requests took much longer than those of the others, besides those that were `named`
+/// already, and by how much.
 fn longer<'a>(
     record: &'a RunRecord,
     stage: &StageRecord,
-    told: &[usize],
+    named: &[usize],
 ) -> Option<(Vec<&'a AgentRecord>, String)> {
     let all: Vec<_> = whole(record, stage).collect();
     PERCENTILES.into_iter().find_map(|(name, of, factor)| {
         let value = |done: &AgentStage| done.response.as_ref().and_then(of);
         let mut found = Vec::new();
-        for (agent, done) in all.iter().filter(|(agent, _)| !told.contains(&agent.index)) {
+        for (agent, done) in all.iter().filter(|(agent, _)| !named.contains(&agent.index)) {
             let others = all.iter().filter(|(other, _)| other.index != agent.index);
             let others = median(others.filter_map(|(_, done)| value(done)));
             let (Some(own), Some(others)) = (value(done), others) else { continue };

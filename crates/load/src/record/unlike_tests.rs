@@ -3,7 +3,7 @@
 use super::*;
 use crate::account::{Account, Range};
 use crate::generate::{Stream, mix, unit};
-use crate::record::fixture::{changed, crud, lose, times, told};
+use crate::record::fixture::{changed, crud, lose, messages_of, times};
 
 const MS: u64 = 1_000_000;
 
@@ -20,8 +20,8 @@ fn takes(record: &mut RunRecord, agent: usize, of: &[(u64, u64)], client_share: 
 }
 
 #[test]
-fn a_straggler_is_told_by_what_its_connections_do() {
-    let of = |change: fn(&mut RunRecord)| told(&changed(5, change), Code::AgentSlow);
+fn a_straggler_is_found_by_what_its_connections_do() {
+    let of = |change: fn(&mut RunRecord)| messages_of(&changed(5, change), Code::AgentSlow);
     let does = |record: &mut RunRecord, ok| crud(record).agents[2].ok = ok;
     assert!(of(|it| crud(it).agents[2].ok = 500).is_empty());
     let words = of(|it| crud(it).agents[2].ok = 499);
@@ -55,13 +55,13 @@ fn a_straggler_is_told_by_what_its_connections_do() {
             does(record, 10);
             quiet(record);
         });
-        assert!(told(&record, Code::AgentSlow).is_empty(), "{:?}", record.warnings);
+        assert!(messages_of(&record, Code::AgentSlow).is_empty(), "{:?}", record.warnings);
     }
 }
 
 #[test]
-fn an_agent_with_long_times_is_told_by_percentiles_and_by_its_own_account() {
-    let of = |change: fn(&mut RunRecord)| told(&changed(5, change), Code::AgentOutlier);
+fn an_agent_with_long_times_is_found_by_percentiles_and_by_its_own_account() {
+    let of = |change: fn(&mut RunRecord)| messages_of(&changed(5, change), Code::AgentOutlier);
     // The others: a median of 1 ms and a 99th percentile of 6 ms.
     assert!(of(|_| {}).is_empty());
     assert!(of(|it| takes(it, 2, &[(2, 850), (6, 150)], 0.0)).is_empty());
@@ -92,9 +92,9 @@ fn an_agent_with_long_times_is_told_by_percentiles_and_by_its_own_account() {
 }
 
 #[test]
-fn of_two_agents_the_slower_one_is_told_and_never_both() {
+fn of_two_agents_the_slower_one_is_named_and_never_both() {
     let record = changed(2, |it| takes(it, 1, &[(30, 1_000)], 0.0));
-    let words = told(&record, Code::AgentOutlier);
+    let words = messages_of(&record, Code::AgentOutlier);
     assert!(words[0].starts_with("agent 1 of 2 ("), "{words:?}");
     assert_eq!(words.len(), 1);
 }
@@ -111,7 +111,7 @@ fn who_is_slow_already_was_lost_or_did_too_little_is_no_outlier() {
             takes(it, 2, &[(30, 1_000)], 0.0);
             quiet(it);
         });
-        assert!(told(&record, Code::AgentOutlier).is_empty(), "{:?}", record.warnings);
+        assert!(messages_of(&record, Code::AgentOutlier).is_empty(), "{:?}", record.warnings);
     }
 }
 
@@ -131,6 +131,6 @@ fn chance_makes_no_outliers() {
                 agent.response = Some(Latency::new(response));
             }
         });
-        assert!(told(&record, Code::AgentOutlier).is_empty(), "{:?}", record.warnings);
+        assert!(messages_of(&record, Code::AgentOutlier).is_empty(), "{:?}", record.warnings);
     }
 }

@@ -454,8 +454,8 @@ mod tests {
 
     /// The stand-in is named wherever it runs, and nothing else is taken for it.
     #[test]
-    fn the_stand_in_is_told_by_its_name() {
-        let told = |name: &str, stand_in: bool| {
+    fn the_stand_in_is_known_by_its_name() {
+        let message_for = |name: &str, stand_in: bool| {
             let mut record = fixture::record(&[]);
             (record.server.name, record.server.stand_in) = (name.to_owned(), stand_in);
             let found = all(&record).into_iter().find(|it| it.code == Code::StandIn);
@@ -466,16 +466,16 @@ mod tests {
                 "the server is springload's own {what}: these numbers say nothing about CouchDB"
             )
         };
-        assert_eq!(told("couchdb", false), None);
-        assert_eq!(told("springload stand-in", false), Some(words("stand-in")));
-        assert_eq!(told("springload null responder", false), Some(words("null responder")));
+        assert_eq!(message_for("couchdb", false), None);
+        assert_eq!(message_for("springload stand-in", false), Some(words("stand-in")));
+        assert_eq!(message_for("springload null responder", false), Some(words("null responder")));
         let here = Some(words("stand-in, in this process"));
-        assert_eq!(told("springload stand-in", true), here);
-        assert_eq!(told("couchdb", true), here, "as older records have it");
+        assert_eq!(message_for("springload stand-in", true), here);
+        assert_eq!(message_for("couchdb", true), here, "as older records have it");
     }
 
     #[test]
-    fn what_became_of_lost_answers_is_told_as_far_as_it_is_known() {
+    fn what_became_of_lost_answers_is_reported_as_far_as_it_is_known() {
         for (counts, words) in [
             ([0, 0, 0, 0], None),
             ([11, 0, 0, 0], Some("unanswered: 11; it is not known whether they were carried out")),
@@ -487,16 +487,16 @@ mod tests {
             assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
             let mut warnings = Vec::new();
             of_stage(&stage, Nouns::DOCUMENTS, "were accepted", &mut warnings);
-            let told = warnings.iter().find(|warning| warning.code == Code::Unanswered);
-            let message = told.map(|warning| warning.message.clone());
+            let found = warnings.iter().find(|warning| warning.code == Code::Unanswered);
+            let message = found.map(|warning| warning.message.clone());
             assert_eq!(message, words.map(|words| format!("update {words}")));
         }
     }
 
     #[test]
-    fn a_long_way_to_the_binding_is_told() {
+    fn a_long_way_to_the_binding_is_reported() {
         // 1,000 ns in the binding, and this much on the way to it.
-        for (outside_ns, told) in
+        for (outside_ns, expected) in
             [(0, None), (100, None), (125, Some("11 %")), (3_000, Some("75 %"))]
         {
             let wire = Wire { outside_ns, ..Wire::default() };
@@ -506,7 +506,7 @@ mod tests {
             let mut warnings = Vec::new();
             of_stage(&stage, Nouns::DOCUMENTS, "were accepted", &mut warnings);
             let message = warnings.iter().find(|it| it.code == Code::Outside).map(|it| &it.message);
-            assert_eq!(message.and_then(|it| it.get(..4)), told, "{outside_ns}");
+            assert_eq!(message.and_then(|it| it.get(..4)), expected, "{outside_ns}");
         }
     }
 
