@@ -163,7 +163,7 @@ fn the_window_is_as_long_as_the_plan_says() {
 }
 
 #[test]
-fn a_backlog_that_grows_is_told_per_second() {
+fn a_backlog_that_grows_is_reported_per_second() {
     // 1,000/s for 5 s on two shards; the server does 800/s.
     let mut collected = Collected::new(reads(4_000, 0), Series::default());
     for part in 0..2 {
@@ -192,7 +192,7 @@ fn a_backlog_that_grows_is_told_per_second() {
 }
 
 #[test]
-fn the_client_is_told_by_its_worst_thread_and_by_sums() {
+fn the_client_is_judged_by_its_worst_thread_and_by_sums() {
     let thread = |cpu_ms: u64, waited_ms: u64, paused_ms: u64, late_ms: u64| {
         let mut loss = ThreadLoss {
             watched_ns: SECOND_NS,
@@ -281,7 +281,7 @@ fn the_client_is_charged_for_what_it_begins_late_and_what_lies_unread() {
 }
 
 #[test]
-fn a_start_is_told_by_rank_of_those_that_sent() {
+fn a_start_is_reported_by_rank_of_those_that_sent() {
     let mut lanes: Vec<_> =
         (1..=100).rev().map(|n| lane(n, Some(n as Nanos * 1_000), n % 10 == 0)).collect();
     lanes.push(lane(101, None, true));
@@ -298,7 +298,7 @@ fn a_start_is_told_by_rank_of_those_that_sent() {
 }
 
 #[test]
-fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_told() {
+fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_reported() {
     let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
     for second in 0..3 {
         let mut interval = Interval::new(second);

@@ -28,9 +28,9 @@ impl Compacting {
     /// Asks for it at `start`; `stop` ends the wait for its end.
     pub(super) fn begin(target: Driver, start: Arc<Start>, stop: Arc<Stop>) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
-        let told = over.clone();
+        let shared = over.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = Work { target, start, stop, over: told };
+        let work = Work { target, start, stop, over: shared };
         let thread = std::thread::Builder::new()
             .name("compaction".to_owned())
             .spawn(move || runtime.block_on(work.carry_out()))?;

@@ -260,8 +260,8 @@ struct Shares<'a, 'b, 'c> {
     moment: Nanos,
     parts: Vec<Share>,
     waiting: VecDeque<Interval>,
-    /// The reason to stop that agents were last told, if any.
-    told: Option<StopReason>,
+    /// The reason to stop that agents were last given, if any.
+    announced: Option<StopReason>,
     /// When `next` last reported that nothing came.
     paused: Nanos,
     /// Whether all but lost agents have ended.
@@ -286,9 +286,9 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                 parts[agent].notes = Some(journal.expect(stage, agent)?);
             }
         }
-        let (waiting, told) = (VecDeque::new(), None);
+        let (waiting, announced) = (VecDeque::new(), None);
         let (paused, waits) = (moment, false);
-        Ok(Self { crew, bench, number, moment, parts, waiting, told, paused, waits })
+        Ok(Self { crew, bench, number, moment, parts, waiting, announced, paused, waits })
     }
 
     /// Whether an agent is still at work.
@@ -420,8 +420,8 @@ impl Source for Shares<'_, '_, '_> {
             return Err(RecvTimeoutError::Disconnected);
         }
         let wanted = self.bench.stop.reason();
-        if wanted.is_some() && wanted != self.told {
-            self.told = wanted;
+        if wanted.is_some() && wanted != self.announced {
+            self.announced = wanted;
             self.crew.fleet.stop(wanted.unwrap_or(StopReason::Interrupted));
         }
         if let Some(event) = self.crew.fleet.next(patience) {

@@ -32,8 +32,11 @@ fn a_lost_agent_that_comes_back_hands_in_what_it_measured() {
     let issued: u64 = crud.operations.iter().map(|it| it.issued).sum();
     assert_eq!(issued, crud.agents.iter().map(|it| it.requests).sum::<u64>());
     assert_eq!(crud.operations.iter().map(|it| it.unfinished).sum::<u64>(), 0);
-    let told = record.lost_words().unwrap();
-    assert!(told.ends_with("requests until then are included, as it has handed them in"), "{told}");
+    let words = record.lost_words().unwrap();
+    assert!(
+        words.ends_with("requests until then are included, as it has handed them in"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -199,8 +199,8 @@ fn agents_do_what_one_process_does_and_start_together_whatever_their_clocks_say(
     assert_eq!(crud.connections.ended_s.len(), 10);
     let rows: Vec<_> = record.agents.iter().map(|it| (it.index, it.connections)).collect();
     assert_eq!(rows, [(0, 3), (1, 3), (2, 2), (3, 2)]);
-    for (agent, told) in record.agents.iter().zip([1.6e6, -1.6e6, 0.0, 86.4e9]) {
-        assert!((agent.clock_offset_us - told).abs() <= agent.clock_error_us + 1.0, "{agent:?}");
+    for (agent, ahead) in record.agents.iter().zip([1.6e6, -1.6e6, 0.0, 86.4e9]) {
+        assert!((agent.clock_offset_us - ahead).abs() <= agent.clock_error_us + 1.0, "{agent:?}");
         assert!(agent.clock_error_us < 50_000.0, "{agent:?}");
     }
     for stage in &record.stages {
@@ -286,8 +286,8 @@ fn an_agent_that_alone_gets_no_answers_is_lost() {
     let (began, plan) = (now(), plan(6, 3, None, 2));
     let again = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
     assert!(now() - began < 2 * SECOND_NS);
-    let told = again.ended.expect("it ended early").message;
-    assert!(told.contains(&format!("agent 1 was lost before the run began: {why}")), "{told}");
+    let words = again.ended.expect("it ended early").message;
+    assert!(words.contains(&format!("agent 1 was lost before the run began: {why}")), "{words}");
     assert!(again.agents[1].lost.is_some());
 }
 
@@ -385,9 +385,9 @@ fn what_an_agent_wrote_is_judged_only_if_all_of_its_notes_are_there() {
     for (alter, why) in alter {
         let mut bed = Bed::with(fleet_of(2, &[0; 2], alter));
         let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
-        let (right, wrong, told) = found(&record);
+        let (right, wrong, reason) = found(&record);
         assert_eq!((right, wrong, record.extra_documents), (225, 0, None), "{why}");
-        assert!(told.is_some_and(|it| it.starts_with(why)), "{told:?}");
+        assert!(reason.is_some_and(|it| it.starts_with(why)), "{reason:?}");
         assert_eq!(record.result().exit_status, 5);
     }
 }

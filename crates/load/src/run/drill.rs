@@ -48,7 +48,7 @@ impl Drilling {
     ) -> io::Result<Option<(Self, Receiver<String>)>> {
         let Some(plan) = bench.plan.drill_of(stage) else { return Ok(None) };
         let over = Arc::new(AtomicBool::new(false));
-        let (news, told) = channel();
+        let (news, receiver) = channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let work = Work {
             plan: plan.clone(),
@@ -63,7 +63,7 @@ impl Drilling {
         };
         let builder = std::thread::Builder::new().name("drill".to_owned());
         let thread = Some(builder.spawn(move || work.carry_out())?);
-        Ok(Some((Self { over, thread }, told)))
+        Ok(Some((Self { over, thread }, receiver)))
     }
 
     /// Mends what is still broken, and returns what was done.
@@ -169,7 +169,7 @@ impl Work {
             Ok(()) => (None, None),
             Err(Undone { problem, output }) => (Some(problem), output),
         };
-        let told = problem.as_ref().map_or_else(
+        let message = problem.as_ref().map_or_else(
             || format!("{what} after {from_s:.1} s, which took {:.1} s: {command}", to_s - from_s),
             |problem| {
                 let said = output.as_ref().map_or_else(String::new, |it| format!(": {it}"));
@@ -177,7 +177,7 @@ impl Work {
             },
         );
         // Nobody listens any more if the stage has ended.
-        let _ = self.news.send(told);
+        let _ = self.news.send(message);
         DrillStep { command, from_s, to_s, problem, output }
     }
 

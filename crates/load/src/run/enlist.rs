@@ -27,7 +27,7 @@ impl Crew<'_> {
         let until = Clock::system().now() + bench.plan.timeout_ns + PATIENCE_NS;
         while let Some(agent) = opened.iter().position(Option::is_none) {
             match self.fleet.next(LOOK) {
-                Some(Event::Opened(agent, told)) => opened[agent] = Some(told),
+                Some(Event::Opened(agent, answer)) => opened[agent] = Some(answer),
                 Some(Event::Refused(agent, why)) => {
                     return Err(RunError::Agents(format!("agent {agent}: {why}")));
                 }

@@ -46,8 +46,8 @@ impl Followers {
         let over = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (acks, source) = unbounded_channel();
-        let (told, ready) = mpsc::sync_channel(1);
-        let work = Work { plan, source, told, over: over.clone(), runtime };
+        let (started, ready) = mpsc::sync_channel(1);
+        let work = Work { plan, source, started, over: over.clone(), runtime };
         let builder = std::thread::Builder::new().name("followers".to_owned());
         let thread = builder.spawn(move || target.apply(work))?;
         ready.recv().map_err(|_| io::Error::other("the thread of the followers ended"))??;
@@ -75,7 +75,7 @@ impl Followers {
 struct Work {
     plan: FollowPlan,
     source: UnboundedReceiver<Vec<Ack>>,
-    told: SyncSender<Result<(), TargetError>>,
+    started: SyncSender<Result<(), TargetError>>,
     over: Arc<AtomicBool>,
     runtime: Runtime,
 }
@@ -84,9 +84,9 @@ impl WithTarget for Work {
     type Output = Following;
 
     fn with<T: Target>(self, target: &T) -> Following {
-        let Self { plan, source, told, over, runtime } = self;
+        let Self { plan, source, started, over, runtime } = self;
         let followers = target.followers(&plan);
-        LocalSet::new().block_on(&runtime, carry_out(followers, plan, source, told, over))
+        LocalSet::new().block_on(&runtime, carry_out(followers, plan, source, started, over))
     }
 }
 
@@ -105,7 +105,7 @@ async fn carry_out<F: Follower>(
     followers: Vec<F>,
     plan: FollowPlan,
     source: UnboundedReceiver<Vec<Ack>>,
-    told: SyncSender<Result<(), TargetError>>,
+    started: SyncSender<Result<(), TargetError>>,
     over: Arc<AtomicBool>,
 ) -> Following {
     let lanes = followers.into_iter().enumerate().map(|(number, follower)| Lane {
@@ -123,12 +123,12 @@ async fn carry_out<F: Follower>(
         Ok(lanes) => lanes,
         Err(error) => {
             // Whoever waits for it reports it.
-            let _ = told.send(Err(error));
+            let _ = started.send(Err(error));
             return Following::default();
         }
     };
     let shared = Rc::new(RefCell::new(Follows::new(lanes.len(), plan.filter.is_some())));
-    let _ = told.send(Ok(()));
+    let _ = started.send(Ok(()));
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let feeds: Vec<Task<Lane<F>>> = lanes
         .into_iter()
@@ -185,7 +185,7 @@ async fn until_complete(
     loop {
         let pause = if ended_at.is_some() { LOOK_EVERY } else { COMPARE_EVERY };
         tokio::time::sleep(pause).await;
-        // In this order: once it is over, nothing more is told.
+        // In this order: once it is over, nothing more is acknowledged.
         let is_over = over.load(Ordering::Relaxed);
         let mut follows = shared.borrow_mut();
         while let Ok(acks) = source.try_recv() {

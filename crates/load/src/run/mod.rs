@@ -96,7 +96,7 @@ pub trait Observer {
         false
     }
     /// A second of the running stage, which began at `began_ns`, in nanoseconds since 1970. Each is
-    /// told once, and what comes too late for it once more.
+    /// reported once, and what comes too late for it once more.
     fn second(&mut self, _stage: &str, _began_ns: Nanos, _second: &Second) {}
     /// Whether [`Observer::unfinished`] is needed: it costs up to a hundredth of a processor.
     fn saves(&self) -> bool {

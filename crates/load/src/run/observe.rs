@@ -63,9 +63,9 @@ impl Observing {
         let over = Arc::new(AtomicBool::new(false));
         let log = Arc::new(Mutex::new(ObservedLog::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (told, ready) = mpsc::sync_channel(1);
+        let (started, ready) = mpsc::sync_channel(1);
         let shared = Shared { log: log.clone(), over: over.clone(), began };
-        let work = Work { asks, shared, told, runtime };
+        let work = Work { asks, shared, started, runtime };
         let (target, builder) = (target.clone(), std::thread::Builder::new());
         let builder = builder.name("observer".to_owned());
         let thread = builder.spawn(move || work.begin(&*target))?;
@@ -117,13 +117,13 @@ impl Shared {
 struct Work {
     asks: Asks,
     shared: Shared,
-    told: SyncSender<()>,
+    started: SyncSender<()>,
     runtime: Runtime,
 }
 
 impl Work {
     fn begin(self, target: &dyn Opened) {
-        let Self { asks: Asks { servers, machine, exporters }, shared, told, runtime } = self;
+        let Self { asks: Asks { servers, machine, exporters }, shared, started, runtime } = self;
         let mut monitors = if servers { target.monitors() } else { Vec::new() };
         // Others come last: no server is spared because one of them answers.
         for exporter in exporters {
@@ -136,7 +136,7 @@ impl Work {
         });
         let work = async {
             begin_log(&monitors, machine, &shared);
-            carry_out(monitors, shared, told).await;
+            carry_out(monitors, shared, started).await;
         };
         LocalSet::new().block_on(&runtime, work);
     }
@@ -156,7 +156,7 @@ fn begin_log(monitors: &[Box<dyn Monitor>], machine: Option<usize>, shared: &Sha
 }
 
 /// Asks every server in turn until the run is over.
-async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, told: SyncSender<()>) {
+async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, started: SyncSender<()>) {
     let answers = Rc::new(RefCell::new(vec![true; monitors.len()]));
     let begun = monitors.into_iter().enumerate().map(|(source, monitor)| {
         let (shared, answers) = (shared.clone(), answers.clone());
@@ -177,7 +177,7 @@ async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, told: SyncSe
         shared.note(|log| log.set(&settings));
     }
     // Whoever waits for it begins with the load.
-    let _ = told.send(());
+    let _ = started.send(());
     let asking: Vec<_> = lanes.into_iter().map(|lane| spawn_local(lane.go_on())).collect();
     for lane in asking {
         // One that panicked asks no more.

@@ -1,4 +1,4 @@
-//! What a shell command prints, kept until it has ended, and told without secrets.
+//! What a shell command prints, kept until it has ended, and shown without secrets.
 
 use crate::driver::scratch_name;
 use crate::plan::strike_command;

@@ -131,9 +131,9 @@ impl Share {
     /// Whether all that it noted in the stage called `stage` has arrived; if not, why.
     pub(super) fn deliver(&mut self, stage: &str) -> Result<(), String> {
         let Some(notes) = self.notes.take() else { return Ok(()) };
-        let told = self.ended.as_mut().map(|(_, end)| end.noted.take());
-        let told = told.ok_or_else(|| format!("it was lost before its notes of {stage} came"))?;
-        let bytes = told.ok_or("it has noted nothing")??;
+        let noted = self.ended.as_mut().map(|(_, end)| end.noted.take());
+        let noted = noted.ok_or_else(|| format!("it was lost before its notes of {stage} came"))?;
+        let bytes = noted.ok_or("it has noted nothing")??;
         notes.complete(bytes).map_err(|error| error.to_string())
     }
 

@@ -26,11 +26,11 @@ impl Sizes {
     /// Begins to ask after `start`.
     pub(super) fn ask(target: Driver, start: Arc<Start>) -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
-        let told = over.clone();
+        let shared = over.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new()
             .name("sizes".to_owned())
-            .spawn(move || runtime.block_on(points(&target, &start, &told)))?;
+            .spawn(move || runtime.block_on(points(&target, &start, &shared)))?;
         Ok(Self { over, thread })
     }
 
@@ -51,10 +51,10 @@ async fn points(target: &Driver, start: &Start, over: &AtomicBool) -> Vec<SizePo
         }
         let last = over.load(Ordering::Relaxed);
         if let Some(began) = start.moment()
-            && let Some(told) = target.size().await
+            && let Some(size) = target.size().await
         {
             let at_s = clock.now().saturating_sub(began) as f64 / SECOND_NS as f64;
-            points.push(SizePoint { at_s, ..told });
+            points.push(SizePoint { at_s, ..size });
         }
         if last {
             return points;

@@ -197,7 +197,7 @@ impl Bench<'_> {
         let mut measured = Measured { slots, ..Measured::default() };
         let mut seconds = SeriesLog::default().with_nodes(self.plan.drill_of(stage).is_some());
         let mut progress = self.not_begun(stage);
-        let mut told = true;
+        let mut described = true;
         let mut saving = observer.saves().then(Saving::default);
         let mut live = observer.watches().then(|| LiveStage::new(stage, self.plan.connections));
         let mut telling = Telling::new(stage, self.epoch_ns(), observer);
@@ -215,7 +215,7 @@ impl Bench<'_> {
                     } else if !interval.raw.is_empty() {
                         observer.raw(&interval.raw, self.epoch_ns());
                     }
-                    told = false;
+                    described = false;
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if self.stop.reason() == Some(StopReason::Aborted) {
@@ -224,7 +224,7 @@ impl Bench<'_> {
                     let now = Clock::system().now();
                     let elapsed = source.moment().map_or(0, |start| now.saturating_sub(start));
                     progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut described, true) {
                         progress.describe(&measured.totals, &seconds);
                     }
                     tell(source, observer);
@@ -284,19 +284,19 @@ impl Telling {
     fn tell(&mut self, elapsed_ns: Nanos, source: &dyn Source, observer: &mut dyn Observer) {
         let complete_ns = elapsed_ns.saturating_sub(source.settles_ns());
         let complete = (complete_ns / SECOND_NS) as u32;
-        let told = self.seconds.as_mut().map(|it| it.before(complete));
-        self.pass_on(&told.unwrap_or_default(), source, observer);
+        let due = self.seconds.as_mut().map(|it| it.before(complete));
+        self.pass_on(&due.unwrap_or_default(), source, observer);
     }
 
     /// Tells all that are left.
     fn finish(&mut self, source: &dyn Source, observer: &mut dyn Observer) {
-        let told = self.seconds.as_mut().map(Seconds::rest);
-        self.pass_on(&told.unwrap_or_default(), source, observer);
+        let left = self.seconds.as_mut().map(Seconds::rest);
+        self.pass_on(&left.unwrap_or_default(), source, observer);
     }
 
-    fn pass_on(&self, told: &[Second], source: &dyn Source, observer: &mut dyn Observer) {
+    fn pass_on(&self, seconds: &[Second], source: &dyn Source, observer: &mut dyn Observer) {
         let start = self.epoch_ns + source.moment().unwrap_or_default();
-        for it in told {
+        for it in seconds {
             let began_ns = start + Nanos::from(it.row.second) * SECOND_NS;
             observer.second(&self.stage, began_ns, it);
         }

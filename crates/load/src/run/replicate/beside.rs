@@ -49,14 +49,14 @@ pub(super) struct FoundLink {
 
 /// What the thread is told.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Notices {
     /// When the load ended; [`NOT_OVER`] before that.
     over_at: AtomicU64,
     /// Whether to give up at once.
     abandoned: AtomicBool,
 }
 
-impl Told {
+impl Notices {
     /// When the load ended, if it has.
     pub(super) fn over_at(&self) -> Option<Nanos> {
         Some(self.over_at.load(Ordering::Acquire)).filter(|at| *at != NOT_OVER)
@@ -70,15 +70,17 @@ impl Told {
 
 /// The thread.
 pub(super) struct Beside {
-    told: Arc<Told>,
+    notices: Arc<Notices>,
     thread: std::thread::JoinHandle<Found>,
 }
 
 impl Beside {
     /// Begins at once.
     pub(super) fn begin(replicas: &Replicas) -> io::Result<Self> {
-        let told =
-            Arc::new(Told { over_at: AtomicU64::new(NOT_OVER), abandoned: AtomicBool::new(false) });
+        let notices = Arc::new(Notices {
+            over_at: AtomicU64::new(NOT_OVER),
+            abandoned: AtomicBool::new(false),
+        });
         let links = replicas.plan.links();
         let job = |link: &Link| LinkJob {
             link: *link,
@@ -99,19 +101,19 @@ impl Beside {
                 patience_ns: replicas.patience_ns,
                 may_differ: replicas.may_differ(),
             },
-            told: told.clone(),
+            notices: notices.clone(),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
         };
         let builder = std::thread::Builder::new().name("replication".to_owned());
-        Ok(Self { told, thread: builder.spawn(move || work.carry_out())? })
+        Ok(Self { notices, thread: builder.spawn(move || work.carry_out())? })
     }
 
     /// Waits until all targets have everything, or the time is over, or the user asks to stop.
     pub(super) fn settle(self, stop: &Stop) -> Found {
-        self.told.over_at.store(Clock::system().now(), Ordering::Release);
+        self.notices.over_at.store(Clock::system().now(), Ordering::Release);
         while !self.thread.is_finished() {
             if stop.reason().is_some() {
-                self.told.abandoned.store(true, Ordering::Relaxed);
+                self.notices.abandoned.store(true, Ordering::Relaxed);
             }
             std::thread::sleep(STEP);
         }
@@ -120,7 +122,7 @@ impl Beside {
 
     /// Gives up at once.
     pub(super) fn abandon(self) -> Found {
-        self.told.abandoned.store(true, Ordering::Relaxed);
+        self.notices.abandoned.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
@@ -151,7 +153,7 @@ struct Work {
     links: Vec<LinkJob>,
     end_to_end: Option<Link>,
     limits: Limits,
-    told: Arc<Told>,
+    notices: Arc<Notices>,
     runtime: Runtime,
 }
 
@@ -176,7 +178,7 @@ impl Work {
             queues.push((job.link.source, queue.clone()));
             let counted = job.counted.iter().filter_map(|&place| connect(place)).collect();
             let ends = Ends { source, target, counted };
-            let lookout = Lookout::new(ends, queue, self.told.clone(), self.limits, began);
+            let lookout = Lookout::new(ends, queue, self.notices.clone(), self.limits, began);
             let (over, before) = (over.clone(), job.before.clone());
             lookouts.push(spawn_local(async move {
                 let upstream = over.clone();
@@ -196,7 +198,7 @@ impl Work {
                 connection,
                 mark: format!("springload:{mark}_{place}"),
                 queues,
-                told: self.told.clone(),
+                notices: self.notices.clone(),
                 limits: self.limits,
             });
             writers.push(writer.map(|writer| spawn_local(writer.go_on())));
@@ -232,7 +234,7 @@ impl Work {
         let queue = Rc::new(Queue::default());
         queues.push((first, queue.clone()));
         let ends = Ends { source, target, counted: Vec::new() };
-        let lookout = Lookout::new(ends, queue, self.told.clone(), self.limits, began);
+        let lookout = Lookout::new(ends, queue, self.notices.clone(), self.limits, began);
         let are_ended = move || over.borrow().iter().all(|it| *it);
         Some(spawn_local(lookout.watch(are_ended)))
     }
@@ -245,7 +247,7 @@ struct Writer {
     mark: String,
     /// The links that look for them.
     queues: Vec<Rc<Queue>>,
-    told: Arc<Told>,
+    notices: Arc<Notices>,
     limits: Limits,
 }
 
@@ -258,16 +260,16 @@ impl Writer {
         for number in 0u64.. {
             tokio::select! {
                 _ = due.tick() => {}
-                () = over(&self.told) => {}
+                () = over(&self.notices) => {}
             }
-            if self.told.is_abandoned() {
+            if self.notices.is_abandoned() {
                 return written;
             }
-            let over_at = self.told.over_at();
+            let over_at = self.notices.over_at();
             let id = format!("{}_{number}", self.mark);
             let stored = tokio::select! {
                 stored = self.connection.store(&id) => stored,
-                () = abandoned(&self.told) => {
+                () = abandoned(&self.notices) => {
                     written.push((id, None));
                     return written;
                 }
@@ -298,15 +300,15 @@ impl Writer {
 }
 
 /// Waits until the load is over.
-async fn over(told: &Told) {
-    while told.over_at().is_none() && !told.is_abandoned() {
+async fn over(notices: &Notices) {
+    while notices.over_at().is_none() && !notices.is_abandoned() {
         tokio::time::sleep(STEP).await;
     }
 }
 
 /// Waits until all is to be given up.
-pub(super) async fn abandoned(told: &Told) {
-    while !told.is_abandoned() {
+pub(super) async fn abandoned(notices: &Notices) {
+    while !notices.is_abandoned() {
         tokio::time::sleep(STEP).await;
     }
 }

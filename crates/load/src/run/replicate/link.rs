@@ -1,7 +1,7 @@
 //! One link beside the load: looks for markers at its target, and finds out after the load when the
 //! target has everything.
 
-use super::beside::{FoundLink, Limits, STEP, Told, abandoned, seconds};
+use super::beside::{FoundLink, Limits, Notices, STEP, abandoned, seconds};
 use super::compare::{Compared, compare};
 use super::start::{count_all, pause_after};
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -86,7 +86,7 @@ pub(super) struct Ends {
 pub(super) struct Lookout {
     ends: Ends,
     queue: Rc<Queue>,
-    told: Arc<Told>,
+    notices: Arc<Notices>,
     limits: Limits,
     began: Nanos,
     clock: Clock,
@@ -106,14 +106,14 @@ impl Lookout {
     pub(super) fn new(
         ends: Ends,
         queue: Rc<Queue>,
-        told: Arc<Told>,
+        notices: Arc<Notices>,
         limits: Limits,
         began: Nanos,
     ) -> Self {
         Self {
             ends,
             queue,
-            told,
+            notices,
             limits,
             began,
             clock: Clock::system(),
@@ -129,10 +129,10 @@ impl Lookout {
     /// Looks for markers beside the load, and then until the target has everything. `are_ended`:
     /// whether the links that bring what this one passes on have ended.
     pub(super) async fn go_on(mut self, are_ended: impl Fn() -> bool) -> FoundLink {
-        let told = self.told.clone();
+        let notices = self.notices.clone();
         let settled = tokio::select! {
             settled = self.work(are_ended) => settled,
-            () = abandoned(&told) => Settled::default(),
+            () = abandoned(&notices) => Settled::default(),
         };
         self.receive();
         let Settled { end, converged_s, compared } = settled;
@@ -144,7 +144,7 @@ impl Lookout {
 
     /// Looks for markers alone, until there are no more to come or `are_ended`.
     pub(super) async fn watch(mut self, are_ended: impl Fn() -> bool) -> Markers {
-        let told = self.told.clone();
+        let notices = self.notices.clone();
         let watching = async {
             loop {
                 self.receive();
@@ -164,7 +164,7 @@ impl Lookout {
         };
         tokio::select! {
             () = watching => {}
-            () = abandoned(&told) => {}
+            () = abandoned(&notices) => {}
         }
         self.receive();
         self.markers()
@@ -180,7 +180,7 @@ impl Lookout {
     async fn work(&mut self, are_ended: impl Fn() -> bool) -> Settled {
         loop {
             self.receive();
-            if let Some(over_at) = self.told.over_at() {
+            if let Some(over_at) = self.notices.over_at() {
                 return self.settle(over_at, are_ended).await;
             }
             if self.outstanding.is_empty() {
@@ -353,7 +353,7 @@ impl Lookout {
             _ => LinkEnd::Behind,
         };
         let converged_s = (end == LinkEnd::Converged).then(|| {
-            let over_at = self.told.over_at().unwrap_or_default();
+            let over_at = self.notices.over_at().unwrap_or_default();
             seconds(self.clock.now().saturating_sub(over_at))
         });
         Settled { end, converged_s, compared }

@@ -232,14 +232,15 @@ impl Replicas {
         let mut state = self.state.borrow_mut();
         let link = &mut state.found.links[number];
         match asked {
-            Ok(told) => {
+            Ok(answer) => {
                 // One that has failed, or is about to try again, may still bring what is missing.
-                if link.end == LinkEnd::Lost && told.phase != ReplicationPhase::Running {
+                if link.end == LinkEnd::Lost && answer.phase != ReplicationPhase::Running {
                     link.end = LinkEnd::Behind;
                 }
-                link.state = Some(told.name);
-                link.reason = told.reason.or(link.reason.take());
-                (link.documents_written, link.write_failures) = (told.written, told.write_failures);
+                link.state = Some(answer.name);
+                link.reason = answer.reason.or(link.reason.take());
+                (link.documents_written, link.write_failures) =
+                    (answer.written, answer.write_failures);
             }
             Err(error) => {
                 link.reason.get_or_insert_with(|| error.to_string());
@@ -322,7 +323,7 @@ async fn limited(work: impl Future<Output = Result<(), TargetError>>) -> Option<
     }
 }
 
-/// What is told of a database.
+/// What is recorded of a database.
 fn place(facts: &ServerFacts) -> ReplicaPlace {
     let version = [&facts.name[..], &facts.version].join(" ").trim().to_owned();
     let (server, database) = (facts.url.clone(), facts.database.clone());
