@@ -100,10 +100,10 @@ impl Agent {
             kept_ns: AtomicU64::new(SILENCE_NS + GRACE_NS),
             now: Mutex::default(),
         });
-        let (told, orders) = channel();
+        let (to_agent, orders) = channel();
         let ear = Ear {
             shared: shared.clone(),
-            told,
+            to_agent,
             coordinator: None,
             heard: shared.clock.now(),
             silence_ns: SILENCE_NS,
@@ -251,7 +251,7 @@ impl Shared {
     }
 
     /// This machine's clock as it is reported to the coordinator.
-    fn told_clock(&self) -> Nanos {
+    fn reported_clock(&self) -> Nanos {
         self.clock.now().wrapping_add_signed(self.who.clock_ahead_ns)
     }
 }
@@ -259,7 +259,7 @@ impl Shared {
 /// Listens to the coordinator.
 struct Ear {
     shared: Arc<Shared>,
-    told: Sender<Order>,
+    to_agent: Sender<Order>,
     /// The process that coordinates, once it has said something.
     coordinator: Option<u64>,
     /// When it was last heard.
@@ -282,7 +282,7 @@ struct Loss {
     at: Nanos,
     why: String,
     /// Whether the coordinator has still to be told.
-    untold: bool,
+    unreported: bool,
 }
 
 impl Ear {
@@ -341,16 +341,16 @@ impl Ear {
         let mut now = self.shared.now();
         now.left = Some(why.clone());
         // The end of a stage says so as well.
-        let untold = now.stage.is_none();
+        let unreported = now.stage.is_none();
         drop(now);
-        self.lost = Some(Loss { at: self.shared.clock.now(), why, untold });
+        self.lost = Some(Loss { at: self.shared.clock.now(), why, unreported });
         self.stop(StopReason::Interrupted);
     }
 
     /// Tells the coordinator of a loss between stages.
     fn tell_loss(&mut self) {
-        if let Some(lost) = self.lost.as_mut().filter(|lost| lost.untold) {
-            lost.untold = !self.shared.say(&Up::Failed { why: lost.why.clone() });
+        if let Some(lost) = self.lost.as_mut().filter(|lost| lost.unreported) {
+            lost.unreported = !self.shared.say(&Up::Failed { why: lost.why.clone() });
         }
     }
 
@@ -358,7 +358,7 @@ impl Ear {
     fn end(&self, last: Order) {
         self.stop(StopReason::Aborted);
         // Fails only if the agent has left already.
-        self.told.send(last).ok();
+        self.to_agent.send(last).ok();
     }
 
     /// Says that this agent is there; while a stage runs, its snapshots do.
@@ -411,7 +411,7 @@ impl Ear {
                 return false;
             }
             Down::Ping { id } => {
-                shared.say(&Up::Pong { id, at_ns: shared.told_clock() });
+                shared.say(&Up::Pong { id, at_ns: shared.reported_clock() });
                 return false;
             }
             Down::Resend { after } => {
@@ -460,7 +460,7 @@ impl Ear {
                 return true;
             }
         };
-        self.told.send(order).is_err()
+        self.to_agent.send(order).is_err()
     }
 
     /// No more operations are begun. Threads that wait for their start begin none.

@@ -200,18 +200,18 @@ fn a_lost_agent_stops_at_once_and_hands_in_what_it_measured() {
     bed.next(|it| matches!(it, Up::Snapshot { stage: 2, .. }).then_some(()));
     assert_eq!(bed.next(left), why);
     bed.tell(Some(3), 7, Down::Quit { why: None });
-    let Order::Lost(told) = bed.agent.order() else { panic!("another order") };
-    assert_eq!((told.as_str(), stop.reason()), (why, Some(StopReason::Aborted)));
+    let Order::Lost(reason) = bed.agent.order() else { panic!("another order") };
+    assert_eq!((reason.as_str(), stop.reason()), (why, Some(StopReason::Aborted)));
 }
 
 #[test]
 fn an_agent_that_is_lost_between_stages_says_so() {
     let bed = Bed::new(60 * SECOND_NS);
     bed.tell(Some(3), 7, Down::Leave { why: "it was too late".to_owned() });
-    let told = bed.next(|it| if let Up::Failed { why } = it { Some(why) } else { None });
-    assert_eq!(told, "it was too late");
+    let reason = bed.next(|it| if let Up::Failed { why } = it { Some(why) } else { None });
+    assert_eq!(reason, "it was too late");
     bed.tell(None, 7, Down::Over);
-    assert!(matches!(bed.agent.order(), Order::Lost(why) if why == told));
+    assert!(matches!(bed.agent.order(), Order::Lost(why) if why == reason));
 }
 
 #[test]

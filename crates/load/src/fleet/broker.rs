@@ -272,9 +272,12 @@ mod tests {
             "amqp://h?cacertfile=x",
             "amqps://h?frame_max=1",
         ] {
-            let told = Broker::parse("--broker", url).unwrap_err().to_string();
-            assert!(told.starts_with("--broker: ") && told.contains("; "), "{url}: {told}");
-            assert!(!told.contains("sec") && !told.contains("ret"), "{url}: {told}");
+            let message = Broker::parse("--broker", url).unwrap_err().to_string();
+            assert!(
+                message.starts_with("--broker: ") && message.contains("; "),
+                "{url}: {message}"
+            );
+            assert!(!message.contains("sec") && !message.contains("ret"), "{url}: {message}");
         }
     }
 
@@ -295,10 +298,13 @@ mod tests {
         let found = Broker::find(Some("amqp://h"), &all).unwrap().unwrap();
         assert_eq!(parts(found), ("h".to_owned(), some("eve"), some("secret")));
         assert_eq!(Broker::find(None, &|_| None), Ok(None));
-        let told = Broker::find(Some("amqp://bob:pw@h"), &all).unwrap_err().to_string();
-        assert!(told.contains("SPRINGLOAD_BROKER_PASSWORD") && !told.contains("pw@"), "{told}");
+        let message = Broker::find(Some("amqp://bob:pw@h"), &all).unwrap_err().to_string();
+        assert!(
+            message.contains("SPRINGLOAD_BROKER_PASSWORD") && !message.contains("pw@"),
+            "{message}"
+        );
         let wrong = |_: &str| Some("http://h".to_owned());
-        let told = Broker::find(None, &wrong).unwrap_err().to_string();
-        assert!(told.starts_with("SPRINGLOAD_BROKER: "), "{told}");
+        let message = Broker::find(None, &wrong).unwrap_err().to_string();
+        assert!(message.starts_with("SPRINGLOAD_BROKER: "), "{message}");
     }
 }

@@ -355,8 +355,8 @@ impl Fleet {
         self.lose(agent, why.to_owned());
     }
 
-    /// Waits for all agents, up to `patience`, and measures their clocks. `told` is called with how
-    /// many are there whenever that changes.
+    /// Waits for all agents, up to `patience`, and measures their clocks. `notify` is called with
+    /// how many are there whenever that changes.
     ///
     /// # Errors
     /// Which agents are missing, or why one cannot be used; the others are dismissed.
@@ -364,7 +364,7 @@ impl Fleet {
         &mut self,
         patience: Duration,
         stop: &Stop,
-        told: &mut dyn FnMut(usize),
+        notify: &mut dyn FnMut(usize),
     ) -> Result<(), String> {
         let until = self.clock.now() + patience.as_nanos() as Nanos;
         let (mut lost, mut there) = (None, 0);
@@ -385,7 +385,7 @@ impl Fleet {
             }
             if there != self.present().len() {
                 there = self.present().len();
-                told(there);
+                notify(there);
             }
         }
         let own = env!("CARGO_PKG_VERSION");

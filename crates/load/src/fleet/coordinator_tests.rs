@@ -189,7 +189,7 @@ fn one(waits: Waits) -> (Fleet, Sent, std::sync::mpsc::SyncSender<Arrived>) {
     (fleet, sent, arrived)
 }
 
-fn was_told(sent: &Sent, words: &str) -> bool {
+fn was_sent(sent: &Sent, words: &str) -> bool {
     let sent = sent.lock().unwrap();
     sent.iter().any(|(_, it)| String::from_utf8_lossy(it).contains(words))
 }
@@ -205,7 +205,7 @@ fn what_is_missing_is_asked_for_and_nothing_counts_twice() {
     assert!(matches!(heard(ready(1, 1)), Some(Event::Ready(0, 1))));
     assert!(heard(ready(1, 1)).is_none(), "again");
     assert!(heard(ready(3, 3)).is_none(), "too early");
-    assert!(was_told(&sent, r#""resend":{"after":1}"#));
+    assert!(was_sent(&sent, r#""resend":{"after":1}"#));
     assert!(matches!(heard(ready(2, 2)), Some(Event::Ready(0, 2))));
     assert!(matches!(heard(ready(3, 3)), Some(Event::Ready(0, 3))));
     // What is missing for good is the agent's end.
@@ -224,8 +224,8 @@ fn a_lost_agent_may_hand_in_what_it_measured_and_only_for_so_long() {
         assert_eq!((why.as_str(), fleet.awaits(0)), ("nothing heard for 0.5 s", in_time));
         arrived.send(numbered(0, 1, Up::Ready { stage: 1 })).unwrap();
         assert_eq!(fleet.next(LOOK).is_some(), in_time);
-        assert_eq!(was_told(&sent, r#""leave""#), in_time);
-        assert_eq!(was_told(&sent, r#""quit""#), !in_time);
+        assert_eq!(was_sent(&sent, r#""leave""#), in_time);
+        assert_eq!(was_sent(&sent, r#""quit""#), !in_time);
         arrived.send(Arrived::AgentGone(0, "killed".to_owned())).unwrap();
         assert!(fleet.next(LOOK).is_none() && !fleet.awaits(0), "it cannot any more");
     }
@@ -246,7 +246,7 @@ fn until_the_first_stage_whoever_has_come_may_be_silent_for_longer() {
     };
     assert_eq!(silent_for(&mut fleet, SECOND_NS), None, "others are still being started");
     fleet.gathered();
-    assert!(was_told(&sent, r#""silence_ns":200000000"#), "it has to know");
+    assert!(was_sent(&sent, r#""silence_ns":200000000"#), "it has to know");
     assert_eq!(silent_for(&mut fleet, SECOND_NS).as_deref(), Some("nothing heard for 0.2 s"));
     let (mut fleet, _sent, _arrived) = one(Waits { silence_ns: SECOND_NS / 5, ..Waits::default() });
     fleet.gathering = true;

@@ -19,12 +19,12 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// From one answer: asked at `asked` and received at `received` on this clock, given at `told`
-    /// on the other.
-    pub fn of(asked: Nanos, told: Nanos, received: Nanos) -> Self {
+    /// From one answer: asked at `asked` and received at `received` on this clock, given at
+    /// `answered` on the other.
+    pub fn of(asked: Nanos, answered: Nanos, received: Nanos) -> Self {
         let error_ns = received.saturating_sub(asked).div_ceil(2);
         let middle = asked + error_ns;
-        Self { ahead_ns: told.wrapping_sub(middle).cast_signed(), error_ns }
+        Self { ahead_ns: answered.wrapping_sub(middle).cast_signed(), error_ns }
     }
 
     /// The better of two.
@@ -45,14 +45,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_error_is_at_most_what_is_told(
+        fn the_error_is_at_most_what_is_reported(
             ahead in -5_000_000_000i64..5_000_000_000,
             to in 0u64..9_000_000,
             back in 0u64..9_000_000,
         ) {
             let asked = 1_000_000_000_000u64;
-            let told = (asked + to).checked_add_signed(ahead).unwrap();
-            let offset = Offset::of(asked, told, asked + to + back);
+            let answered = (asked + to).checked_add_signed(ahead).unwrap();
+            let offset = Offset::of(asked, answered, asked + to + back);
             prop_assert!(offset.ahead_ns.abs_diff(ahead) <= offset.error_ns);
             prop_assert_eq!(offset.error_ns, (to + back).div_ceil(2));
             let there = offset.there(asked);

@@ -255,7 +255,7 @@ mod tests {
 
     /// One that is killed before it has read everything resets the connection.
     #[test]
-    fn a_coordinator_that_resets_the_connection_is_gone_and_other_errors_are_told() {
+    fn a_coordinator_that_resets_the_connection_is_gone_and_other_errors_are_reported() {
         let why = |kind| {
             let channel = over(Broken(kind), io::sink()).unwrap();
             match channel.inbox.recv().unwrap() {

@@ -73,7 +73,7 @@ struct Errand<'a> {
     program: &'a Program,
     until: Nanos,
     stop: &'a Stop,
-    told: &'a (dyn Fn(&str) + Sync),
+    notify: &'a (dyn Fn(&str) + Sync),
 }
 
 /// This program, to be copied.
@@ -158,7 +158,7 @@ impl Ssh {
     }
 
     /// Starts the agents of `run` on their hosts, once springload is there, and returns the
-    /// coordinator's end. `told` hears what is copied.
+    /// coordinator's end. `notify` is called with what is copied.
     ///
     /// # Errors
     /// Which hosts cannot be used, and why.
@@ -167,11 +167,11 @@ impl Ssh {
         run: &str,
         patience: Duration,
         stop: &Stop,
-        told: &(dyn Fn(&str) + Sync),
+        notify: &(dyn Fn(&str) + Sync),
     ) -> Result<Channel, String> {
         let program = Program::own().map_err(|error| format!("cannot read itself: {error}"))?;
         let until = Clock::system().now() + patience.as_nanos() as Nanos;
-        let errand = Errand { ssh: self, program: &program, until, stop, told };
+        let errand = Errand { ssh: self, program: &program, until, stop, notify };
         let hosts = &self.hosts.0;
         let found: Vec<_> = std::thread::scope(|scope| {
             let all: Vec<_> = hosts.iter().map(|it| scope.spawn(|| errand.ready(it))).collect();
@@ -255,7 +255,7 @@ impl Errand<'_> {
             ));
         }
         let size = self.program.bytes.div_ceil(1_000_000);
-        (self.told)(&format!("{}: there is {there}: copying this one ({size} MB)", host.name));
+        (self.notify)(&format!("{}: there is {there}: copying this one ({size} MB)", host.name));
         self.copy(host)?;
         Ok(copy)
     }
@@ -388,8 +388,8 @@ mod tests {
             "a b",
             "a'b",
         ] {
-            let told = text.parse::<Hosts>().expect_err(text);
-            assert!(told.contains("; "), "{text}: {told}");
+            let message = text.parse::<Hosts>().expect_err(text);
+            assert!(message.contains("; "), "{text}: {message}");
         }
     }
 

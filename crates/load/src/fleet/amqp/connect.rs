@@ -128,8 +128,8 @@ fn insecure(broker: &Broker, error: &io::Error) -> String {
 
 /// Why the server that was reached cannot be used as a broker.
 fn unwelcome(broker: &Broker, error: &Error) -> String {
-    let told = refusal(error);
-    match told {
+    let refused = refusal(error);
+    match refused {
         Some((ACCESS_REFUSED, _)) => {
             let user = broker.user.as_deref().unwrap_or("guest");
             format!(
@@ -154,7 +154,7 @@ fn unwelcome(broker: &Broker, error: &Error) -> String {
 /// The broker's refusal, if that is what ended it: AMQP's number and the broker's text.
 fn refusal(error: &Error) -> Option<(u16, &str)> {
     match error.kind() {
-        ErrorKind::ProtocolError(told) => Some((told.get_id(), told.get_message().as_str())),
+        ErrorKind::ProtocolError(answer) => Some((answer.get_id(), answer.get_message().as_str())),
         _ => None,
     }
 }
@@ -162,7 +162,7 @@ fn refusal(error: &Error) -> Option<(u16, &str)> {
 /// Why something went wrong, in a few words.
 pub(super) fn reason(error: &Error) -> String {
     match error.kind() {
-        ErrorKind::ProtocolError(told) => told.get_message().to_string(),
+        ErrorKind::ProtocolError(answer) => answer.get_message().to_string(),
         ErrorKind::MissingHeartbeatError => "nothing was heard from it for too long".to_owned(),
         ErrorKind::IOError(error) => error.to_string(),
         // The library prints all of the malformed bytes.
@@ -188,7 +188,7 @@ pub(super) fn refused(broker: &Broker, error: &Error, taken: &str) -> String {
 /// only that it is being shut down passes.
 pub(super) fn is_nonsense(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::ProtocolError(told) => told.get_id() != CONNECTION_FORCED,
+        ErrorKind::ProtocolError(answer) => answer.get_id() != CONNECTION_FORCED,
         ErrorKind::IOError(error) => error.kind() == io::ErrorKind::InvalidData,
         ErrorKind::ParsingError(_) | ErrorKind::SerialisationError(_) => true,
         _ => false,
