@@ -130,21 +130,21 @@ fn row(
     is_lost: bool,
     with_lost: bool,
 ) -> Vec<String> {
-    let told = |of: &dyn Fn(&AgentStage) -> Option<String>| {
+    let cell = |of: &dyn Fn(&AgentStage) -> Option<String>| {
         done.and_then(of).unwrap_or_else(|| "-".to_owned())
     };
     let at_end = |text: String| (!is_lost).then_some(text);
     let mut row = vec![
         format!("{} on {}, pid {}", agent.index, agent.host, agent.pid),
         grouped(agent.connections as u64),
-        told(&|it| it.start_us.map(signed)),
-        told(&|it| Some(decimal(ok_per_s(it, stage), 0))),
-        told(&|it| Some(grouped(it.failed))),
-        told(&|it| p50_us(it).map(millis)),
-        told(&|it| p99_us(it).map(millis)),
-        told(&|it| own_share(it).and_then(|share| at_end(percent(share)))),
-        told(&|it| at_end(decimal(it.cpu_s, 2))),
-        told(&|it| at_end(percent(it.busiest_thread))),
+        cell(&|it| it.start_us.map(signed)),
+        cell(&|it| Some(decimal(ok_per_s(it, stage), 0))),
+        cell(&|it| Some(grouped(it.failed))),
+        cell(&|it| p50_us(it).map(millis)),
+        cell(&|it| p99_us(it).map(millis)),
+        cell(&|it| own_share(it).and_then(|share| at_end(percent(share)))),
+        cell(&|it| at_end(decimal(it.cpu_s, 2))),
+        cell(&|it| at_end(percent(it.busiest_thread))),
     ];
     if with_lost {
         let lost = agent.lost.as_ref().filter(|_| is_lost);

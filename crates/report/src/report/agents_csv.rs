@@ -79,7 +79,7 @@ mod tests {
     const TIMES: &str = "1.500,40.000,1.004,6.029,6.029,,,0.100";
 
     #[test]
-    fn each_agent_has_a_row_for_each_second_that_it_told() {
+    fn each_agent_has_a_row_for_each_second_that_it_reported() {
         let mut record = fleet(3);
         lose(&mut record, 1, 4);
         record.agents[2].host = "a \"b\", c".to_owned();

@@ -38,7 +38,7 @@ fn few_agents_have_a_row_each() {
 }
 
 #[test]
-fn a_lost_agent_shows_what_it_told_and_when_it_was_lost() {
+fn a_lost_agent_shows_what_it_reported_and_when_it_was_lost() {
     let mut record = fleet(3);
     lose(&mut record, 1, 4);
     let text = text(&record);
@@ -91,10 +91,10 @@ fn of_many_agents_those_that_stand_out_are_shown_and_all_that_were_lost() {
         "most of 197",
     ];
     assert_eq!(rows(&record), shown);
-    let told = text(&record);
-    assert!(told.contains("of 200 agents these are the slowest"), "{told}");
-    assert!(!told.contains("lost: agents"), "{told}");
-    let most = told.lines().find(|line| line.starts_with("  most of 197")).unwrap();
+    let report = text(&record);
+    assert!(report.contains("of 200 agents these are the slowest"), "{report}");
+    assert!(!report.contains("lost: agents"), "{report}");
+    let most = report.lines().find(|line| line.starts_with("  most of 197")).unwrap();
     let cells: Vec<&str> = most.split_whitespace().skip(3).collect();
     assert_eq!(cells, ["1", "99.0", "120", "10", "1.00", "20.1", "-", "1.50", "90", "%"], "{most}");
     // More than there is room for.

@@ -189,16 +189,16 @@ mod tests {
     #[test]
     fn every_second_has_its_row_and_one_that_is_not_whole_its_mark() {
         let seconds = burst_seconds(&burst(), Some(2_000_000_000));
-        let told: Vec<_> =
+        let rows: Vec<_> =
             seconds.iter().map(|it| (it.second, it.sum, it.failed, it.partial)).collect();
-        assert_eq!(told, [(0, 41, 1, false), (1, 0, 0, false), (2, 30, 0, true)]);
+        assert_eq!(rows, [(0, 41, 1, false), (1, 0, 0, false), (2, 30, 0, true)]);
         let sums = "interval_sec,num_actions\n0,41\n1,0\n2,30\n";
         assert_eq!(burst_csv(&seconds, false), sums);
         assert_eq!(burst_csv(&seconds, true), "interval_sec,num_actions\n0,20.5\n1,0.0\n2,15.0\n");
     }
 
     #[test]
-    fn the_spread_is_told() {
+    fn the_spread_is_shown() {
         let mut out = String::new();
         section(&record(&[]), &burst(), &mut out);
         assert!(out.contains("2 (partial)") && out.contains("2 workers within 0.9"), "{out}");

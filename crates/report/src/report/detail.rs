@@ -112,8 +112,8 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
     let names = statistics.clone().map(Statistic::name);
     let mut rows = vec![cells(["time per request, ms"].into_iter().chain(names))];
     let row = |name: String, latency: &Latency| {
-        let told = |it: Statistic| it.of(latency).map_or_else(|| it.none().to_owned(), millis);
-        [name].into_iter().chain(statistics.clone().map(told)).collect()
+        let figure = |it: Statistic| it.of(latency).map_or_else(|| it.none().to_owned(), millis);
+        [name].into_iter().chain(statistics.clone().map(figure)).collect()
     };
     for operation in &stage.operations {
         let kind = operation.kind;

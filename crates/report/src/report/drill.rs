@@ -31,12 +31,12 @@ pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
     let Some(drill) = stage.drilled() else { return lines };
     let times = drill.times(record.observed.as_ref());
     let within = |seconds: f64| format!("within {} s", decimal(seconds.max(0.1), 1));
-    let mut told = vec![times.first_failure_s.map_or_else(
+    let mut parts = vec![times.first_failure_s.map_or_else(
         || "nothing failed".to_owned(),
         |it| format!("first failure {} of the break", within(it)),
     )];
-    told.extend(times.first_success_s.map(|it| format!("next success {} of it", within(it))));
-    lines.push(told.join(", "));
+    parts.extend(times.first_success_s.map(|it| format!("next success {} of it", within(it))));
+    lines.push(parts.join(", "));
     let success = times.healed_success_s.map_or_else(
         || "after it was mended, nothing succeeded".to_owned(),
         |it| format!("first success {} of the mending", within(it)),
@@ -124,8 +124,8 @@ fn row(phase: Phase, it: &PhaseFigures, accepted: bool) -> Row {
     let none = || "-".to_owned();
     let time = |percentile: f64| {
         let us = |ns: u64| millis(ns as f64 / 1e3);
-        let told = it.response.earns(percentile).then(|| us(it.response.percentile(percentile)));
-        told.unwrap_or_else(none)
+        let figure = it.response.earns(percentile).then(|| us(it.response.percentile(percentile)));
+        figure.unwrap_or_else(none)
     };
     let rate = |per_s: f64| decimal(per_s, usize::from(per_s < 10.0));
     let mut row = vec![

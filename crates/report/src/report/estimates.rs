@@ -19,7 +19,7 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let told = [
+    let figures = [
         ("", throughput_per_s, rate as Number, "/s"),
         ("p50 ", p50_us, millis, " ms"),
         ("p99 ", p99_us, millis, " ms"),
@@ -28,14 +28,14 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
         Some(Estimate::TooShort { needed_s }) => Some(*needed_s),
         _ => None,
     };
-    let longest = told.iter().filter_map(needed).max();
+    let longest = figures.iter().filter_map(needed).max();
     let bounded = |&(name, estimate, number, unit): &(&str, Option<Estimate>, Number, &str)| {
         Some(format!("{name}{}{unit}", range(estimate?, number)?))
     };
-    let mut parts: Vec<String> = told.iter().filter_map(bounded).collect();
+    let mut parts: Vec<String> = figures.iter().filter_map(bounded).collect();
     if let Some(first) = parts.first_mut() {
         *first = format!("95 %: {first}");
-        let short = told.iter().filter_map(|it| Some((it.0.trim_end(), needed(it)?)));
+        let short = figures.iter().filter_map(|it| Some((it.0.trim_end(), needed(it)?)));
         parts.extend(short.map(|(name, needed_s)| {
             let name = if name.is_empty() { "throughput" } else { name };
             format!("too short for a {name} interval: {needed_s} s needed")
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_steady_is_told() {
+    fn what_is_not_steady_is_reported() {
         let mut stage = with(Intervals::default());
         assert_eq!(steadiness(&stage), Vec::<String>::new());
         let estimates = stage.estimates.as_mut().unwrap();

@@ -91,7 +91,7 @@ mod tests {
     /// Failures of a kind: the class, how many, and the reason given.
     type Part<'a> = (OpKind, Failure, u64, Option<(Option<u16>, &'a str)>);
 
-    fn told(parts: &[Part<'_>]) -> Vec<String> {
+    fn lines_of(parts: &[Part<'_>]) -> Vec<String> {
         let part = |&(kind, class, count, said): &Part<'_>| {
             let mut part = KindInterval { requests: count, ..KindInterval::default() };
             part.failures[class.index()] = count;
@@ -107,7 +107,7 @@ mod tests {
     fn most_frequent_first_with_what_was_said() {
         let refused = Some((None, "Connection refused (os error 111)"));
         let conflict = Some((Some(409), "conflict: Document update conflict."));
-        let lines = told(&[
+        let lines = lines_of(&[
             (OpKind::Create, Failure::Conflict, 20, conflict),
             (OpKind::Read, Failure::Connect, 1_300, refused),
             (OpKind::Update, Failure::NotFound, 3, Some((Some(404), ""))),

@@ -174,9 +174,9 @@ pub(in crate::report) fn unit(stage: &StageRecord, nouns: Nouns) -> &'static str
 /// The highest percentile with enough samples, or else the maximum; `None`: nothing succeeded.
 pub(in crate::report) fn time_words(times: &Latency) -> Option<String> {
     let named = [("p99", times.p99_us), ("p90", times.p90_us), ("p50", times.p50_us)];
-    let told = named.into_iter().find_map(|(name, us)| Some((name, us?)));
-    let told = told.or_else(|| (times.samples > 0).then_some(("max", times.max_us)));
-    told.map(|(name, us)| format!("{name} {} ms", millis(us)))
+    let highest = named.into_iter().find_map(|(name, us)| Some((name, us?)));
+    let highest = highest.or_else(|| (times.samples > 0).then_some(("max", times.max_us)));
+    highest.map(|(name, us)| format!("{name} {} ms", millis(us)))
 }
 
 /// Such as `none failed` or `0.3 % failed`.

@@ -44,7 +44,7 @@ fn a_run_that_passed_tells_its_figures() {
 }
 
 #[test]
-fn a_missed_threshold_is_told_with_its_limit() {
+fn a_missed_threshold_is_shown_with_its_limit() {
     let one = line(&["read.max > 1ms", "err > 1%"], |_| {});
     assert_eq!(one, "✗ FAILED  read max 1.97 ms, limit 1 ms");
     let two = line(&["read.max > 1ms", "read.p50 > 1us", "update.max > 1us"], |_| {});
@@ -52,7 +52,7 @@ fn a_missed_threshold_is_told_with_its_limit() {
 }
 
 #[test]
-fn failures_are_told_with_their_reason() {
+fn failures_are_shown_with_their_reason() {
     let half = line(&[], |it| fail(it, Failure::Connect, 2));
     assert_eq!(half, "✗ FAILED  50 % failed: connection refused");
     let all = line(&[], |it| fail(it, Failure::Connect, 1));
@@ -67,7 +67,7 @@ fn failures_are_told_with_their_reason() {
 
 #[test]
 fn what_cannot_be_trusted_says_why() {
-    let told = |verdict| {
+    let headline_of = |verdict| {
         line(&[], |it| {
             crud(it).verdict = verdict;
             let span = Span { from_s: 1.25, length_s: 0.8 };
@@ -96,7 +96,7 @@ fn what_cannot_be_trusted_says_why() {
         ),
         (Verdict::Empty, "nothing was measured"),
     ] {
-        assert_eq!(told(verdict), format!("! NOT TRUSTWORTHY  {words}"));
+        assert_eq!(headline_of(verdict), format!("! NOT TRUSTWORTHY  {words}"));
     }
     // What held up the client, and what helps.
     let of = |by| {
@@ -105,7 +105,7 @@ fn what_cannot_be_trusted_says_why() {
             crud(it).verdict = Verdict::ClientBound { busiest_thread, late_p99_us, by };
         })
     };
-    for (told, words) in [
+    for (shown, words) in [
         (of(Hindrance::Waited(0.6)), "springload waited for CPU 60 % of the time"),
         (of(Hindrance::Held(0.274)), "springload itself took 27 % of the response times"),
         (of(Hindrance::Late(12_345.0)), "springload began operations 12.3 ms late (p99)"),
@@ -113,7 +113,7 @@ fn what_cannot_be_trusted_says_why() {
         (of(Hindrance::Unknown), "springload's busiest thread was busy 30 % of the time"),
     ] {
         let cure = if words.contains("busiest thread") { "" } else { "; use a quieter machine" };
-        assert_eq!(told, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
+        assert_eq!(shown, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
     }
     let mut fleet = fixture::fleet(4);
     let lost =
@@ -179,13 +179,13 @@ fn a_stored_result_counts_even_where_the_rules_have_changed() {
 
 #[test]
 fn few_failures_are_never_none_and_many_never_all() {
-    let told = |failed: u64, of: u64| {
+    let errors_of = |failed: u64, of: u64| {
         let mut part = KindInterval { requests: of, ok: of - failed, ..KindInterval::default() };
         part.failures[Failure::Timeout.index()] = failed;
         error_words(&fixture::stage("crud", vec![(0, OpKind::Read, part)]).merged())
     };
     let words = [(0, 9), (1, 1_000_000), (1, 1_000), (31, 1_000), (999_999, 1_000_000), (9, 9)]
-        .map(|(failed, of)| told(failed, of));
+        .map(|(failed, of)| errors_of(failed, of));
     let expected = ["none", "<0.01 %", "0.10 %", "3.1 %", ">99.99 %", "100 %"]
         .map(|it| format!("{it} failed"));
     assert_eq!(words, expected);
@@ -206,7 +206,7 @@ fn degraded(failed_share: f64, outage_s: f64) -> (String, String) {
 
 /// "nothing succeeded for 0.0 s" says nothing where most failed.
 #[test]
-fn what_failed_is_told_where_the_outage_was_a_moment() {
+fn what_failed_is_shown_where_the_outage_was_a_moment() {
     let (words, reason) = degraded(0.62, 0.03);
     assert_eq!(words, "62 % failed through the server's fault: connection refused");
     assert!(reason.contains("degraded: 62.0 % of the operations failed"), "{reason}");

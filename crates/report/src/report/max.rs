@@ -252,7 +252,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_not_found_is_told_plainly() {
+    fn what_was_not_found_is_said_plainly() {
         let none = max(
             Ended::NothingHolds,
             vec![step(100.0, StepOutcome::Missed, false), step(1.0, StepOutcome::Missed, false)],

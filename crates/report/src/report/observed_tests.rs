@@ -57,7 +57,7 @@ fn activities_of_one_kind_are_one_and_lie_within_the_stage() {
     again.restarts_s = vec![30.0, 5.0];
     observed(&mut record).sources = vec![again];
     let stage = record.stages.last().unwrap();
-    let told: Vec<_> =
+    let found: Vec<_> =
         busy(&record, stage).into_iter().map(|it| (it.words, it.from_s, it.to_s)).collect();
     let expected = [
         ("compaction of 2 shards", 0.0, 5.0),
@@ -66,7 +66,7 @@ fn activities_of_one_kind_are_one_and_lie_within_the_stage() {
         ("compaction of b 0-f", 40.0, 41.0),
     ];
     let expected = expected.map(|(words, from_s, to_s)| (words.to_owned(), from_s, to_s));
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -74,10 +74,13 @@ fn an_activity_is_mentioned_if_response_times_were_worse_meanwhile() {
     let compaction = activity("database_compaction", "a 0-7", 30.0, Some(40.0));
     let mut slow = run(20..30);
     observed(&mut slow).activities = vec![compaction.clone()];
-    let told = lines(&slow);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("p99 was 1.9"), "{told:?}");
-    assert!(told[0].contains("during compaction of a 0-7 (20.0–30.0 s), and 0.49"), "{told:?}");
+    let sentences = lines(&slow);
+    assert_eq!(sentences.len(), 1, "{sentences:?}");
+    assert!(sentences[0].starts_with("p99 was 1.9"), "{sentences:?}");
+    assert!(
+        sentences[0].contains("during compaction of a 0-7 (20.0–30.0 s), and 0.49"),
+        "{sentences:?}"
+    );
     // The same while nothing was slower, and while something else was.
     for seconds in [0..0, 40..50] {
         let mut record = run(seconds);
@@ -97,9 +100,9 @@ fn numbers_that_follow_the_response_times_are_named_if_something_went_wrong() {
     let found = together(&record, &stage);
     let names: Vec<_> = found.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["n1 run queue"], "{found:?}");
-    let told = together_words(&record, &stage);
+    let sentence = together_words(&record, &stage);
     let failed = record.result().exit_status != 0;
-    assert_eq!(told.is_some(), failed, "{told:?}");
+    assert_eq!(sentence.is_some(), failed, "{sentence:?}");
     // The stand-in's record passes; one with an outage does not have to.
     record
         .stages
@@ -108,8 +111,8 @@ fn numbers_that_follow_the_response_times_are_named_if_something_went_wrong() {
         .outage
         .spans
         .push(crate::measure::Span { from_s: 1.0, length_s: 1.0 });
-    let told = together_words(&record, record.stages.last().unwrap()).unwrap();
-    assert!(told.starts_with("p99 changed together with n1 run queue ("), "{told}");
+    let sentence = together_words(&record, record.stages.last().unwrap()).unwrap();
+    assert!(sentence.starts_with("p99 changed together with n1 run queue ("), "{sentence}");
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn charts_have_a_line_for_each_node_and_a_gap_where_nothing_was_answered() {
 }
 
 #[test]
-fn requests_of_others_and_lost_answers_are_told_and_a_few_are_not() {
+fn requests_of_others_and_lost_answers_are_reported_and_a_few_are_not() {
     let counted = |served: u64, sent, unanswered| Counted {
         served: Served { methods: [("GET".to_owned(), served)].into(), ..Served::default() },
         sent,

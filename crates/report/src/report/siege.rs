@@ -64,9 +64,9 @@ impl Figures {
 
     fn add(&mut self, operation: &OperationSummary) {
         let good = operation.statuses.range(..400).map(|(_, count)| count).sum();
-        let told = !operation.statuses.is_empty();
+        let has_statuses = !operation.statuses.is_empty();
         let ended = operation.requests.saturating_sub(operation.failed());
-        self.transactions += if told { good } else { ended };
+        self.transactions += if has_statuses { good } else { ended };
         self.failed += operation.failed();
         self.megabytes += operation.bytes.received as f64 / MEGABYTE;
         // Siege counts the times of all requests, failed or not.

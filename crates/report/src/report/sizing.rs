@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_answer_the_reason_is_told() {
+    fn where_there_is_no_answer_the_reason_is_given() {
         let poor = sizing(2_000.0, 1, &[(1, 1_000.0), (2, 1_100.0), (3, 3_000.0), (6, 3_100.0)]);
         assert!(poor.starts_with("✗ no answer: "), "{poor}");
         assert!(poor.contains("and 10 % is the limit"), "{poor}");

@@ -66,8 +66,8 @@ pub(super) fn story(record: &RunRecord) -> Vec<Event> {
     let mut events = Vec::new();
     for (number, stage) in record.stages.iter().enumerate() {
         if !stage.is_preparation() {
-            let told = of_stage(record, stage);
-            events.extend(told.into_iter().map(|event| Event { stage: number, ..event }));
+            let stage_events = of_stage(record, stage);
+            events.extend(stage_events.into_iter().map(|event| Event { stage: number, ..event }));
         }
     }
     events.sort_by(|one, two| {
@@ -120,13 +120,13 @@ fn silences(stage: &StageRecord) -> Vec<Event> {
     let connections = stage.connections.ended_s.len();
     let usual_s = silence_ns(&stage.merged().service.histogram, connections) as f64 / 1e9;
     let end = |span: &Span| span.from_s + span.length_s;
-    let told = |span: &&Span| {
+    let stands_out = |span: &&Span| {
         let outages = &stage.outage.spans;
         let apart = |it: &Span| end(it) <= span.from_s || end(span) <= it.from_s;
         span.length_s > usual_s && outages.iter().all(apart)
     };
     let words = |span: &Span| format!("no answer for {}", length(span.length_s));
-    let spans = stage.silences.iter().filter(told);
+    let spans = stage.silences.iter().filter(stands_out);
     spans.map(|span| of_span(span, EventKind::Silence, words(span))).collect()
 }
 
@@ -154,11 +154,11 @@ fn silent_nodes(stage: &StageRecord) -> Vec<Event> {
     for node in &stage.nodes {
         let connections = node.connections as usize;
         let usual_s = silence_ns(&node.service.histogram, connections) as f64 / 1e9;
-        let told = |span: &&Span| {
+        let stands_out = |span: &&Span| {
             let own_s = span.length_s / 2.0;
             span.length_s > usual_s && all().all(|it| common_s(it, span) < own_s)
         };
-        for span in node.silences.iter().filter(told) {
+        for span in node.silences.iter().filter(stands_out) {
             let (host, length) = (nodes::host(&node.url), length(span.length_s));
             let words =
                 format!("no answer from node {host} on any of its connections for {length}");
@@ -238,8 +238,8 @@ fn burst(
     }
     let count: u64 = classes.values().sum();
     let (class, _) = classes.iter().max_by_key(|(_, count)| **count)?;
-    let told = failures(stage.requests());
-    let why = told.iter().find(|it| it.class == *class);
+    let reasons = failures(stage.requests());
+    let why = reasons.iter().find(|it| it.class == *class);
     let why = why.map_or_else(|| class.words(), Failed::why);
     let what = if count == 1 { "operation" } else { "operations" };
     let until = if to - from > 1 { format!(", until {}", at(to_s)) } else { String::new() };
@@ -316,11 +316,11 @@ fn total_words(record: &RunRecord, events: &[&Event]) -> (&'static str, String) 
         _ => 0,
     };
     let is_cut = stages().any(|stage| kept(stage) >= Span::MOST_LISTED);
-    let told_s: f64 = events.iter().filter_map(|it| it.length_s).sum();
+    let listed_s: f64 = events.iter().filter_map(|it| it.length_s).sum();
     let (total_s, more) = match kind {
         Some(EventKind::Outage) => (stages().map(|it| it.outage.total_s).sum(), ""),
-        _ if is_cut => (told_s, " or more"),
-        _ => (told_s, ""),
+        _ if is_cut => (listed_s, " or more"),
+        _ => (listed_s, ""),
     };
     let at_least = if is_cut { "at least " } else { "" };
     let total = (total_s > 0.0).then(|| format!(", {}{more} in total", length(total_s)));

@@ -25,7 +25,7 @@ fn run(failed: &[u64]) -> RunRecord {
     record
 }
 
-fn told(record: &RunRecord) -> Vec<String> {
+fn event_lines(record: &RunRecord) -> Vec<String> {
     story(record).iter().map(Event::line).collect()
 }
 
@@ -34,18 +34,18 @@ fn span(from_s: f64, length_s: f64) -> Span {
 }
 
 #[test]
-fn a_silence_is_told_if_it_stands_out() {
+fn a_silence_is_reported_if_it_stands_out() {
     let mut record = run(&[]);
-    assert_eq!(told(&record), [""; 0]);
+    assert_eq!(event_lines(&record), [""; 0]);
     record.stages[0].silences = vec![span(2.01, 0.79), span(6.0, 0.12)];
     let lines = ["2.0 s: no answer for 0.79 s", "6.0 s: no answer for 0.12 s"];
-    assert_eq!(told(&record), lines);
+    assert_eq!(event_lines(&record), lines);
     // A server that usually takes 100 ms is not silent after 0.12 s.
     let operation = &mut record.stages[0].operations[0];
     let mut slow = crate::measure::Histogram::default();
     slow.record_many(100_000_000, 1_000);
     operation.service = crate::measure::Latency::new(slow);
-    assert_eq!(told(&record), lines[..1]);
+    assert_eq!(event_lines(&record), lines[..1]);
 }
 
 #[test]
@@ -54,51 +54,54 @@ fn an_outage_tells_of_its_silence_and_of_its_failures() {
     let stage = &mut record.stages[0];
     stage.outage = Outage { total_s: 2.2, spans: vec![span(3.1, 2.2)], ..Outage::default() };
     stage.silences = vec![span(3.1, 2.2)];
-    assert_eq!(told(&record), ["3.1 s: no answer for 2.2 s: connection refused"]);
+    assert_eq!(event_lines(&record), ["3.1 s: no answer for 2.2 s: connection refused"]);
     // It answered, if only with errors.
     (record.stages[0].outage.answered, record.stages[0].silences) = (true, Vec::new());
-    assert_eq!(told(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
+    assert_eq!(event_lines(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
 }
 
 #[test]
 fn failures_of_some_seconds_are_an_event_and_of_most_a_rate() {
     let burst = run(&[0, 0, 60, 0, 70, 4]);
-    assert_eq!(told(&burst), ["2.0 s: 134 operations failed (connection refused), until 6.0 s"]);
+    assert_eq!(
+        event_lines(&burst),
+        ["2.0 s: 134 operations failed (connection refused), until 6.0 s"]
+    );
     let one = run(&[0, 0, 0, 0, 0, 0, 1]);
-    assert_eq!(told(&one), ["6.0 s: 1 operation failed (connection refused)"]);
-    assert_eq!(told(&run(&[1, 1, 1, 1, 1, 1])), [""; 0]);
+    assert_eq!(event_lines(&one), ["6.0 s: 1 operation failed (connection refused)"]);
+    assert_eq!(event_lines(&run(&[1, 1, 1, 1, 1, 1])), [""; 0]);
     let apart = run(&[5, 0, 0, 0, 6]);
-    assert_eq!(told(&apart).len(), 2);
+    assert_eq!(event_lines(&apart).len(), 2);
 }
 
 #[test]
-fn pauses_of_springload_and_losses_of_agents_are_told() {
+fn pauses_of_springload_and_losses_of_agents_are_reported() {
     let mut record = fixture::fleet(4);
     fixture::lose(&mut record, 1, 3);
     fixture::lose(&mut record, 2, 3);
     let crud = record.stages.last_mut().expect("a stage");
     crud.series = Series::default();
     crud.client.pauses = vec![span(0.5, 0.09), span(1.0, 0.4)];
-    let lines = told(&record);
+    let lines = event_lines(&record);
     let lost = "6.0 s: agents 1 and 2 of 4 lost: nothing heard for 3 s";
     assert_eq!(lines, [lost, "1.0 s: springload itself stood still for 0.4 s"]);
-    // As soon as it is known which of the agents it was, that is told.
+    // As soon as it is known which of the agents it was, that is said.
     let pauses = |record: &mut RunRecord, agent: usize, pause| {
         let agents = &mut record.stages.last_mut().expect("a stage").agents;
         agents[agent].client.get_or_insert_default().pauses = vec![pause];
     };
     pauses(&mut record, 0, span(0.9, 0.35));
     pauses(&mut record, 3, span(1.3, 0.4));
-    assert_eq!(told(&record)[1], "1.0 s: agent 0 stood still for 0.4 s");
+    assert_eq!(event_lines(&record)[1], "1.0 s: agent 0 stood still for 0.4 s");
     pauses(&mut record, 3, span(1.1, 0.4));
-    assert_eq!(told(&record)[1], "1.0 s: agents 0 and 3 stood still for 0.4 s");
+    assert_eq!(event_lines(&record)[1], "1.0 s: agents 0 and 3 stood still for 0.4 s");
     pauses(&mut record, 1, span(1.0, 0.4));
     pauses(&mut record, 2, span(1.0, 0.4));
-    assert_eq!(told(&record)[1], "1.0 s: all agents stood still for 0.4 s");
+    assert_eq!(event_lines(&record)[1], "1.0 s: all agents stood still for 0.4 s");
 }
 
 #[test]
-fn a_load_that_is_not_kept_up_is_told_from_when_on() {
+fn a_load_that_is_not_kept_up_is_reported_from_when_on() {
     let mut record = run(&[]);
     let stage = &mut record.stages[0];
     let plan = serde_json::json!({
@@ -113,9 +116,9 @@ fn a_load_that_is_not_kept_up_is_told_from_when_on() {
     stage.verdict =
         Verdict::NotSustained { offered_per_s: 130.0, served_per_s: 100.0, backlog_per_s: 30.0 };
     let words = "the server did not keep up from here on: 100/s of 130/s served";
-    assert_eq!(told(&record), [format!("4.0 s: {words}")]);
+    assert_eq!(event_lines(&record), [format!("4.0 s: {words}")]);
     record.stages[0].verdict = Verdict::Sustained;
-    assert_eq!(told(&record), [""; 0]);
+    assert_eq!(event_lines(&record), [""; 0]);
 }
 
 #[test]
@@ -172,9 +175,9 @@ fn the_total_of_outages_is_the_stored_one() {
     record.conclude();
     let events = story(&record);
     let events: Vec<&Event> = events.iter().collect();
-    let told = lines(&record, &events, false);
+    let printed = lines(&record, &events, false);
     let line = "0.0 s: nothing succeeded for 20 ms, and at least 99 times more, 7.5 s in total";
-    assert_eq!(told, [line]);
+    assert_eq!(printed, [line]);
     let warned = record.warnings.iter().find(|it| it.code == Code::Outage).expect("a warning");
     assert!(warned.message.ends_with("; 100 times or more, 7.5 s in total"), "{warned:?}");
     // No total is stored for silences, only the longest ones.
@@ -188,6 +191,6 @@ fn the_total_of_outages_is_the_stored_one() {
 
 #[test]
 fn lengths_and_times_are_short() {
-    let told = [0.0381, 0.0999, 0.8, 0.7949, 12.34, 250_000.4].map(length);
-    assert_eq!(told, ["38 ms", "0.1 s", "0.8 s", "0.79 s", "12.3 s", "250,000 s"]);
+    let words = [0.0381, 0.0999, 0.8, 0.7949, 12.34, 250_000.4].map(length);
+    assert_eq!(words, ["38 ms", "0.1 s", "0.8 s", "0.79 s", "12.3 s", "250,000 s"]);
 }

@@ -217,7 +217,7 @@ mod tests {
     use crate::sizing::{Measured, SizingAsked, Unit, size};
 
     /// The text and the charts of a study, and of the same as it is stored.
-    fn told<S: Study + Serialize + DeserializeOwned>(study: &S) -> String {
+    fn output_of<S: Study + Serialize + DeserializeOwned>(study: &S) -> String {
         let stored: S = serde_json::from_str(&json(study)).unwrap();
         let text = |study: &S, name: &str| {
             let rendered = S::format(name).unwrap().render(study, Look::default()).unwrap();
@@ -245,27 +245,27 @@ mod tests {
         let sizing = Sizing { counted, ..size(&asked, measured).unwrap() };
         let mut trend = trend();
         trend.groups.iter_mut().for_each(|group| group.counted = counted);
-        let [pairs, sizes] = sweeps.map(|it| told(&it));
+        let [pairs, sizes] = sweeps.map(|it| output_of(&it));
         [
             ("sweep", pairs),
             ("sweep by size", sizes),
-            ("max", told(&max)),
-            ("size", told(&sizing)),
-            ("trend", told(&trend)),
+            ("max", output_of(&max)),
+            ("size", output_of(&sizing)),
+            ("trend", output_of(&trend)),
         ]
     }
 
     #[test]
     fn rates_count_what_the_database_calls_its_own() {
-        for (study, told) in studies(Nouns::KEYS) {
-            assert!(told.contains("keys per second"), "{study}: {told}");
+        for (study, output) in studies(Nouns::KEYS) {
+            assert!(output.contains("keys per second"), "{study}: {output}");
             for other in ["document", "docs", "Document"] {
-                assert!(!told.contains(other), "{study}: {other} in {told}");
+                assert!(!output.contains(other), "{study}: {other} in {output}");
             }
         }
-        for (study, told) in studies(Nouns::DOCUMENTS) {
-            assert!(told.contains("documents per second"), "{study}: {told}");
-            assert!(!told.contains("keys"), "{study}: {told}");
+        for (study, output) in studies(Nouns::DOCUMENTS) {
+            assert!(output.contains("documents per second"), "{study}: {output}");
+            assert!(!output.contains("keys"), "{study}: {output}");
         }
     }
 }

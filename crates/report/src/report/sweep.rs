@@ -227,8 +227,8 @@ fn by_size(groups: &[CellGroup<'_>]) -> Vec<String> {
         let names: Vec<&str> = names.collect();
         let of_all = !names.is_empty() && names.len() == with_windows;
         let names = if of_all { vec![""] } else { names };
-        let told = |name| format!("{name}n/a per GB of {what}: the server does not report it");
-        lines.extend(names.into_iter().map(told));
+        let line = |name| format!("{name}n/a per GB of {what}: the server does not report it");
+        lines.extend(names.into_iter().map(line));
     }
     lines
 }
@@ -278,15 +278,15 @@ fn curve(group: &CellGroup<'_>, out: &mut String) {
 }
 
 fn warnings(groups: &[CellGroup<'_>], out: &mut String) {
-    let mut told: Vec<&String> = Vec::new();
+    let mut distinct: Vec<&String> = Vec::new();
     for warning in groups.iter().flat_map(|it| &it.results).flat_map(|it| &it.warnings) {
-        if !told.contains(&warning) {
-            told.push(warning);
+        if !distinct.contains(&warning) {
+            distinct.push(warning);
         }
     }
-    if !told.is_empty() {
+    if !distinct.is_empty() {
         out.push_str("\nwarnings of the runs\n");
-        for warning in told {
+        for warning in distinct {
             let _ = writeln!(out, "  ! {warning}");
         }
     }
@@ -313,9 +313,9 @@ pub fn sweep_csv(sweep: &SweepRecord) -> String {
         let Some(result) = &cell.result else { continue };
         for point in result.curve.iter().filter(|_| by_size).flat_map(|curve| &curve.points) {
             let CurvePoint { documents, at_s, per_s, file_bytes, active_bytes, gap, .. } = point;
-            let told = [documents.to_string(), at_s.to_string(), per_s.to_string()];
+            let figures = [documents.to_string(), at_s.to_string(), per_s.to_string()];
             let sizes = [number(*file_bytes), number(*active_bytes), gap.to_string()];
-            row(cell, told.into_iter().chain(sizes).collect());
+            row(cell, figures.into_iter().chain(sizes).collect());
         }
         if !by_size {
             let counts =
@@ -332,11 +332,12 @@ pub fn sweep_csv(sweep: &SweepRecord) -> String {
 /// original did not have is in comments: gaps, and a last window that is not full.
 pub fn bulk_perf_dat(curve: &Curve) -> String {
     let mut out = String::new();
-    let mut told = 0;
+    let mut written = 0;
     for point in &curve.points {
-        while let Some(gap) = curve.gaps.get(told).filter(|it| f64::from(it.from_s) < point.at_s) {
+        while let Some(gap) = curve.gaps.get(written).filter(|it| f64::from(it.from_s) < point.at_s)
+        {
             let _ = writeln!(out, "# gap: no answer from {} s to {} s", gap.from_s, gap.to_s);
-            told += 1;
+            written += 1;
         }
         if point.partial {
             out.push_str("# the last window is not full:\n");

@@ -236,10 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_is_told_in_few_words() {
+    fn what_is_missed_is_said_in_few_words() {
         let record = fixture::record(&["read.max > 1ms", "update.p99 > 1s"]);
-        let told: Vec<_> = requirements(&record).map(|it| it.missed_words()).collect();
+        let words: Vec<_> = requirements(&record).map(|it| it.missed_words()).collect();
         let few = "update p99 cannot be judged: too few samples: 95 of at least 1000";
-        assert_eq!(told, ["read max 1.97 ms, limit 1 ms", few]);
+        assert_eq!(words, ["read max 1.97 ms, limit 1 ms", few]);
     }
 }

@@ -62,8 +62,9 @@ pub(super) fn names(runs: &[RunRecord]) -> Vec<String> {
     let count = traits.iter().map(Vec::len).min().unwrap_or(0);
     let telling: Vec<usize> = (0..count).filter(differs).take(MOST_TRAITS).collect();
     let name = |(record, traits): (&RunRecord, &Vec<String>)| {
-        let told = || telling.iter().map(|&at| traits[at].clone()).collect::<Vec<_>>().join(", ");
-        record.plan.label.clone().unwrap_or_else(told)
+        let from_traits =
+            || telling.iter().map(|&at| traits[at].clone()).collect::<Vec<_>>().join(", ");
+        record.plan.label.clone().unwrap_or_else(from_traits)
     };
     let names: Vec<String> = runs.iter().zip(&traits).map(name).collect();
     let alone = |name: &String| names.iter().filter(|it| *it == name).count() == 1;

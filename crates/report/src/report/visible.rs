@@ -46,8 +46,8 @@ pub(super) fn with_times<const N: usize>(heads: [&'static str; N]) -> Vec<String
 /// The statistics that every table has.
 pub(super) fn times(times: &Latency) -> impl Iterator<Item = String> {
     let none = if times.samples == 0 { "-" } else { "too few" };
-    let told = move |it: Statistic| it.of(times).map_or_else(|| none.to_owned(), millis);
-    Statistic::shown(Shown::Always).map(told)
+    let cell = move |it: Statistic| it.of(times).map_or_else(|| none.to_owned(), millis);
+    Statistic::shown(Shown::Always).map(cell)
 }
 
 /// The compaction that the run asked for; `None`: it did not, or the server refused.

@@ -67,8 +67,8 @@ fn mean(part: &Part<'_>, group: &[usize], cuts: Cuts) -> Vec<Option<f64>> {
     let rates: Vec<Vec<Option<f64>>> =
         group.iter().map(|agent| rates(part, *agent, cuts)).collect();
     let column = |at: usize| {
-        let told: Vec<f64> = rates.iter().filter_map(|rates| rates[at]).collect();
-        (!told.is_empty()).then(|| rounded(told.iter().sum::<f64>() / told.len() as f64))
+        let known: Vec<f64> = rates.iter().filter_map(|rates| rates[at]).collect();
+        (!known.is_empty()).then(|| rounded(known.iter().sum::<f64>() / known.len() as f64))
     };
     (0..cuts.count).map(column).collect()
 }

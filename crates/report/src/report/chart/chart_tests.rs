@@ -30,7 +30,7 @@ fn rates(line: &Line) -> Vec<f64> {
 }
 
 #[test]
-fn a_second_in_which_nothing_ended_is_told_as_nothing() {
+fn a_second_in_which_nothing_ended_is_shown_as_nothing() {
     let chart = crud(&[run(4.0, &[(0, 100, 0), (3, 50, 0)])], ChartKind::Throughput);
     assert_eq!(rates(&chart.lines[0]), [100.0, 0.0, 0.0, 50.0]);
     assert_eq!(chart.lines[0].x, [0.5, 1.5, 2.5, 3.5]);
@@ -48,9 +48,9 @@ fn what_is_not_a_request_counts_only_for_itself() {
         let chart = view.charts.iter().find(|chart| chart.kind == ChartKind::Throughput).unwrap();
         (view.name, rates(&chart.lines[0])[0])
     };
-    let told: Vec<_> = foremost(&stages).unwrap().views.iter().map(served).collect();
+    let found: Vec<_> = foremost(&stages).unwrap().views.iter().map(served).collect();
     let wanted = [("all", 100.0), ("read", 100.0), ("read_modify_write", 30.0), ("verify", 60.0)];
-    assert_eq!(told, wanted);
+    assert_eq!(found, wanted);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn service_times_that_no_one_could_tell_apart_are_left_out() {
 }
 
 #[test]
-fn a_chart_is_told_in_words() {
+fn a_chart_is_described_in_words() {
     let mut run = run(3.0, &[(0, 100, 0), (1, 200, 5), (2, 300, 0)]);
     run.stages.last_mut().unwrap().silences = vec![Span { from_s: 1.25, length_s: 0.8 }];
     let words = |kind| crud(std::slice::from_ref(&run), kind).words;
@@ -163,8 +163,8 @@ fn a_chart_is_told_in_words() {
     let errors = words(ChartKind::Errors);
     assert!(errors.starts_with("Errors over time: conflict median 0/s, lowest 0/s at"), "{errors}");
     let percentiles = words(ChartKind::Percentiles);
-    let told = "Latency by percentile: response 0.";
-    assert!(percentiles.starts_with(told) && percentiles.contains(" at 50 %"), "{percentiles}");
+    let start = "Latency by percentile: response 0.";
+    assert!(percentiles.starts_with(start) && percentiles.contains(" at 50 %"), "{percentiles}");
     let heat = words(ChartKind::Heatmap);
     assert!(heat.contains("most requests, ") && heat.contains(" around 2.5 s"), "{heat}");
 }
@@ -194,7 +194,7 @@ fn bands_are_drawn_only_over_their_own_run() {
 }
 
 #[test]
-fn failures_are_told_by_cause_and_by_run() {
+fn failures_are_shown_by_cause_and_by_run() {
     let run = run(2.0, &[(0, 100, 7), (1, 100, 0)]);
     let chart = crud(std::slice::from_ref(&run), ChartKind::Errors);
     assert_eq!((chart.lines.len(), chart.lines[0].name.as_str()), (1, "conflict"));

@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(times.lines[3].x, [1_950.0; 2]);
         assert_eq!(times.lines[3].y, [Some(0.8), Some(24.0)], "from the least to the greatest");
         assert_eq!((names(rate), names(errors)[1]), (vec!["ok/s", "sustained"], "all.err < 0.5%"));
-        let told = "; read.p99 < 20ms 20 ms throughout; sustained at 1,950 operations offered per";
-        assert!(times.words.contains(told), "{}", times.words);
+        let words = "; read.p99 < 20ms 20 ms throughout; sustained at 1,950 operations offered per";
+        assert!(times.words.contains(words), "{}", times.words);
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
         let record = max(Ended::Stopped, vec![held, bound(400.0), bound(1_600.0)]);
         let charts = of_max(&record);
         assert_eq!(charts[1].lines[0].x, [400.0], "the longer step tells of the client");
-        let told = "; steps with the client at its limit (2) are left out.";
-        assert!(charts[1].note.contains(told), "{}", charts[1].note);
+        let note = "; steps with the client at its limit (2) are left out.";
+        assert!(charts[1].note.contains(note), "{}", charts[1].note);
         assert!(of_max(&max(Ended::Stopped, vec![bound(400.0)])).is_empty());
         let all = of_max(&max(Ended::Stopped, vec![step(400.0, StepOutcome::Held, false)]));
         assert!(!all[1].note.contains("left out"), "{}", all[1].note);

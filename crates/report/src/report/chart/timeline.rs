@@ -124,8 +124,8 @@ impl Timeline {
     /// there is none.
     pub(super) fn rung(&self, percentile: usize, time: usize) -> Option<&Rung> {
         self.rungs.iter().find(|rung| {
-            let told = rung.points.iter().filter(|(_, t)| t[time][percentile].is_some()).count();
-            told > 0 && told * 2 >= rung.points.len()
+            let known = rung.points.iter().filter(|(_, t)| t[time][percentile].is_some()).count();
+            known > 0 && known * 2 >= rung.points.len()
         })
     }
 }

@@ -12,7 +12,7 @@ const MOST_POINTS: usize = 8;
 pub(super) fn words(chart: &Chart) -> String {
     let over_time = chart.x.scale == Scale::Time && !chart.title.contains("over time");
     let title = format!("{}{}", chart.title, if over_time { " over time" } else { "" });
-    let told = match (&chart.cells, &chart.map) {
+    let description = match (&chart.cells, &chart.map) {
         (Some(cells), _) => of_cells(cells),
         (_, Some(map)) if map.edges.is_empty() => of_pairs(chart, map),
         (_, Some(map)) => of_rows(map),
@@ -20,7 +20,7 @@ pub(super) fn words(chart: &Chart) -> String {
     };
     let bands =
         chart.bands.iter().map(|band| format!("; {} at {} s", band.text, short(band.from_s)));
-    format!("{title}: {told}{}", bands.take(MOST_LINES).collect::<String>())
+    format!("{title}: {description}{}", bands.take(MOST_LINES).collect::<String>())
 }
 
 /// A number with three digits or more.
@@ -68,12 +68,12 @@ fn trimmed(value: f64) -> String {
 
 fn of_lines(chart: &Chart) -> String {
     let lines: Vec<&Line> = chart.lines.iter().filter(|line| !line.hidden).collect();
-    let told = lines.iter().take(MOST_LINES).filter_map(|line| of_line(chart, line));
-    let mut told: Vec<String> = told.collect();
+    let parts = lines.iter().take(MOST_LINES).filter_map(|line| of_line(chart, line));
+    let mut parts: Vec<String> = parts.collect();
     if lines.len() > MOST_LINES {
-        told.push(format!("and {} more lines", lines.len() - MOST_LINES));
+        parts.push(format!("and {} more lines", lines.len() - MOST_LINES));
     }
-    if told.is_empty() { "no data".to_owned() } else { told.join("; ") }
+    if parts.is_empty() { "no data".to_owned() } else { parts.join("; ") }
 }
 
 fn of_line(chart: &Chart, line: &Line) -> Option<String> {
@@ -86,8 +86,8 @@ fn of_line(chart: &Chart, line: &Line) -> Option<String> {
     let (low, high) = (points.iter().min_by(by_value)?, points.iter().max_by(by_value)?);
     if chart.x.scale == Scale::Nines {
         let near = |x: f64| points.iter().copied().find(|it| it.0 >= x * 0.999);
-        let told = [2.0, 10.0, 100.0, 1_000.0].into_iter().filter_map(near).map(at);
-        return Some(format!("{name}{}", told.collect::<Vec<_>>().join(", ")));
+        let listed = [2.0, 10.0, 100.0, 1_000.0].into_iter().filter_map(near).map(at);
+        return Some(format!("{name}{}", listed.collect::<Vec<_>>().join(", ")));
     }
     let is_mark = points.len() > 1 && points.iter().all(|it| it.0.total_cmp(&low.0).is_eq());
     if is_mark {
@@ -130,8 +130,8 @@ fn of_cells(cells: &CountGrid) -> String {
 /// The rates of a map, with their rows and columns.
 fn rates(map: &Map) -> impl Iterator<Item = (usize, usize, f64)> {
     map.rates.iter().enumerate().flat_map(|(row, rates)| {
-        let told = rates.iter().enumerate();
-        told.filter_map(move |(column, rate)| Some((row, column, (*rate)?)))
+        let columns = rates.iter().enumerate();
+        columns.filter_map(move |(column, rate)| Some((row, column, (*rate)?)))
     })
 }
 
@@ -153,8 +153,8 @@ fn of_pairs(chart: &Chart, map: &Map) -> String {
 
 fn of_rows(map: &Map) -> String {
     let mean = |rates: &Vec<Option<f64>>| {
-        let told: Vec<f64> = rates.iter().flatten().copied().collect();
-        (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+        let known: Vec<f64> = rates.iter().flatten().copied().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     };
     let means: Vec<f64> = map.rates.iter().filter_map(mean).collect();
     let low = means.iter().copied().min_by(f64::total_cmp);

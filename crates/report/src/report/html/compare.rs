@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn differences_are_in_percent_or_ratios() {
-        for (value, told) in [
+        for (value, expected) in [
             (100.3, "±0 %"),
             (112.0, "+12 %"),
             (92.0, "−8 %"),
@@ -209,7 +209,7 @@ mod tests {
             (1.0, "÷100"),
             (0.0, ""),
         ] {
-            assert_eq!(difference(100.0, value), told);
+            assert_eq!(difference(100.0, value), expected);
         }
     }
 }

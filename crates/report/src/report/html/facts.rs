@@ -92,8 +92,8 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
     }
     let stages =
         plan.stages.iter().map(|it| (format!("{} stage", stage_title(&it.name)), stage(it)));
-    let told = facts.into_iter().filter(|(_, text)| !text.is_empty());
-    told.map(|(name, text)| (name.to_owned(), text)).chain(stages).collect()
+    let known = facts.into_iter().filter(|(_, text)| !text.is_empty());
+    known.map(|(name, text)| (name.to_owned(), text)).chain(stages).collect()
 }
 
 /// What a stage was planned to do, and when.

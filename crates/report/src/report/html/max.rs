@@ -59,9 +59,9 @@ fn table(max: &MaxRecord, wanted: impl Fn(&StepRecord) -> bool) -> Html {
     let classed = std::iter::once(Some("")).chain(classed);
     let reasons = max.steps.iter().map(|step| step.reason.as_str());
     let all = rows(max).into_iter().zip(std::iter::once("why").chain(reasons));
-    let told = max.steps.iter().any(|step| wanted(step) && !step.reason.is_empty());
+    let with_reasons = max.steps.iter().any(|step| wanted(step) && !step.reason.is_empty());
     let all = all.map(|(mut row, reason)| {
-        row.extend(told.then(|| reason.to_owned()));
+        row.extend(with_reasons.then(|| reason.to_owned()));
         row
     });
     let rows = classed.zip(all).filter_map(|(class, row)| Some((class?, row)));

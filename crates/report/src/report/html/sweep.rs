@@ -104,14 +104,14 @@ fn result(sweep: &SweepRecord) -> Html {
     if let Some(words) = extremes(sweep) {
         inside.push(&Html::tag("p class=\"story\"", words));
     }
-    inside.push(&told(&cautions(sweep)));
+    inside.push(&warning_list(&cautions(sweep)));
     let mut lines: Vec<String> = Vec::new();
     for cell in sweep.in_order() {
         let doubts = doubts(cell).into_iter();
         lines.extend(doubts.map(|doubt| format!("{}: {doubt}", name(sweep, cell))));
     }
-    inside.push(&told(&lines));
-    inside.push(&told(&warnings(sweep)));
+    inside.push(&warning_list(&lines));
+    inside.push(&warning_list(&warnings(sweep)));
     Html::element("div class=\"card\"", &inside)
 }
 
@@ -160,7 +160,7 @@ fn extremes(sweep: &SweepRecord) -> Option<String> {
     (rates.len() > 1).then(|| format!("Highest: {}{times}: {}.", one(high), one(low)))
 }
 
-/// What cannot be told from this sweep.
+/// What cannot be concluded from this sweep.
 fn cautions(sweep: &SweepRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if sweep.definition.repeat < 2 {
@@ -179,18 +179,18 @@ fn cautions(sweep: &SweepRecord) -> Vec<String> {
 
 /// The warnings of all runs, each once, with the number of runs that have it.
 fn warnings(sweep: &SweepRecord) -> Vec<String> {
-    let mut told: Vec<(&str, usize)> = Vec::new();
+    let mut distinct: Vec<(&str, usize)> = Vec::new();
     for warning in results(sweep).flat_map(|result| &result.warnings) {
-        match told.iter_mut().find(|(it, _)| it == warning) {
+        match distinct.iter_mut().find(|(it, _)| it == warning) {
             Some((_, count)) => *count += 1,
-            None => told.push((warning, 1)),
+            None => distinct.push((warning, 1)),
         }
     }
     let runs = |count| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
-    told.into_iter().map(|(warning, count)| format!("{warning} ({})", runs(count))).collect()
+    distinct.into_iter().map(|(warning, count)| format!("{warning} ({})", runs(count))).collect()
 }
 
-fn told(lines: &[String]) -> Html {
+fn warning_list(lines: &[String]) -> Html {
     let more = lines.len().saturating_sub(MOST_LINES);
     let more = (more > 0).then(|| Html::tag("li", format!("and {more} more")));
     let lines = lines.iter().take(MOST_LINES).map(|line| Html::tag("li", line));

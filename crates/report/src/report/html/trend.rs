@@ -66,8 +66,8 @@ fn result(trend: &Trend) -> Html {
         inside.push(&Html::tag("p class=\"story\"", format!("{}: {}", group.command, span(group))));
         inside.push(&list("thresholds", items));
         let marks = group.marks.iter().map(|it| mark(group, it));
-        let told = marks.chain(too_few(group)).map(|line| Html::tag("li", line));
-        inside.push(&list("warnings", told.collect()));
+        let notes = marks.chain(too_few(group)).map(|line| Html::tag("li", line));
+        inside.push(&list("warnings", notes.collect()));
     }
     let left_out = trend.left_out.iter();
     let left_out = left_out.map(|it| format!("left out: {}: {}", it.name, it.reason));

@@ -221,8 +221,8 @@ mod tests {
         record.warnings = warning("one");
         assert_eq!(ended(&sent_by(&mut to, &record, false)), [""; 0]);
         record.warnings = warning("another");
-        let told = ended(&sent_by(&mut to, &record, false));
-        assert!(told.contains(&"one".to_owned()) && !told.contains(&"another".to_owned()));
+        let messages = ended(&sent_by(&mut to, &record, false));
+        assert!(messages.contains(&"one".to_owned()) && !messages.contains(&"another".to_owned()));
         assert_eq!(ended(&sent_by(&mut to, &record, false)), [""; 0]);
     }
 

@@ -159,8 +159,8 @@ fn happened(record: &RunRecord, sheet: &mut Sheet) {
             Some(name) if name == stage.name => String::new(),
             _ => format!("{}, ", stage.title()),
         };
-        let told = story_lines(record, &of_stage, sheet.look.verbose);
-        lines.extend(told.into_iter().map(|line| title.clone() + &line));
+        let stage_lines = story_lines(record, &of_stage, sheet.look.verbose);
+        lines.extend(stage_lines.into_iter().map(|line| title.clone() + &line));
     }
     let most = if sheet.look.verbose { usize::MAX } else { MOST_LINES };
     for line in lines.iter().take(most) {
@@ -232,7 +232,7 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
         }
         return;
     }
-    for warning in record.warnings.iter().filter(|it| !told(record, it)) {
+    for warning in record.warnings.iter().filter(|it| !is_covered(record, it)) {
         let words = match warning.code {
             Code::StandIn => {
                 let own = record.server.own().unwrap_or("stand-in");
@@ -250,7 +250,7 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
 }
 
 /// Whether the rest of the report covers it.
-fn told(record: &RunRecord, warning: &Warning) -> bool {
+fn is_covered(record: &RunRecord, warning: &Warning) -> bool {
     let result = record.result().reason.unwrap_or_default();
     let measured = |name: &String| record.measured().any(|stage| stage.name == *name);
     let pauses = || story(record).iter().any(|it| it.kind == super::story::EventKind::Pause);

@@ -20,7 +20,7 @@ fn stage(reads: &[u64]) -> StageRecord {
     stage
 }
 
-fn told(stage: &StageRecord, width: usize) -> String {
+fn text_of(stage: &StageRecord, width: usize) -> String {
     let mut sheet = Sheet::new(Look { width, ..Look::default() });
     lines(stage, Nouns::DOCUMENTS, &mut sheet);
     sheet.finish()
@@ -30,25 +30,25 @@ fn told(stage: &StageRecord, width: usize) -> String {
 fn a_column_is_a_second_and_nothing_is_a_gap() {
     let stage = stage(&[2_000, 4_000, 8_000, 0, 8_000]);
     assert_eq!(
-        told(&stage, 80),
+        text_of(&stage, 80),
         "  ops/s  ▃▅█ █  max 8,000\n  p99    ▁▁▁ █  max 8.00 ms · 1 s each\n"
     );
 }
 
 #[test]
 fn with_few_samples_a_lower_percentile_or_the_maximum_is_drawn() {
-    assert!(told(&stage(&[200; 5]), 80).contains("\n  p90    ▁▁▁▁█  max 8.00 ms"));
-    assert!(told(&stage(&[30; 5]), 80).contains("\n  p50    ▁▁▁▁█  max 8.00 ms"));
-    assert!(told(&stage(&[3; 5]), 80).contains("\n  max    ▁▁▁▁█  max 8.00 ms"));
+    assert!(text_of(&stage(&[200; 5]), 80).contains("\n  p90    ▁▁▁▁█  max 8.00 ms"));
+    assert!(text_of(&stage(&[30; 5]), 80).contains("\n  p50    ▁▁▁▁█  max 8.00 ms"));
+    assert!(text_of(&stage(&[3; 5]), 80).contains("\n  max    ▁▁▁▁█  max 8.00 ms"));
 }
 
 #[test]
 fn a_long_stage_fits_and_a_short_one_has_no_curve() {
-    let text = told(&stage(&[100; 200]), 60);
+    let text = text_of(&stage(&[100; 200]), 60);
     assert!(
         text.contains(" 8 s each") && text.lines().all(|it| it.chars().count() <= 60),
         "{text}"
     );
-    assert_eq!(told(&stage(&[100, 100]), 80), "");
-    assert_eq!(told(&stage(&[0; 9]), 80), "");
+    assert_eq!(text_of(&stage(&[100, 100]), 80), "");
+    assert_eq!(text_of(&stage(&[0; 9]), 80), "");
 }

@@ -163,8 +163,8 @@ fn times_words(name: &str, times: &Latency) -> Vec<String> {
     if times.samples == 0 {
         return Vec::new();
     }
-    let told = |it: Statistic| Some(format!("{} {} ms", it.name(), millis(it.of(times)?)));
-    let mut words: Vec<String> = Statistic::shown(Shown::Always).filter_map(told).collect();
+    let figure = |it: Statistic| Some(format!("{} {} ms", it.name(), millis(it.of(times)?)));
+    let mut words: Vec<String> = Statistic::shown(Shown::Always).filter_map(figure).collect();
     if let Some(first) = words.first_mut() {
         *first = format!("{name} {first}");
     }
@@ -269,7 +269,7 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
         sheet.paragraph("  ", Tone::Plain, line, 4);
     }
     if let Some(rows) = drill::phases(stage) {
-        // Why something failed is told above, too.
+        // Why something failed is said above, too.
         let why = rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
         sheet.gap();
         toned_table(rows, &[why, 2], sheet);
