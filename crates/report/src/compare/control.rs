@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_machine_is_told_without_a_warning() {
+    fn a_steady_machine_is_reported_without_a_warning() {
         let it = of(&[100.0, 101.0, 99.0, 100.0, 102.0, 99.5, 100.5, 101.0, 99.0]);
         assert_eq!(it.warnings, Vec::<String>::new());
         assert!((it.rate_per_s - 100.2).abs() < 0.1, "{it:?}");
@@ -163,8 +163,8 @@ mod tests {
         (rates[1], rates[2]) = (Some(101.0), None);
         let it = Control::of(&rates).unwrap();
         assert_eq!(it.warnings.len(), 1, "{it:?}");
-        let told = "disturbed before pair 5, after the last pair: ";
-        assert!(it.warnings[0].contains(told), "{it:?}");
+        let expected = "disturbed before pair 5, after the last pair: ";
+        assert!(it.warnings[0].contains(expected), "{it:?}");
         assert!(it.warnings[0].contains("up to 25.0 % fewer requests"), "{it:?}");
         assert_eq!(it.rates_per_s.len(), 9);
         assert_eq!(of(&[100.0, 100.0, 96.0, 100.0, 100.0]).warnings, Vec::<String>::new());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_never_steady_is_told_once() {
+    fn a_machine_that_is_never_steady_is_reported_once() {
         let rates = [100.0, 112.0, 98.0, 110.0, 101.0, 113.0, 99.0, 111.0, 100.0];
         let it = of(&rates);
         assert_eq!(it.warnings.len(), 1, "{it:?}");

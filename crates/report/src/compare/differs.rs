@@ -70,8 +70,8 @@ fn plans(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
     };
     let (a_only, b_only) = (only(&of_a, &of_b), only(&of_b, &of_a));
     let (of_a, of_b) = (leaves_of(a), leaves_of(b));
-    let told = format!("{a_only}{b_only}");
-    if of_a != of_b && !told.is_empty() {
+    let differing = format!("{a_only}{b_only}");
+    if of_a != of_b && !differing.is_empty() {
         return vec![Differs { what: "command".to_owned(), a: a_only, b: b_only }];
     }
     let paths: BTreeSet<&String> = of_a.iter().chain(&of_b).map(|(path, _)| path).collect();
@@ -151,11 +151,11 @@ pub(super) fn doubts(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
             });
         }
         // If agents may be lost, the result does not say that there was only part of the load.
-        let untold = |run: &&ComparedRun| {
-            let (told, lost) = (run.result.words(), run.agents_lost.as_ref());
-            lost.is_some_and(|lost| !told.contains(lost))
+        let unmentioned = |run: &&ComparedRun| {
+            let (words, lost) = (run.result.words(), run.agents_lost.as_ref());
+            lost.is_some_and(|lost| !words.contains(lost))
         };
-        if let Some(lost) = side.iter().find(untold).and_then(|run| run.agents_lost.as_ref()) {
+        if let Some(lost) = side.iter().find(unmentioned).and_then(|run| run.agents_lost.as_ref()) {
             notes.push(format!("a run of {name} had less load than it should have had: {lost}"));
         }
     }

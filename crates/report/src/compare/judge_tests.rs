@@ -176,7 +176,7 @@ fn an_interval_says_what_the_verdict_says() {
         let gated = CompareAsked { gated: quantities.clone(), ..CompareAsked::default() };
         for it in compare(side(0), side(1), &gated).comparisons {
             let (low, high) = (it.low.unwrap(), it.high.unwrap());
-            let told = if 1.0 / 1.03 <= low && high <= 1.03 {
+            let expected = if 1.0 / 1.03 <= low && high <= 1.03 {
                 "same"
             } else if 1.0 < low || high < 1.0 {
                 "differs"
@@ -188,8 +188,8 @@ fn an_interval_says_what_the_verdict_says() {
                 Standing::Better | Standing::Worse => "differs",
                 Standing::CannotTell => "open",
             };
-            assert_eq!(told, verdict, "{trial}: {it:?}");
-            *seen.entry(told).or_insert(0) += 1;
+            assert_eq!(expected, verdict, "{trial}: {it:?}");
+            *seen.entry(expected).or_insert(0) += 1;
         }
     }
     assert!(seen.len() == 3 && seen.values().all(|count| *count > 20), "{seen:?}");
@@ -268,7 +268,7 @@ fn more_runs_are_those_that_are_missing() {
 }
 
 #[test]
-fn a_drift_is_told_if_it_matters() {
+fn a_drift_is_reported_if_it_matters() {
     let notes = |by: f64| {
         let values = |from: f64| (0..4).map(|at| from + by * f64::from(at)).collect::<Vec<_>>();
         let (a, b) = by_turns(P99, &values(100.0), &values(100.0));
@@ -287,12 +287,12 @@ fn shares_within_a_tenth_of_a_point_are_the_same_and_a_zero_is_no_figure() {
     assert_eq!(beyond.verdict, Standing::Worse, "{beyond:?}");
     let stood_still =
         verdict(THROUGHPUT, &[100.0, 0.0, 101.0, 99.0], &[200.0, 201.0, 199.0, 200.0]);
-    let told = (stood_still.low, stood_still.verdict, stood_still.problem.as_deref());
-    assert_eq!(told, (None, Standing::CannotTell, Some("it was 0 in a run")));
+    let judged = (stood_still.low, stood_still.verdict, stood_still.problem.as_deref());
+    assert_eq!(judged, (None, Standing::CannotTell, Some("it was 0 in a run")));
 }
 
 #[test]
-fn what_differs_is_told() {
+fn what_differs_is_reported() {
     let (a, mut b) = by_turns(THROUGHPUT, &[1.0, 1.0], &[1.0, 1.0]);
     assert!(compare(a.clone(), b.clone(), &CompareAsked::default()).differs.is_empty());
     for run in &mut b {
@@ -300,8 +300,8 @@ fn what_differs_is_told() {
         run.plan.insert("batch".to_owned(), serde_json::json!(1000));
         run.server = "couchdb 3.4.0".to_owned();
     }
-    let told = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
-    let words: Vec<_> = told.iter().map(|it| [&*it.what, &*it.a, &*it.b]).collect();
+    let differs = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
+    let words: Vec<_> = differs.iter().map(|it| [&*it.what, &*it.a, &*it.b]).collect();
     assert_eq!(
         words,
         [["command", "--batch 100", "--batch=1000"], ["server", "couchdb 3.5.0", "couchdb 3.4.0"]]
@@ -310,8 +310,8 @@ fn what_differs_is_told() {
     for run in &mut b {
         run.command = "springload run --fail-if 'p99 > 5ms' --label='a b' --id 'a b'".to_owned();
     }
-    let told = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
-    assert_eq!([&*told[0].a, &*told[0].b], ["--batch 100", "--id 'a b'"]);
+    let differs = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
+    assert_eq!([&*differs[0].a, &*differs[0].b], ["--batch 100", "--id 'a b'"]);
     // Where the command lines say nothing, the plans do.
     for run in &mut b {
         run.command.clone_from(&a[0].command);
@@ -331,14 +331,14 @@ fn what_differs_is_told() {
     let mut b = a.clone();
     b[1].agents_lost = Some("agent 1 was killed".to_owned());
     let it = compare(a.clone(), b.clone(), &CompareAsked::default());
-    let told = "a run of B had less load than it should have had: agent 1 was killed".to_owned();
-    assert!(it.notes.contains(&told) && !it.trustworthy(), "{:?}", it.notes);
+    let note = "a run of B had less load than it should have had: agent 1 was killed".to_owned();
+    assert!(it.notes.contains(&note) && !it.trustworthy(), "{:?}", it.notes);
     // The note also appears for a run that fails for another reason, but not if that is the reason.
     for (reason, wanted) in [("client-bound", true), ("degraded: agent 1 was killed", false)] {
         let (kind, reason) = (ResultKind::NotTrustworthy, Some(reason.to_owned()));
         b[1].result = RunResult { kind, exit_status: 5, reason };
         let it = compare(a.clone(), b.clone(), &CompareAsked::default());
-        assert_eq!(it.notes.contains(&told), wanted, "{:?}", it.notes);
+        assert_eq!(it.notes.contains(&note), wanted, "{:?}", it.notes);
     }
 }
 

@@ -74,14 +74,14 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let all: Vec<Judged> = own.thresholds.iter().map(sure).collect();
     let takes = all.iter().map(|it| it.takes).fold(0.0, f64::max);
     let first = |outcome: StepOutcome| all.iter().find(|it| it.outcome == outcome);
-    let told = match (first(StepOutcome::Missed), first(StepOutcome::Undecided)) {
+    let worst = match (first(StepOutcome::Missed), first(StepOutcome::Undecided)) {
         (Some(it), _) | (None, Some(it)) => (it.outcome, it.reason.clone()),
         // What was not looked for may be lost.
         (None, None) => unaudited(record).map_or((StepOutcome::Held, String::new()), |why| {
             (StepOutcome::Undecided, why.to_owned())
         }),
     };
-    Judged { takes, ..of(told) }
+    Judged { takes, ..of(worst) }
 }
 
 /// Why the audit of a run cannot tell whether its data is right.
@@ -96,14 +96,14 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
     let Threshold { kind, metric, comparison, limit } = *expression;
     let figure = Figure { stage, quantity: Quantity { kind, metric } };
     let name = format!("{}.{metric}", kind.map_or("all", OpKind::name));
-    let told = |outcome, words: String| {
+    let judged = |outcome, words: String| {
         let reason = name.clone() + &words;
         Judged { outcome, reason, takes: 0.0 }
     };
     let limit = match limit {
         Limit::Time(ns) => ns as f64 / 1e3,
         Limit::Percent(number) | Limit::Number(number) => number,
-        Limit::Baseline(_) => return told(StepOutcome::Undecided, ": no baseline".to_owned()),
+        Limit::Baseline(_) => return judged(StepOutcome::Undecided, ": no baseline".to_owned()),
     };
     // Which side makes it fail.
     let bad = match comparison {
@@ -121,11 +121,11 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         let answers = figure.answers(span, tenths);
         let outcome = outcome_of(figure.percentile(span, tenths, limit));
         let takes = answers.takes();
-        return Judged { takes, ..told(outcome, percentile_words(outcome, answers)) };
+        return Judged { takes, ..judged(outcome, percentile_words(outcome, answers)) };
     }
     let Some(value) = *value else {
         let problem = problem.as_deref().unwrap_or("it was not measured");
-        return told(StepOutcome::Undecided, format!(": {problem}"));
+        return judged(StepOutcome::Undecided, format!(": {problem}"));
     };
     let words = match unit {
         Unit::Us => format!(" {:.1} ms", value / 1e3),
@@ -146,7 +146,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         }
         _ => StepOutcome::Missed,
     };
-    told(outcome, words)
+    judged(outcome, words)
 }
 
 /// What a percentile came to, after its name.
@@ -195,14 +195,18 @@ mod tests {
         (record, slo)
     }
 
-    fn told(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> (StepOutcome, String) {
+    fn outcome_and_reason(
+        us: u64,
+        verdict: Verdict,
+        p99: Option<(f64, f64)>,
+    ) -> (StepOutcome, String) {
         let (record, slo) = run(us, verdict, p99);
         let Judged { outcome, reason, .. } = judge(&record, &[slo]);
         (outcome, reason)
     }
 
     fn outcome(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> StepOutcome {
-        told(us, verdict, p99).0
+        outcome_and_reason(us, verdict, p99).0
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
     fn what_is_not_sustained_is_missed_however_fast() {
         let lagging =
             Verdict::NotSustained { offered_per_s: 100.0, served_per_s: 90.0, backlog_per_s: 5.0 };
-        let (outcome, reason) = told(5_000, lagging, None);
+        let (outcome, reason) = outcome_and_reason(5_000, lagging, None);
         assert_eq!((outcome, reason.as_str()), (StepOutcome::Missed, "not sustained"));
         assert_eq!(self::outcome(5_000, Verdict::Closed, None), StepOutcome::Held);
     }
@@ -357,7 +361,7 @@ mod tests {
     fn what_is_missed_where_the_client_is_the_limit_is_undecided() {
         let by = crate::record::Hindrance::Late(9_000.0);
         let client = Verdict::ClientBound { busiest_thread: 0.99, late_p99_us: 9_000.0, by };
-        let (outcome, reason) = told(50_000, client, None);
+        let (outcome, reason) = outcome_and_reason(50_000, client, None);
         assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, CLIENT));
         assert_eq!(self::outcome(5_000, client, None), StepOutcome::Held, "though it was late");
     }
@@ -365,7 +369,7 @@ mod tests {
     #[test]
     fn what_too_few_connections_carried_says_nothing_about_the_server() {
         let few = Verdict::BoundByConnections { connections: 50, needed: 110 };
-        let (outcome, reason) = told(5_000, few, None);
+        let (outcome, reason) = outcome_and_reason(5_000, few, None);
         let words = "bound by 50 connections; about 110 needed (-c 110)";
         assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, words));
     }

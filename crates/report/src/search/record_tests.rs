@@ -108,8 +108,8 @@ fn what_is_found_is_the_median_with_the_least_and_the_greatest() {
     let mut sorted = walk.found().to_vec();
     assert_eq!((it.ended, &it.found_per_s), (Ended::Found, &sorted));
     sorted.sort_by(f64::total_cmp);
-    let told = [it.low, it.sustained_per_s, it.high].map(Option::unwrap_or_default);
-    assert_eq!(told.to_vec(), sorted);
+    let reported = [it.low, it.sustained_per_s, it.high].map(Option::unwrap_or_default);
+    assert_eq!(reported.to_vec(), sorted);
     assert_eq!(it.connections, None);
 }
 
@@ -130,7 +130,7 @@ fn of_an_even_number_the_lower_middle_one_counts_for_it_has_held() {
 }
 
 #[test]
-fn connections_are_told_with_their_own_rate() {
+fn connections_are_reported_with_their_own_rate() {
     let walk = walked(&[16.0, 40.0]);
     // More connections got less done.
     let steps = [(1, 900.0), (2, 700.0)].map(|(search, per_s)| StepRecord {
@@ -239,8 +239,8 @@ fn an_incomplete_search_goes_on_where_it_was() {
         let mut other = kept.clone();
         change(&mut other);
         let mut it = max(Searched::Rate, Vec::new());
-        let told = it.go_on(other, &mut Walk::new(within));
-        assert!(told.is_err() && it.steps.is_empty(), "{told:?}");
+        let resumed = it.go_on(other, &mut Walk::new(within));
+        assert!(resumed.is_err() && it.steps.is_empty(), "{resumed:?}");
     }
 }
 

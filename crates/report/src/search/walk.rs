@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_nowhere_is_told_and_what_holds_everywhere_too() {
+    fn what_holds_nowhere_is_reported_and_what_holds_everywhere_too() {
         let (walk, asked) = walked(WITHIN, 0.5, 1);
         assert!(walk.found().is_empty(), "{walk:?}");
         assert!(asked.last().unwrap().level <= 1.0);

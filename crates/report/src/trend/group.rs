@@ -153,7 +153,7 @@ mod tests {
         let changed = Mark { at: 3, what, before: "2".to_owned(), after: "8".to_owned() };
         assert_eq!(group.marks, [changed]);
 
-        // A setting that one of them does not have is told, and long lists are cut.
+        // A setting that one of them does not have is reported, and long lists are cut.
         let mut points: Vec<Point> = (0..2).map(|nth| point(&record(nth))).collect();
         points[0].run.settings = set(Some("2"));
         let more = (0..20).map(|it| (format!("x.{it:02}"), "1".to_owned()));
@@ -218,20 +218,20 @@ mod tests {
             let (command, counted) = Default::default();
             Group { command, counted, marks: marks(&runs), runs, series }
         };
-        let told = |group: &Group| group.variations().first().map(|it| it.1);
-        let steady = told(&group(&values(100.0, 1.0), 12, 99)).unwrap();
+        let variation = |group: &Group| group.variations().first().map(|it| it.1);
+        let steady = variation(&group(&values(100.0, 1.0), 12, 99)).unwrap();
         assert!((0.008..0.016).contains(&steady), "{steady}");
-        let stepped = told(&group(&values(60.0, 1.0), 12, 99)).unwrap();
+        let stepped = variation(&group(&values(60.0, 1.0), 12, 99)).unwrap();
         assert!((stepped - steady).abs() < 0.003, "{stepped}");
-        let unsteady = told(&group(&values(100.0, 1.2), 12, 99)).unwrap();
+        let unsteady = variation(&group(&values(100.0, 1.2), 12, 99)).unwrap();
         assert!(unsteady > 3.0 * steady, "one run that is off is variation: {unsteady}");
         // Five runs are too few to find a change in, but the server is a different one.
         let few = values(60.0, 1.0)[3..8].to_vec();
-        assert!(told(&group(&few, 5, 99)).unwrap() > 0.1);
-        assert!(told(&group(&few, 5, 3)).unwrap() < 0.03);
-        assert!(told(&group(&few, 4, 3)).is_none(), "three differences are needed");
-        assert_eq!(told(&group(&values(100.0, 1.0), 3, 99)), None);
-        assert!(told(&group(&values(100.0, 1.0), 4, 99)).is_some());
+        assert!(variation(&group(&few, 5, 99)).unwrap() > 0.1);
+        assert!(variation(&group(&few, 5, 3)).unwrap() < 0.03);
+        assert!(variation(&group(&few, 4, 3)).is_none(), "three differences are needed");
+        assert_eq!(variation(&group(&values(100.0, 1.0), 3, 99)), None);
+        assert!(variation(&group(&values(100.0, 1.0), 4, 99)).is_some());
     }
 
     #[test]

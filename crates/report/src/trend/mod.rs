@@ -147,7 +147,7 @@ impl Trend {
 
 impl Group {
     /// How much runs vary, as the standard deviation of the logarithms, for each quantity where
-    /// that can be told. Changes of its level, the server and its settings, the machine or
+    /// that can be estimated. Changes of its level, the server and its settings, the machine or
     /// springload do not count as variation.
     pub fn variations(&self) -> Vec<(Quantity, f64)> {
         let one = |series: &Series| Some((series.metric, self.variation(series)?));
