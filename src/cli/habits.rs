@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn what_a_habit_leads_to_is_a_flag_of_the_verb_that_is_named() {
         let names = || HABITS.iter().flat_map(|it| it.names.split_ascii_whitespace());
-        let (all, mut told) = (verbs(), 0);
+        let (all, mut suggested) = (verbs(), 0);
         for (verb, ..) in &all {
             for name in names() {
                 let dashes = if name.starts_with('-') { "" } else { "--" };
@@ -278,10 +278,10 @@ mod tests {
                 let (.., of) = all.iter().find(|it| it.0 == of).expect(of);
                 let known = flags_of(of).any(|it| it.get_long() == Some(flag));
                 assert!(known, "springload {verb} {typed}: {cure}");
-                told += 1;
+                suggested += 1;
             }
         }
-        assert!(told > 1_000, "{told}");
+        assert!(suggested > 1_000, "{suggested}");
     }
 
     #[test]

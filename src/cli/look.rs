@@ -61,8 +61,8 @@ mod tests {
             (&["de_DE.ISO-8859-1"], true),
             (&[], false),
         ] {
-            let told = ascii_by(values.iter().map(|value| (*value).to_owned()));
-            assert_eq!(told, ascii, "{values:?}");
+            let chosen = ascii_by(values.iter().map(|value| (*value).to_owned()));
+            assert_eq!(chosen, ascii, "{values:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Whether that was reported.
-static TOLD: AtomicBool = AtomicBool::new(false);
+static REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// Writes to stdout, without the secrets that are known. A closed pipe is not an error.
 ///
@@ -39,7 +39,7 @@ pub(in crate::cli) fn complete() -> bool {
 /// Writes to stdout, and reports an error on stderr.
 pub(in crate::cli) fn print(bytes: &[u8]) {
     if let Err(error) = write(bytes) {
-        told(&error);
+        report(&error);
     }
 }
 
@@ -73,12 +73,12 @@ fn learn_cookies(head: &[u8]) {
 pub(in crate::cli) fn unwritten(error: &io::Error) {
     if error.kind() != io::ErrorKind::BrokenPipe {
         UNWRITTEN.store(true, Ordering::Relaxed);
-        told(error);
+        report(error);
     }
 }
 
-fn told(error: &io::Error) {
-    if !TOLD.swap(true, Ordering::Relaxed) {
+fn report(error: &io::Error) {
+    if !REPORTED.swap(true, Ordering::Relaxed) {
         eprintln!("error: stdout: {error}");
     }
 }

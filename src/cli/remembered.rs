@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_held_for_ever_is_told() {
+    fn a_lock_that_is_held_for_ever_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let held = lock(&folder.path().join("runs.lock")).expect("a lock");
         let error = add(folder.path(), saved(folder.path(), "run")).expect_err("it is held");

@@ -12,18 +12,18 @@ fn noise(stalls: u64, stall_ns: u64, others: Option<f64>) -> Noise {
 #[test]
 fn each_claim_bears_stalls_of_another_length() {
     // One stall in 10,000 wake-ups, then so many that they show at p99.9, at p99, at the median.
-    let told = |stalls, stall_ns| {
+    let explained = |stalls, stall_ns| {
         [PAUSE, SCHEDULE, TAIL, MEDIAN, MEAN, STARVED]
             .map(|bears| noise(stalls, stall_ns, Some(0.0)).explains(bears).is_some())
     };
-    assert_eq!(told(1, 4 * MS), [false; 6]);
-    assert_eq!(told(1, 6 * MS), [true, false, false, false, false, false]);
-    assert_eq!(told(11, 4 * MS / 10), [false; 6]);
-    assert_eq!(told(11, 7 * MS / 10), [false, false, true, false, false, false]);
-    assert_eq!(told(11, 2 * MS), [false, true, true, false, false, false]);
-    assert_eq!(told(11, 12 * MS), [true, true, true, false, true, false]);
-    assert_eq!(told(101, 4 * MS / 10), [false, true, false, false, false, false]);
-    assert_eq!(told(5_001, 4 * MS / 10), [false, true, false, true, false, false]);
+    assert_eq!(explained(1, 4 * MS), [false; 6]);
+    assert_eq!(explained(1, 6 * MS), [true, false, false, false, false, false]);
+    assert_eq!(explained(11, 4 * MS / 10), [false; 6]);
+    assert_eq!(explained(11, 7 * MS / 10), [false, false, true, false, false, false]);
+    assert_eq!(explained(11, 2 * MS), [false, true, true, false, false, false]);
+    assert_eq!(explained(11, 12 * MS), [true, true, true, false, true, false]);
+    assert_eq!(explained(101, 4 * MS / 10), [false, true, false, false, false, false]);
+    assert_eq!(explained(5_001, 4 * MS / 10), [false, true, false, true, false, false]);
 }
 
 #[test]

@@ -91,8 +91,8 @@ mod tests {
             assert_eq!(Outcome::of(false, Some(bears), &quiet()), Outcome::Fails, "{bears:?}");
             let nothing_seen = Outcome::of(false, Some(bears), &Noise::default());
             assert_eq!(nothing_seen, Outcome::Fails, "{bears:?}");
-            let told = Outcome::of(false, Some(bears), &loud());
-            let Outcome::CannotTell(why) = told else { panic!("{bears:?}: {told:?}") };
+            let outcome = Outcome::of(false, Some(bears), &loud());
+            let Outcome::CannotTell(why) = outcome else { panic!("{bears:?}: {outcome:?}") };
             assert!(why.starts_with("this machine stalled for 12.0 ms"), "{why}");
         }
         // A claim that starves the client makes hiccups by itself.
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(settle(&[(false, loud), (true, loud)]), Outcome::Holds);
         assert_eq!(settle(&[(false, loud), (false, quiet)]), Outcome::Fails);
         assert_eq!(settle(&[(false, quiet)]), Outcome::Fails);
-        let told = settle(&[(false, loud), (false, loud), (false, loud)]);
-        assert!(matches!(told, Outcome::CannotTell(_)), "{told:?}");
+        let outcome = settle(&[(false, loud), (false, loud), (false, loud)]);
+        assert!(matches!(outcome, Outcome::CannotTell(_)), "{outcome:?}");
     }
 }

@@ -259,8 +259,8 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     };
     // What each connection had in flight at the end was answered after it.
     let answered = seen.counters.documents_read.saturating_sub(connections);
-    let told = [offered_per_s, served_per_s, backlog_per_s];
-    let held = grew_by_the_rest(told, RATE, answered as f64 * SECOND as f64 / length_ns as f64);
+    let reported = [offered_per_s, served_per_s, backlog_per_s];
+    let held = grew_by_the_rest(reported, RATE, answered as f64 * SECOND as f64 / length_ns as f64);
     let measured = format!(
         "offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, backlog grew by \
          {backlog_per_s:.0}/s; the server had answered {answered} by the end"
@@ -268,10 +268,10 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(held, measured))
 }
 
-/// Whether the reported offered, served and growth, per second, are what the schedule asks for,
+/// Whether the `reported` offered, served and growth, per second, are what the schedule asks for,
 /// what the server has counted, and the difference of the two.
-fn grew_by_the_rest(told: [f64; 3], schedule: f64, server: f64) -> bool {
-    let [offered, served, growth] = told;
+fn grew_by_the_rest(reported: [f64; 3], schedule: f64, server: f64) -> bool {
+    let [offered, served, growth] = reported;
     near(offered, schedule, 0.001)
         && near(served, server, 0.02)
         && near(growth, schedule - server, 0.02)
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_overload_is_held_against_schedule_and_server() {
-        let holds = |told| grew_by_the_rest(told, 2_000.0, 950.0);
+        let holds = |reported| grew_by_the_rest(reported, 2_000.0, 950.0);
         assert!(holds([2_000.0, 950.0, 1_050.0]) && holds([2_001.0, 960.0, 1_060.0]));
         // Each agrees with itself, and not with what was asked or what the server says.
         assert!(!holds([1_500.0, 950.0, 550.0]), "offered is what was begun");

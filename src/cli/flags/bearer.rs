@@ -77,13 +77,13 @@ mod tests {
 
     #[test]
     fn a_token_is_a_word_that_no_message_shows() {
-        let told = |text: &str| header("--bearer-file", "t", text).map_err(|it| it.to_string());
-        assert_eq!(told("a.b-c_d~e+f/g=\n").unwrap(), "Authorization: Bearer a.b-c_d~e+f/g=");
+        let read = |text: &str| header("--bearer-file", "t", text).map_err(|it| it.to_string());
+        assert_eq!(read("a.b-c_d~e+f/g=\n").unwrap(), "Authorization: Bearer a.b-c_d~e+f/g=");
         for text in ["", "\n", "Bearer hush", "hush\r\nX: y", "hush\u{e9}", "{\"hush\":1}"] {
-            let told = told(text).unwrap_err();
+            let message = read(text).unwrap_err();
             assert!(
-                told.starts_with("--bearer-file: t contains ") && !told.contains("hush"),
-                "{told}"
+                message.starts_with("--bearer-file: t contains ") && !message.contains("hush"),
+                "{message}"
             );
         }
     }

@@ -33,10 +33,10 @@ pub(in crate::cli) fn read(folder: &Path) -> Result<Vec<Value>, Invalid> {
 
 /// What is in a folder, in the order of names, without hidden files.
 fn members(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let told = |error| format!("{}: {error}", folder.display());
+    let message = |error| format!("{}: {error}", folder.display());
     let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(told)? {
-        let entry = entry.map_err(told)?;
+    for entry in fs::read_dir(folder).map_err(message)? {
+        let entry = entry.map_err(message)?;
         if !entry.file_name().to_string_lossy().starts_with('.') {
             paths.push(entry.path());
         }
@@ -139,14 +139,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_by_its_place() {
-        let told = |files: &[(&str, &str)]| {
+    fn what_cannot_be_read_is_reported_by_its_place() {
+        let message_for = |files: &[(&str, &str)]| {
             let files = folder(files);
             read(files.path()).unwrap_err().to_string()
         };
-        assert!(told(&[]).contains("has no design documents"));
-        assert!(told(&[("a.json", "{")]).contains("a.json: EOF"));
-        assert!(told(&[("app/views/v/map.js", "f"), ("app/x.json", "[")]).contains("x.json: EOF"));
+        assert!(message_for(&[]).contains("has no design documents"));
+        assert!(message_for(&[("a.json", "{")]).contains("a.json: EOF"));
+        assert!(
+            message_for(&[("app/views/v/map.js", "f"), ("app/x.json", "[")])
+                .contains("x.json: EOF")
+        );
         let missing = read(Path::new("/no/such/folder")).unwrap_err().to_string();
         assert!(missing.contains("/no/such/folder: No such file"), "{missing}");
     }

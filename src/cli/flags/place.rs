@@ -134,14 +134,17 @@ mod tests {
         ] {
             assert_eq!(of(path, asked), Ok(format), "{path} {asked:?}");
         }
-        let told = of("a.csv", Some("html")).unwrap_err().to_string();
+        let message = of("a.csv", Some("html")).unwrap_err().to_string();
         assert!(
-            told.starts_with("--output: the name a.csv does not fit --format html; "),
-            "{told}"
+            message.starts_with("--output: the name a.csv does not fit --format html; "),
+            "{message}"
         );
         assert!(of("a.csv", Some("text")).is_err());
-        let told = of("a.json", Some("junit")).unwrap_err().to_string();
-        assert!(told.ends_with("; give one that ends in .xml, or leave --format out"), "{told}");
+        let message = of("a.json", Some("junit")).unwrap_err().to_string();
+        assert!(
+            message.ends_with("; give one that ends in .xml, or leave --format out"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -151,9 +154,12 @@ mod tests {
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "of one format each: {all:?}");
         assert_eq!(format_by("a/b.md".as_ref()), Some("markdown"), "of comparisons alone");
         for path in ["report.pdf", "a/b.md", "a.xml.gz"] {
-            let told = refuse_unknown_ending(path.as_ref()).unwrap_err().to_string();
-            assert!(told.starts_with("--output: no format has the ending ."), "{told}");
-            assert!(told.contains("; give --format, or ") && told.contains(".xml"), "{told}");
+            let message = refuse_unknown_ending(path.as_ref()).unwrap_err().to_string();
+            assert!(message.starts_with("--output: no format has the ending ."), "{message}");
+            assert!(
+                message.contains("; give --format, or ") && message.contains(".xml"),
+                "{message}"
+            );
         }
         for path in ["report", "-", "a.b/c", "a.TXT", "/dev/stdout", ".hidden"] {
             assert_eq!(refuse_unknown_ending(path.as_ref()), Ok(()), "{path}");

@@ -53,11 +53,14 @@ mod tests {
 
     #[test]
     fn a_header_is_one_line_and_no_message_shows_it() {
-        let told = |line: &str| header(line).map_err(|it| it.to_string());
-        assert_eq!(told("X-Scope-OrgID:team").unwrap(), "X-Scope-OrgID: team\r\n");
+        let read = |line: &str| header(line).map_err(|it| it.to_string());
+        assert_eq!(read("X-Scope-OrgID:team").unwrap(), "X-Scope-OrgID: team\r\n");
         for line in ["hush", ": hush", "X Y: hush", "X: hush\r\nEvil: 1", "X: hush\0"] {
-            let told = told(line).unwrap_err();
-            assert!(told.starts_with("--push-header: ") && !told.contains("hush"), "{told}");
+            let message = read(line).unwrap_err();
+            assert!(
+                message.starts_with("--push-header: ") && !message.contains("hush"),
+                "{message}"
+            );
         }
     }
 }

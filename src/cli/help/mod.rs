@@ -128,12 +128,13 @@ fn brief(verb: &Entry, command: &Command, usage: &str) -> String {
         "" => all().filter(|it| it.get_id() != "help").collect(),
         ids => ids.split_whitespace().filter_map(|id| all().find(|it| it.get_id() == id)).collect(),
     };
-    let rows: Vec<_> = shown.iter().map(|argument| (spelled(argument), told(argument))).collect();
+    let rows: Vec<_> =
+        shown.iter().map(|argument| (spelled(argument), description(argument))).collect();
     let column = rows.iter().map(|(flag, _)| flag.chars().count()).max().unwrap_or_default();
     let mut text = format!("{}\n\n{usage}\n\n", verb.about);
-    for (flag, told) in &rows {
+    for (flag, description) in &rows {
         let pad = " ".repeat(column - flag.chars().count());
-        let mut lines = wrapped(told, WIDTH - column - 4).into_iter();
+        let mut lines = wrapped(description, WIDTH - column - 4).into_iter();
         let first = lines.next().unwrap_or_default();
         let _ = writeln!(text, "  {}{pad}  {first}", literal(flag));
         for line in lines {
@@ -167,7 +168,7 @@ fn spelled(argument: &Arg) -> String {
 }
 
 /// What a flag does, and its default.
-fn told(argument: &Arg) -> String {
+fn description(argument: &Arg) -> String {
     let mut text = argument.get_help().map_or_else(String::new, ToString::to_string);
     let defaults: Vec<_> =
         argument.get_default_values().iter().map(|it| it.to_string_lossy()).collect();
@@ -193,11 +194,11 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// The examples, one below the other, with or without what they do.
-fn examples(all: &[Example], told: bool) -> String {
+fn examples(all: &[Example], explained: bool) -> String {
     let mut text = heading("Examples");
     for (what, line) in all {
-        let indent = if told { 6 } else { 2 };
-        if told {
+        let indent = if explained { 6 } else { 2 };
+        if explained {
             let _ = write!(text, "\n  {what}:");
         }
         for line in continued(&format!("springload {line}"), WIDTH - indent) {
@@ -310,11 +311,11 @@ mod tests {
         for verb in VERBS.iter() {
             for word in ["-h", "--help", "--no-such-flag", "--quiet=no"] {
                 let words = ["springload", verb.name, word];
-                let told = |grammar: &mut Command| {
+                let outcome = |grammar: &mut Command| {
                     let parsed = grammar.try_get_matches_from_mut(words);
                     parsed.map(drop).map_err(|error| (error.kind(), error.to_string()))
                 };
-                assert_eq!(told(&mut grammar_of(&[verb])), told(&mut all), "{words:?}");
+                assert_eq!(outcome(&mut grammar_of(&[verb])), outcome(&mut all), "{words:?}");
             }
         }
     }

@@ -23,7 +23,7 @@ pub(in crate::cli) fn gather(
     let run = args.run_id.clone().unwrap_or_else(run_id);
     let way = args.way()?;
     let patience = Duration::from_nanos(args.ready_timeout);
-    let told = move |lines: &str| {
+    let announce = move |lines: &str| {
         for line in lines.lines().filter(|_| !quiet) {
             eprintln!("{}", shown(line, look::ascii()));
         }
@@ -34,13 +34,13 @@ pub(in crate::cli) fn gather(
     };
     let channel = match &way {
         Way::Here => started(agents, &run),
-        Way::Ssh(ssh) => ssh.start(&run, patience, ending.stop(), &told),
+        Way::Ssh(ssh) => ssh.start(&run, patience, ending.stop(), &announce),
         Way::Broker(broker) => {
             let channel = broker.open(&run);
-            channel.inspect(|_| told(&invitation(broker, &run, agents)))
+            channel.inspect(|_| announce(&invitation(broker, &run, agents)))
         }
-        Way::Door(door) => door.open(&run, agents, Box::new(told)).map(|(channel, address)| {
-            told(&door.invitation(&run, agents, address));
+        Way::Door(door) => door.open(&run, agents, Box::new(announce)).map(|(channel, address)| {
+            announce(&door.invitation(&run, agents, address));
             channel
         }),
     };
@@ -49,8 +49,10 @@ pub(in crate::cli) fn gather(
     let mut fleet = fleet.map_err(|error| failed(format!("cannot reach agents: {error}")))?;
     let mut there = |there: usize| match &way {
         Way::Here => {}
-        Way::Ssh(ssh) if there == agents => told(&format!("{agents} agents on {}", ssh.hosts())),
-        _ if there == agents => told(&format!("all {agents} agents have joined")),
+        Way::Ssh(ssh) if there == agents => {
+            announce(&format!("{agents} agents on {}", ssh.hosts()))
+        }
+        _ if there == agents => announce(&format!("all {agents} agents have joined")),
         _ => {}
     };
     fleet.gather(patience, ending.stop(), &mut there).map_err(failed)?;

@@ -32,7 +32,7 @@ pub(super) struct Lines {
     /// Hangs up when the last line is written.
     ended: Receiver<()>,
     sent: Cell<u64>,
-    told: Cell<bool>,
+    warned: Cell<bool>,
 }
 
 /// What became of the lines.
@@ -75,8 +75,8 @@ impl Lines {
             write(to, &lines, &kept);
             drop(alive);
         })?;
-        let (sent, told) = (Cell::new(0), Cell::new(false));
-        Ok(Self { place: shown, run: run.to_owned(), queue, written, ended, sent, told })
+        let (sent, warned) = (Cell::new(0), Cell::new(false));
+        Ok(Self { place: shown, run: run.to_owned(), queue, written, ended, sent, warned })
     }
 
     /// Writes a second, unless there is no way to.
@@ -88,10 +88,10 @@ impl Lines {
         }
     }
 
-    /// What the user should know at once, if there is something; told once.
+    /// What the user should know at once, if there is something; reported once.
     pub(super) fn news(&self) -> Option<String> {
         let trouble = self.trouble()?;
-        let new = !self.told.replace(true);
+        let new = !self.warned.replace(true);
         new.then(|| format!("no more lines in {}: {trouble}; the run goes on", self.place))
     }
 

@@ -12,7 +12,7 @@ use crate::record::{RunRecord, Running};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What is told of a run while it goes on, besides the view on the terminal.
+/// What is shown of a run while it goes on, besides the view on the terminal.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Live {
     metrics: Option<Metrics>,
@@ -29,7 +29,7 @@ pub(super) trait Sends: Debug {
     /// Takes the measurements of the running stage so far.
     fn running(&self, running: Arc<Running>);
 
-    /// What the user should know at once, if there is something; told once.
+    /// What the user should know at once, if there is something; reported once.
     fn news(&self) -> Option<String>;
 
     /// No more will come: the totals are sent once more.

@@ -34,7 +34,7 @@ const HEADERS: [(HeaderName, &str); 3] = [
     (X_FRAME_OPTIONS, "SAMEORIGIN"),
 ];
 
-/// What a browser is told about the page.
+/// What a browser learns about the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct State {
     /// The version of the page; 0: there is none yet.
@@ -45,13 +45,13 @@ struct State {
 
 /// The versions of the page.
 #[derive(Debug, Default)]
-struct Told {
+struct Versions {
     record: Option<Arc<RunRecord>>,
     /// A version, once it was asked for.
     drawn: Option<(u64, Bytes)>,
     /// When a browser last asked whether there is a new version.
     asked_ns: Option<u64>,
-    /// How many were told that a version is the last one, and how many have fetched it.
+    /// How many were informed that a version is the last one, and how many have fetched it.
     ended: [u64; 2],
 }
 
@@ -64,7 +64,7 @@ pub(super) struct LivePage {
 
 #[derive(Clone, Debug)]
 struct Shown {
-    told: Arc<Mutex<Told>>,
+    versions: Arc<Mutex<Versions>>,
     state: watch::Sender<State>,
     /// Whether this machine alone is let in.
     private: bool,
@@ -75,7 +75,7 @@ impl LivePage {
     pub(super) fn asked(asked: &PageArgs) -> Option<Result<Self, Invalid>> {
         let place = asked.address.as_deref()?;
         let shown = Shown {
-            told: Arc::default(),
+            versions: Arc::default(),
             state: watch::Sender::new(State::default()),
             private: !asked.public,
         };
@@ -94,7 +94,7 @@ impl LivePage {
     }
 
     fn show(&self, record: RunRecord) {
-        self.shown.told().record = Some(Arc::new(record));
+        self.shown.versions().record = Some(Arc::new(record));
         self.shown.state.send_modify(|state| state.version += 1);
     }
 
@@ -103,15 +103,15 @@ impl LivePage {
     pub(super) fn end(&self, record: &RunRecord) {
         let clock = Clock::system();
         let end_ns = clock.now() + LINGER_NS;
-        let looking = self.shown.told().asked_ns;
+        let looking = self.shown.versions().asked_ns;
         self.show(record.clone());
         self.shown.state.send_modify(|state| state.over = true);
         if looking.is_none_or(|at| at + LOOKING_NS < clock.now()) {
             return;
         }
         while clock.now() < end_ns {
-            let [told, fetched] = self.shown.told().ended;
-            if told > 0 && fetched >= told && self.server.is_idle() {
+            let [informed, fetched] = self.shown.versions().ended;
+            if informed > 0 && fetched >= informed && self.server.is_idle() {
                 return;
             }
             std::thread::sleep(CHECK);
@@ -120,13 +120,13 @@ impl LivePage {
 }
 
 impl Shown {
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn versions(&self) -> std::sync::MutexGuard<'_, Versions> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until there is a version after this one.
     async fn state(&self, after: u64) -> Answer {
-        self.told().asked_ns = Some(Clock::system().now());
+        self.versions().asked_ns = Some(Clock::system().now());
         let mut changes = self.state.subscribe();
         let newer = changes.wait_for(|it| it.version > after || it.over);
         let newer = tokio::time::timeout(WAIT, newer).await;
@@ -134,10 +134,10 @@ impl Shown {
             Ok(Ok(state)) => *state,
             Ok(Err(_)) | Err(_) => *self.state.borrow(),
         };
-        let mut told = self.told();
-        told.asked_ns = Some(Clock::system().now());
-        told.ended[0] += u64::from(state.over);
-        drop(told);
+        let mut versions = self.versions();
+        versions.asked_ns = Some(Clock::system().now());
+        versions.ended[0] += u64::from(state.over);
+        drop(versions);
         let State { version, over } = state;
         let json = format!("{{\"version\":{version},\"over\":{over}}}\n");
         answer(StatusCode::OK, "application/json", json)
@@ -147,9 +147,9 @@ impl Shown {
     fn page(&self) -> Answer {
         let State { version, over } = *self.state.borrow();
         let (record, drawn) = {
-            let mut told = self.told();
-            told.ended[1] += u64::from(over);
-            (told.record.clone(), told.drawn.clone())
+            let mut versions = self.versions();
+            versions.ended[1] += u64::from(over);
+            (versions.record.clone(), versions.drawn.clone())
         };
         let Some(record) = record else {
             let mut early = words(StatusCode::SERVICE_UNAVAILABLE, "the run has not begun\n");
@@ -162,7 +162,7 @@ impl Shown {
         let format = report::format("html");
         let page = format.and_then(|it| it.render(slice::from_ref(&*record), None).ok());
         let page = Bytes::from(page.unwrap_or_default());
-        self.told().drawn = Some((version, page.clone()));
+        self.versions().drawn = Some((version, page.clone()));
         answer(StatusCode::OK, HTML, page)
     }
 

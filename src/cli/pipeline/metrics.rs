@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is served: the record so far, and the running stage.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct Served {
     record: Option<Arc<RunRecord>>,
     running: Option<Arc<Running>>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Metrics {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Scraped(Arc<Mutex<Told>>);
+struct Scraped(Arc<Mutex<Served>>);
 
 impl Metrics {
     /// The server, if one is asked for. Before the run begins the page is empty.
@@ -44,17 +44,17 @@ impl Metrics {
 
     /// Takes the totals so far; a stage in them is no longer running.
     pub(super) fn keep(&self, totals: Arc<RunRecord>) {
-        *self.state.told() = Told { record: Some(totals), running: None };
+        *self.state.served() = Served { record: Some(totals), running: None };
     }
 
     /// Takes the measurements of the running stage so far.
     pub(super) fn running(&self, running: Arc<Running>) {
-        self.state.told().running = Some(running);
+        self.state.served().running = Some(running);
     }
 }
 
 impl Scraped {
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn served(&self) -> MutexGuard<'_, Served> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl Scraped {
             Exposition::Prometheus
         };
         // It is written outside the lock, which the run takes.
-        let Told { record, running } = self.told().clone();
+        let Served { record, running } = self.served().clone();
         let text = match record {
             Some(record) => expose(&record, running.as_deref(), dialect),
             None if dialect == Exposition::OpenMetrics => "# EOF\n".to_owned(),

@@ -206,7 +206,7 @@ impl Measured {
             Some(format) => format.name == dialect::TEXT,
         };
         let followed = bench.live.finish();
-        let told = if output.live.lines_on_stdout() {
+        let reported = if output.live.lines_on_stdout() {
             Ok(())
         } else if native && output.quiet && output.printed().is_none() {
             let saved = if self.unsaved.is_none() { bench.folder.shown() } else { String::new() };
@@ -214,9 +214,9 @@ impl Measured {
         } else {
             dialect.report(record, output.printed())
         };
-        let told = told.and_then(|()| file(record, output));
+        let reported = reported.and_then(|()| file(record, output));
         // Whoever has just read the result does not need to read it again.
-        let read = native && told.is_ok() && !output.live.lines_on_stdout();
+        let read = native && reported.is_ok() && !output.live.lines_on_stdout();
         if !(read && look::stderr_is_beside()) {
             for (at, line) in report::missed_lines(record) {
                 let limit = at < record.thresholds.len();
@@ -225,7 +225,7 @@ impl Measured {
             }
             complain(record);
         }
-        if let Err(unwritten) = &told {
+        if let Err(unwritten) = &reported {
             eprintln!("error: {unwritten}");
         }
         let quiet = output.quiet || !dialect.tells_folder();
@@ -234,7 +234,7 @@ impl Measured {
             keep_in_mind(bench.folder.path(), &record.started_at, record.plan.label.as_deref());
         }
         bench.live.end(record);
-        Exit::of_record(record).if_written(told.is_ok() && saved && followed)
+        Exit::of_record(record).if_written(reported.is_ok() && saved && followed)
     }
 }
 
@@ -275,8 +275,8 @@ fn complain(record: &RunRecord) {
         eprintln!("{}", report::shown(&line, look::ascii()));
     }
     let left = record.server.left.as_ref();
-    let told = |why: &&String| result.reason.as_ref().is_some_and(|it| it.contains(*why));
-    if let Some(why) = left.filter(|why| !told(why)) {
+    let mentioned = |why: &&String| result.reason.as_ref().is_some_and(|it| it.contains(*why));
+    if let Some(why) = left.filter(|why| !mentioned(why)) {
         let (place, name) = (record.nouns().place, &record.server.database);
         eprintln!("error: {place} {name} could not be removed: {why}");
     }

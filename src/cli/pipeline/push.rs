@@ -99,7 +99,7 @@ struct Sent {
     /// Why the last one failed, if it did; and the latest failure of all.
     last: Option<String>,
     latest: Option<String>,
-    told: bool,
+    warned: bool,
 }
 
 /// Begins to send to all receivers that are asked for.
@@ -150,7 +150,7 @@ impl Sends for Push {
     fn news(&self) -> Option<String> {
         let mut state = self.shared.lock();
         let why = state.sent.latest.clone()?;
-        let new = !std::mem::replace(&mut state.sent.told, true);
+        let new = !std::mem::replace(&mut state.sent.warned, true);
         new.then(|| format!("no metrics to {}: {why}; the run goes on", self.place))
     }
 

@@ -145,10 +145,10 @@ impl Observer for View<'_> {
     fn news(&mut self, sentence: &str) {
         // Before the first stage there is none.
         let stage = if self.stage.is_empty() { "" } else { &format!("{}: ", self.stage) };
-        let told = format!("{stage}{sentence}");
+        let line = format!("{stage}{sentence}");
         match &self.mode {
-            Mode::Lines { .. } => eprintln!("{told}"),
-            Mode::Bar(bar) => bar.tell(&told),
+            Mode::Lines { .. } => eprintln!("{line}"),
+            Mode::Bar(bar) => bar.tell(&line),
             // The live view shows it in its rates.
             Mode::Quiet | Mode::Tui(_) => {}
         }

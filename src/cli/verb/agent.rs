@@ -68,9 +68,9 @@ impl Verb for AgentVerb {
 
     fn carry_out(self, _call: &Call<'_>) -> Result<Exit, Trouble> {
         let patience = Duration::from_nanos(self.ready_timeout);
-        let Seat { channel, run, index, told } = self.take(patience)?;
+        let Seat { channel, run, index, reports } = self.take(patience)?;
         // Others may be started by a shell that ends.
-        let bound = self.die_with_parent || !told;
+        let bound = self.die_with_parent || !reports;
         let failed = |exit, why: &str| Trouble::new(exit, format!("agent {index}: {why}"));
         let Environment { springload: version, cores, .. } = Environment::here();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -84,11 +84,12 @@ impl Verb for AgentVerb {
         };
         let agent = Agent::join(channel, who);
         let agent = agent.map_err(|error| failed(Exit::Failed, &error.to_string()))?;
-        let told = |exit: Exit, why: &str| Err(if told { failed(exit, why) } else { exit.into() });
+        let ended =
+            |exit: Exit, why: &str| Err(if reports { failed(exit, why) } else { exit.into() });
         match serve(&agent) {
             Served::Dismissed(None) => Ok(Exit::Passed),
-            Served::Dismissed(Some(why)) => told(Exit::Failed, &why),
-            Served::Lost(why) => told(Exit::Target, &why),
+            Served::Dismissed(Some(why)) => ended(Exit::Failed, &why),
+            Served::Lost(why) => ended(Exit::Target, &why),
         }
     }
 }
@@ -98,9 +99,9 @@ struct Seat {
     channel: Channel,
     run: String,
     index: usize,
-    /// Whether the user learns here what happens. A coordinator that started its agents itself says
-    /// so.
-    told: bool,
+    /// Whether the user learns here what happens. A coordinator that started its agents itself
+    /// reports it.
+    reports: bool,
 }
 
 impl AgentVerb {
@@ -112,7 +113,7 @@ impl AgentVerb {
             let joined = place.join(&self.token.read()?, patience);
             let Joined { channel, run, index } =
                 joined.map_err(|why| Trouble::new(Exit::Target, why))?;
-            return Ok(Seat { channel, run, index, told: true });
+            return Ok(Seat { channel, run, index, reports: true });
         }
         let (broker, index) = (self.broker.read()?, self.index()?);
         let run = self.run.clone().unwrap_or_default();
@@ -124,7 +125,7 @@ impl AgentVerb {
             None => pipe::join().map_err(|error| error.to_string()),
         };
         let failed = |why: String| Trouble::new(Exit::Target, format!("agent {index}: {why}"));
-        Ok(Seat { channel: channel.map_err(failed)?, run, index, told: broker.is_some() })
+        Ok(Seat { channel: channel.map_err(failed)?, run, index, reports: broker.is_some() })
     }
 
     fn index(&self) -> Result<usize, Invalid> {

@@ -15,9 +15,9 @@ use std::path::Path;
 /// More runs would add nothing new, and the oldest of them least.
 const MOST_RUNS: usize = 20;
 const FLAG: &str = "--baseline";
-/// Of so many runs it is told why they are not part of a baseline.
-const MOST_TOLD: usize = 10;
-/// Of so many in an error, which is one line.
+/// At most this many runs are listed with why they are not part of a baseline.
+const MOST_LISTED: usize = 10;
+/// And at most this many in an error, which is one line.
 const MOST_IN_LINE: usize = 3;
 
 /// The plan with the figures of the baseline that is asked for. What is known about the baseline is
@@ -34,11 +34,11 @@ pub(in crate::cli) fn gated(
     let Some(name) = &gate.baseline else { return Ok(plan) };
     let wanted = wanted(&plan);
     let found = read(name, &plan, &wanted, gate.baseline_by)?;
-    let told = found.told(name);
+    let notes = found.notes(name);
     let baseline = Baseline { max_regression_percent: gate.max_regression, ..found.baseline };
     let plan = plan.judged_by(baseline)?;
     if !quiet {
-        for line in told {
+        for line in notes {
             eprintln!("{}", shown(&line, look::ascii()));
         }
     }
@@ -77,7 +77,7 @@ impl LeftOut {
 
 impl Found {
     /// What to know before the run.
-    fn told(&self, name: &Path) -> Vec<String> {
+    fn notes(&self, name: &Path) -> Vec<String> {
         let Baseline { runs, differs, .. } = &self.baseline;
         let s = if runs.len() == 1 { "" } else { "s" };
         let left_out = match self.left_out.len() {
@@ -95,9 +95,9 @@ impl Found {
             runs.len(),
             name.display()
         )];
-        let told = self.left_out.iter().take(MOST_TOLD);
-        lines.extend(told.map(|it| format!("  {}", it.words())));
-        let more = self.left_out.len().saturating_sub(MOST_TOLD);
+        let listed = self.left_out.iter().take(MOST_LISTED);
+        lines.extend(listed.map(|it| format!("  {}", it.words())));
+        let more = self.left_out.len().saturating_sub(MOST_LISTED);
         lines.extend((more > 0).then(|| format!("  and {more} more")));
         if !differs.is_empty() {
             let differs = differs.join("; ");

@@ -230,8 +230,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_told_in_few_words() {
-        let told = [5, 300, 7_300, 200_000].map(words);
-        assert_eq!(told, ["5 s", "5 min", "2 h", "2 d"]);
+    fn ages_are_given_in_few_words() {
+        let ages = [5, 300, 7_300, 200_000].map(words);
+        assert_eq!(ages, ["5 s", "5 min", "2 h", "2 d"]);
     }
 }

@@ -18,8 +18,8 @@ pub(super) fn as_filled(words: &[String], first: &RunRecord) -> Option<Vec<Strin
     (documents > 0).then(|| others.chain([format!("--docs={documents}")]).collect())
 }
 
-/// What the user is told of it.
-pub(super) fn told(first: &RunRecord) -> String {
+/// What the user reads about it.
+pub(super) fn note(first: &RunRecord) -> String {
     let documents = first.filled();
     let many = first.nouns().many;
     format!("the other runs store {documents} {many}, too: as many as the first (--docs auto)")

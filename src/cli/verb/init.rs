@@ -170,10 +170,10 @@ mod tests {
         let file = folder.path().join("plan.toml");
         std::fs::write(&file, text).unwrap();
         let arguments = ["springload".into(), "run".into(), file.into_os_string()];
-        let told = |mistakes: Vec<crate::plan::Invalid>| {
+        let messages = |mistakes: Vec<crate::plan::Invalid>| {
             mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
-        scenario(&Run::grammar(), &arguments).map_err(told).map(|it| it.unwrap().words)
+        scenario(&Run::grammar(), &arguments).map_err(messages).map(|it| it.unwrap().words)
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             }
             match words(setting) {
                 Ok(added) => assert_eq!(added.is_empty(), key == "target", "{setting}"),
-                Err(told) => assert!(told.contains("makes no sense without"), "{told}"),
+                Err(message) => assert!(message.contains("makes no sense without"), "{message}"),
             }
             seen.push(key);
         }

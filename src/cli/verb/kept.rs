@@ -126,13 +126,13 @@ pub(in crate::cli) fn read<K: Kept>(file: &Path) -> Result<K, Unreadable> {
 /// # Errors
 /// What is wrong with it.
 pub(in crate::cli) fn parse<K: Kept>(text: &str) -> Result<K, String> {
-    let told = |error: serde_json::Error| error.to_string();
-    sane(text).map_err(told)?;
-    let Version { schema_version } = serde_json::from_str(text).map_err(told)?;
+    let message = |error: serde_json::Error| error.to_string();
+    sane(text).map_err(message)?;
+    let Version { schema_version } = serde_json::from_str(text).map_err(message)?;
     if schema_version != u64::from(K::VERSION) {
         return Err(format!("unknown schema_version {schema_version}"));
     }
-    let study: K = serde_json::from_str(text).map_err(told)?;
+    let study: K = serde_json::from_str(text).map_err(message)?;
     study.check().map_err(str::to_owned)?;
     Ok(study)
 }

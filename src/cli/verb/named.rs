@@ -100,13 +100,13 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
         return Ok(name.to_owned());
     }
     let saved = all();
-    let told = |it: &Saved| {
+    let chosen = |it: &Saved| {
         tell_elsewhere(&text, it);
         it.file.clone()
     };
     if let Some(back) = steps_back(&text) {
         let near = nearest_saved(&saved, Saved::is_readable);
-        return near.get(back).map(|it| told(it)).ok_or_else(|| {
+        return near.get(back).map(|it| chosen(it)).ok_or_else(|| {
             let place = if near.iter().all(|it| it.here) { "" } else { " elsewhere, none here" };
             let there = match near.len() {
                 0 => "no runs are saved here".to_owned(),
@@ -122,7 +122,7 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
     }
     let labelled = nearest_saved(&saved, |it| it.is_readable() && it.label() == Some(&*text));
     if let Some(found) = labelled.first() {
-        return Ok(told(found));
+        return Ok(chosen(found));
     }
     let called = saved.iter().filter(|it| last_part(it) == text).collect::<Vec<_>>();
     let begins = |it: &&Saved| {
@@ -144,12 +144,12 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, Invali
 
 /// Says that what a name means is of another folder, perhaps of another project; once for each.
 fn tell_elsewhere(name: &str, saved: &Saved) {
-    static TOLD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if saved.here || told.contains(&saved.file) {
+    static ANNOUNCED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
+    if saved.here || announced.contains(&saved.file) {
         return;
     }
-    told.push(saved.file.clone());
+    announced.push(saved.file.clone());
     let folder = saved.file.parent().unwrap_or(&saved.file).display();
     let line = format!("note: {name} is not of this folder, which has none: it is {folder}");
     eprintln!("{}", shown(&line, look::ascii()));

@@ -42,7 +42,7 @@ impl Verb for Selftest {
             let cure = format!("give one of {}", names.join(", "));
             return Err(Invalid::new("--only", "no such claim", cure).into());
         }
-        let (mut failed, mut untold) = (0, 0);
+        let (mut failed, mut unjudged) = (0, 0);
         for claim in &chosen {
             println!("{:<16} {}", claim.name, claim.claim);
             let finding = claim.measure(length);
@@ -58,25 +58,25 @@ impl Verb for Selftest {
             println!("{mark:>14}   {why}{}{again}", finding.measured);
             println!("{:>14}   {}", "machine", finding.noise);
             failed += usize::from(mark == "FAIL");
-            untold += usize::from(mark == "cannot tell");
+            unjudged += usize::from(mark == "cannot tell");
         }
         let all = chosen.len();
-        println!("\n{} of {all} claims hold on this machine", all - failed - untold);
+        println!("\n{} of {all} claims hold on this machine", all - failed - unjudged);
         if failed > 0 {
             println!("{failed} of {all} do not hold");
         }
-        if untold > 0 {
+        if unjudged > 0 {
             println!(
-                "{untold} of {all} cannot be judged: this machine is too busy; try again later"
+                "{unjudged} of {all} cannot be judged: this machine is too busy; try again later"
             );
         }
-        Ok(status(failed, untold, self.strict))
+        Ok(status(failed, unjudged, self.strict))
     }
 }
 
 /// The exit status where so many claims do not hold, and so many cannot be judged.
-fn status(failed: usize, untold: usize, strict: bool) -> Exit {
-    if failed > 0 || strict && untold > 0 { Exit::Untrustworthy } else { Exit::Passed }
+fn status(failed: usize, unjudged: usize, strict: bool) -> Exit {
+    if failed > 0 || strict && unjudged > 0 { Exit::Untrustworthy } else { Exit::Passed }
 }
 
 #[cfg(test)]

@@ -205,7 +205,7 @@ fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
     let Some((first, max)) = searches.first() else { return Vec::new() };
     let wanted = flags(max);
     let odd = searches.iter().filter(|(_, max)| flags(max) != wanted);
-    let told = odd.map(|(from, max)| {
+    let lines = odd.map(|(from, max)| {
         let other = flags(max);
         let only = |here: &[String], there: &[String]| {
             let only: Vec<&str> =
@@ -220,5 +220,5 @@ fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
             from.what.display()
         )
     });
-    told.collect()
+    lines.collect()
 }

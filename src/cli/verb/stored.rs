@@ -6,7 +6,7 @@ use crate::plan::{Invalid, Plan, PlanRecord};
 use serde_json::{Value, json};
 
 /// No more unknown members than this are listed.
-const MOST_TOLD: usize = 5;
+const MOST_LISTED: usize = 5;
 const CURE: &str = "run it with the springload that wrote it, or make the plan again";
 
 /// The plan in `file`, with the credentials that are not stored in it.
@@ -50,10 +50,10 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
         .map_err(|error| whole(format!("not a plan: {error}"), CURE))?;
     let unknown = unknown(&stored, &plan);
     if !unknown.is_empty() {
-        let told = |name: &String| {
+        let mistake = |name: &String| {
             within(Invalid::new(name, "this springload does not know this member", CURE))
         };
-        return Err(unknown.iter().map(told).collect());
+        return Err(unknown.iter().map(mistake).collect());
     }
     let mut requesters = Requesters::new(credentials, false);
     for request in plan.http.iter_mut().flat_map(|list| list.requests.kinds_mut()) {
@@ -85,7 +85,7 @@ fn unknown(stored: &Value, plan: &PlanRecord) -> Vec<String> {
     };
     // The first driver's name is left out of what is stored.
     missing.retain(|path| *path != ["target", "driver"]);
-    missing.iter().filter(is_unknown).take(MOST_TOLD).map(|path| path.join(".")).collect()
+    missing.iter().filter(is_unknown).take(MOST_LISTED).map(|path| path.join(".")).collect()
 }
 
 /// The JSON pointer of a path.

@@ -161,8 +161,8 @@ impl Runs<'_> {
         if self.ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted.into());
         }
-        let told = self.shown;
-        let unsaved = |error| if told { Exit::Failed.into() } else { unwritten(file, &error) };
+        let shown = self.shown;
+        let unsaved = |error| if shown { Exit::Failed.into() } else { unwritten(file, &error) };
         Ok((measured.saved().map_err(unsaved)?, exit))
     }
 }

@@ -135,9 +135,9 @@ impl Dialect for Figures {
     }
 
     fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String> {
-        let told = render(record, format, "siege").and_then(|figures| deliver(&figures));
+        let printed = render(record, format, "siege").and_then(|figures| deliver(&figures));
         let log = self.log.take().map_or(Ok(()), |log| log.append(self.mark.as_deref(), record));
-        told.and(log.map_err(|error| format!("cannot write the log: {error}")))
+        printed.and(log.map_err(|error| format!("cannot write the log: {error}")))
     }
 }
 

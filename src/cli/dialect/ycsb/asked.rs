@@ -213,11 +213,13 @@ impl YcsbAsked {
     /// The phase. Several options and a property name it, and they must agree.
     fn phase(&self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
         let load = args.command == Action::Load;
-        let told = self.properties.get("dotransactions");
+        let property = self.properties.get("dotransactions");
         let other = if load {
-            args.transactions.then_some("-t").or((told == Some("true")).then_some("dotransactions"))
+            args.transactions
+                .then_some("-t")
+                .or((property == Some("true")).then_some("dotransactions"))
         } else {
-            args.load.then_some("-load").or((told == Some("false")).then_some("dotransactions"))
+            args.load.then_some("-load").or((property == Some("false")).then_some("dotransactions"))
         };
         if let Some(flag) = other {
             let cure = "leave it out: load and run say which phase";

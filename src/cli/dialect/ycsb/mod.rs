@@ -205,8 +205,11 @@ mod tests {
         for (word, cure) in
             [("-foo", "docs/ycsb.md"), ("-threds=2", "-threads?"), ("-th", "no such option")]
         {
-            let told = spelled(&format!("x ycsb run basic {word}")).unwrap_err();
-            assert!(told.starts_with(&format!("{word}: ")) && told.contains(cure), "{told}");
+            let message = spelled(&format!("x ycsb run basic {word}")).unwrap_err();
+            assert!(
+                message.starts_with(&format!("{word}: ")) && message.contains(cure),
+                "{message}"
+            );
         }
         assert!(spelled("x ycsb run basic -threads").unwrap_err().starts_with("-threads: "));
     }

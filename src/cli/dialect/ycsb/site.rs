@@ -73,13 +73,13 @@ fn file_in(entry: &Path, site: &SiteFile) -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |error: std::io::Error| error.to_string();
-    if !path.metadata().map_err(told)?.is_file() {
+    let message = |error: std::io::Error| error.to_string();
+    if !path.metadata().map_err(message)?.is_file() {
         return Err("it is not a file".to_owned());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(told)?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(told)?;
+    let file = File::open(path).map_err(message)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(message)?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("it is larger than {LARGEST} bytes"));
     }

@@ -106,7 +106,7 @@ fn before_the_first_second_is_over() {
 }
 
 #[test]
-fn without_colours_the_same_is_told() {
+fn without_colours_the_same_is_shown() {
     let model = model(&[(Failure::Conflict, 7)]);
     let (plain, bright) = (picture(&model, (120, 24), false), picture(&model, (120, 24), true));
     assert_eq!(text(&plain), text(&bright));
@@ -117,7 +117,7 @@ fn without_colours_the_same_is_told() {
 }
 
 #[test]
-fn without_unicode_the_same_is_told_in_ascii() {
+fn without_unicode_the_same_is_shown_in_ascii() {
     let model = model(&[(Failure::Conflict, 7)]);
     let mut terminal = Terminal::new(TestBackend::new(120, 24)).expect("a terminal");
     let look = Look { colour: false, ascii: true };

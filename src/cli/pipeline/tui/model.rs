@@ -126,7 +126,7 @@ mod tests {
     use crate::measure::earned;
     use crate::record::fixture;
 
-    fn told(model: &mut Model, elapsed_s: f64, second: Option<u32>, ok: u64) {
+    fn advance(model: &mut Model, elapsed_s: f64, second: Option<u32>, ok: u64) {
         let length_s = model.progress.length_s;
         let planned = model.progress.planned;
         let progress = Progress {
@@ -145,15 +145,15 @@ mod tests {
     fn seconds_have_their_places_and_a_stage_starts_afresh() {
         let mut model = Model::default();
         model.stage_begins("bulk_insert");
-        told(&mut model, 0.5, None, 0);
+        advance(&mut model, 0.5, None, 0);
         assert!(model.seconds.is_empty() && !model.fresh());
-        told(&mut model, 1.1, Some(0), 10);
-        told(&mut model, 1.2, Some(0), 12);
-        told(&mut model, 4.2, Some(3), 9);
+        advance(&mut model, 1.1, Some(0), 10);
+        advance(&mut model, 1.2, Some(0), 12);
+        advance(&mut model, 4.2, Some(3), 9);
         let rates: Vec<_> = model.seconds.iter().map(|it| it.map(|it| it.ok)).collect();
         assert_eq!(rates, [Some(12), None, None, Some(9)]);
         assert!(model.fresh());
-        told(&mut model, 7.1, Some(3), 9);
+        advance(&mut model, 7.1, Some(3), 9);
         assert!(!model.fresh(), "nothing has ended for three seconds");
         model.stage_begins("crud");
         assert!(model.seconds.is_empty());
@@ -163,16 +163,16 @@ mod tests {
     #[test]
     fn time_or_work_tell_what_is_left_whichever_ends_first() {
         let mut model = Model::default();
-        told(&mut model, 1.5, Some(0), 10);
+        advance(&mut model, 1.5, Some(0), 10);
         assert_eq!((model.share(), model.left_s()), (None, None));
         model.progress.length_s = Some(10.0);
-        told(&mut model, 4.0, Some(3), 40);
+        advance(&mut model, 4.0, Some(3), 40);
         assert_eq!((model.share(), model.left_s()), (Some(0.4), Some(6.0)));
         model.progress.planned = Some(50);
-        told(&mut model, 4.5, Some(3), 40);
+        advance(&mut model, 4.5, Some(3), 40);
         assert_eq!((model.share(), model.left_s()), (Some(0.8), Some(0.5)));
         // Past its end, what is under way is waited for.
-        told(&mut model, 11.0, Some(10), 50);
+        advance(&mut model, 11.0, Some(10), 50);
         assert_eq!((model.share(), model.left_s()), (Some(1.0), Some(0.0)));
     }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const CHILD: &str = "SPRINGLOAD_TEST_PANICS_ON_A_SCREEN";
 
 #[test]
-fn a_panic_is_told_on_the_terminal_as_it_was() {
+fn a_panic_is_shown_on_the_terminal_as_it_was() {
     if std::env::var_os(CHILD).is_some() {
         let mut screen = Screen::open(Arc::new(Ending::default())).expect("a terminal");
         screen.draw(|frame| frame.render_widget("picture", frame.area())).expect("a picture");
@@ -25,7 +25,7 @@ fn a_panic_is_told_on_the_terminal_as_it_was() {
         return;
     }
     let itself = std::env::current_exe().expect("this program");
-    let name = concat!(module_path!(), "::a_panic_is_told_on_the_terminal_as_it_was");
+    let name = concat!(module_path!(), "::a_panic_is_shown_on_the_terminal_as_it_was");
     let (_, name) = name.split_once("::").expect("a path");
     let mut pty =
         Pty::start(Command::new(itself).args(["--exact", name, "--nocapture"]).env(CHILD, "1"));

@@ -19,7 +19,7 @@ const MOST_READ: usize = 200;
 
 /// What the runs of `plan` that are saved here, and in the comparison's folder, say about the
 /// number of `pairs`. `None`: they are too few.
-pub(super) fn told(
+pub(super) fn summary(
     plan: &Plan,
     folder: Option<&Path>,
     gated: &[Quantity],

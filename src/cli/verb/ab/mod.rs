@@ -5,8 +5,8 @@ mod control;
 pub(in crate::cli::verb) mod kept;
 mod kind;
 mod pairs;
+mod printed;
 mod side;
-mod told;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, Trouble};
@@ -201,8 +201,8 @@ impl Ab {
     /// Says how many pairs are needed, as far as saved runs show.
     fn tell_beforehand(&self, side: &Side, asked: &CompareAsked) {
         let folder = self.study.output.as_deref();
-        match beforehand::told(&side.plan, folder, &asked.gated, self.pairs) {
-            Some(told) => eprintln!("{}", told.trim_end()),
+        match beforehand::summary(&side.plan, folder, &asked.gated, self.pairs) {
+            Some(summary) => eprintln!("{}", summary.trim_end()),
             None if self.dry_run => eprintln!(
                 "fewer than {LEAST_TO_VARY} saved runs of A's plan: the number of pairs needed is \
                  not known"
@@ -284,7 +284,7 @@ impl Ready {
                 side.fill_as(&record, &args.agents)?;
             }
             if !runs.quiet {
-                eprintln!("{}", filled::told(&record));
+                eprintln!("{}", filled::note(&record));
             }
         }
         self.pairs.take(at, &name, record);

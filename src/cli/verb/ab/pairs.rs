@@ -141,10 +141,10 @@ mod tests {
             for side in 0..2 {
                 pairs.take(side, &format!("{side}/{done}"), fixture::record(&[]));
             }
-            let told = pairs.reading(false).alarms;
-            assert!((told - levels[look]).abs() < 1e-12, "{done} pairs: {told}");
+            let alarms = pairs.reading(false).alarms;
+            assert!((alarms - levels[look]).abs() < 1e-12, "{done} pairs: {alarms}");
             if let Some(verdict) = pairs.verdict() {
-                assert!((verdict.alarms - told).abs() < 1e-12, "{done} pairs: {verdict:?}");
+                assert!((verdict.alarms - alarms).abs() < 1e-12, "{done} pairs: {verdict:?}");
             }
         }
     }

@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// The most of what a command prints that is told, in bytes.
+/// The most of what a command prints that is shown, in bytes.
 const MOST_OUTPUT: u64 = 1 << 20;
 
 /// One side.

@@ -113,8 +113,9 @@ impl<'a> Command<'a> {
             .output()
             .ok()?;
         let Ok(plan) = serde_json::from_slice::<Value>(&output.stdout) else {
-            let told = String::from_utf8_lossy(&output.stderr);
-            let of_agents = told.lines().find_map(|line| line.strip_prefix("error: --agents: "))?;
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let of_agents =
+                errors.lines().find_map(|line| line.strip_prefix("error: --agents: "))?;
             let (problem, cure) = of_agents.split_once("; ").unwrap_or((of_agents, ""));
             return Some(Invalid::new("--agents", problem, cure));
         };

@@ -13,7 +13,7 @@ use crate::cli::flags::study::MeasuredArgs;
 use crate::cli::flags::target::named_nodes;
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::{agents, signals};
-use crate::cli::verb::filled::{is_bounded, tell_unknown, told};
+use crate::cli::verb::filled::{self, is_bounded, tell_unknown};
 use crate::cli::verb::kept::Kept as _;
 use crate::cli::verb::reading::record;
 use crate::cli::verb::study::{Place, Runs, is_same, measured_before, says_nothing};
@@ -329,7 +329,7 @@ impl Ready {
         {
             plans.fill_as(first);
             if !quiet {
-                eprintln!("{}", told(first));
+                eprintln!("{}", filled::note(first));
             }
         }
     }

@@ -144,12 +144,12 @@ impl Words {
         ending: &Ending,
     ) -> Result<(), Exit> {
         let mut words = self.words(ask, length_s);
-        let mut told = vec![("--fail-if: ".to_owned(), "--slo: ".to_owned())];
+        let mut replaced = vec![("--fail-if: ".to_owned(), "--slo: ".to_owned())];
         for threshold in thresholds {
             words.extend(["--fail-if".to_owned(), threshold.to_string()]);
-            told.push((threshold.to_string(), requirement(*threshold).to_string()));
+            replaced.push((threshold.to_string(), requirement(*threshold).to_string()));
         }
-        Other { program: &self.program, words: &words, heard: false }.check(ending, &told)
+        Other { program: &self.program, words: &words, heard: false }.check(ending, &replaced)
     }
 
     /// Has a step measured into the folder of `file`.
@@ -231,8 +231,8 @@ mod tests {
     }
 
     fn refused(line: &str, searched: Searched) -> String {
-        let told = Words::new(&words(line), searched).err().unwrap_or_default();
-        told.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        let mistakes = Words::new(&words(line), searched).err().unwrap_or_default();
+        mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -255,8 +255,8 @@ mod tests {
                 "--: \"sweep\" cannot be searched; give one of run, http, burst, ycsb",
             ),
         ] {
-            let told = refused(line, Searched::Rate);
-            assert!(told.starts_with(flag) && !told.contains('\n'), "{line}: {told}");
+            let message = refused(line, Searched::Rate);
+            assert!(message.starts_with(flag) && !message.contains('\n'), "{line}: {message}");
         }
         for (line, flag) in [
             ("http h -c5", "-c: is what"),
@@ -264,8 +264,8 @@ mod tests {
             ("http h -r 5", "-r: sets the pace"),
             ("ycsb run couchdb -threads=4", "-threads: is what"),
         ] {
-            let told = refused(line, Searched::Connections);
-            assert!(told.starts_with(flag), "{line}: {told}");
+            let message = refused(line, Searched::Connections);
+            assert!(message.starts_with(flag), "{line}: {message}");
         }
         for line in ["http h -c 5", "springload http h", "ycsb run couchdb -P a -p targets=1 -q"] {
             assert_eq!(refused(line, Searched::Rate), "", "{line}");

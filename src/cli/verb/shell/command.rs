@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_in_the_words_of_ycsb() {
+    fn mistakes_are_reported_in_the_words_of_ycsb() {
         for (line, error) in [
             ("foo", "unknown command \"foo\""),
             ("read", "syntax is \"read keyname [field1 field2 ...]\""),

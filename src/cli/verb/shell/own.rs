@@ -247,25 +247,25 @@ fn tell(operation: &OperationPlan, answer: &Answer, out: &mut String) {
             let _ = writeln!(out, "{} {}", operation.word, operation.name);
         }
     }
-    let mut told = vec![format!("{:.2} ms", answer.took_ns as f64 / 1e6)];
+    let mut facts = vec![format!("{:.2} ms", answer.took_ns as f64 / 1e6)];
     if let Some(status) = answer.shown.as_ref().and_then(|it| it.status) {
-        told.insert(0, status.to_string());
+        facts.insert(0, status.to_string());
     }
     match &answer.failure {
         None => {
-            told.push(counted(answer.rows.into(), "row"));
-            told.push(counted(answer.bytes, "byte"));
+            facts.push(counted(answer.rows.into(), "row"));
+            facts.push(counted(answer.bytes, "byte"));
         }
         Some((failure, why)) => {
             let why =
                 why.as_ref().map_or_else(String::new, |why| format!(": {}", shown(why, false)));
-            told.push(format!("{failure}{why}"));
+            facts.push(format!("{failure}{why}"));
         }
     }
     if answer.warned {
-        told.push("with a warning".to_owned());
+        facts.push("with a warning".to_owned());
     }
-    let _ = writeln!(out, "{}", told.join(" · "));
+    let _ = writeln!(out, "{}", facts.join(" · "));
     let part = &answer.body[..answer.body.len().min(MOST_SHOWN)];
     for line in text(part).lines().filter(|line| !line.is_empty()) {
         let _ = writeln!(out, "{}", shown(line, false));

@@ -249,7 +249,7 @@ impl Ready {
         let definition = Definition { common, ..self.sweep.definition.clone() };
         self.plans = in_turn(&definition, &self.servers, args)?.plans;
         if !args.study.quiet {
-            eprintln!("{}", filled::told(&first));
+            eprintln!("{}", filled::note(&first));
         }
         Ok(())
     }
