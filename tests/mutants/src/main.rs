@@ -115,8 +115,8 @@ fn weave_all(
         }
         let blamed = builds::blamed(&built.errors, &woven);
         if blamed.is_empty() {
-            let told = built.errors.iter().filter_map(|error| error.rendered.as_deref());
-            return Err(format!("no change to blame:\n{}", told.collect::<String>()).into());
+            let errors = built.errors.iter().filter_map(|error| error.rendered.as_deref());
+            return Err(format!("no change to blame:\n{}", errors.collect::<String>()).into());
         }
         left_out.extend(blamed.into_iter().map(|number| (number, report::UNVIABLE)));
         remember(root, &memory, changes, &left_out)?;

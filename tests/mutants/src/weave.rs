@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_woven_is_told() {
+    fn what_cannot_be_woven_is_reported() {
         let source = "const A: u8 = 1 + 2;\nconst fn f() -> u8 { 3 * 4 }\n\
                       fn g() { if let B = c && d {} }\nfn h() -> impl I { j() }";
         let changes = [
