@@ -259,8 +259,8 @@ fn refused(words: &[String]) -> Option<String> {
     let (own, others) = words.split_at(end);
     command.args(own).arg("--help").args(others).stdin(Stdio::null()).env("SPRINGLOAD_STATE", "");
     let output = command.output().expect("springload starts");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code() != Some(0)).then_some(told)
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code() != Some(0)).then_some(stderr)
 }
 
 #[test]
@@ -278,8 +278,10 @@ fn the_commands_of_the_documentation_are_taken() {
                 continue;
             }
             tried += 1;
-            let told = refused(&words);
-            wrong.extend(told.map(|told| format!("{}: {command}\n  {told}", page.display())));
+            let refusal = refused(&words);
+            wrong.extend(
+                refusal.map(|message| format!("{}: {command}\n  {message}", page.display())),
+            );
         }
     }
     assert!(tried > 100, "only {tried} commands were found");
@@ -294,6 +296,6 @@ fn a_wrong_command_is_found() {
     assert_eq!(found, ["run --dcos 5", "ab a --a '-c 4' # why"]);
     let split: Vec<_> = found.iter().map(|it| words(it).expect("words")).collect();
     assert_eq!(split[1], ["ab", "a", "--a", "-c 4"]);
-    assert!(refused(&split[0]).is_some_and(|told| told.contains("--dcos")));
+    assert!(refused(&split[0]).is_some_and(|message| message.contains("--dcos")));
     assert_eq!(refused(&split[1]), None);
 }

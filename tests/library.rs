@@ -30,14 +30,14 @@ fn the_example_side_by_side_writes_a_page() {
     let file = folder.path().join("both.html");
     side_by_side::compare(&file).expect("a page");
     let page = std::fs::read_to_string(&file).expect("the page");
-    assert!(page.contains("batch"), "what differs is not told");
+    assert!(page.contains("batch"), "what differs is not shown");
 }
 
 #[test]
-fn mistakes_are_told_at_once_with_their_cures() {
+fn mistakes_are_reported_at_once_with_their_cures() {
     let refused = LoadTest::from_flags(["ftp://h", "--batch=0", "--fail-if=p99"]).unwrap_err();
-    let told = refused.to_string();
-    assert!(told.lines().count() >= 2 && told.contains("--fail-if"), "{told}");
+    let message = refused.to_string();
+    assert!(message.lines().count() >= 2 && message.contains("--fail-if"), "{message}");
     let refused = LoadTest::from_flags(["--output=x"]).unwrap_err();
     assert!(refused.to_string().contains("--output"), "{refused}");
 }

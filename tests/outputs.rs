@@ -59,7 +59,7 @@ fn a_broken_threshold_ends_in_4_and_tells_the_value() {
 }
 
 #[test]
-fn thresholds_that_are_kept_end_in_0_and_ones_that_cannot_be_told_in_4() {
+fn thresholds_that_are_kept_end_in_0_and_ones_that_cannot_be_judged_in_4() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["--fail-if", "throughput < 1", "--fail-if", "err > 50%"]);
     ended(&output, 0);

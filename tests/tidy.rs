@@ -736,8 +736,8 @@ fn misnames(file: &File, names: &[String]) -> Vec<String> {
 fn states_have_one_name() {
     let names = wrong_names(&architecture());
     assert!(names.len() >= 12, "{names:?}");
-    let told = |file: &File| file.in_src() || file.path.starts_with("docs/");
-    check(|file| told(file) || file.path == "README.md", |file| misnames(file, &names));
+    let in_scope = |file: &File| file.in_src() || file.path.starts_with("docs/");
+    check(|file| in_scope(file) || file.path == "README.md", |file| misnames(file, &names));
     let file = File::new("docs/a.md", "The result not valid,\nand a downtime of 3 s.");
     assert_eq!(misnames(&file, &names).len(), 2);
 }

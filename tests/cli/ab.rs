@@ -31,7 +31,7 @@ fn a_slower_server_is_found_worse_and_the_verdict_is_saved() {
     let (a, b) = (fast.url(), slow.url());
     let sides = ["--a", &a, "--b", &b, "--pairs", "4", "--format", "json"];
     let run = ab(folder.path(), &sides);
-    // A busy machine may make the client the limit, which is told.
+    // A busy machine may make the client the limit, which is reported.
     assert!(matches!(run.code, 5 | 7), "{}: {}", run.code, run.stderr);
     let json = judged(&run);
     assert_eq!((&json["verdict"], &json["layout"]), (&"worse".into(), &"interleaved".into()));
@@ -91,7 +91,7 @@ fn sides_take_turns_with_their_own_flags() {
 #[test]
 fn saved_runs_tell_beforehand_how_many_pairs_it_takes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let told = |more: &[&str]| {
+    let stderr_of = |more: &[&str]| {
         let mut command = binary();
         command.args(["ab", "basic", "--docs", "200", "--ops", "400", "-c", "2", "--b=-c 4"]);
         command.args(more).current_dir(folder.path());
@@ -100,7 +100,7 @@ fn saved_runs_tell_beforehand_how_many_pairs_it_takes() {
         String::from_utf8(output.stderr).expect("UTF-8")
     };
     let few = "fewer than 4 saved runs of A's plan";
-    assert!(told(&["--dry-run"]).contains(few));
+    assert!(stderr_of(&["--dry-run"]).contains(few));
     // Runs of B say nothing of A, even if only a command before them made the difference.
     let runs = folder.path().join("springload-runs");
     for nth in 0..8 {
@@ -110,20 +110,20 @@ fn saved_runs_tell_beforehand_how_many_pairs_it_takes() {
     for nth in 0..3 {
         save(&runs, &format!("{nth}"), &run(nth, 1.0));
     }
-    assert!(told(&["--dry-run"]).contains(few));
+    assert!(stderr_of(&["--dry-run"]).contains(few));
     for nth in 3..6 {
         save(&folder.path().join("ab"), &format!("a/{nth}"), &run(nth, 1.0));
     }
-    let of_both = told(&["--dry-run", "-o", "ab", "--pairs", "6"]);
+    let of_both = stderr_of(&["--dry-run", "-o", "ab", "--pairs", "6"]);
     assert!(of_both.starts_with("6 saved runs of A's plan; "), "{of_both}");
     for part in ["6 pairs find", "for 5 %", "\n  all throughput", "\n  all p50", " pairs\n"] {
         assert!(of_both.contains(part), "{part}: {of_both}");
     }
     assert!(!of_both.contains("err"), "{of_both}");
-    let gated = told(&["--dry-run", "-o", "ab", "--gate", "read.p50"]);
+    let gated = stderr_of(&["--dry-run", "-o", "ab", "--gate", "read.p50"]);
     assert!(gated.contains("\n  read p50") && !gated.contains("throughput"), "{gated}");
-    assert!(told(&["--dry-run", "-o", "ab", "-d", "9s"]).contains(few), "another plan");
-    assert_eq!(told(&["--dry-run", "-o", "ab", "-q"]), "");
+    assert!(stderr_of(&["--dry-run", "-o", "ab", "-d", "9s"]).contains(few), "another plan");
+    assert_eq!(stderr_of(&["--dry-run", "-o", "ab", "-q"]), "");
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn a_page_that_cannot_be_written_does_not_end_it() {
     let url = server.url();
     let run = ab(folder.path(), &[&url, "--pairs", "3", "--delta", "100%"]);
     assert!(run.stdout.contains("A  3 runs: a/01 to a/03"), "{}", run.stdout);
-    let told = run.stderr.matches("cannot write").count();
-    assert_eq!((run.stderr.matches("warning: ").count(), told), (1, 2), "{}", run.stderr);
+    let complaints = run.stderr.matches("cannot write").count();
+    assert_eq!((run.stderr.matches("warning: ").count(), complaints), (1, 2), "{}", run.stderr);
     assert!(run.stderr.contains("; the comparison goes on"), "{}", run.stderr);
     assert!(matches!(run.code, 1 | 5 | 7), "{}: {}", run.code, run.stderr);
 }
@@ -258,13 +258,13 @@ fn a_dead_server_ends_it_and_mistakes_are_named() {
     let dead = ab(folder.path(), &["127.0.0.1:1", "--b", "-c 3"]);
     assert_eq!(dead.code, 3, "{}", dead.stderr);
     assert!(dead.stderr.contains("incomplete"), "{}", dead.stderr);
-    for (words, told) in [
+    for (words, message) in [
         (["--a", "--nope"], "--a"),
         (["--b", "'open"], "--b"),
         (["--b", "http://localhost:1/named"], "names a database"),
         (["--pairs", "0"], "--pairs"),
     ] {
-        ab(&folder.path().join("new"), &words).refused(2, &[told]);
+        ab(&folder.path().join("new"), &words).refused(2, &[message]);
     }
 }
 

@@ -50,13 +50,13 @@ impl Step {
     }
 
     pub(crate) fn status(&self) -> Option<i32> {
-        let told = format!("status={}\n", self.output.status.code().expect("it ended"));
-        assert!(self.file("output").contains(&told), "{told}: {:?}", self.output);
+        let line = format!("status={}\n", self.output.status.code().expect("it ended"));
+        assert!(self.file("output").contains(&line), "{line}: {:?}", self.output);
         self.output.status.code()
     }
 
     /// What it has printed.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn printed(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
 }
@@ -82,22 +82,22 @@ fn what_fails_fails_the_step() {
     assert_eq!(step.status(), Some(4), "{:?}", step.output);
     assert!(step.file("summary").contains("FAILED"), "{}", step.file("summary"));
     assert!(step.file("springload-run/junit.xml").contains("<failure"), "no case failed");
-    let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&step.output.stdout).into_owned();
     let annotation = "\n::error::throughput ≥ 1,000,000,000,000/s: missed, ";
-    assert!(told.contains(annotation), "{told}");
+    assert!(printed.contains(annotation), "{printed}");
     let why = "\n::error::springload ended with exit status 4: ";
-    let (_, why) = told.split_once(why).unwrap_or_else(|| panic!("{told}"));
+    let (_, why) = printed.split_once(why).unwrap_or_else(|| panic!("{printed}"));
     assert!(why.contains("throughput"), "{why}");
     let step = Step::of("run basic --docs 0 --ops 1000 --fail-if 'err >= 0%'");
-    let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
-    assert!(told.contains("\n::error::errors < 0 %25: missed, 0 %25\n"), "{told}");
+    let printed = String::from_utf8_lossy(&step.output.stdout).into_owned();
+    assert!(printed.contains("\n::error::errors < 0 %25: missed, 0 %25\n"), "{printed}");
 
     // Port 1 of this machine: nothing is there, so there is nothing to keep.
     let step = Step::of("run http://127.0.0.1:1");
     assert_eq!(step.status(), Some(3), "{:?}", step.output);
-    let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&step.output.stdout).into_owned();
     let why = "\n::error::springload ended with exit status 3: ";
-    let (_, why) = told.split_once(why).unwrap_or_else(|| panic!("{told}"));
+    let (_, why) = printed.split_once(why).unwrap_or_else(|| panic!("{printed}"));
     assert!(why.contains("refused") && why.contains("127.0.0.1:1"), "{why}");
     let step = Step::of("run \"not closed");
     assert_eq!(step.output.status.code(), Some(2), "{:?}", step.output);

@@ -23,7 +23,7 @@ fn lying(lie: Lie, fraction: f64) -> Server {
 }
 
 /// How often the server has lied.
-fn told(server: &Server, lie: Lie) -> u64 {
+fn times_lied(server: &Server, lie: Lie) -> u64 {
     let counters = get(&format!("{}/_springload/counters", server.url));
     let (name, _) = Fault::NAMES.iter().find(|(_, it)| *it == Fault::Lie(lie)).expect("a name");
     number(&counters["faults"][*name])
@@ -70,7 +70,7 @@ fn a_lie_about_a_document_in_the_answer_to_ones_own_operation_is_found_each_time
     ] {
         let server = lying(lie, 0.03);
         let run = short_run(&server, &own);
-        let lies = told(&server, lie);
+        let lies = times_lied(&server, lie);
         assert!(lies > 3, "{lies}");
         assert_eq!(run.code, 6, "{}", run.stderr);
         assert_eq!(wrong(&run, "crud"), BTreeMap::from([(class.to_owned(), lies)]));
@@ -94,7 +94,7 @@ fn a_lie_about_a_read_is_found_by_verify_each_time() {
     ] {
         let server = lying(lie, 0.03);
         let run = short_run(&server, &["--verify"]);
-        let lies = told(&server, lie);
+        let lies = times_lied(&server, lie);
         assert!(lies > 3, "{lies}");
         assert_eq!(run.code, 6, "{}", run.stderr);
         assert_eq!(wrong(&run, "crud"), BTreeMap::from([(class.to_owned(), lies)]));
@@ -126,7 +126,7 @@ fn a_lie_about_a_write_is_found_by_the_audit_each_time() {
     for (lie, fraction, classes) in cases {
         let server = lying(lie, fraction);
         let run = short_run(&server, &["--audit"]);
-        let lies = told(&server, lie);
+        let lies = times_lied(&server, lie);
         assert!(lies > 1, "{lie:?}: {lies}");
         assert_eq!(run.code, 6, "{}", run.stderr);
         let found = wrong(&run, "audit");
@@ -181,10 +181,10 @@ fn every_verb_that_writes_can_be_audited() {
         assert_eq!(wrong(&run, "audit"), BTreeMap::new(), "{line:?}");
         if line[0] == "ycsb" {
             let report = run.report("ycsb").stdout;
-            let told = report.lines().any(|line| {
+            let reported = report.lines().any(|line| {
                 line.starts_with("# audit: ") && line.ends_with(" documents, all as acknowledged")
             });
-            assert!(told, "{report}");
+            assert!(reported, "{report}");
         }
         let Some(stage) = reads else { continue };
         let read = number(&run.operation(stage, "read")["ok"]);
@@ -346,15 +346,15 @@ fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
     let words = ["run", &server.url, "--docs", "60k", "--batch", "1k", "--ops", "20", "-c", "2"];
     let run = measure_after(limit, [&words[..], &["-t", "1", "--keep", "--audit"]].concat());
     assert_eq!(run.code, 5, "{}", run.stderr);
-    let told = "audit incomplete: notes of writes are missing: ";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let message = "audit incomplete: notes of writes are missing: ";
+    assert!(run.stderr.contains(message), "{}", run.stderr);
     assert!(run.record["journal_broken"].is_string(), "{}", run.record["journal_broken"]);
     assert!(wrong(&run, "audit").is_empty());
     assert_eq!(run.record["extra_documents"], Value::Null);
     // Nor is it complete later.
     let again = measure(["audit", run.output().to_str().expect("UTF-8")]);
     assert_eq!(again.code, 5, "{}", again.stderr);
-    assert!(again.stderr.contains(told), "{}", again.stderr);
+    assert!(again.stderr.contains(message), "{}", again.stderr);
 }
 
 /// Its notes are only half of it: what is written next would look wrong.
@@ -388,8 +388,8 @@ fn a_journal_that_was_cut_accuses_nobody() {
     std::fs::write(&notes, &bytes[..8 + 32 * (bytes.len() / 64)]).expect("written");
     let audit = again();
     assert_eq!(audit.code, 5, "{}", audit.stderr);
-    let told = "audit incomplete: notes of writes are missing: 0001-0000.journal has ";
-    assert!(audit.stderr.contains(told), "{}", audit.stderr);
+    let message = "audit incomplete: notes of writes are missing: 0001-0000.journal has ";
+    assert!(audit.stderr.contains(message), "{}", audit.stderr);
     assert!(wrong(&audit, "audit").is_empty());
 }
 
@@ -401,10 +401,10 @@ fn writes_that_could_not_be_noted_accuse_nobody() {
     // Documents change, are deleted, and are new, and nothing says so.
     let more = ["--mix", "create=1,update=2,delete=1", "--keep", "--audit"];
     let run = measure_after(limit, [&words[..], &more].concat());
-    let told = "audit incomplete: notes of writes are missing: ";
-    assert!(run.code == 5 && run.stderr.contains(told), "{} {}", run.code, run.stderr);
+    let message = "audit incomplete: notes of writes are missing: ";
+    assert!(run.code == 5 && run.stderr.contains(message), "{} {}", run.code, run.stderr);
     let again = measure(["audit", run.output().to_str().expect("UTF-8")]);
-    assert!(again.code == 5 && again.stderr.contains(told), "{} {}", again.code, again.stderr);
+    assert!(again.code == 5 && again.stderr.contains(message), "{} {}", again.code, again.stderr);
     for run in [run, again] {
         assert!(wrong(&run, "audit").is_empty());
     }
@@ -412,13 +412,13 @@ fn writes_that_could_not_be_noted_accuse_nobody() {
 
 #[test]
 fn what_cannot_be_looked_for_is_refused() {
-    let refuse = |words: &[&str], told: &[&str]| {
-        springload(words).refused(2, told);
+    let refuse = |words: &[&str], parts: &[&str]| {
+        springload(words).refused(2, parts);
     };
     refuse(&["run", "basic", "--verify"], &["--verify", "does not return documents"]);
     refuse(&["run", "basic", "--audit"], &["--audit", "does not return documents"]);
-    let told = springload(["run", "--workload", "bulk-insert", "--verify"]).stderr;
-    assert!(told.starts_with("error: --verify: "), "{told}");
+    let message = springload(["run", "--workload", "bulk-insert", "--verify"]).stderr;
+    assert!(message.starts_with("error: --verify: "), "{message}");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().to_str().expect("UTF-8");
     refuse(&["audit", out], &["RUN", "run.json"]);

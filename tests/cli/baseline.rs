@@ -162,7 +162,7 @@ fn a_baseline_that_is_none_is_refused() {
 }
 
 #[test]
-fn another_plan_and_machine_are_told_first() {
+fn another_plan_and_machine_are_reported_first() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut other = record();
     other["plan"]["connections"] = json!(77);
@@ -194,8 +194,8 @@ fn a_server_on_another_port_has_the_same_baseline_unless_told_otherwise() {
         let output = command.env("SPRINGLOAD_STATE", "").output().expect("it runs");
         (output.status.code(), text(&output.stderr))
     };
-    let (code, told) = measured(&["-o", "runs/one"]);
-    assert!(matches!(code, Some(0 | 5)), "{told}");
+    let (code, stderr) = measured(&["-o", "runs/one"]);
+    assert!(matches!(code, Some(0 | 5)), "{stderr}");
     let file = folder.path().join("runs/one/run.json");
     let mut record = stored(&folder.path().join("runs/one"));
     for stage in record["stages"].as_array_mut().expect("stages") {
@@ -214,13 +214,20 @@ fn a_server_on_another_port_has_the_same_baseline_unless_told_otherwise() {
     std::fs::write(broken.join("run.json"), "{").expect("a file");
 
     let gate = ["--baseline", "runs", "--fail-if", "throughput < 0.01 * baseline"];
-    let (code, told) = measured(&[&gate[..], &["-o", "new"]].concat());
-    assert!(matches!(code, Some(0 | 5)), "{told}");
-    assert!(told.contains("baseline: 1 run of runs, ") && told.contains(", 2 left out:"), "{told}");
-    assert!(told.contains("\n  other: another plan: connections 77 → 2\n"), "{told}");
-    assert!(told.contains("\n  broken: "), "{told}");
-    assert!(!told.contains("plan differs"), "{told}");
-    let (code, told) = measured(&[&gate[..], &["--baseline-by", "plan", "-o", "by-plan"]].concat());
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("no run in runs has this plan") && told.contains("127.0.0.1"), "{told}");
+    let (code, stderr) = measured(&[&gate[..], &["-o", "new"]].concat());
+    assert!(matches!(code, Some(0 | 5)), "{stderr}");
+    assert!(
+        stderr.contains("baseline: 1 run of runs, ") && stderr.contains(", 2 left out:"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("\n  other: another plan: connections 77 → 2\n"), "{stderr}");
+    assert!(stderr.contains("\n  broken: "), "{stderr}");
+    assert!(!stderr.contains("plan differs"), "{stderr}");
+    let (code, stderr) =
+        measured(&[&gate[..], &["--baseline-by", "plan", "-o", "by-plan"]].concat());
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("no run in runs has this plan") && stderr.contains("127.0.0.1"),
+        "{stderr}"
+    );
 }

@@ -60,8 +60,8 @@ fn a_conditional_reader_is_told_that_nothing_has_changed() {
     let statuses = &read["statuses"];
     assert_eq!((statuses["200"].as_u64(), failures(&read)), (Some(3), 0), "{read}");
     assert_eq!(number(&statuses["304"]) + 3, number(&read["ok"]));
-    let told = format!("status 304, not modified: {}\n", statuses["304"]);
-    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    let line = format!("status 304, not modified: {}\n", statuses["304"]);
+    assert!(run.stdout.contains(&line), "{}", run.stdout);
     let table =
         std::fs::read_to_string(run.output().join("csv/couchdb_3readers_1sec_10bytes_average.csv"));
     let table = table.expect("a table");

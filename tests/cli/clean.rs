@@ -181,8 +181,8 @@ fn settings_of_killed_runs_are_taken_back_on_every_node() {
         }
     });
     let seen = springload(["clean", &relay.url, "--dry-run"]);
-    let told = "setting that keeps from compaction springload_1795000000_1_2 ";
-    assert!(seen.code == 0 && seen.stdout.contains(told), "{}{}", seen.stdout, seen.stderr);
+    let line = "setting that keeps from compaction springload_1795000000_1_2 ";
+    assert!(seen.code == 0 && seen.stdout.contains(line), "{}{}", seen.stdout, seen.stderr);
     assert!(nodes.lock().expect("not poisoned").iter().all(|it| it.len() == 4));
     let done = springload(["clean", &relay.url, "--yes"]);
     assert!(

@@ -84,15 +84,15 @@ fn words<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_forced_compaction_is_waited_for_and_told() {
+fn a_forced_compaction_is_waited_for_and_reported() {
     let fake = fake(true, 12);
     let forced = measure(words(&fake.proxy.url, &["-n", "40", "--compaction", "force"])).passed();
-    let told = &forced.stage("crud")["compaction"];
-    assert_eq!(told["ended"], true, "{told}");
-    let length_s = told["length_s"].as_f64().expect("seconds");
-    assert!(length_s > 1.5, "eleven questions, five in a second: {told}");
-    assert_eq!(number(&told["after_bytes"]), 100);
-    assert!(forced.told().contains("compaction began, s took, s before after"));
+    let compaction = &forced.stage("crud")["compaction"];
+    assert_eq!(compaction["ended"], true, "{compaction}");
+    let length_s = compaction["length_s"].as_f64().expect("seconds");
+    assert!(length_s > 1.5, "eleven questions, five in a second: {compaction}");
+    assert_eq!(number(&compaction["after_bytes"]), 100);
+    assert!(forced.full_report().contains("compaction began, s took, s before after"));
     assert_eq!(forced.record["plan"]["target"]["compaction"], "force");
     let asked = fake.proxy.exchanges();
     let asked = asked.iter().filter(|it| it.path.ends_with("/_compact")).count();
@@ -130,7 +130,7 @@ fn a_database_is_kept_from_compaction_until_the_end_whatever_that_is() {
 }
 
 #[test]
-fn who_may_not_is_told_before_the_load() {
+fn who_may_not_is_refused_before_the_load() {
     let user = fake(false, 0);
     for mode in ["off", "force"] {
         let refused = measure(words(&user.proxy.url, &["-n", "40", "--compaction", mode]));

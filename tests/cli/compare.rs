@@ -78,7 +78,7 @@ fn equal_sides_are_the_same_and_a_faster_one_is_better() {
 }
 
 #[test]
-fn one_run_each_is_told_and_decides_nothing() {
+fn one_run_each_is_reported_and_decides_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     save(folder.path(), "a", &run(0, 1.0));
     save(folder.path(), "b", &run(1, 0.5));
@@ -121,8 +121,8 @@ fn one_run_each_has_intervals_within_the_runs_that_decide_nothing() {
     let text = compare(folder.path(), &[]);
     assert_eq!(text.code, 0, "{}", text.stdout);
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 80), "{}", text.stdout);
-    for told in ["within the runs", "the intervals are within the two runs", "can't tell"] {
-        assert!(text.stdout.contains(told), "{told}: {}", text.stdout);
+    for phrase in ["within the runs", "the intervals are within the two runs", "can't tell"] {
+        assert!(text.stdout.contains(phrase), "{phrase}: {}", text.stdout);
     }
     assert!(!text.stdout.contains("95 % interval"), "{}", text.stdout);
     let json = compare(folder.path(), &["--format", "json"]);
@@ -212,7 +212,7 @@ fn mistakes_are_named_with_their_cure() {
     let folder = sides(1.0);
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     let [a, b] = [&a, &b].map(|it| it.to_str().expect("UTF-8"));
-    for (words, told) in [
+    for (words, message) in [
         (vec![a], "nothing to compare with"),
         (vec![a, a], "is on both sides"),
         (vec![a, b, "--gate", "read.p98"], "--gate"),
@@ -221,9 +221,9 @@ fn mistakes_are_named_with_their_cure() {
         (vec![a, b, "-o", "it.docx"], "no format has the ending .docx"),
         (vec![a, "--", "no/such/run"], "no/such/run"),
     ] {
-        springload([vec!["compare"], words].concat()).refused(2, &[told]);
+        springload([vec!["compare"], words].concat()).refused(2, &[message]);
     }
-    // Broken files are left out of a folder, and told.
+    // Broken files are left out of a folder, and reported.
     std::fs::create_dir(folder.path().join("b/10")).expect("a folder");
     let hostile = r#"{"schema_version":1,"started_at":"\u001b[31m","partial":"\u001b]0;x"}"#;
     std::fs::write(folder.path().join("b/10/run.json"), hostile).expect("a file");

@@ -218,6 +218,6 @@ fn answers_that_ask_to_wait_are_counted() {
     assert!(reads > 20, "{}", run.stdout);
     assert_eq!((of("read", "retry_after"), of("read", "from_cache")), (reads, reads));
     assert!(run.operation("crud", "create")["retry_after"].is_null());
-    let told = format!("{reads} of {reads} answers to read asked to wait");
-    assert!(run.told().contains(&told), "{}", run.told());
+    let sentence = format!("{reads} of {reads} answers to read asked to wait");
+    assert!(run.full_report().contains(&sentence), "{}", run.full_report());
 }

@@ -46,8 +46,8 @@ fn schemas_in_other_encodings_of_xml_are_read() {
         let schema = run.record["plan"]["schemas"][0]["text"].as_str().expect("a schema");
         assert!(schema.contains("<name>Größe</name>"), "{schema}");
     }
-    let mut told = ureq::get(format!("{}/db/0", server.url)).call().expect("a document");
-    assert!(told.body_mut().read_to_string().expect("a body").contains("\"Größe\":null"));
+    let mut answer = ureq::get(format!("{}/db/0", server.url)).call().expect("a document");
+    assert!(answer.body_mut().read_to_string().expect("a body").contains("\"Größe\":null"));
 }
 
 /// The seed's example, scaled down.

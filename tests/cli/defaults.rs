@@ -88,8 +88,8 @@ fn a_fill_that_times_out_names_what_helps() {
     // One request is late; the others are answered, some of them after it was given up.
     let one = slow(&server, 5..6);
     let run = measure(["run", &one.url].into_iter().chain(flags));
-    let told = run.told();
-    assert!(words.iter().all(|word| told.contains(word)), "{told}");
+    let report = run.full_report();
+    assert!(words.iter().all(|word| report.contains(word)), "{report}");
     let warnings = run.record["warnings"].as_array().expect("warnings");
     let warning = warnings.iter().find(|it| it["code"] == "fill_timed_out").expect("a warning");
     assert_eq!(warning["stage"], "bulk_insert");

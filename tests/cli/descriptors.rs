@@ -1,4 +1,4 @@
-//! Limits on open files: raised where that is allowed, and told where they do not suffice.
+//! Limits on open files: raised where that is allowed, and reported where they do not suffice.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Running, failures, measure_after, number};

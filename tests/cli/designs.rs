@@ -183,7 +183,7 @@ fn an_audit_finds_rows_that_are_missing_and_rows_that_are_doubled() {
 }
 
 /// A view that waits for every update has the document that is asked for; one that does not may
-/// lack the last write, which is told; and one that leaves a document out has failed.
+/// lack the last write, which is reported; and one that leaves a document out has failed.
 #[test]
 fn outdated_answers_are_counted_where_they_are_allowed() {
     let Some(server) = Server::pouchdb() else { return };
@@ -199,11 +199,11 @@ fn outdated_answers_are_counted_where_they_are_allowed() {
         (run.operation("crud", "asked"), run.stderr)
     };
     let map = "function (doc) { emit(doc.name, null); }";
-    let (fresh, told) = asked(map, "");
-    assert_eq!((number(&fresh["ok"]), &fresh["outdated"]), (50, &Value::Null), "{told}");
-    let (as_it_is, told) = asked(map, r#","stale":"ok""#);
+    let (fresh, stderr) = asked(map, "");
+    assert_eq!((number(&fresh["ok"]), &fresh["outdated"]), (50, &Value::Null), "{stderr}");
+    let (as_it_is, stderr) = asked(map, r#","stale":"ok""#);
     let outdated = number(&as_it_is["outdated"]);
-    assert!(number(&as_it_is["ok"]) == 50 && outdated > 0, "{as_it_is}: {told}");
-    let (lacking, told) = asked("function (doc) { emit('x', null); }", "");
-    assert_eq!(lacking["failures"], json!({ "unexpected": 50 }), "{told}");
+    assert!(number(&as_it_is["ok"]) == 50 && outdated > 0, "{as_it_is}: {stderr}");
+    let (lacking, stderr) = asked("function (doc) { emit('x', null); }", "");
+    assert_eq!(lacking["failures"], json!({ "unexpected": 50 }), "{stderr}");
 }

@@ -152,7 +152,7 @@ fn commands_that_do_nothing_break_nothing() {
 }
 
 #[test]
-fn a_command_that_fails_is_told_without_its_secrets_and_mended() {
+fn a_command_that_fails_is_reported_without_its_secrets_and_mended() {
     let server = Server::stand_in(Options::default());
     let folder = tempfile::tempdir().expect("a folder");
     let mended = folder.path().join("mended");
@@ -162,8 +162,8 @@ fn a_command_that_fails_is_told_without_its_secrets_and_mended() {
     let run = run.args(&["--stop", stop, "--start", &start]).finish();
     assert_eq!(run.code, 5, "{}", run.stderr);
     assert!(mended.exists());
-    let told = "the drill is not valid: --stop ended with exit status: 3";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let message = "the drill is not valid: --stop ended with exit status: 3";
+    assert!(run.stderr.contains(message), "{}", run.stderr);
     let [stopped, started] = steps(&run);
     assert_eq!(stopped["output"], "curl -u *** http://ann:***@h");
     assert_eq!(started["problem"], Value::Null);
@@ -172,8 +172,8 @@ fn a_command_that_fails_is_told_without_its_secrets_and_mended() {
 
     let run = Run::of(&["drill", &server.url]).args(&SHORT).args(&FOR);
     let run = run.args(&["--stop", "true", "--start", "exit 4"]).finish();
-    let told = "the drill is not valid: --start ended with exit status: 4";
-    assert!(run.code == 5 && run.stderr.contains(told), "{}", run.stderr);
+    let message = "the drill is not valid: --start ended with exit status: 4";
+    assert!(run.code == 5 && run.stderr.contains(message), "{}", run.stderr);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn each_node_is_asked_for_all_that_was_acknowledged() {
 #[test]
 fn what_a_drill_cannot_do_is_refused_in_words() {
     let commands = ["--stop", "true", "--start", "true"];
-    for (words, told) in [
+    for (words, message) in [
         (&["--stop", "true"][..], "--stop: nothing would mend what it has broken; give --start"),
         (&["--start", "true"], "--start: there is nothing to mend; give --stop, too"),
         (&[], "--stop: it is not said what to break; give --stop COMMAND and --start COMMAND"),
@@ -294,10 +294,10 @@ fn what_a_drill_cannot_do_is_refused_in_words() {
         (&["--maintenance", "2"], "--maintenance: \"2\" is none of the targets; give 1 to 1"),
         (&["--maintenance", "h:2"], "\"h:2\" is none of the targets; give 1 to 1, or one of h:1"),
     ] {
-        springload(["drill", "h:1"].iter().chain(words)).refused(2, &[told]);
+        springload(["drill", "h:1"].iter().chain(words)).refused(2, &[message]);
     }
     let with = |words: &[&str]| springload(["drill", "h:1"].iter().chain(&commands).chain(words));
-    for (words, told) in [
+    for (words, message) in [
         (&["--before", "4s"][..], "--before: 4 s is too short; give 5s or more"),
         (&["--broken", "0s"], "--broken: 0 s is too short; give 1s or more"),
         (&["--after", "1s"], "--after: 1 s is too short; give 5s or more"),
@@ -311,7 +311,7 @@ fn what_a_drill_cannot_do_is_refused_in_words() {
             "--workload: this workload has no part that goes on for a given time",
         ),
     ] {
-        with(words).refused(2, &[told]);
+        with(words).refused(2, &[message]);
     }
     springload(["drill"].iter().chain(&commands)).refused(2, &["springload serve"]);
     let redis = ["drill", "redis://h:1", "--maintenance", "1"];

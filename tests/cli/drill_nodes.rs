@@ -120,7 +120,7 @@ fn whoever_leaves_while_cut_off_is_gone_at_once() {
 
 #[test]
 fn a_node_that_cannot_be_cut_off_is_refused_in_words() {
-    for (words, told) in [
+    for (words, message) in [
         (&["h:1", "--partition", "2"][..], "--partition: \"2\" is none of the targets; give 1"),
         (&["h:1", "i:2", "--partition", "x"], "is none of the targets; give 1 to 2, or one of h:1"),
         (
@@ -134,7 +134,7 @@ fn a_node_that_cannot_be_cut_off_is_refused_in_words() {
         (&["redis://h:1", "--partition", "1"], "--partition: springload has no relay for"),
         (&["h:1", "--partition", "1", "--agents", "2"], "--agents: a drill is carried out by one"),
     ] {
-        springload(["drill"].iter().chain(words)).refused(2, &[told]);
+        springload(["drill"].iter().chain(words)).refused(2, &[message]);
     }
 }
 
@@ -211,8 +211,8 @@ fn a_node_that_is_in_maintenance_already_is_left_in_it() {
     let words = ["drill", &relay.url, "--maintenance", "1", "--broken", "1s", "--no-observe"];
     let run = Run::of(&words).args(&SHORT).finish();
     assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);
-    let told = "--maintenance: the node is in the mode \"nolb\" already";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let message = "--maintenance: the node is in the mode \"nolb\" already";
+    assert!(run.stderr.contains(message), "{}", run.stderr);
     assert_eq!(log(&asked), ["GET"]);
 }
 
@@ -290,11 +290,12 @@ fn the_copies_on_each_node_are_compared_until_they_are_alike() {
     assert!(text.contains("single copies: all alike after "), "{text}");
     assert!(run.report("html").stdout.contains("copies on"));
 
-    // What cannot be read is told, and not waited for.
+    // What cannot be read is reported, and not waited for.
     let run = drill(&with_copies(&server, None), &[]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    let told = "the copies on b@h could not be compared: status 403 (You are not a server admin)";
-    assert!(run.told().contains(told), "{}", run.told());
+    let sentence =
+        "the copies on b@h could not be compared: status 403 (You are not a server admin)";
+    assert!(run.full_report().contains(sentence), "{}", run.full_report());
 
     // Nobody asks, or there is nothing to compare.
     let run = drill(&with_copies(&server, Some(0)), &["--no-audit"]);

@@ -105,7 +105,7 @@ fn ctrl_c_drains_and_leaves_a_partial_record() {
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert_eq!(run.record["partial"], true);
     assert!(run.stdout.starts_with("■ STOPPED  after "), "{}", run.stdout);
-    assert!(run.told().contains(" s: this is a partial result"));
+    assert!(run.full_report().contains(" s: this is a partial result"));
     assert_eq!(run.report("text").stdout, run.stdout);
     // Drained: what was begun was answered, and the server knows of nothing else.
     let counted = server.as_stand_in().unwrap().counters();
@@ -144,8 +144,8 @@ fn a_server_that_dies_ends_the_run_with_its_failures_counted() {
     // past 10 %.
     assert!([3, 4, 5].contains(&run.code), "{}", run.stderr);
     assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
-    let told = ["could not be removed", "no longer answers"];
-    assert!(told.iter().any(|text| run.stderr.contains(text)), "{}", run.stderr);
+    let reasons = ["could not be removed", "no longer answers"];
+    assert!(reasons.iter().any(|text| run.stderr.contains(text)), "{}", run.stderr);
     assert!(ureq::get(&url).call().is_err(), "it is dead");
     let operations = run.stage("crud")["operations"].as_array().unwrap().clone();
     let failed: u64 = operations.iter().map(failures).sum();
@@ -235,8 +235,8 @@ fn the_server_s_own_reason_stands_wherever_failures_do() {
     let reason = &run.operation("crud", "create")["reasons"]["rejected"];
     assert_eq!(*reason, serde_json::json!({ "status": 400, "reason": said }));
     let words = format!("200 rejected: {said} (status 400)");
-    let told = run.told();
-    assert!(told.contains(&words), "{told}");
+    let report = run.full_report();
+    assert!(report.contains(&words), "{report}");
     let line = "  ✗ 200 create: rejected (400 illegal_docid: doc id must be of form";
     assert!(run.stdout.contains(line), "{}", run.stdout);
     for format in ["html", "cushion"] {
@@ -250,7 +250,7 @@ fn the_server_s_own_reason_stands_wherever_failures_do() {
 }
 
 #[test]
-fn what_the_system_says_is_told_where_nobody_answers() {
+fn what_the_system_says_is_shown_where_nobody_answers() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     drop(listener);
@@ -279,9 +279,9 @@ fn a_killed_run_loses_its_last_seconds_only() {
     run.signal(rustix::process::Signal::KILL);
     let out = folder.display().to_string();
     let text = springload(["report", &out]);
-    let told = "springload was killed, or still runs: the mixed stage is known up to ";
+    let reason = "springload was killed, or still runs: the mixed stage is known up to ";
     let joined = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.contains(&format!("result: stopped: {told}")), "{}", text.stdout);
+    assert!(joined.contains(&format!("result: stopped: {reason}")), "{}", text.stdout);
     assert!(joined.contains("trust: unfinished"), "{}", text.stdout);
     assert!(!joined.contains("client CPU"), "it is not known: {}", text.stdout);
     let stage = &record()["stages"][1];

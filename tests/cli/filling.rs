@@ -171,13 +171,13 @@ fn the_runs_of_a_sweep_store_as_many_documents_as_the_first() {
         change(&folder.path().join("sweep.json"), |it| it["cells"][1]["result"] = Value::Null);
         springload(["sweep", "--resume", &folder.path().display().to_string(), "-q"]).stderr
     };
-    let told = again();
-    assert!(!told.contains(UNKNOWN), "{told}");
+    let stderr = again();
+    assert!(!stderr.contains(UNKNOWN), "{stderr}");
     as_the_first(&fills(folder.path(), &cells));
     let first = folder.path().join(cells[0]).join("run.json");
     std::fs::write(&first, "{").expect("it is written");
-    let told = again();
-    assert!(told.contains(UNKNOWN) && told.contains(&first.display().to_string()), "{told}");
+    let stderr = again();
+    assert!(stderr.contains(UNKNOWN) && stderr.contains(&first.display().to_string()), "{stderr}");
     assert!(fills(folder.path(), &cells[1..])[0].1, "a time of its own");
 }
 
@@ -197,8 +197,8 @@ fn the_steps_of_a_search_store_as_many_documents_as_the_first() {
         if broken {
             std::fs::write(&first, "{").expect("it is written");
         }
-        let told = study(&server, folder.path(), &words);
-        assert_eq!(told.contains(UNKNOWN), broken, "{told}");
-        assert_eq!(told.contains(&first.display().to_string()), broken, "{told}");
+        let stderr = study(&server, folder.path(), &words);
+        assert_eq!(stderr.contains(UNKNOWN), broken, "{stderr}");
+        assert_eq!(stderr.contains(&first.display().to_string()), broken, "{stderr}");
     }
 }

@@ -80,7 +80,7 @@ fn with_agents_their_writes_are_followed_as_well() {
 }
 
 #[test]
-fn what_a_feed_leaves_out_is_found_and_what_comes_twice_is_told() {
+fn what_a_feed_leaves_out_is_found_and_what_comes_twice_is_reported() {
     let server = lying(Lie::SkipChange, 0.05);
     let words = ["--docs", "100", "--ops", "500", "-c", "2", "--warmup", "0s", "--follow", "2"];
     let of = |server: &Server, feed: &str| {
@@ -90,7 +90,7 @@ fn what_a_feed_leaves_out_is_found_and_what_comes_twice_is_told() {
     for feed in ["continuous", "longpoll"] {
         let run = of(&server, feed);
         assert_eq!(run.code, 6, "{}", run.stderr);
-        assert!(run.told().contains("did not reach a follower"), "{}", run.stdout);
+        assert!(run.full_report().contains("did not reach a follower"), "{}", run.stdout);
         let (found, by) = followed(&run);
         assert!(number(&by["missing"]) > 0, "{found}");
     }

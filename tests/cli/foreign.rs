@@ -37,16 +37,16 @@ fn hostile() -> (Server, Proxy) {
 }
 
 #[track_caller]
-fn plain(told: &str, text: &str) {
+fn plain(about: &str, text: &str) {
     let wrong = text.lines().find(|line| line.replace('\t', "").contains(steers));
-    assert_eq!(wrong, None, "{told}");
-    assert!(!text.lines().any(|line| line.starts_with("forged")), "{told}: {text}");
+    assert_eq!(wrong, None, "{about}");
+    assert!(!text.lines().any(|line| line.starts_with("forged")), "{about}: {text}");
 }
 
 #[track_caller]
-fn plain_both(told: &str, run: &Finished) {
-    plain(told, &run.stdout);
-    plain(told, &run.stderr);
+fn plain_both(about: &str, run: &Finished) {
+    plain(about, &run.stdout);
+    plain(about, &run.stderr);
 }
 
 #[test]

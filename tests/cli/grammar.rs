@@ -117,8 +117,8 @@ fn bash_completes_the_names_of_runs_formats_and_workloads() {
         );
         let output = takes("bash", &["--norc"], &ask).expect("bash, as for tests/run.sh");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        let told = String::from_utf8(output.stdout).expect("UTF-8");
-        told.trim().lines().map(str::to_owned).collect::<Vec<_>>()
+        let printed = String::from_utf8(output.stdout).expect("UTF-8");
+        printed.trim().lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let all = ["latest", "20260302T091501Z", "after\\ the\\ update"];
     for (words, offered) in [
@@ -135,8 +135,8 @@ fn bash_completes_the_names_of_runs_formats_and_workloads() {
         ("springload lis", &["list"]),
     ] {
         let offered: Vec<_> = offered.iter().map(|it| (*it).to_owned()).collect();
-        let told: Vec<_> = ask(words).into_iter().filter(|it| !it.is_empty()).collect();
-        assert_eq!(told, offered, "{words}");
+        let found: Vec<_> = ask(words).into_iter().filter(|it| !it.is_empty()).collect();
+        assert_eq!(found, offered, "{words}");
     }
     assert!(script.contains("complete -F _springload_runs -o"), "it is used");
 }

@@ -58,22 +58,22 @@ const HABITS: &[(&str, &[&str], &str, &str)] = &[
 fn each_refusal_names_the_right_flag_which_that_verb_has() {
     let (mut wrong, mut helps) = (Vec::new(), BTreeMap::new());
     for (tool, words, verb, flag) in HABITS {
-        let told = measure(words.iter().copied());
-        assert_eq!(told.code, 2, "{tool}: {words:?}: {}", told.stderr);
-        assert!(told.stdout.is_empty(), "{words:?}");
-        let cured = told.stderr.lines().any(|line| {
+        let refused = measure(words.iter().copied());
+        assert_eq!(refused.code, 2, "{tool}: {words:?}: {}", refused.stderr);
+        assert!(refused.stdout.is_empty(), "{words:?}");
+        let cured = refused.stderr.lines().any(|line| {
             let (_, cure) = line.split_once("; ").unwrap_or_default();
             let cure = cure.split(" (see ").next().unwrap_or_default();
             cure.split([' ', ',']).any(|word| word == *flag)
         });
         if !cured {
-            wrong.push(format!("{tool}: {words:?}: {flag}: {}", told.stderr));
+            wrong.push(format!("{tool}: {words:?}: {flag}: {}", refused.stderr));
         }
         let help = helps.entry(verb).or_insert_with(|| springload([verb, "--help"]).stdout);
         let has = |line: &str| line.split([' ', ',']).any(|word| word == *flag);
         assert!(help.lines().any(has), "{verb} has no {flag}");
         if *verb != words[0] {
-            assert!(told.stderr.contains(&format!("springload {verb}")), "{}", told.stderr);
+            assert!(refused.stderr.contains(&format!("springload {verb}")), "{}", refused.stderr);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join(""));
@@ -82,8 +82,8 @@ fn each_refusal_names_the_right_flag_which_that_verb_has() {
 #[test]
 fn what_is_right_already_is_not_taken_for_a_habit() {
     // `-uannounce` names a user, `-nx` is a number that is none, and -c 5m is no time of a habit.
-    let told = measure(["run", "http://127.0.0.1:1", "-uannounce:x", "--docs", "1"]);
-    assert_eq!(told.code, 3, "{}", told.stderr);
+    let run = measure(["run", "http://127.0.0.1:1", "-uannounce:x", "--docs", "1"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
     measure(["run", "-nx"]).refused(2, &["--ops: \"x\" is not a count"]);
     let dry = measure(["run", "-t", "2", "-d", "30s", "-r", "5", "--data", "a=1,2", "--dry-run"]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);

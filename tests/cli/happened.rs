@@ -24,7 +24,7 @@ fn longest(run: &Finished) -> (f64, f64) {
 }
 
 #[test]
-fn a_silence_is_told_with_its_time_and_its_length() {
+fn a_silence_is_reported_with_its_time_and_its_length() {
     // Two threads, an open loop of few operations, and two processes.
     for more in [&["-t", "2"][..], &["--rate", "40"], &["--agents", "2"]] {
         let server = stalling(800);

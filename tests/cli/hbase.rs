@@ -135,13 +135,13 @@ fn settings_are_found_where_the_launcher_of_ycsb_looks() {
 }
 
 #[test]
-fn a_site_that_cannot_be_read_is_told_by_its_path() {
+fn a_site_that_cannot_be_read_is_reported_by_its_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let entity = "<!DOCTYPE c [<!ENTITY a \"&b;&b;\"><!ENTITY b \"ha\">]>\n<configuration>\n\
                   <property><name>hbase.masters</name><value>&a;</value></property>\n\
                   </configuration>";
     let large = format!("<configuration>{}</configuration>", " ".repeat(1 << 20));
-    for (text, told) in [
+    for (text, message) in [
         (entity, "line 3: &a; is not resolved"),
         ("<configuration>\n<property>", "line 2: "),
         ("\u{0}\u{1}", "line 1: there is text"),
@@ -150,7 +150,7 @@ fn a_site_that_cannot_be_read_is_told_by_its_path() {
         (&site(&[("hbase.zookeeper.quorum", "a b")]), "\"a b\" is not a host"),
     ] {
         let path = write(folder.path(), text);
-        load(&["-cp", &path]).refused(2, &[told]);
+        load(&["-cp", &path]).refused(2, &[message]);
     }
     let path = folder.path().join("hbase-site.xml");
     std::fs::remove_file(&path).expect("it was written");
@@ -160,7 +160,7 @@ fn a_site_that_cannot_be_read_is_told_by_its_path() {
 }
 
 #[test]
-fn a_missing_column_family_is_told_before_anything_is_sent() {
+fn a_missing_column_family_is_reported_before_anything_is_sent() {
     for phase in ["load", "run", "shell"] {
         let words = ["ycsb", phase, "hbase12", "-P", "workloads/workloada"];
         springload(words).refused(2, &["-p columnfamily: the column family is missing"]);
@@ -176,8 +176,8 @@ fn a_quorum_without_hbase_cannot_be_reached() {
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let (note, error) = refused.stderr.split_once('\n').expect("two lines");
     assert!(note.starts_with("note: ZooKeeper is not used: "), "{note}");
-    let told = format!("error: cannot reach HBase at 127.0.0.1:{port}");
-    assert!(error.starts_with(&told) && error.lines().count() == 1, "{error}");
+    let message = format!("error: cannot reach HBase at 127.0.0.1:{port}");
+    assert!(error.starts_with(&message) && error.lines().count() == 1, "{error}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn the_guides_table_has_the_guides_split_points() {
 #[test]
 fn a_table_that_cannot_be_made_is_refused() {
     let create = |more: &str| springload(format!("hbase create-table {more}").split(' '));
-    for (words, told) in [
+    for (words, message) in [
         ("hbase://h", "TARGET: no table in"),
         ("http://h/t", "TARGET: no hbase:// in"),
         ("hbase://h/a/b", "TARGET: "),
@@ -214,7 +214,7 @@ fn a_table_that_cannot_be_made_is_refused() {
         ("hbase://h/t -k", "--insecure: the target does not use TLS"),
         ("hbases://h/t --tls-ca /none.pem", "--tls-ca: "),
     ] {
-        create(words).refused(2, &[told]);
+        create(words).refused(2, &[message]);
     }
     assert_eq!(create("hbase://h/t --splits 2 --split-keys a").code, 2);
     create(&format!("hbase://127.0.0.1:{}/t --timeout 2s", free_port()))

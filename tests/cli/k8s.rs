@@ -182,8 +182,8 @@ fn a_field_that_kubernetes_does_not_know_is_noticed() {
         ("restartPolicy: Never", "restartPolicy: [Never]"),
     ] {
         assert!(manifests.contains(right), "{manifests}");
-        let told = check(&python, &manifests.replace(right, wrong)).expect_err(wrong);
-        assert!(told.contains("ValidationError"), "{wrong}: {told}");
+        let error = check(&python, &manifests.replace(right, wrong)).expect_err(wrong);
+        assert!(error.contains("ValidationError"), "{wrong}: {error}");
     }
 }
 
@@ -288,12 +288,13 @@ fn a_plan_that_cannot_be_carried_out_is_refused() {
     let given = |agents: &str, rest: &[&str]| {
         springload(["k8s", "--agents", agents, "--image", "x"].iter().chain(rest).copied())
     };
-    let told = "--agents: 60 agents for 50 connections leave some without one; give fewer agents";
+    let message =
+        "--agents: 60 agents for 50 connections leave some without one; give fewer agents";
     for target in ["http://h:1", "$(TARGET)"] {
-        given("60", &["--", "run", target, "-c", "50"]).refused(2, &[told]);
-        let told =
+        given("60", &["--", "run", target, "-c", "50"]).refused(2, &[message]);
+        let message =
             "--deadline: Kubernetes would end the run after 60 min, and its stages take 120 min";
-        given("6", &["--", "run", target, "-c", "50", "-d", "2h"]).refused(2, &[told]);
+        given("6", &["--", "run", target, "-c", "50", "-d", "2h"]).refused(2, &[message]);
         assert_eq!(given("50", &["--", "run", target, "-c", "50", "-d", "59m"]).code, 0);
     }
     // A file of the image is not one of this machine.
@@ -350,7 +351,7 @@ fn the_coordinators_words_arrive_as_they_were_given() {
 }
 
 #[test]
-fn it_is_told_how_the_secret_is_made_without_showing_it() {
+fn it_says_how_the_secret_is_made_without_showing_it() {
     let finished = springload(["k8s", "--agents", "2", "--image", "x", "--namespace", "bench"]);
     let made = "printf %s \"$SPRINGLOAD_BROKER\" | kubectl -n bench create secret generic \
                 springload-broker --from-file=SPRINGLOAD_BROKER=/dev/stdin";
@@ -363,7 +364,7 @@ fn it_is_told_how_the_secret_is_made_without_showing_it() {
 #[test]
 fn names_that_kubernetes_would_refuse_are_refused() {
     let long = "a".repeat(52);
-    for (flags, told) in [
+    for (flags, message) in [
         (
             &["--name", "Load"][..],
             "--name: \"Load\" is not a valid Kubernetes name; give at most 51",
@@ -393,7 +394,7 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         ),
     ] {
         let given = ["k8s", "--agents", "16", "--image", "x"];
-        springload(given.iter().chain(flags).copied()).refused(2, &[told]);
+        springload(given.iter().chain(flags).copied()).refused(2, &[message]);
     }
     let later = ["k8s", "--agents", "1", "--image", "x", "--", "run", "--docs", "$(DOCS)"];
     assert_eq!(springload(later).code, 0, "Kubernetes will know the number");

@@ -77,14 +77,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Where the secret is printed or saved.
-fn leaks(told: &str, ended: &Finished) -> Vec<String> {
+fn leaks(about: &str, ended: &Finished) -> Vec<String> {
     let mut texts = vec![ended.stdout.clone(), ended.stderr.clone()];
     for path in files(ended.output().parent().expect("a folder")) {
         texts.push(path.display().to_string());
         texts.push(String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned());
     }
     texts.retain(|text| text.contains(SECRET));
-    texts.into_iter().map(|text| format!("{told}: {text}")).collect()
+    texts.into_iter().map(|text| format!("{about}: {text}")).collect()
 }
 
 /// A run whose journal is there, to be audited.
@@ -119,7 +119,7 @@ fn the_password_of_a_malformed_address_is_not_shown() {
 /// code, every seventh.
 fn leaks_of(address: &str, at: usize, record: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut nowhere = |told: &str, ended: &Finished| found.extend(leaks(told, ended));
+    let mut nowhere = |about: &str, ended: &Finished| found.extend(leaks(about, ended));
     let property = format!("couchdb.url={address}");
     let named = format!("--database_address={address}");
     let small = ["--docs", "2", "--ops", "2", "-c", "1"];
@@ -221,8 +221,8 @@ fn neither_the_live_view_nor_the_metrics_show_a_password() {
         assert!(saved.iter().any(|file| file.ends_with("run.json")), "{saved:?}");
         for file in saved {
             let text = fs::read(&file).expect("a file");
-            let told = String::from_utf8_lossy(&text);
-            assert!(!told.contains(SECRET), "{}", file.display());
+            let content = String::from_utf8_lossy(&text);
+            assert!(!content.contains(SECRET), "{}", file.display());
         }
     }
 }

@@ -43,7 +43,7 @@ fn connected(address: &str) -> TcpStream {
 
 /// Asserts that a server ends a connection on which bytes go on to trickle in.
 #[track_caller]
-fn is_dropped(mut stream: TcpStream, told: &str) {
+fn is_dropped(mut stream: TcpStream, about: &str) {
     stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
     let mut buffer = [0; 4096];
     for _ in 0..1_000 {
@@ -57,7 +57,7 @@ fn is_dropped(mut stream: TcpStream, told: &str) {
             return;
         }
     }
-    panic!("{told}: still open");
+    panic!("{about}: still open");
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn the_metrics_are_served_beside_slow_clients() {
     let words = ["run", "-d", "10m", "-c", "1", "--docs", "5", "--metrics", "0"];
     let run = Running::start(words);
     let address = loop {
-        let told = run.stderr();
-        let url = told.split("metrics: http://").nth(1).and_then(|it| it.split_once("/metrics"));
+        let stderr = run.stderr();
+        let url = stderr.split("metrics: http://").nth(1).and_then(|it| it.split_once("/metrics"));
         if let Some((address, _)) = url {
             break address.to_owned();
         }
@@ -127,11 +127,11 @@ fn the_metrics_are_served_beside_slow_clients() {
         page
     };
     // At first there is nothing to tell.
-    let told = (0..600).any(|_| {
+    let is_served = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         asked().contains("springload_")
     });
-    assert!(told, "{}", run.stderr());
+    assert!(is_served, "{}", run.stderr());
     drop(slow);
     run.interrupt();
     assert_eq!(run.finish().code, 130);

@@ -48,7 +48,7 @@ fn parsed(lines: &str) -> Vec<Value> {
 }
 
 /// What the lines have.
-fn told(lines: &[Value]) -> Sums {
+fn counted(lines: &[Value]) -> Sums {
     let mut sums = Sums::new();
     for line in lines {
         for (kind, part) in line["kinds"].as_object().expect("kinds") {
@@ -65,7 +65,7 @@ fn the_lines_of_all_seconds_add_up_to_the_record() {
         let run = run.finish().passed();
         let lines = run.output().with_file_name("seconds.jsonl");
         let lines = parsed(&std::fs::read_to_string(lines).expect("the lines"));
-        assert_eq!(told(&lines), recorded(&run));
+        assert_eq!(counted(&lines), recorded(&run));
         let measured = lines.iter().filter(|it| it["stage"] == "crud" && it["late"] == false);
         let seconds: Vec<_> = measured.clone().map(|it| number(&it["second"])).collect();
         assert_eq!(seconds, (0..seconds.len() as u64).collect::<Vec<_>>());
@@ -97,7 +97,7 @@ fn a_second_without_an_answer_has_a_line_too() {
 }
 
 #[test]
-fn a_reader_that_leaves_and_a_full_disk_are_told_and_the_run_goes_on() {
+fn a_reader_that_leaves_and_a_full_disk_are_reported_and_the_run_goes_on() {
     let mut command = binary();
     let folder = tempfile::tempdir().expect("a folder");
     command.args(SOME).args(["--jsonl", "-", "-o", "out"]).current_dir(folder.path());
@@ -142,14 +142,14 @@ fn lines_that_nobody_can_get_are_refused() {
 #[test]
 fn standard_output_has_lines_alone() {
     let run = Run::bare(&SOME).args(&["--jsonl", "-", "-q", "-o", "out"]).finish().passed();
-    assert_eq!(told(&parsed(&run.stdout)), recorded(&run));
+    assert_eq!(counted(&parsed(&run.stdout)), recorded(&run));
 }
 
 /// The address of the page.
 fn page_of(run: &Running) -> String {
     loop {
-        let told = run.stderr();
-        let url = told.split("live page: http://").nth(1).and_then(|it| it.split_once("/\n"));
+        let stderr = run.stderr();
+        let url = stderr.split("live page: http://").nth(1).and_then(|it| it.split_once("/\n"));
         if let Some((address, _)) = url {
             return address.to_owned();
         }
@@ -218,8 +218,8 @@ fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
     // The stage has gone on for seconds, and the record says so, too.
     assert!(number(&state(&address, 2)["version"]) > 2);
     let page = get(&address, "/report.html", &address).expect("a page").1;
-    let told = headline(&page);
-    assert!(told.starts_with("→ RUNNING for ") && told.contains(" UTC · so far "), "{told}");
+    let line = headline(&page);
+    assert!(line.starts_with("→ RUNNING for ") && line.contains(" UTC · so far "), "{line}");
     let page = String::from_utf8(page).expect("UTF-8");
     assert!(!page.contains("STOPPED") && !page.contains("killed"), "of a run that goes on");
     let saved = || springload(["report", &folder]).stdout;
@@ -234,8 +234,8 @@ fn a_run_that_goes_on_reads_running_and_one_that_was_killed_stopped() {
     while saved().starts_with("→ RUNNING") {
         std::thread::sleep(Duration::from_millis(50));
     }
-    let told = saved();
-    assert!(told.starts_with("■ STOPPED  springload was killed, or still runs: "), "{told}");
+    let report = saved();
+    assert!(report.starts_with("■ STOPPED  springload was killed, or still runs: "), "{report}");
 }
 
 #[test]
@@ -259,8 +259,8 @@ fn a_thousand_idle_connections_keep_nobody_from_the_page() {
     let metrics = ["--metrics", "0"];
     let run = Running::start([&words[..], &metrics, &MILD].concat());
     let page = page_of(&run);
-    let told = run.stderr();
-    let metrics = told.split("metrics: http://").nth(1).and_then(|it| it.split_once('/'));
+    let stderr = run.stderr();
+    let metrics = stderr.split("metrics: http://").nth(1).and_then(|it| it.split_once('/'));
     let metrics = metrics.expect("its address").0.to_owned();
     for (address, path) in [(page, "/report.html"), (metrics, "/metrics")] {
         let idle = |at: usize| {

@@ -109,8 +109,8 @@ fn writes_without_an_answer_are_settled_by_looking() {
         assert_eq!(number(&operation["carried_out"]), carried_out * documents, "{kind}");
         assert_eq!(number(&operation["not_carried_out"]), kept_back * documents, "{kind}");
         let words = format!("{kind} unanswered: {lost}, of which {}", carried_out * documents);
-        let told = finished.told();
-        assert!(told.contains(&words), "no {words:?} in {told}");
+        let report = finished.full_report();
+        assert!(report.contains(&words), "no {words:?} in {report}");
     }
     let reads = finished.operation("crud", "read");
     assert_eq!((number(&reads["ok"]), &reads["failures"]), (400, &serde_json::json!({})));
@@ -204,7 +204,7 @@ fn a_write_is_not_said_to_be_lost_while_a_server_may_carry_it_out() {
         // What was kept back might still come.
         assert_eq!(operation.get("not_carried_out"), None, "{kind}");
         let words = format!("unknown: {}", kept_back * documents);
-        let told = finished.told();
-        assert!(told.contains(&words), "no {words:?} in {told}");
+        let report = finished.full_report();
+        assert!(report.contains(&words), "no {words:?} in {report}");
     }
 }

@@ -62,7 +62,7 @@ fn each_database_gets_its_share_and_all_are_removed_at_the_end() {
 
     let removed = run(&server.url, "20", &["--docs", "40", "-n", "40", "--audit"]).passed();
     assert_eq!(number(&removed.operation("database_delete", "database_delete")["ok"]), 20);
-    assert_eq!(databases(&server), names, "{}", removed.told());
+    assert_eq!(databases(&server), names, "{}", removed.full_report());
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_creation_whose_answer_was_lost_is_sent_again_if_the_run_waits() {
     let more = ["--docs", "60", "-n", "0", "--wait-for-server", "20s"];
     let waits = run(&format!("{}/u", proxy.url), "6", &more);
     let created = waits.operation("database_create", "database_create");
-    assert_eq!(number(&created["ok"]), 6, "{}", waits.told());
+    assert_eq!(number(&created["ok"]), 6, "{}", waits.full_report());
     assert_eq!(created["failures"], json!({ "unanswered": 1 }));
     assert_eq!(databases(&server), [""; 0], "all of them are its own");
 }

@@ -22,9 +22,9 @@ fn max(folder: &Path, words: &[&str]) -> Finished {
 fn found(folder: &Path, run: &Finished) -> Value {
     let text = std::fs::read_to_string(folder.join("max.json")).expect("max.json");
     let kept: Value = serde_json::from_str(&text).expect("JSON");
-    let told: Value =
+    let printed: Value =
         serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
-    assert_eq!(kept, told);
+    assert_eq!(kept, printed);
     for step in kept["steps"].as_array().expect("steps") {
         let run = folder.join(step["run"].as_str().expect("a path"));
         assert!(run.is_file(), "{step}");
@@ -51,7 +51,7 @@ fn no_more_than_the_capacity_is_found() {
 }
 
 #[test]
-fn where_not_even_the_lowest_holds_that_is_told() {
+fn where_not_even_the_lowest_holds_that_is_reported() {
     let delay = Delay::Constant { ns: 60_000_000 };
     let server = server(Faults { delay, ..Faults::default() });
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -156,8 +156,8 @@ fn what_was_tried_before_an_interruption_is_kept_and_goes_on() {
     let steps = whole["steps"].as_array().expect("steps");
     assert!(steps.len() > kept.len() && steps[..kept.len()] == kept[..], "{whole:#}");
     assert_ne!(whole["ended"], "stopped");
-    let told = again(&words);
-    assert!(told.stderr.contains("has a complete search already"), "{}", told.stderr);
+    let refused = again(&words);
+    assert!(refused.stderr.contains("has a complete search already"), "{}", refused.stderr);
 }
 
 /// As after a kill in between: the record of the last step is there, and max.json has not noted it.
@@ -310,7 +310,7 @@ fn what_another_verb_says_against_it_ends_the_search() {
     let slo = ["--slo", "p99 < 1s"];
     // Mistakes come first, and leave nothing behind.
     let none = folder.path().join("none");
-    for (words, told) in [
+    for (words, message) in [
         (&["sweep", "-L", "batch=1,2"][..], "--: \"sweep\" cannot be searched; give one of run, h"),
         (&["ycsb", "load", "couchdb"], "--: only the run phase of ycsb can be searched"),
         (&["http", &url, "-r", "5"], "-r: is what the search varies; leave it out"),
@@ -321,12 +321,12 @@ fn what_another_verb_says_against_it_ends_the_search() {
     ] {
         let run = with(&none, &slo, words);
         assert_eq!((run.code, &run.stdout[..]), (2, ""), "{words:?}: {}", run.stderr);
-        assert!(run.stderr.contains(told) && run.stderr.lines().count() == 1, "{}", run.stderr);
+        assert!(run.stderr.contains(message) && run.stderr.lines().count() == 1, "{}", run.stderr);
         assert!(!none.exists(), "{words:?}");
     }
     let run = with(&none, &["--slo", "read.p99 < 1s"], &["http", &url]);
-    let told = "error: --slo: no stage does the operations of read.p99 < 1s; ";
-    assert!(run.code == 2 && run.stderr.starts_with(told), "{}", run.stderr);
+    let message = "error: --slo: no stage does the operations of read.p99 < 1s; ";
+    assert!(run.code == 2 && run.stderr.starts_with(message), "{}", run.stderr);
     let run = with(&none, &["--docs", "5", "-k", "http://h"], &["http", &url]);
     for flag in ["TARGET", "--docs", "--insecure"] {
         assert!(
@@ -339,20 +339,20 @@ fn what_another_verb_says_against_it_ends_the_search() {
     // What only shows when it is tried.
     let fill = folder.path().join("fill");
     let run = with(&fill, &["--slo", "bulk_insert.p99 < 1s"], &["run", &url, "--docs", "20"]);
-    let told = "error: --slo: no step measures the operations of bulk_insert.p99 < 1s; ";
-    assert!(run.code == 2 && run.stderr.starts_with(told), "{}: {}", run.code, run.stderr);
+    let message = "error: --slo: no step measures the operations of bulk_insert.p99 < 1s; ";
+    assert!(run.code == 2 && run.stderr.starts_with(message), "{}: {}", run.code, run.stderr);
     let failed = found(&fill, &run);
     assert_eq!((&failed["ended"], &failed["steps"]), (&"failed".into(), &Value::Array(vec![])));
     let missing = ["ycsb", "run", "couchdb", "-p", "workload=site.ycsb.workloads.CoreWorkload"];
     let at = format!("couchdb.url={url}");
     let missing = [&missing[..], &["-p", "recordcount=5", "-p", &at]].concat();
-    for (name, words, told) in [
+    for (name, words, message) in [
         ("dead", &["http", "http://127.0.0.1:1/"][..], "127.0.0.1:1"),
         ("missing", &missing, "no operation of the run stage succeeded"),
     ] {
         let folder = folder.path().join(name);
         let run = with(&folder, &slo, words);
-        assert!(run.code == 3 && run.stderr.contains(told), "{}: {}", run.code, run.stderr);
+        assert!(run.code == 3 && run.stderr.contains(message), "{}: {}", run.code, run.stderr);
         assert_eq!(found(&folder, &run)["ended"], "failed");
     }
 }

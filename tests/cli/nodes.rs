@@ -95,10 +95,10 @@ fn connections_are_dealt_to_nodes_in_turn_and_each_is_on_record() {
             assert_eq!((gone(node), &node["away_s"]), (vec![], &Value::Null));
         }
     }
-    let told = run.told();
-    assert!(told.contains("node connections ok/s failed p50 p99 max"), "{told}");
+    let report = run.full_report();
+    assert!(report.contains("node connections ok/s failed p50 p99 max"), "{report}");
     for url in cluster.urls() {
-        assert!(told.contains(url.trim_start_matches("http://")), "{told}");
+        assert!(report.contains(url.trim_start_matches("http://")), "{report}");
     }
     // The record asks for the same again.
     let command = run.record["plan"]["command"].as_str().expect("a command");
@@ -127,11 +127,11 @@ fn a_node_that_is_dead_from_the_start_has_its_connections_elsewhere() {
         assert_eq!(gone(node), [(0.0, None, 2, 0)], "{node}");
         assert!(node["away_s"].as_f64().expect("a time") > 0.0);
         assert_eq!(failures(&run.operation("crud", "read")), 0, "{}", run.stderr);
-        let told = run.told();
-        assert!(told.contains("was gone until the end: 2 connections moved"), "{told}");
+        let report = run.full_report();
+        assert!(report.contains("was gone until the end: 2 connections moved"), "{report}");
         // Both others got one of them: an even share.
         let served = nodes(&run, "crud").iter().filter(|it| number(&it["ok"]) > 100).count();
-        assert_eq!(served, 2, "{told}");
+        assert_eq!(served, 2, "{report}");
     }
 }
 
@@ -160,7 +160,11 @@ fn connections_of_a_killed_node_move_and_come_back_and_nothing_is_lost() {
     for stage in ["crud", "audit"] {
         assert_eq!(failures(&run.operation(stage, "verify")), 0, "{stage}");
     }
-    assert!(run.told().contains("2 connections moved, 2 came back"), "{}", run.told());
+    assert!(
+        run.full_report().contains("2 connections moved, 2 came back"),
+        "{}",
+        run.full_report()
+    );
 }
 
 #[test]
@@ -225,7 +229,7 @@ fn updates_that_were_lost_are_no_reason_to_call_healthy_nodes_gone() {
 }
 
 #[test]
-fn a_node_that_stood_still_is_told_though_nothing_failed() {
+fn a_node_that_stood_still_is_reported_though_nothing_failed() {
     let run = still_for(Duration::from_millis(1_500), &["-d=4s", "--mix=read=1"]);
     adds_up(&run, "crud");
     let all = nodes(&run, "crud");
@@ -236,10 +240,10 @@ fn a_node_that_stood_still_is_told_though_nothing_failed() {
     assert_eq!((failures(node), gone(node)), (0, vec![]), "{node}");
     let [(_, length_s)] = silences(node)[..] else { panic!("{node}") };
     assert!((1.4..2.5).contains(&length_s), "{node}");
-    let told = run.told();
+    let report = run.full_report();
     let host = all[1]["url"].as_str().expect("an address").trim_start_matches("http://");
     let line = format!("no answer from node {host} on any of its connections for {length_s:.1} s");
-    assert!(told.contains(&line), "no {line:?} in {told}");
+    assert!(report.contains(&line), "no {line:?} in {report}");
     assert!(run.report("html").stdout.contains(&line), "nor on the page");
 }
 
@@ -306,8 +310,8 @@ fn what_are_no_nodes_of_one_cluster_are_refused() {
     run(&["basic", &one.url], &[]).refused(2, &["several addresses"]);
     run(&[&one.url], &["--pin"]).refused(2, &["--pin", "only one address"]);
     // Each has its own documents.
-    let told = run(&[&one.url, &two.url], &[]).refused(3, &["not nodes of one cluster"]);
-    assert!(told.stderr.contains(&two.url));
+    let refused = run(&[&one.url, &two.url], &[]).refused(3, &["not nodes of one cluster"]);
+    assert!(refused.stderr.contains(&two.url));
     for server in [&one, &two] {
         let counters = server.as_stand_in().expect("it is one").counters();
         assert_eq!(counters.databases_created, counters.databases_deleted);
@@ -373,9 +377,9 @@ fn writes_without_a_quorum_are_counted_by_node_and_second() {
         }
         assert!(number(&nodes(&run, stage)[0]["accepted"]) > 0);
     }
-    let told = run.told();
+    let report = run.full_report();
     let warned = "300 of 300 bulk_insert operations were answered 202: not yet on a quorum";
-    assert!(told.contains(warned), "{told}");
+    assert!(report.contains(warned), "{report}");
     // With a majority, none is.
     cluster.set_node(1, NodeState::Up);
     let urls = cluster.urls();
@@ -419,8 +423,8 @@ fn what_a_cluster_has_not_passed_on_is_missing_and_no_longer_later() {
         let _ = std::fs::remove_dir_all(&place);
         let words = [&of_all.concat()[..], &to].concat();
         let output = binary().args(words).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code().is_some_and(|code| exit.contains(&code)), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code().is_some_and(|code| exit.contains(&code)), "{stderr}");
         let read = |node| {
             let text = std::fs::read_to_string(place.join(format!("node{node}/run.json"))).ok()?;
             let record: Value = serde_json::from_str(&text).expect("JSON");

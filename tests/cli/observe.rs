@@ -76,7 +76,7 @@ fn the_server_has_counted_the_same_requests() {
     assert!(writes.iter().any(|(_, rate)| rate.is_some_and(|rate| rate > 0.0)), "{writes:?}");
     assert!(!run.stdout.contains("this server's requests"), "{}", run.stdout);
     assert!(run.stage("crud")["account"]["others_share"].is_null());
-    assert!(!run.told().contains("others used the server"), "{}", run.told());
+    assert!(!run.full_report().contains("others used the server"), "{}", run.full_report());
     let settings = &run.record["observed"]["settings"];
     assert_eq!(settings["cluster.q"], "1", "{settings}");
     let page = run.report("html").stdout;
@@ -97,7 +97,7 @@ fn nothing_is_asked_if_nothing_is_to_be_observed() {
 }
 
 #[test]
-fn requests_of_others_are_told() {
+fn requests_of_others_are_reported() {
     let server = Server::stand_in(Options::default());
     let words = ["run", &server.url, "--docs", "40", "--mix", "read=1", "-c", "2", "-n", "900"];
     let run = Run::of(&[&words[..], &["-r", "300"]].concat()).start();
@@ -107,17 +107,22 @@ fn requests_of_others_are_told() {
     let run = run.finish();
     // Beside its requests, it has opened and removed its database.
     let (sent, by_other) = (requests_sent(&run), requests_sent(&other));
-    let told = requests_served(&run) - sent;
-    assert!((by_other..=by_other + 10).contains(&told), "{told} of {by_other}");
-    let share = told * 100 / requests_served(&run);
-    // So much that it counts: nobody's fault, which is told, and no other result.
+    let foreign = requests_served(&run) - sent;
+    assert!((by_other..=by_other + 10).contains(&foreign), "{foreign} of {by_other}");
+    let share = foreign * 100 / requests_served(&run);
+    // So much that it counts: nobody's fault, which is reported, and no other result.
     let account = &run.stage("crud")["account"];
     let noted = account["others_share"].as_f64().expect("a share") * 100.0;
     assert!((noted - share as f64).abs() < 2.0, "{noted} % of {share} %");
-    assert!(run.told().contains("others used the server meanwhile"), "{}", run.told());
-    let words = format!("{share} % of this server's requests were not this run's: {told} of ");
+    assert!(
+        run.full_report().contains("others used the server meanwhile"),
+        "{}",
+        run.full_report()
+    );
+    let words = format!("{share} % of this server's requests were not this run's: {foreign} of ");
     let near = (share.saturating_sub(1)..=share + 1).any(|share| {
-        run.told().contains(&format!("{share} % of this server's requests were not this run's"))
+        run.full_report()
+            .contains(&format!("{share} % of this server's requests were not this run's"))
     });
     assert!(near, "no {words:?} in {}", run.stdout);
     // They read most of the time, as this run does.
@@ -125,7 +130,7 @@ fn requests_of_others_are_told() {
         "({} GET, ",
         number(&source(&run)["served"]["methods"]["GET"]) - sent_by(&run, "methods")["GET"]
     );
-    assert!(run.told().contains(&by_method), "no {by_method:?} in {}", run.stdout);
+    assert!(run.full_report().contains(&by_method), "no {by_method:?} in {}", run.stdout);
 }
 
 /// A run against a stand-in to which something is done after 2 s.
@@ -153,7 +158,7 @@ fn a_server_that_stands_still_is_a_gap_and_the_run_goes_on() {
     let writes = column(&run, "document_writes_per_s");
     assert!(writes.iter().skip(1).any(|(_, rate)| rate.is_none()), "{writes:?}");
     assert!(writes.iter().filter_map(|(_, rate)| *rate).all(|rate| rate < 500.0), "{writes:?}");
-    assert!(run.report("html").stdout.contains("no answer"), "not told");
+    assert!(run.report("html").stdout.contains("no answer"), "not reported");
 }
 
 #[test]
@@ -168,7 +173,7 @@ fn a_restart_is_no_negative_rate_and_no_spike() {
     let rates = || writes.iter().filter_map(|(_, rate)| *rate);
     assert!(rates().all(|rate| (0.0..500.0).contains(&rate)), "{writes:?}");
     assert!(source(&run)["served"].is_null(), "its count began anew");
-    assert!(run.report("html").stdout.contains("started again"), "not told");
+    assert!(run.report("html").stdout.contains("started again"), "not reported");
 }
 
 /// A server with metrics, whose counter grows by 100 a second.
@@ -377,7 +382,7 @@ fn what_may_be_a_token_in_the_url_is_sent_and_not_stored() {
     }
     let dry = springload([&LOAD[..], &["--observe-url", &url, "--dry-run"]].concat());
     assert!(dry.code == 0 && !dry.stdout.contains("s3cret"), "{}", dry.stdout);
-    // A mistake in it is told without it; studies, which store their flags, take none.
+    // A mistake in it is reported without it; studies, which store their flags, take none.
     let wrong = springload(["run", "--observe-url", "node=h?key=s3cret"]);
     assert!(wrong.code == 2 && !wrong.stderr.contains("s3cret"), "{}", wrong.stderr);
     let words = ["sweep", "-L", "docs=10,20", "--ops=0", "-o", "out", "--observe-url", &url];

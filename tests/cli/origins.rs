@@ -61,16 +61,16 @@ impl Stranger {
 
     /// Asserts that it was asked, and told nothing. Returns how often.
     #[track_caller]
-    fn knows_nothing(&self, told: &str) -> usize {
+    fn knows_nothing(&self, about: &str) -> usize {
         let seen = self.seen.lock().expect("no panic");
         for request in seen.iter() {
             let small = request.to_ascii_lowercase();
             for secret in [SECRET, BASIC, COOKIE] {
-                assert!(!request.contains(secret), "{told}: {request}");
+                assert!(!request.contains(secret), "{about}: {request}");
             }
             for name in HEADERS {
                 let line = format!("\n{}:", name.to_ascii_lowercase());
-                assert!(!small.contains(&line), "{told}: {request}");
+                assert!(!small.contains(&line), "{about}: {request}");
             }
         }
         seen.len()
@@ -155,7 +155,7 @@ fn no_redirect_takes_a_secret_to_another_origin() {
             }
             let times = stranger.knows_nothing(&format!("{place} {status}"));
             assert!(times >= tries, "{times} requests of {tries} runs");
-            // Whoever was named was told, with each request.
+            // Whoever was named got the credentials, with each request.
             let asked = asked.lock().expect("no panic");
             let proved = |it: &&String| it.contains(SECRET) || it.contains(BASIC);
             assert_eq!(asked.iter().filter(proved).count(), asked.len());

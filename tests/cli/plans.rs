@@ -1,4 +1,4 @@
-//! Plan files: what they ask for, what overrides them, and how their mistakes are told.
+//! Plan files: what they ask for, what overrides them, and how their mistakes are reported.
 
 use crate::servers::Server;
 use crate::springload::{Finished, Run};
@@ -141,7 +141,7 @@ fn a_plan_is_run_and_logs_in_from_the_environment() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_line() {
+fn mistakes_are_reported_with_their_line() {
     for (text, words) in [
         (
             "docs = 1\ncnnections = 5\n",
@@ -195,7 +195,7 @@ fn mistakes_are_told_with_their_line() {
     let both = with(&[("plan.toml", "docs = \"a\"\nrate = \"b\"\nx = 1\n")], &["run", "plan.toml"])
         .finish();
     assert_eq!((both.code, both.stderr.lines().count()), (2, 3), "{}", both.stderr);
-    // What was typed is told as ever.
+    // What was typed is reported as ever.
     let typed = with(&[("x.toml", "docs = 5\n")], &["run", "x.toml", "--timeout", "0"]).finish();
     typed.refused(2, &["error: --timeout: must be above 0"]);
     let typed = with(&[("x.toml", "docs = 5\n")], &["run", "x.toml", "--docs", "z"]).finish();

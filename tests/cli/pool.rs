@@ -38,7 +38,7 @@ fn what_fifty_connections_carry_is_no_limit_of_the_server() {
         // A busy machine answers later.
         assert!((108..200).contains(&number(&verdict["needed"])), "{verdict}");
         assert!(run.stdout.contains("bound by 50 connections; about 1"), "{}", run.stdout);
-        assert!(!run.told().contains("not sustained"), "{}", run.told());
+        assert!(!run.full_report().contains("not sustained"), "{}", run.full_report());
     }
     let none_free = pool(&run)["none_free"].as_f64().expect("a share");
     assert!(none_free > 0.8, "{none_free}");
@@ -61,7 +61,11 @@ fn connections_are_opened_as_they_are_needed() {
     let all = number(&pool(&run)["connections"]);
     assert!((101..400).contains(&all), "{}", pool(&run));
     assert_eq!((number(&opened["connections"]), number(&opened["refused"])), (all - 50, 0));
-    assert!(run.told().contains(&format!("50 to {all} connections (until ")), "{}", run.told());
+    assert!(
+        run.full_report().contains(&format!("50 to {all} connections (until ")),
+        "{}",
+        run.full_report()
+    );
     let times = &run.operation("urls", "request")["response"];
     // With 50 connections, half of the requests wait for half a second and more.
     let p50_us = times["p50_us"].as_f64().expect("a time");
@@ -85,7 +89,7 @@ fn connections_share_the_documents_of_a_run() {
     // The mix is exact, and no two connections changed the same document.
     let count = |kind| number(&run.operation("crud", kind)["ok"]);
     let counts = ["create", "read", "update", "delete"].map(count);
-    assert_eq!(counts, [500, 750, 500, 250], "{}", run.told());
+    assert_eq!(counts, [500, 750, 500, 250], "{}", run.full_report());
     assert_ne!(run.code, 6, "{}", run.stderr);
     let audited = run.operation("audit", "verify");
     assert_eq!(number(&audited["ok"]), number(&audited["issued"]), "{audited}");

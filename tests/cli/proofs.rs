@@ -213,8 +213,8 @@ fn a_token_goes_with_every_request() {
     Run::of(&["run", &record]).finish().refused(2, &["the values of headers are not stored"]);
     // Without it, or with another: nobody is let in, and the message shows no token.
     Run::of(&run).finish().refused(3, &["nobody"]);
-    let told = Run::of(&run).envs([("SPRINGLOAD_TOKEN", "an0ther")]).finish();
-    assert!(!told.refused(3, &["check the header Authorization"]).stderr.contains("an0ther"));
+    let other = Run::of(&run).envs([("SPRINGLOAD_TOKEN", "an0ther")]).finish();
+    assert!(!other.refused(3, &["check the header Authorization"]).stderr.contains("an0ther"));
     // It is for one server, and beside no user.
     let two = [&http[..], &flag, &["http://127.0.0.1:1/"]].concat();
     Run::of(&two).finish().refused(2, &["--bearer-file: the URLs name several servers"]);
@@ -250,13 +250,13 @@ fn a_proxy_of_couchdb_tells_who_asks() {
         wrong.refused(3, &["nobody", "proxy_authentication_handler"]);
     }
     let ann = "http://ann:x@127.0.0.1:1";
-    for (words, told) in [
+    for (words, message) in [
         (&["run", "http://127.0.0.1:1", "--auth", "proxy"][..], "--auth: proxy, but there is no"),
         (&["run", ann, "--roles", "a"], "--roles: only proxy authentication"),
         (&["run", ann, "--auth", "proxy", "--roles", "a b"], "--roles: not a list"),
         (&["run", ann, "--auth", "proxy", "--roles", "a\r\nX: y"], "--roles: not a list"),
         (&["run", "http://a%0Db:x@127.0.0.1:1", "--auth", "proxy"], "cannot be sent in a header"),
     ] {
-        Run::of(words).finish().refused(2, &[told]);
+        Run::of(words).finish().refused(2, &[message]);
     }
 }

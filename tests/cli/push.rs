@@ -177,7 +177,7 @@ fn what_is_sent_at_the_end_is_what_the_record_has() {
 }
 
 #[test]
-fn a_receiver_that_behaves_badly_is_told_and_the_run_is_as_without_it() {
+fn a_receiver_that_behaves_badly_is_reported_and_the_run_is_as_without_it() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
     let too_many = "HTTP/1.1 429 Too Many\r\nRetry-After: 9\r\nContent-Length: 4\r\n\r\nslow";
     for (answer, why) in [
@@ -192,10 +192,10 @@ fn a_receiver_that_behaves_badly_is_told_and_the_run_is_as_without_it() {
         let place = format!("{url}/api?token=kestrel");
         let push = ["--remote-write", &place, "--push-every", "200ms"];
         let run = measure([&SHORT[..], &push].concat()).passed();
-        let told = run.stderr.to_lowercase();
-        assert!(told.contains("the totals of the run are not there"), "{told}");
-        assert!(told.contains(&why.to_lowercase()), "{why}: {told}");
-        assert!(!told.contains("kestrel"), "{told}");
+        let stderr = run.stderr.to_lowercase();
+        assert!(stderr.contains("the totals of the run are not there"), "{stderr}");
+        assert!(stderr.contains(&why.to_lowercase()), "{why}: {stderr}");
+        assert!(!stderr.contains("kestrel"), "{stderr}");
         assert_eq!(run.record["partial"], false);
         for (head, body) in receiver.got() {
             assert!(head.starts_with("POST /api?token=kestrel HTTP/1.1\r\n"), "{head}");

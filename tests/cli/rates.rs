@@ -77,7 +77,7 @@ fn every_format_has_the_same_rate() {
     let measured_s = stage["measured_s"].as_f64().expect("a time");
     same(run.record["thresholds"][0]["value"].as_f64().unwrap(), rate, "run.json");
     same(number_after(&run.stdout, "throughput ≥ 1,000,000/s: missed,"), rate, "text, requirement");
-    same(number_after(&run.told(), " all"), rate, "text, table");
+    same(number_after(&run.full_report(), " all"), rate, "text, table");
     let page = run.report("html").stdout;
     let tile = &page[page.find("<dt>rate</dt>").expect("a tile")..];
     same(number_after(tile, "<dd class=\"value\">"), rate, "page, tile");
@@ -155,8 +155,8 @@ fn the_stand_in_says_who_it_is_at_any_address() {
     let server = StandIn::start(bind("127.0.0.1:0").expect("a port"), Options::default());
     let server = server.expect("it starts");
     let run = measure(["run", &server.url(), "--docs", "20", "-c", "4", "--ops", "100"]);
-    let told = &run.record["server"];
-    assert_eq!((&told["name"], &told["stand_in"]), (&"springload stand-in".into(), &false.into()));
+    let info = &run.record["server"];
+    assert_eq!((&info["name"], &info["stand_in"]), (&"springload stand-in".into(), &false.into()));
     let warnings = run.record["warnings"].as_array().expect("warnings");
     let own = warnings.iter().find(|it| it["code"] == "stand_in").expect("a warning");
     let words = "the server is springload's own stand-in: these numbers say nothing about CouchDB";

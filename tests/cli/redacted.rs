@@ -33,9 +33,9 @@ fn echo() -> (Server, Proxy) {
         let (method, path) = request.words();
         let raw = String::from_utf8_lossy(&request.raw);
         let lines: Vec<_> = raw.lines().filter(|it| !it.starts_with("Host:")).collect();
-        let told = serde_json::to_string(&lines.join(" | ")).expect("JSON");
-        let name = format!("{{\"couchdb\":{told},\"version\":{told},\"vendor\":{told}}}");
-        let refused = format!("{{\"error\":{told},\"reason\":{told}}}");
+        let echo = serde_json::to_string(&lines.join(" | ")).expect("JSON");
+        let name = format!("{{\"couchdb\":{echo},\"version\":{echo},\"vendor\":{echo}}}");
+        let refused = format!("{{\"error\":{echo},\"reason\":{echo}}}");
         let (status, body) = match (&method[..], &path[..]) {
             ("GET", "/") => ("200 OK", name),
             ("GET" | "POST", path) if path.starts_with("/echo") => ("500 Echo", refused),

@@ -107,15 +107,15 @@ fn cushion_tells_every_value_that_cannot_be_read() {
     let address = format!("--database_address={}", quiet.url());
     let values = ["--num_connections=x", "--seed", "1.5", "--read_weight=-2", "--threads=x"];
     let fixed = ["cushion", &address, "--database_name=db"];
-    let told = measure(fixed.into_iter().chain(values));
-    assert_eq!((told.code, told.stderr.lines().count()), (2, 4), "{}", told.stderr);
+    let refused = measure(fixed.into_iter().chain(values));
+    assert_eq!((refused.code, refused.stderr.lines().count()), (2, 4), "{}", refused.stderr);
     for (line, flag) in
-        told.stderr.lines().zip(["num_connections", "seed", "read_weight", "threads"])
+        refused.stderr.lines().zip(["num_connections", "seed", "read_weight", "threads"])
     {
         assert!(line.starts_with("error: ") && line.contains(&format!("--{flag}")), "{line}");
     }
-    let told = measure(["run", &quiet.url(), "-c", "x", "-dx", "--docs=x", "-c", "2"]);
-    assert_eq!((told.code, told.stderr.lines().count()), (2, 3), "{}", told.stderr);
+    let refused = measure(["run", &quiet.url(), "-c", "x", "-dx", "--docs=x", "-c", "2"]);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (2, 3), "{}", refused.stderr);
     quiet.undisturbed();
 }
 
@@ -127,9 +127,9 @@ fn cushion_takes_the_address_of_a_server_alone() {
         let address = format!("--database_address={}{path}", quiet.url());
         let fixed = ["cushion", &address, "--database_name=db", &schema];
         let bulk = ["--num_documents_per_bulk_insert=1", "--num_bulk_insert_operations=1"];
-        let told = measure(fixed.into_iter().chain(bulk));
-        assert_eq!(told.code, 2, "{}", told.stderr);
-        let first = told.stderr.lines().next().unwrap_or_default();
+        let refused = measure(fixed.into_iter().chain(bulk));
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        let first = refused.stderr.lines().next().unwrap_or_default();
         assert!(
             first.starts_with("error: --database_address: ") && first.contains(shown),
             "{first}"
@@ -284,7 +284,7 @@ fn an_output_that_cannot_be_written() {
 }
 
 #[test]
-fn several_mistakes_are_all_told() {
+fn several_mistakes_are_all_reported() {
     let refused: Finished = measure(["run", "-c", "0", "--batch", "0", "--timeout", "0s"]);
     assert_eq!(refused.code, 2);
     let flags: Vec<_> = refused.stderr.lines().map(|l| l.split(' ').nth(1).unwrap()).collect();

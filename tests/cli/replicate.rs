@@ -219,7 +219,7 @@ fn what_is_deleted_at_the_target_is_found_and_named_in_the_end() {
 }
 
 #[test]
-fn a_target_that_goes_away_in_the_middle_is_told_and_the_load_goes_on() {
+fn a_target_that_goes_away_in_the_middle_is_reported_and_the_load_goes_on() {
     let Some((source, target)) = Server::pouchdb().zip(Server::pouchdb()) else { return };
     let count = AtomicU64::new(0);
     let relay = Relay::before(&target, move |request| {
@@ -239,7 +239,7 @@ fn a_target_that_goes_away_in_the_middle_is_told_and_the_load_goes_on() {
     let replicated = run.stage("replicated");
     assert_eq!(number(&replicated["load"]["offered"]), 30, "{replicated}");
     assert_eq!(run.record["partial"], false);
-    // What could not be removed is told, with what to do.
+    // What could not be removed is reported, with what to do.
     let left = run.record["replication"]["left"].to_string();
     assert!(left.contains("the database") && left.contains("springload clean"), "{left}");
     left_nothing(&source);
@@ -316,9 +316,9 @@ fn databases_that_exist_keep_what_they_had_and_lose_the_markers() {
     }
     // Both had a document of this name: the one with more revisions is shown everywhere.
     put("from/both", json!({ "a": 1 }));
-    let told = put("to/both", json!({ "a": 2 })).body_mut().read_to_string().expect("UTF-8");
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    put("to/both", json!({ "a": 3, "_rev": told["rev"] }));
+    let answer = put("to/both", json!({ "a": 2 })).body_mut().read_to_string().expect("UTF-8");
+    let stored: Value = serde_json::from_str(&answer).expect("JSON");
+    put("to/both", json!({ "a": 3, "_rev": stored["rev"] }));
     let (from, to) = (format!("{}/from", server.url), format!("{}/to", server.url));
     let run = ended_well(measure(words(&[&from, &to], &["--use-existing"])));
     let link = &links(&run)[0];
@@ -366,8 +366,8 @@ fn what_a_killed_run_leaves_is_removed_by_clean_and_what_others_replicate_is_not
 
 #[test]
 fn what_it_cannot_replicate_is_refused_in_words() {
-    let refused = |words: &[&str], told: &[&str]| {
-        springload([&["replicate"], words].concat()).refused(2, told);
+    let refused = |words: &[&str], parts: &[&str]| {
+        springload([&["replicate"], words].concat()).refused(2, parts);
     };
     refused(&[], &["TARGET: the stand-in does not replicate", "two CouchDB servers"]);
     refused(&["h:1"], &["TARGET: there is only one address", "several times"]);
@@ -387,7 +387,7 @@ fn what_it_cannot_replicate_is_refused_in_words() {
 }
 
 #[test]
-fn a_server_without_replicator_is_told_of_before_anything_is_stored() {
+fn a_server_without_replicator_is_reported_before_anything_is_stored() {
     let (one, two) = (Server::stand_in(<_>::default()), Server::stand_in(<_>::default()));
     let run = springload(words(&[&one.url, &two.url], &[]));
     assert_eq!(run.code, 3, "{}", run.stderr);

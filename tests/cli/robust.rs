@@ -225,7 +225,7 @@ fn variables_that_double_are_bounded() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_told() {
+fn a_limit_on_the_size_of_files_is_reported() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let line = "ulimit -f 8; exec \"$0\" run --docs 20 --ops 20 -c 1 -q -o out";
     let output = Command::new("sh")
@@ -235,15 +235,15 @@ fn a_limit_on_the_size_of_files_is_told() {
         .current_dir(folder.path())
         .output()
         .expect("a shell");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     // A signal would leave no exit status; that of a busy machine takes precedence.
-    assert!(matches!(output.status.code(), Some(1 | 5)), "{told}");
-    assert!(told.contains("error: cannot write out/run.json: File too large"), "{told}");
+    assert!(matches!(output.status.code(), Some(1 | 5)), "{stderr}");
+    assert!(stderr.contains("error: cannot write out/run.json: File too large"), "{stderr}");
     assert!(!folder.path().join("out/run.json").exists(), "half a record");
 }
 
 #[test]
-fn a_pipe_in_place_of_a_record_is_told_at_once() {
+fn a_pipe_in_place_of_a_record_is_reported_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let runs = folder.path().join("springload-runs/pipe");
     fs::create_dir_all(&runs).expect("a folder");
@@ -255,13 +255,13 @@ fn a_pipe_in_place_of_a_record_is_told_at_once() {
         command.env("SPRINGLOAD_STATE", "").args(words).current_dir(folder.path());
         // Nobody ever writes to the pipe: what waits for that takes ten seconds.
         let output = command.timeout(Duration::from_secs(8)).output().expect("an end");
-        let told = output.stdout.iter().chain(&output.stderr).copied().collect();
-        (output.status.code(), String::from_utf8(told).expect("UTF-8"))
+        let printed = output.stdout.iter().chain(&output.stderr).copied().collect();
+        (output.status.code(), String::from_utf8(printed).expect("UTF-8"))
     };
-    let (code, told) = ask(&["list", "--json"]);
-    assert!(code == Some(0) && told.contains("not a regular file"), "{told}");
-    let (code, told) = ask(&["compare", "springload-runs", "springload-runs"]);
-    assert!(code == Some(2) && told.contains("is not a regular file, left out"), "{told}");
-    let (code, told) = ask(&["report", "latest"]);
-    assert!(code == Some(2) && told.contains("no runs are saved here"), "{told}");
+    let (code, printed) = ask(&["list", "--json"]);
+    assert!(code == Some(0) && printed.contains("not a regular file"), "{printed}");
+    let (code, printed) = ask(&["compare", "springload-runs", "springload-runs"]);
+    assert!(code == Some(2) && printed.contains("is not a regular file, left out"), "{printed}");
+    let (code, printed) = ask(&["report", "latest"]);
+    assert!(code == Some(2) && printed.contains("no runs are saved here"), "{printed}");
 }

@@ -79,8 +79,8 @@ fn a_push_becomes_a_baseline_and_what_is_slower_fails() {
         // By a single baseline, a run on a busy machine may be worse.
         let ends = step.status();
         assert!(matches!(ends, Some(0 | 5)) || ends == Some(7) && kept == 2, "{step:?}");
-        let judged = step.told().contains("baseline");
-        assert_eq!(judged, kept > 1, "{}", step.told());
+        let judged = step.printed().contains("baseline");
+        assert_eq!(judged, kept > 1, "{}", step.printed());
         let output = step.file("output");
         let (_, place) = output.trim_end().rsplit_once("run=").expect("the folder of the run");
         run("- name: Keep the run as a baseline", folder, &[("RUN", place)]);
@@ -94,5 +94,5 @@ fn a_push_becomes_a_baseline_and_what_is_slower_fails() {
     fs::write(folder.join("load.toml"), plan).expect("the plan");
     let step = measured(folder);
     assert_eq!(step.status(), Some(4), "{step:?}");
-    assert!(step.told().contains("::error::p99 ≤ 250 ms: "), "{}", step.told());
+    assert!(step.printed().contains("::error::p99 ≤ 250 ms: "), "{}", step.printed());
 }

@@ -127,14 +127,14 @@ fn an_output_that_ends_like_a_format_is_a_file() {
     assert!(read("table.csv").contains(','));
     let runs = std::fs::read_dir(folder.path().join("springload-runs")).expect("runs are saved");
     assert_eq!(runs.count(), 2);
-    let (code, told) = run(&[&small[..], &["a.csv", "--format", "html"]].concat());
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("--output: the name a.csv does not fit --format html; "), "{told}");
-    let (code, told) = run(&[&small[..], &["none/a.html"]].concat());
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("; choose a file in an existing folder"), "{told}");
-    let (code, told) = run(&["report", "latest", "-o", "chart.svg"]);
-    assert_eq!((code, &told[..]), (Some(0), ""));
+    let (code, stderr) = run(&[&small[..], &["a.csv", "--format", "html"]].concat());
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("--output: the name a.csv does not fit --format html; "), "{stderr}");
+    let (code, stderr) = run(&[&small[..], &["none/a.html"]].concat());
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("; choose a file in an existing folder"), "{stderr}");
+    let (code, stderr) = run(&["report", "latest", "-o", "chart.svg"]);
+    assert_eq!((code, &stderr[..]), (Some(0), ""));
     assert!(read("chart.svg").starts_with("<svg"));
 }
 
@@ -159,7 +159,7 @@ fn runs_saved_elsewhere_are_remembered() {
         assert!(matches!(output.status.code(), Some(0 | 5)), "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     };
-    let told = |place: &Path, arguments: &[&str]| {
+    let stdout_of = |place: &Path, arguments: &[&str]| {
         let output = with_state(place, &state, arguments);
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
@@ -177,21 +177,25 @@ fn runs_saved_elsewhere_are_remembered() {
         (&Value::from("the first"), Some(true))
     );
 
-    assert_eq!(told(&here, &["list"]).lines().count(), 5);
-    assert!(told(&here, &["list"]).contains("\nout/first "), "{}", told(&here, &["list"]));
-    assert_eq!(told(&here, &["list", "springload-runs"]).lines().count(), 4);
-    let elsewhere = told(&there, &["list"]);
+    assert_eq!(stdout_of(&here, &["list"]).lines().count(), 5);
+    assert!(
+        stdout_of(&here, &["list"]).contains("\nout/first "),
+        "{}",
+        stdout_of(&here, &["list"])
+    );
+    assert_eq!(stdout_of(&here, &["list", "springload-runs"]).lines().count(), 4);
+    let elsewhere = stdout_of(&there, &["list"]);
     assert_eq!(elsewhere.lines().count(), 2, "{elsewhere}");
     assert!(elsewhere.contains("out/first  ") && elsewhere.contains("  the first  "));
-    let json: Value = serde_json::from_str(&told(&there, &["list", "--json"])).expect("JSON");
+    let json: Value = serde_json::from_str(&stdout_of(&there, &["list", "--json"])).expect("JSON");
     assert!(json[0]["headline"].is_string() && json[0]["result"]["kind"].is_string(), "{json}");
-    let shown = told(&here, &["show", "out/first"]);
+    let shown = stdout_of(&here, &["show", "out/first"]);
     for name in ["first", "fir", "the first", "latest"] {
-        assert_eq!(told(&there, &["show", name]), shown, "{name}");
+        assert_eq!(stdout_of(&there, &["show", name]), shown, "{name}");
     }
     assert_eq!(out(&there, &["list"]), "", "nobody else knows of it");
     std::fs::remove_dir_all(here.join("out")).expect("a folder");
-    assert_eq!(told(&there, &["list"]), "");
+    assert_eq!(stdout_of(&there, &["list"]), "");
     assert_eq!(with_state(&there, &state, &["show", "first"]).status.code(), Some(2));
 }
 
@@ -201,10 +205,12 @@ fn a_state_folder_that_cannot_be_used_costs_a_warning() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").expect("a file");
     let output = with_state(folder.path(), &file, &[&SMALL[..], &["-o", "out"]].concat());
-    let told = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(matches!(output.status.code(), Some(0 | 5)), "{told}");
-    assert!(told.starts_with("warning: cannot remember this run ") && told.lines().count() == 1);
-    assert!(told.contains("set SPRINGLOAD_STATE= (empty) to remember no runs"), "{told}");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(matches!(output.status.code(), Some(0 | 5)), "{stderr}");
+    assert!(
+        stderr.starts_with("warning: cannot remember this run ") && stderr.lines().count() == 1
+    );
+    assert!(stderr.contains("set SPRINGLOAD_STATE= (empty) to remember no runs"), "{stderr}");
     assert!(folder.path().join("out/run.json").exists());
     // A folder instead of the index, as good as none for those who read it.
     let state = folder.path().join("state");
@@ -313,8 +319,8 @@ fn runs_of_two_projects_do_not_mix() {
         assert!(note.starts_with(&begins) && note.trim_end().ends_with("two/out"), "{note}");
         assert_eq!(note.lines().count(), 1, "{note}");
     }
-    let (code, _, told) = ask("one", &["report", "latest~1"]);
-    assert!(code == 2 && told.contains("there is one saved run;"), "{told}");
+    let (code, _, error) = ask("one", &["report", "latest~1"]);
+    assert!(code == 2 && error.contains("there is one saved run;"), "{error}");
     // All that is called so is of this folder, too.
     let (_, trend, _) = ask("one", &["trend", "nightly", "--format", "csv"]);
     assert!(!trend.contains("two"), "{trend}");

@@ -189,7 +189,8 @@ fn any_certificate_is_accepted_if_asked_for_and_every_report_says_so() {
         assert_eq!(ended.code, 0, "{format}: {}", ended.stderr);
         let report = std::fs::read(&file).expect("a report");
         let inside = String::from_utf8_lossy(&report).contains("INSECURE");
-        // Tables of numbers have no place for it, and in a picture it is drawn: told beside them.
+        // Tables of numbers have no place for it, and in a picture it is drawn: it is said beside
+        // them.
         let beside = ["csv", "agents-csv", "png", "siege-json"].contains(&format);
         assert_eq!((inside, ended.stderr.contains("INSECURE")), (!beside, beside), "{format}");
     }
@@ -228,8 +229,8 @@ fn headers_go_with_every_request_and_are_not_stored() {
     assert_eq!(*bare.lock().expect("no panic"), [""; 0]);
     let dry = measure(["run", &url, "-H", &header, "--dry-run"]);
     for finished in [run, shared, swept, dry] {
-        let told = format!("{}{}{}", finished.record, finished.stdout, finished.stderr);
-        assert!(!told.contains(VALUE), "{told}");
+        let everything = format!("{}{}{}", finished.record, finished.stdout, finished.stderr);
+        assert!(!everything.contains(VALUE), "{everything}");
         for file in walk(&finished.output()) {
             let text = std::fs::read(&file).expect("a file");
             assert!(!String::from_utf8_lossy(&text).contains(VALUE), "{}", file.display());

@@ -1,4 +1,4 @@
-//! The self-test: what it counts holds on any machine; what it times holds, or cannot be told
+//! The self-test: what it counts holds on any machine; what it times holds, or cannot be judged
 //! because the machine is busy. The claims that would fail for a slow machine alone are left out.
 
 use crate::springload::springload;
@@ -27,7 +27,7 @@ fn claims_that_are_timed_do_not_fail() {
         let outcome = run.stdout.lines().nth(1).unwrap_or_default().trim_start();
         let code = match outcome {
             holds if holds.starts_with("pass ") => 0,
-            untold if untold.starts_with("cannot tell ") => 5,
+            unjudged if unjudged.starts_with("cannot tell ") => 5,
             other => panic!("{other}: {}{}", run.stdout, run.stderr),
         };
         assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);

@@ -134,7 +134,7 @@ fn a_sequence_ends_with_the_step_that_fails() {
     assert_eq!(counts(&done, "fetch"), (0, 0));
     assert_eq!(counts(&done, "half"), (0, 20));
     assert_eq!(counts(&done, "read"), (20, 0));
-    assert!(done.told().contains("nothing to save at no.such"), "{}", done.stdout);
+    assert!(done.full_report().contains("nothing to save at no.such"), "{}", done.stdout);
     let half = done.operation("crud", "half");
     assert_eq!(number(&half["http_requests"]), 40, "{half}");
     assert_eq!(half["failures"]["unexpected"], 20);

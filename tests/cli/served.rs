@@ -26,10 +26,10 @@ impl Serving {
             .stderr(Stdio::piped())
             .spawn()
             .expect("a shell");
-        let mut told = String::new();
+        let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("stdout");
-        BufReader::new(stdout).read_line(&mut told).expect("a line");
-        let url = told.split([' ', ';']).find(|word| word.starts_with("http://"));
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        let url = line.split([' ', ';']).find(|word| word.starts_with("http://"));
         Self(child, url.expect("a URL").to_owned())
     }
 
@@ -43,9 +43,9 @@ impl Serving {
     /// Ends it; its exit status and what it has said.
     fn end(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.0), Signal::TERM).expect("it runs");
-        let mut told = String::new();
-        self.0.stderr.take().expect("stderr").read_to_string(&mut told).expect("UTF-8");
-        (self.0.wait().expect("it ends").code(), told)
+        let mut stderr = String::new();
+        self.0.stderr.take().expect("stderr").read_to_string(&mut stderr).expect("UTF-8");
+        (self.0.wait().expect("it ends").code(), stderr)
     }
 }
 
@@ -122,18 +122,18 @@ fn a_log_that_cannot_be_written_is_refused_at_once() {
 }
 
 #[test]
-fn a_disk_that_fills_up_is_told_and_the_server_goes_on() {
+fn a_disk_that_fills_up_is_reported_and_the_server_goes_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
     let server = Serving::start("1", &log, &[]);
     // A thousand lines are more than a block of any size.
     let asked = (0..1000).filter(|_| server.ask()).count();
     assert_eq!(asked, 1000);
-    let (code, told) = server.end();
-    assert_eq!((code, told.lines().count()), (Some(1), 1), "{told}");
+    let (code, stderr) = server.end();
+    assert_eq!((code, stderr.lines().count()), (Some(1), 1), "{stderr}");
     assert!(
-        told.starts_with("error: --log: cannot write ") && told.contains("too large"),
-        "{told}"
+        stderr.starts_with("error: --log: cannot write ") && stderr.contains("too large"),
+        "{stderr}"
     );
     assert!((1..200).contains(&lines(&cut(&log)).len()));
 }

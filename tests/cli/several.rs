@@ -159,7 +159,7 @@ fn searches_and_comparisons_are_shown_in_their_formats() {
         let bytes = std::fs::read(folder.path().join(file)).expect(file);
         assert!(bytes.starts_with(begins), "{file}");
     }
-    for (words, told) in [
+    for (words, message) in [
         (&["show", "slower", "--format", "svg"][..], "shows runs, not comparisons; give one of t"),
         (&["show", "found", "--format", "csv"], "shows runs, not searches; give one of text, json"),
         (&["show", "found", "plain"], "is a search and cannot be combined with others; give it a"),
@@ -169,7 +169,7 @@ fn searches_and_comparisons_are_shown_in_their_formats() {
         (&["compare", "latest", "plain"], "found is a search, not a run; name one of its runs"),
     ] {
         let error = refusal(folder.path(), words);
-        assert!(error.contains(told), "{words:?}: {error}");
+        assert!(error.contains(message), "{words:?}: {error}");
     }
 }
 
@@ -178,17 +178,17 @@ fn the_runs_of_a_search_are_runs_and_its_own_file_is_none() {
     let folder = several();
     let (trend, compared) = (["trend", "springload-runs"], ["springload-runs/found", "plain"]);
     let trend = inside(folder.path(), &trend);
-    let told = String::from_utf8_lossy(&[trend.stdout, trend.stderr].concat()).into_owned();
-    assert!(trend.status.success() && !told.contains("max.json"), "{told}");
-    assert!(!told.contains("ab.json") && !told.contains("left out"), "{told}");
+    let printed = String::from_utf8_lossy(&[trend.stdout, trend.stderr].concat()).into_owned();
+    assert!(trend.status.success() && !printed.contains("max.json"), "{printed}");
+    assert!(!printed.contains("ab.json") && !printed.contains("left out"), "{printed}");
     let words = ["compare", compared[0], "--", compared[1]];
     let compared = inside(folder.path(), &words);
-    let told = String::from_utf8_lossy(&compared.stderr).into_owned();
-    assert!(compared.status.code() != Some(2) && told.is_empty(), "{told}");
+    let stderr = String::from_utf8_lossy(&compared.stderr).into_owned();
+    assert!(compared.status.code() != Some(2) && stderr.is_empty(), "{stderr}");
 }
 
 #[test]
-fn what_is_broken_or_newer_is_told_and_steers_no_terminal() {
+fn what_is_broken_or_newer_is_reported_and_steers_no_terminal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let runs = folder.path().join("springload-runs");
     let newer = |mut it: Value| {
@@ -222,7 +222,7 @@ fn what_is_broken_or_newer_is_told_and_steers_no_terminal() {
         assert!(line.ends_with(": from a newer version; update springload"), "{table}");
     }
     assert!(row(&table, "damaged ").ends_with("  ?  2 of 8 runs measured"), "{table}");
-    for (name, told) in [
+    for (name, message) in [
         ("cut", "max.json: EOF while parsing"),
         ("odd", "max.json: unknown variant"),
         ("huge", "is a number that no run has"),
@@ -233,7 +233,7 @@ fn what_is_broken_or_newer_is_told_and_steers_no_terminal() {
         ("damaged", "a/01/run.json: broken at byte"),
     ] {
         let error = refusal(folder.path(), &["show", &format!("springload-runs/{name}")]);
-        assert!(error.contains(told), "{name}: {error}");
+        assert!(error.contains(message), "{name}: {error}");
         assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error:?}");
     }
 }
@@ -283,9 +283,9 @@ fn nobody_else_writes_into_the_folder_of_a_study_and_its_label_stays() {
         let run = under_way(Run::of(&[&words[..], &["--label", "mine"]].concat()));
         let folder = run.output().display().to_string();
         let again = [&words[..], &["-q", "-o", &folder]].concat();
-        let told = refusal(Path::new("."), &again);
-        assert!(told.starts_with("error: --output: cannot write to "), "{told}");
-        assert!(told.contains(": another run is writing to it; "), "{told}");
+        let error = refusal(Path::new("."), &again);
+        assert!(error.starts_with("error: --output: cannot write to "), "{error}");
+        assert!(error.contains(": another run is writing to it; "), "{error}");
         run.interrupt();
         let first = run.finish();
         assert_eq!(first.code, 130, "{verb}: {}", first.stderr);

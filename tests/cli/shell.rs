@@ -148,7 +148,7 @@ fn only_an_insert_makes_a_table() {
 }
 
 #[test]
-fn a_server_that_has_gone_is_told_and_a_table_that_is_none_is_refused() {
+fn a_server_that_has_gone_is_reported_and_a_table_that_is_none_is_refused() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let server = std::thread::spawn(move || {
@@ -162,8 +162,8 @@ fn a_server_that_has_gone_is_told_and_a_table_that_is_none_is_refused() {
     let (code, lines, _) = shell(&[&url], "read k\n");
     server.join().expect("it has answered");
     assert_eq!(code, 3);
-    let told = format!("Error: no answer from {url} (connect): ");
-    assert!(lines.len() == 1 && lines[0].starts_with(&told), "{lines:?}");
+    let message = format!("Error: no answer from {url} (connect): ");
+    assert!(lines.len() == 1 && lines[0].starts_with(&message), "{lines:?}");
 
     let server = Server::stand_in(Options::default());
     let (code, lines, _) = shell(&[&server.url], "table _users\nread k\ntable t\ninsert k a=1\n");
@@ -225,7 +225,7 @@ fn basic_tells_what_would_be_done() {
 
 #[test]
 fn a_terminal_has_a_prompt_editing_and_a_history() {
-    /// What a terminal is told once it is ready for a line: to mark what is pasted.
+    /// What a terminal is sent once it is ready for a line: to mark what is pasted.
     const READY: &str = "\x1b[?2004h";
     let mut pty = Pty::start(Command::new(BINARY).args(["shell", "basic", "--table", "mine"]));
     pty.wait_for("Connected.");
@@ -311,8 +311,8 @@ fn operations_of_a_plan_are_done_one_at_a_time() {
     next("saved rev");
     next("Error: {{key}} is not known here");
     next("GET /db/_all_docs?limit=5&startkey=%220%22");
-    let told = next("unexpected: 1 rows expected, 2 came");
-    assert!(told.starts_with("200 · "), "{told}");
+    let line = next("unexpected: 1 rows expected, 2 came");
+    assert!(line.starts_with("200 · "), "{line}");
     let rest: Vec<String> = lines.collect();
     assert!(rest.iter().any(|line| line.contains("recent has no value \"kee\", but key")));
     assert!(rest.last().is_some_and(|line| line.contains("there are post, pay, order, recent")));

@@ -47,7 +47,7 @@ fn quiet_is_one_line_with_the_result_and_its_place() {
 }
 
 #[test]
-fn what_the_report_begins_with_is_not_told_again_beside_it() {
+fn what_the_report_begins_with_is_not_said_again_beside_it() {
     let (_, folder) = shell(&format!("{MISSED} >all 2>&1"));
     let all = read(&folder, "all");
     assert!(begins_with_result(&all), "{all}");

@@ -1,4 +1,4 @@
-//! Nothing that is asked for is changed or left out in silence: it is done, refused or told.
+//! Nothing that is asked for is changed or left out in silence: it is done, refused or reported.
 
 use serde_json::Value;
 use springload::embedded::Options;
@@ -173,10 +173,10 @@ fn flags_that_would_have_no_effect_are_refused() {
 }
 
 #[test]
-fn why_not_all_was_begun_is_told() {
+fn why_not_all_was_begun_is_reported() {
     let server = stand_in();
     let fixed = ["run", &server.url, "-c=2", "--docs=20", "--mix=read=1"];
     let run = measure(fixed.into_iter().chain(["--ops=1G", "-d=300ms"])).passed();
-    let told = run.told();
-    assert!(told.contains("requests were begun: the 0.3 s were over"), "{told}");
+    let report = run.full_report();
+    assert!(report.contains("requests were begun: the 0.3 s were over"), "{report}");
 }

@@ -94,7 +94,7 @@ fn no_answer_is_an_answer_too() {
 }
 
 #[test]
-fn searches_that_do_not_go_together_are_refused_or_told() {
+fn searches_that_do_not_go_together_are_refused_or_reported() {
     let with = |key: &str, value: Value| {
         let mut both = searches(&[(1, &[1_000.0]), (3, &[2_500.0])]);
         both[1].1[key] = value;
@@ -118,9 +118,9 @@ fn searches_that_do_not_go_together_are_refused_or_told() {
 
 #[test]
 fn mistakes_are_named_with_their_cure() {
-    let one = |words: &[&str], told: &[&str]| {
+    let one = |words: &[&str], parts: &[&str]| {
         size(&searches(&[(1, &[1_000.0])]), &[words, &["--from", "max-1"]].concat())
-            .refused(2, told)
+            .refused(2, parts)
     };
     one(&["--rate", "0"], &["--rate", "0 needs no nodes"]);
     one(&["--rate", "5k", "--from", "0=max-1"], &["a number of nodes"]);

@@ -68,14 +68,14 @@ impl Finished {
 
     /// Asserts that the run passed: exit status 0. The tests share a machine with their servers,
     /// and a debug build is slow: 5 is right, and needed, where the client was the limit. Whether
-    /// it was is told here by the figures on record, never by the program's own verdict.
+    /// it was is judged here by the figures on record, never by the program's own verdict.
     #[track_caller]
     pub(crate) fn passed(self) -> Self {
         let figures: Vec<_> = self.measured().map(Starved::of).collect();
         if self.code == 5 {
             assert!(figures.contains(&Starved::Surely) || figures.contains(&Starved::Maybe));
-            let told = self.stderr.contains(": client-bound: ");
-            assert!(told, "stderr: {}", self.stderr);
+            let reported = self.stderr.contains(": client-bound: ");
+            assert!(reported, "stderr: {}", self.stderr);
         } else {
             assert_eq!(self.code, 0, "stderr: {}", self.stderr);
             // Limits are judged by themselves, and the dialects end well on a busy machine.
@@ -143,8 +143,8 @@ impl Finished {
         self.record["server"]["database"].as_str().expect("a database")
     }
 
-    /// Everything that the text report tells, without its line breaks.
-    pub(crate) fn told(&self) -> String {
+    /// Everything that the text report says, without its line breaks.
+    pub(crate) fn full_report(&self) -> String {
         let folder = self.output();
         let text = springload(["report".as_ref(), folder.as_os_str(), "--verbose".as_ref()]);
         text.stdout.split_whitespace().collect::<Vec<_>>().join(" ")

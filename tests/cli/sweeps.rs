@@ -207,8 +207,9 @@ fn bulk_perf_makes_documents_of_the_originals_shape() {
     let server = Server::stand_in(Options::default());
     let target = format!("{}/shape", server.url);
     ended_well(&measure(["bulk-perf", "50", "400", "1", &target, "--keep"]));
-    let mut told = ureq::get(format!("{target}/_all_docs?include_docs=true")).call().expect("rows");
-    let text = told.body_mut().read_to_string().expect("a body");
+    let mut answer =
+        ureq::get(format!("{target}/_all_docs?include_docs=true")).call().expect("rows");
+    let text = answer.body_mut().read_to_string().expect("a body");
     let rows: Value = serde_json::from_str(&text).expect("JSON");
     let rows = rows["rows"].as_array().expect("rows");
     let all = |name: &str| -> Vec<&Value> { rows.iter().map(|row| &row["doc"][name]).collect() };
@@ -238,17 +239,17 @@ fn a_fill_outlives_its_server_and_every_document_is_in_once() {
         let relay = relay(&server.url, 15, Duration::from_millis(1_500));
         let target = format!("{relay}/outage");
         let run = measure(["bulk-perf", "50", "3000", "4", &target, "--keep"]);
-        // More than a tenth of what was sent may have had no answer: degraded, and told so.
+        // More than a tenth of what was sent may have had no answer: degraded, and reported so.
         ended_well(&run);
         assert_eq!(run.sum("bulk_insert", "ok"), 3_000, "{}", server.name);
         let operation = run.operation("bulk_insert", "bulk_insert");
         let failures = operation["failures"].as_object().expect("failures");
         assert!(failures.contains_key("connect"), "{failures:?}");
         assert!(!failures.contains_key("conflict"), "{failures:?}");
-        let mut told = ureq::get(format!("{}/outage", server.url)).call().expect("an answer");
-        let text = told.body_mut().read_to_string().expect("a body");
-        let told: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(told["doc_count"], 3_000, "{}", server.name);
+        let mut answer = ureq::get(format!("{}/outage", server.url)).call().expect("an answer");
+        let text = answer.body_mut().read_to_string().expect("a body");
+        let info: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(info["doc_count"], 3_000, "{}", server.name);
         if let Some(stand_in) = server.as_stand_in() {
             let counted = stand_in.counters();
             assert_eq!(counted.documents_bulk, 3_000);

@@ -44,7 +44,7 @@ fn a_key_stops_the_run_and_the_report_follows_on_a_terminal_as_before() {
         let (_, after) = shown.rsplit_once(LEAVE).expect("the first screen is shown again");
         assert!(shown.contains("\x1b[?25l") && after.contains("\x1b[?25h"), "the cursor is back");
         assert!(after.contains("■ STOPPED") && after.contains("  after "), "{after}");
-        assert!(!after.contains("error: "), "told once: {after}");
+        assert!(!after.contains("error: "), "said once: {after}");
         assert!(after.contains("record: "), "{after}");
         // One screen, entered once: nothing else was printed on it.
         assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1));
@@ -81,7 +81,7 @@ fn a_second_key_leaves_at_once() {
 }
 
 #[test]
-fn an_error_is_told_on_the_first_screen() {
+fn an_error_is_shown_on_the_first_screen() {
     let mut server = Some(Server::stand_in(Options::default()));
     let url = server.as_ref().expect("a server").url.clone();
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -92,9 +92,9 @@ fn an_error_is_told_on_the_first_screen() {
     assert_eq!(pty.finish().code(), Some(3), "{}", pty.shown());
     let shown = pty.shown();
     let (view, after) = shown.rsplit_once(LEAVE).expect("the first screen is shown again");
-    // Stdout is the terminal, too: what the report begins with is told once.
-    let told = after.contains("✗ FAILED") && after.contains("  the server no longer answers");
-    assert!(told, "{after}");
+    // Stdout is the terminal, too: what the report begins with is said once.
+    let said = after.contains("✗ FAILED") && after.contains("  the server no longer answers");
+    assert!(said, "{after}");
     assert!(!after.contains("error: ") && !view.contains("FAILED"), "{shown}");
 }
 

@@ -107,7 +107,7 @@ fn a_change_is_found_in_every_format() {
 }
 
 #[test]
-fn broken_and_foreign_files_are_told_and_left_out() {
+fn broken_and_foreign_files_are_reported_and_left_out() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("broken")).expect("a folder");
     std::fs::write(folder.path().join("broken/run.json"), "{\"schema_version\": 2,").expect("it");
@@ -117,8 +117,8 @@ fn broken_and_foreign_files_are_told_and_left_out() {
     save(folder.path(), "stopped", &stopped);
     let text = trend(folder.path(), &[]);
     assert_eq!(text.code, 0, "{}", text.stderr);
-    for told in ["left out: broken: ", "left out: package.json: ", "left out: stopped: stopped"] {
-        assert!(text.stdout.contains(told), "{told}: {}", text.stdout);
+    for line in ["left out: broken: ", "left out: package.json: ", "left out: stopped: stopped"] {
+        assert!(text.stdout.contains(line), "{line}: {}", text.stdout);
     }
     assert!(text.stdout.contains("12 runs of one plan"), "{}", text.stdout);
 }
@@ -129,8 +129,8 @@ fn a_link_to_a_run_is_no_second_run() {
     let folder = folder();
     std::os::unix::fs::symlink("deep/er/99", folder.path().join("latest")).expect("a link");
     std::os::unix::fs::symlink(".", folder.path().join("loop")).expect("a link");
-    let told = trend(folder.path(), &[]);
-    assert!(told.stdout.contains("12 runs of one plan"), "{}", told.stdout);
+    let text = trend(folder.path(), &[]);
+    assert!(text.stdout.contains("12 runs of one plan"), "{}", text.stdout);
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn runs_of_arrivals_with_other_seeds_are_of_one_plan() {
         let words = ["run", "basic", "--docs", "50", "-d", "500ms", "-r", "200", "--seed", seed];
         Run::bare(&[&words[..], &["-q", "-o", &output]].concat()).finish();
     }
-    let told = trend(folder.path(), &[]);
-    assert!(told.stdout.contains("2 runs of one plan"), "{} {}", told.stdout, told.stderr);
+    let text = trend(folder.path(), &[]);
+    assert!(text.stdout.contains("2 runs of one plan"), "{} {}", text.stdout, text.stderr);
 }
 
 #[test]
@@ -230,6 +230,6 @@ fn a_reader_that_leaves_is_no_error() {
     let mut first = [0; 10];
     child.stdout.take().expect("a pipe").read_exact(&mut first).expect("it writes");
     let output = child.wait_with_output().expect("it ends");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), &told[..]), (Some(0), ""));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), &stderr[..]), (Some(0), ""));
 }

@@ -61,13 +61,13 @@ fn fill(server: &Server, more: &[&str]) -> Finished {
 }
 
 #[test]
-fn what_a_server_fails_is_looked_for_and_told() {
+fn what_a_server_fails_is_looked_for_and_reported() {
     for (name, lie) in [("fail-stored", Lie::FailStored), ("fail-dropped", Lie::FailDropped)] {
         let server = faulty(&[(Fault::Lie(lie), 0.1)]);
         let run = fill(&server, &[]);
-        let told = happened(&server, name);
-        assert!(told > 100, "{name}: {told}");
-        let expected = if lie == Lie::FailStored { (told, 0) } else { (0, told) };
+        let faults = happened(&server, name);
+        assert!(faults > 100, "{name}: {faults}");
+        let expected = if lie == Lie::FailStored { (faults, 0) } else { (0, faults) };
         let there = 2_000 - expected.1;
         let later = measure(["audit", run.output().to_str().expect("UTF-8"), &server.url]);
         for audited in [&run, &later] {
@@ -77,14 +77,14 @@ fn what_a_server_fails_is_looked_for_and_told() {
             let verify = audited.operation("audit", "verify");
             assert_eq!((number(&verify["ok"]), number(&verify["issued"])), (2_000, 2_000));
             let (done, were) = (expected.0, if expected.0 == 1 { "was" } else { "were" });
-            let words = format!("failed: {told}, of which {done} {were} carried out");
+            let words = format!("failed: {faults}, of which {done} {were} carried out");
             let report = audited.report("text").stdout;
             assert!(report.contains(&words), "{words}: {report}");
         }
         // By row, although the status is 500: those beside them count as stored.
         let insert = run.operation("bulk_insert", "bulk_insert");
-        assert_eq!(number(&insert["failures"]["server_error"]), told, "{name}");
-        assert_eq!(number(&insert["ok"]), 2_000 - told, "{name}");
+        assert_eq!(number(&insert["failures"]["server_error"]), faults, "{name}");
+        assert_eq!(number(&insert["ok"]), 2_000 - faults, "{name}");
         assert_eq!(stored(&server, "filled"), there, "{name}");
     }
 }
@@ -115,8 +115,11 @@ fn updates_and_deletions_that_failed_may_have_been_done() {
             assert!(run.code != 6, "{name} {workload}: {}", run.stderr);
             // Some are written or read again, and are no longer in doubt then.
             let (done, not) = failed(&run);
-            let told = happened(&server, name);
-            assert!(told > 50 && done + not <= told, "{name} {workload}: {done} {not} {told}");
+            let faults = happened(&server, name);
+            assert!(
+                faults > 50 && done + not <= faults,
+                "{name} {workload}: {done} {not} {faults}"
+            );
             let expected = if lie == Lie::FailStored { done } else { not };
             assert!(expected > 0 && expected == done + not, "{name} {workload}: {done} {not}");
         }
@@ -154,10 +157,10 @@ fn what_is_there_although_it_was_refused_is_a_finding() {
     let server = faulty(&[(Fault::Lie(Lie::RefuseStored), 0.1)]);
     let words = ["run", &server.url, "--workload", "bulk-insert", "--audit"];
     let run = measure([&words[..], &FILL[..]].concat());
-    let told = happened(&server, "refuse-stored");
-    assert!(told > 100, "{told}");
+    let faults = happened(&server, "refuse-stored");
+    assert!(faults > 100, "{faults}");
     assert_eq!(run.code, 6, "{}", run.stderr);
-    assert_eq!(wrong(&run, "audit"), BTreeMap::from([("extra".to_owned(), told)]));
+    assert_eq!(wrong(&run, "audit"), BTreeMap::from([("extra".to_owned(), faults)]));
     assert_eq!(failed(&run), (0, 0));
     let words = ["run", &server.url, "--ops", "2k", "--docs", "400", "-c", "4", "--audit"];
     let run = measure(words);
@@ -254,8 +257,8 @@ fn the_table_says_what_is_known_of_a_write_by_its_class() {
             Certainty::Failed => "may be done: the server said that it failed",
             Certainty::Unknown => "may be done: there was no answer that tells",
         };
-        let told = said.remove(class.name());
-        assert_eq!(told.as_deref(), Some(words), "{class}");
+        let found = said.remove(class.name());
+        assert_eq!(found.as_deref(), Some(words), "{class}");
     }
     assert_eq!(said.keys().collect::<Vec<_>>(), ["unexpected_state"]);
     assert_eq!(Failure::UnexpectedState.certainty(), Certainty::Failed);

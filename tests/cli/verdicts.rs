@@ -26,14 +26,14 @@ fn came_to(run: &Finished, kind: &str, status: i32, words: &[&str]) {
         assert!(reason.contains(word), "no {word:?} in {reason:?}");
     }
     let named = kind.replace('_', " ");
-    let told = if reason.is_empty() { named } else { format!("{named}: {reason}") };
+    let sentence = if reason.is_empty() { named } else { format!("{named}: {reason}") };
     for format in FORMATS {
         let rendered = run.report(format).stdout;
         let rendered = rendered.replace("&#39;", "'").replace("&gt;", ">").replace("&quot;", "\"");
         // Text breaks lines.
-        let [rendered, told] =
-            [&rendered, &told].map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
-        assert!(rendered.contains(&told), "no {told:?} in {format}");
+        let [rendered, sentence] =
+            [&rendered, &sentence].map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert!(rendered.contains(&sentence), "no {sentence:?} in {format}");
     }
 }
 
@@ -42,7 +42,7 @@ fn seconds(value: &Value) -> f64 {
 }
 
 #[test]
-fn a_server_that_was_away_is_told_and_spoils_a_closed_loop() {
+fn a_server_that_was_away_is_reported_and_spoils_a_closed_loop() {
     let server = Server::stand_in(Options::default());
     let relay = relay(&server.url, 3, Duration::from_millis(1_500));
     let flags = ["-c", "2", "--docs", "400", "--batch", "20", "--ops", "0"];
@@ -55,9 +55,9 @@ fn a_server_that_was_away_is_told_and_spoils_a_closed_loop() {
     let longest = longest.map(|span| seconds(&span["length_s"])).fold(0.0, f64::max);
     assert!(longest >= 1.0, "{outage}");
     assert!(number(&outage["waits"]["samples"]) >= 1, "{outage}");
-    let told = run.told();
-    assert!(told.contains("waits for the server"), "{told}");
-    assert!(told.contains(&format!("no answer for {longest:.1} s from")), "{told}");
+    let report = run.full_report();
+    assert!(report.contains("waits for the server"), "{report}");
+    assert!(report.contains(&format!("no answer for {longest:.1} s from")), "{report}");
     assert!(run.stdout.contains(&format!("s: no answer for {longest:.1} s")), "{}", run.stdout);
     came_to(&run, "not_trustworthy", 5, &["degraded", "no answer for"]);
     let page = run.report("html").stdout;
@@ -74,28 +74,28 @@ fn a_server_that_stays_away_leaves_the_report_of_what_was_measured() {
     assert_eq!(run.record["ended"]["by"], "unreachable", "{}", run.stderr);
     assert!(seconds(&run.record["ended"]["at_s"]) >= 1.0);
     assert!(number(&run.operation("bulk_insert", "bulk_insert")["ok"]) >= 40);
-    let told = run.told();
-    assert!(told.contains("bulk_insert response"), "{told}");
+    let report = run.full_report();
+    assert!(report.contains("bulk_insert response"), "{report}");
     came_to(&run, "failed", 3, &["the server no longer answers; gave up after"]);
 }
 
 /// A relay that tells the path of each request.
 fn watched(server: &Server) -> (Proxy, mpsc::Receiver<String>) {
-    let (tell, told) = mpsc::channel();
+    let (tell, paths) = mpsc::channel();
     let tell = std::sync::Mutex::new(tell);
     // Nobody listens any more once enough came.
     let hook = move |_: &str, path: &str| {
         let _ = tell.lock().expect("no panic").send(path.to_owned());
     };
-    (Proxy::with_hook(&server.url, Box::new(hook)), told)
+    (Proxy::with_hook(&server.url, Box::new(hook)), paths)
 }
 
 /// A run that is stopped for `length` once it has sent a few requests.
 fn stopped_client(flags: &[&str], length: Duration) -> Finished {
     let server = Server::stand_in(Options::default());
-    let (proxy, told) = watched(&server);
+    let (proxy, paths) = watched(&server);
     let run = Running::start([&["run", &*proxy.url][..], flags].concat());
-    let begun = std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(60)).ok());
+    let begun = std::iter::from_fn(|| paths.recv_timeout(Duration::from_secs(60)).ok());
     let reads = begun.filter(|path| path.starts_with("/springload_"));
     assert_eq!(reads.take(100).count(), 100, "requests come");
     run.signal(Signal::STOP);
@@ -123,8 +123,8 @@ fn a_client_that_was_stopped_does_not_blame_the_server() {
         let client = &run.stage("crud")["client"];
         assert!(seconds(&client["hiccup_max_us"]) >= 1_400e3, "{client}");
         assert!(run.stdout.contains("s: springload itself stood still for"), "{}", run.stdout);
-        let told = run.told();
-        assert!(told.contains("springload itself was paused for"), "{told}");
+        let report = run.full_report();
+        assert!(report.contains("springload itself was paused for"), "{report}");
         came_to(&run, "not_trustworthy", 5, &["mixed: client-bound", "stood still"]);
     }
 }
@@ -139,18 +139,18 @@ fn unbound(mut run: impl FnMut() -> Finished) -> Finished {
 fn a_database_that_is_deleted_fails_the_run() {
     let run = deleted_in_mid_run();
     came_to(&run, "failed", 4, &["operations of the mixed stage failed", "not_found"]);
-    let told = run.told();
-    assert!(told.contains(" result: failed: "), "{told}");
+    let report = run.full_report();
+    assert!(report.contains(" result: failed: "), "{report}");
     assert!(!run.report("html").stdout.contains("badge good\">mixed"), "nothing green");
 }
 
 fn deleted_in_mid_run() -> Finished {
     let server = Server::stand_in(Options::default());
-    let (proxy, told) = watched(&server);
+    let (proxy, paths) = watched(&server);
     // What failed is for certain, on a busy machine, too.
     let flags = ["-c=2", "--docs=200", "-d=2s", "--mix=create=1,read=1", "--noise=warn"];
     let run = Running::start([&["run", &*proxy.url][..], &flags].concat());
-    let reads = std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(60)).ok());
+    let reads = std::iter::from_fn(|| paths.recv_timeout(Duration::from_secs(60)).ok());
     let read = reads.filter(|it| it.starts_with("/springload_")).nth(50).expect("reads");
     let database = read.split('/').nth(1).expect("a database");
     ureq::delete(format!("{}/{database}", server.url)).call().expect("it is there");
@@ -186,11 +186,11 @@ fn a_report_that_cannot_be_written_fails_a_run_that_passed() {
 fn a_folder_that_is_taken_away_costs_nothing_of_what_was_measured() {
     let server = Server::stand_in(Options::default());
     for lost_for_good in [false, true] {
-        let (proxy, told) = watched(&server);
+        let (proxy, paths) = watched(&server);
         let flags = ["-c", "2", "--docs", "20", "-d", "1s"];
         let run = Running::start([&["run", &*proxy.url][..], &flags].concat());
         for _ in 0..50 {
-            told.recv_timeout(Duration::from_secs(60)).expect("requests");
+            paths.recv_timeout(Duration::from_secs(60)).expect("requests");
         }
         let out = run.output();
         // Stages may be saved meanwhile.

@@ -47,14 +47,14 @@ impl World {
             .output()
             .expect("it runs");
         let code = output.status.code().expect("an exit status");
-        let told = String::from_utf8(output.stderr).expect("UTF-8");
+        let stderr = String::from_utf8(output.stderr).expect("UTF-8");
         let line = self.stable(&words.join(" "));
-        assert!(matches!(code, 2 | 3), "{line}: {code}: {told}");
+        assert!(matches!(code, 2 | 3), "{line}: {code}: {stderr}");
         assert!(output.stdout.is_empty(), "{line}");
-        assert!(told.starts_with("error: ") && told.lines().count() == 1, "{line}: {told}");
-        assert!(told.contains("; ") || told.contains('?'), "no cure: {line}: {told}");
-        assert!(!told.contains("secret"), "{line}: {told}");
-        format!("$ springload {line}\n{}[exit {code}]\n\n", self.stable(&told))
+        assert!(stderr.starts_with("error: ") && stderr.lines().count() == 1, "{line}: {stderr}");
+        assert!(stderr.contains("; ") || stderr.contains('?'), "no cure: {line}: {stderr}");
+        assert!(!stderr.contains("secret"), "{line}: {stderr}");
+        format!("$ springload {line}\n{}[exit {code}]\n\n", self.stable(&stderr))
     }
 }
 
@@ -84,7 +84,7 @@ fn world() -> World {
 
 #[test]
 fn words_flags_and_values() {
-    let told = every(
+    let messages = every(
         &world(),
         &[
             &["rnu"],
@@ -125,12 +125,12 @@ fn words_flags_and_values() {
             &["run", "--fail-if", "read.p99 > 20"],
         ],
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(messages);
 }
 
 #[test]
 fn addresses_and_files() {
-    let told = every(
+    let messages = every(
         &world(),
         &[
             &["run", "nonsense"],
@@ -164,7 +164,7 @@ fn addresses_and_files() {
             &["serve", "--admin", "ann"],
         ],
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(messages);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn servers() {
     name("PORT", place(&plain.url).rsplit(':').next().expect("a port").to_owned());
     let put = |path: &str| ureq::put(format!("{}/{path}", plain.url)).send_empty().map(drop);
     put("taken").expect("a database");
-    let told = every(
+    let messages = every(
         &world,
         &[
             &["run", "NOBODY"],
@@ -231,6 +231,6 @@ fn servers() {
             &["run", "--metrics", "PORT"],
         ],
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(messages);
     assert!(Path::new(&world.names[0].1).exists());
 }

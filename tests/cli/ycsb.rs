@@ -377,12 +377,12 @@ fn basic_takes_its_time_and_counts_what_differs() {
         run.stdout.lines().filter(|line| line.starts_with("READ ")).collect();
     lines.sort_unstable();
     lines.dedup();
-    let told = format!("[READS], Uniques, {}\n[SCANS], Uniques, 0\n", lines.len());
-    assert!(lines.len() > 5 && run.stdout.contains(&told), "{told}");
+    let counts = format!("[READS], Uniques, {}\n[SCANS], Uniques, 0\n", lines.len());
+    assert!(lines.len() > 5 && run.stdout.contains(&counts), "{counts}");
     // Counted without being printed.
     let quiet = ["-p", "basicdb.verbose=false"];
     let silent = measure([&words[..], &more, &count, &quiet].concat()).passed();
-    assert!(silent.stdout.starts_with(&told), "{}", silent.stdout);
+    assert!(silent.stdout.starts_with(&counts), "{}", silent.stdout);
     // Each whole number of milliseconds below 20 as likely: 9.5 in the mean.
     let time =
         |name: &str| silent.operation("run", "read")["service"][name].as_f64().expect("a time");
@@ -407,14 +407,14 @@ fn rows_of_a_time_series_may_be_shorter_than_a_second() {
     assert_eq!(slots.iter().map(|slot| number(&slot["requests"])).sum::<u64>(), 40);
     // Five fit into each step at most, and one that began in the step before.
     assert!(slots.len() >= 7, "{slots:?}");
-    let told: Vec<(u64, f64)> = run
+    let means: Vec<(u64, f64)> = run
         .stdout
         .lines()
         .filter_map(|line| line.strip_prefix("[READ], ")?.split_once(", "))
         .filter_map(|(at, mean)| Some((at.parse().ok()?, mean.parse().ok()?)))
         .collect();
-    assert_eq!(told.len(), slots.len(), "{}", run.stdout);
-    for ((at_ms, mean_us), slot) in told.into_iter().zip(&slots) {
+    assert_eq!(means.len(), slots.len(), "{}", run.stdout);
+    for ((at_ms, mean_us), slot) in means.into_iter().zip(&slots) {
         assert_eq!((at_ms, at_ms % 50), (number(&slot["at_ms"]), 0));
         assert!(number(&slot["requests"]) <= 6 && mean_us > 9_990.0, "{slot}");
     }
@@ -463,9 +463,9 @@ fn a_driver_that_ycsb_has_no_binding_to_is_named_by_its_own_name() {
         .refused(2, &["-p line.url: \"http://h:1\" is not an address of line", "give line://"]);
     let series =
         springload("ycsb run line -P workloads/tsworkloada -p recordcount=2000".split(' '));
-    let told =
+    let message =
         "error: -p line.url: a line protocol, the example of a driver cannot read ranges of ";
-    assert!(series.code == 2 && series.stderr.contains(told), "{}", series.stderr);
+    assert!(series.code == 2 && series.stderr.contains(message), "{}", series.stderr);
     let table = ["ycsb", "load", "line", "-P", "workloads/workloada", "-table", "t"];
     springload(table).refused(2, &["-p line.url: a database, although this server has none"]);
 }
@@ -508,8 +508,8 @@ fn throughput_counts_what_succeeded() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let refused = |words: &str, told: &[&str]| {
-        springload(words.split(' ')).refused(2, told);
+    let refused = |words: &str, parts: &[&str]| {
+        springload(words.split(' ')).refused(2, parts);
     };
     refused("ycsb run voldemort -P workloads/workloada", &["voldemort", "one of couchdb, "]);
     for word in ["-foo", "-threds=2", "-th", "-sq"] {

@@ -58,9 +58,9 @@ fn what_one_client_writes_the_other_reads() {
     cassandra.cql("INSERT INTO ycsb.byhand (y_id, field0) VALUES ('user1', 'theirs')");
     let words = format!("shell cassandra://127.0.0.1:{}/ycsb/byhand", cassandra.port(0));
     let script = "read user1\nupdate user1 field1=ours\nread user1 field1\nscan user1 2\n";
-    let told = shell(&cassandra, &words, script);
-    assert_eq!(told.matches("field0=theirs\n").count(), 2, "{told}");
-    assert_eq!(told.matches("field1=ours\n").count(), 2, "{told}");
+    let output = shell(&cassandra, &words, script);
+    assert_eq!(output.matches("field0=theirs\n").count(), 2, "{output}");
+    assert_eq!(output.matches("field1=ours\n").count(), 2, "{output}");
 }
 
 #[test]
@@ -73,14 +73,14 @@ fn the_workload_of_run_and_what_it_leaves() {
     assert!(flowing(&report).contains("(created and removed by this run)"), "{report}");
     done(springload(&cassandra, &format!("run {address}/bench {small} --keep")));
     // A name that is there is not taken, and what is used is not dropped.
-    let told = refused(springload(&cassandra, &format!("run {address}/bench {small}")));
-    assert!(told.contains("table bench.usertable exists already"), "{told}");
+    let message = refused(springload(&cassandra, &format!("run {address}/bench {small}")));
+    assert!(message.contains("table bench.usertable exists already"), "{message}");
     done(springload(&cassandra, &format!("run {address}/bench {small} --use-existing")));
     cassandra.cql("DROP TABLE bench.usertable");
-    let told = refused(springload(&cassandra, &format!("run {address}/bench --use-existing")));
-    assert!(told.contains("there is no table bench.usertable"), "{told}");
-    let told = refused(springload(&cassandra, &format!("run {address}/missing --use-existing")));
-    assert!(told.contains("there is no keyspace missing"), "{told}");
+    let message = refused(springload(&cassandra, &format!("run {address}/bench --use-existing")));
+    assert!(message.contains("there is no table bench.usertable"), "{message}");
+    let message = refused(springload(&cassandra, &format!("run {address}/missing --use-existing")));
+    assert!(message.contains("there is no keyspace missing"), "{message}");
     conforms("cassandra", "wrong object");
 }
 
@@ -253,7 +253,7 @@ fn a_node_that_is_left_out_is_on_record() {
     };
     let there = run(&format!("localhost:{port}"));
     assert!(there.stages().all(|stage| stage["nodes"].is_null()), "{}", there.record);
-    assert!(!there.told().contains("gone"), "{}", there.told());
+    assert!(!there.full_report().contains("gone"), "{}", there.full_report());
     let run = run(&format!("127.0.0.1:{dead}"));
     for stage in ["bulk_insert", "crud"] {
         let nodes = run.stage(stage)["nodes"].as_array().expect("nodes").clone();
@@ -273,7 +273,7 @@ fn a_node_that_is_left_out_is_on_record() {
 }
 
 #[test]
-fn a_password_is_sent_and_a_wrong_one_is_told() {
+fn a_password_is_sent_and_a_wrong_one_is_reported() {
     let Some(cassandra) = guarded() else { return };
     let port = cassandra.port(0);
     let small = "--docs 50 --ops 100 -c 2 -k";
@@ -285,8 +285,8 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
         [("", "requires a log-in"), ("cassandra:wrong@", "refuses the credentials")]
     {
         let words = format!("run cassandras://{login}127.0.0.1:{port} {small}");
-        let told = refused(springload(&cassandra, &words));
-        assert!(told.contains(wanted) && !told.contains("wrong"), "{told}");
+        let message = refused(springload(&cassandra, &words));
+        assert!(message.contains(wanted) && !message.contains("wrong"), "{message}");
     }
     conforms("cassandra", "wrong password");
 }
@@ -301,8 +301,8 @@ fn a_certificate_is_checked() {
 
 #[test]
 fn other_peers_are_refused() {
-    let told = "does not speak CQL's binary protocol";
-    refused_where_there_is_none("cassandra", told, |port| {
+    let message = "does not speak CQL's binary protocol";
+    refused_where_there_is_none("cassandra", message, |port| {
         format!("cassandra://127.0.0.1:{port}/ycsb")
     });
 }

@@ -30,14 +30,14 @@ fn a_killed_test_leaves_no_process_and_no_folder() {
         }));
         let mut process = process.expect("it starts");
         process.until(Duration::from_secs(30), |it| it.output().ends_with('\n')).expect("its id");
-        let told = format!("{} {}", process.output().trim(), process.folder().display());
+        let line = format!("{} {}", process.output().trim(), process.folder().display());
         let file = Path::new(&file);
-        std::fs::write(file.with_extension("part"), told).expect("a file");
+        std::fs::write(file.with_extension("part"), line).expect("a file");
         std::fs::rename(file.with_extension("part"), file).expect("a file");
         std::thread::sleep(Duration::from_secs(1000));
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("told");
+    let file = folder.path().join("process");
     let mut test = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "guarded::a_killed_test_leaves_no_process_and_no_folder"])
         .env(VARIABLE, &file)
@@ -45,8 +45,8 @@ fn a_killed_test_leaves_no_process_and_no_folder() {
         .spawn()
         .expect("it runs");
     soon("its process starts", || file.exists());
-    let told = std::fs::read_to_string(&file).expect("a file");
-    let (id, folder) = told.split_once(' ').expect("two words");
+    let line = std::fs::read_to_string(&file).expect("a file");
+    let (id, folder) = line.split_once(' ').expect("two words");
     let id = rustix::process::Pid::from_raw(id.parse().expect("a number")).expect("an id");
     let runs = || rustix::process::test_kill_process(id).is_ok();
     assert!(runs() && Path::new(folder).exists());

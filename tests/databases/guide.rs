@@ -78,8 +78,8 @@ fn its_six_steps() {
         assert!(regions.contains(&point), "{point}: {regions}");
     }
     let again = guide.command(&create).output().expect("it runs");
-    let told = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(again.status.code() == Some(3) && told.contains("exists already"), "{told}");
+    let stderr = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.code() == Some(3) && stderr.contains("exists already"), "{stderr}");
     run(guide.command(&format!("{create} --if-not-exists")));
 
     let counts = "-p recordcount=2000 -p operationcount=2000 -thread 50 -s";
@@ -167,9 +167,9 @@ fn its_shell_and_its_mistakes() {
     let script = b"insert user1 field0=hello\nread user1\nscan user 5\ndelete user1\nread user1\n";
     std::io::Write::write_all(&mut shell.stdin.take().expect("a pipe"), script).expect("it reads");
     let output = shell.wait_with_output().expect("it ends");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(told.matches("field0=hello\n").count(), 2, "{told}");
-    assert!(output.status.code() == Some(3) && told.contains("NOT_FOUND"), "{told}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout.matches("field0=hello\n").count(), 2, "{stdout}");
+    assert!(output.status.code() == Some(3) && stdout.contains("NOT_FOUND"), "{stdout}");
 
     for (table, more, wrong) in [
         ("missing", "", "there is no table \"missing\"; create it first"),
@@ -178,7 +178,7 @@ fn its_shell_and_its_mistakes() {
     ] {
         let words = format!("-p recordcount=10 {more}");
         let output = guide.ycsb("load", table, words.trim()).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(3) && told.contains(wrong), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(3) && stderr.contains(wrong), "{stderr}");
     }
 }

@@ -331,20 +331,20 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
     };
     let (own, key) = (file("server.pem"), file("key.pem"));
     run(&["--tls-cert", &own, "--tls-key", &key]).passed();
-    let told = ["it wants a client certificate that it accepts", "--tls-cert FILE and --tls-key"];
-    run(&[]).refused(3, &told);
+    let parts = ["it wants a client certificate that it accepts", "--tls-cert FILE and --tls-key"];
+    run(&[]).refused(3, &parts);
     let others = tempfile::tempdir().expect("a folder");
     write_certificates(others.path());
     let other = |name: &str| others.path().join(name).display().to_string();
-    run(&["--tls-cert", &other("server.pem"), "--tls-key", &other("key.pem")]).refused(3, &told);
+    run(&["--tls-cert", &other("server.pem"), "--tls-key", &other("key.pem")]).refused(3, &parts);
 }
 
 #[test]
 fn other_peers_are_refused() {
     if let Some(hbase) = with_one_region_server() {
         let address = hbase.hbase_address();
-        let told = ["it does not speak TLS", "whether it is hbase:// or hbases://"];
-        measure(["run", &format!("hbases://{address}"), "-k"]).refused(3, &told);
+        let parts = ["it does not speak TLS", "whether it is hbase:// or hbases://"];
+        measure(["run", &format!("hbases://{address}"), "-k"]).refused(3, &parts);
         let flag = measure(["run", &format!("hbase://{address}"), "-k"]);
         flag.refused(2, &["--insecure: the target does not use TLS", "write hbases://"]);
     }

@@ -44,11 +44,11 @@ fn the_workload_of_run_and_what_it_leaves() {
     let report = done(springload(&ferretdb, &format!("run {address} {small} -v")));
     assert!(flowing(&report).contains("(created and removed by this run)"), "{report}");
     done(springload(&ferretdb, &format!("run {address}/bench {small} --keep")));
-    let told = refused(springload(&ferretdb, &format!("run {address}/bench {small}")));
-    assert!(told.contains("collection bench.usertable exists already"), "{told}");
+    let message = refused(springload(&ferretdb, &format!("run {address}/bench {small}")));
+    assert!(message.contains("collection bench.usertable exists already"), "{message}");
     done(springload(&ferretdb, &format!("run {address}/bench {small} --use-existing")));
-    let told = refused(springload(&ferretdb, &format!("run {address}/none --use-existing")));
-    assert!(told.contains("there is no collection none.usertable"), "{told}");
+    let message = refused(springload(&ferretdb, &format!("run {address}/none --use-existing")));
+    assert!(message.contains("there is no collection none.usertable"), "{message}");
     conforms("mongodb", "wrong object");
 }
 
@@ -112,12 +112,15 @@ pub(crate) fn has_indexes(server: &Lease) {
     let run = |more: &str| springload(server, &format!("run {address}?{more} {small}"));
     done(run("index=name,-age&index=address.city --keep"));
     done(run("index=address.city&index=name,-age --use-existing"));
-    let told = refused(run("index=-name,age --use-existing"));
-    assert!(told.contains("collection indexed.some has no index -name,age; create"), "{told}");
+    let message = refused(run("index=-name,age --use-existing"));
+    assert!(
+        message.contains("collection indexed.some has no index -name,age; create"),
+        "{message}"
+    );
     let output = run("transaction=true").output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("transaction, which this driver does not have"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("transaction, which this driver does not have"), "{stderr}");
 }
 
 #[test]
@@ -148,17 +151,21 @@ fn by_hand() {
     let words = format!("shell mongodb://127.0.0.1:{}/byhand", ferretdb.port(0));
     let script =
         "insert a f=1 g=2\ninsert a f=1\nread a g\nupdate b f=1\nscan a 5\ndelete a\nread a\n";
-    let told = shell(&ferretdb, &words, script);
-    assert!(told.contains("CONFLICT") && told.matches("NOT_FOUND").count() == 2, "{told}");
-    assert_eq!((told.matches("g=2\n").count(), told.matches("f=1\n").count()), (2, 1), "{told}");
+    let output = shell(&ferretdb, &words, script);
+    assert!(output.contains("CONFLICT") && output.matches("NOT_FOUND").count() == 2, "{output}");
+    assert_eq!(
+        (output.matches("g=2\n").count(), output.matches("f=1\n").count()),
+        (2, 1),
+        "{output}"
+    );
 }
 
 #[test]
-fn a_password_that_it_cannot_check_is_told() {
+fn a_password_that_it_cannot_check_is_reported() {
     let Some(ferretdb) = ferretdb() else { return };
     let address = format!("mongodb://ann:guessed@127.0.0.1:{}/ycsb", ferretdb.port(0));
-    let told = refused(springload(&ferretdb, &format!("run {address}")));
-    assert!(told.contains("credentials") && !told.contains("guessed"), "{told}");
+    let message = refused(springload(&ferretdb, &format!("run {address}")));
+    assert!(message.contains("credentials") && !message.contains("guessed"), "{message}");
     conforms("mongodb", "wrong password");
 }
 
@@ -171,6 +178,8 @@ fn certificates_are_checked() {
 
 #[test]
 fn other_peers_are_refused() {
-    let told = "there is no usable MongoDB server";
-    refused_where_there_is_none("mongodb", told, |port| format!("mongodb://127.0.0.1:{port}/ycsb"));
+    let message = "there is no usable MongoDB server";
+    refused_where_there_is_none("mongodb", message, |port| {
+        format!("mongodb://127.0.0.1:{port}/ycsb")
+    });
 }

@@ -57,9 +57,9 @@ fn what_must_exist_and_what_must_not() {
     let address = format!("mongodb://127.0.0.1:{}", server.port(0));
     let small = "--docs 100 --ops 200 -c 4";
     done(springload(&server, &format!("run {address}/bench {small} --keep")));
-    let told = refused(springload(&server, &format!("run {address}/bench {small}")));
-    assert!(told.contains("collection bench.usertable exists already"), "{told}");
-    let told = refused(springload(&server, &format!("run {address}/none --use-existing")));
-    assert!(told.contains("there is no collection none.usertable"), "{told}");
+    let message = refused(springload(&server, &format!("run {address}/bench {small}")));
+    assert!(message.contains("collection bench.usertable exists already"), "{message}");
+    let message = refused(springload(&server, &format!("run {address}/none --use-existing")));
+    assert!(message.contains("there is no collection none.usertable"), "{message}");
     conforms("mongo-java-server", "wrong object");
 }

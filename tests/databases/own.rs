@@ -1,5 +1,5 @@
 //! Operations of the user's own on every database that has words for them: each is done as often as
-//! planned, and finds what it should; what the server refuses is told before the load.
+//! planned, and finds what it should; what the server refuses is reported before the load.
 
 use crate::binary::{Finished, measure, number};
 

@@ -221,19 +221,19 @@ fn only_what_a_run_has_written_is_removed() {
     let address = format!("redis://127.0.0.1:{}", redis.port(0));
     let small = "--docs 500 --ops 2000 -c 8";
     let report = done(springload(&redis, &format!("run {address} {small} -v")));
-    let told = flowing(&report);
-    assert!(told.contains("prefix springload_"), "{report}");
-    assert!(told.contains("(created and removed by this run)"), "{report}");
+    let text = flowing(&report);
+    assert!(text.contains("prefix springload_"), "{report}");
+    assert!(text.contains("(created and removed by this run)"), "{report}");
     assert_eq!(redis.redis_cli(&["keys", "*"]), "theirs");
     done(springload(&redis, &format!("run {address} {small} --use-existing")));
     assert_eq!(redis.redis_cli(&["hget", "theirs", "field0"]), "value");
-    let told = shell(&redis, &format!("shell {address}"), "read theirs\ninsert ours a=b\n");
-    assert!(told.contains("field0=value\n"), "{told}");
+    let output = shell(&redis, &format!("shell {address}"), "read theirs\ninsert ours a=b\n");
+    assert!(output.contains("field0=value\n"), "{output}");
     assert_eq!(redis.redis_cli(&["hget", "ours", "a"]), "b");
 }
 
 #[test]
-fn a_password_is_sent_and_a_wrong_one_is_told() {
+fn a_password_is_sent_and_a_wrong_one_is_reported() {
     let Some(redis) = redis_with_password() else { return };
     asks_for_its_password("redis", &redis, "");
 }
@@ -253,8 +253,8 @@ fn asks_for_its_password(driver: &str, server: &Lease, user: &str) {
     done(run(&format!("{user}:{}@", PASSWORD.replace(':', "%3A"))));
     let wrong = format!("{user}:guessed@");
     for (login, wanted) in [("", "requires a log-in"), (&*wrong, "refuses the credentials")] {
-        let told = refused(run(login));
-        assert!(told.contains(wanted) && !told.contains("guessed"), "{driver}: {told}");
+        let message = refused(run(login));
+        assert!(message.contains(wanted) && !message.contains("guessed"), "{driver}: {message}");
     }
     conforms(driver, "wrong password");
 }
@@ -270,11 +270,11 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     std::thread::sleep(std::time::Duration::from_secs(1));
     redis.start_again();
     let output = run.wait_with_output().expect("it ends");
-    let told = String::from_utf8_lossy(&output.stdout);
-    let away = ["nothing succeeded for", "no answer for"].iter().any(|it| told.contains(it));
-    assert!(output.status.code() == Some(5) && away, "{told}");
-    assert!(told.contains("connection refused"), "{told}");
-    assert!(!told.contains("no longer answers"), "{told}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let away = ["nothing succeeded for", "no answer for"].iter().any(|it| stdout.contains(it));
+    assert!(output.status.code() == Some(5) && away, "{stdout}");
+    assert!(stdout.contains("connection refused"), "{stdout}");
+    assert!(!stdout.contains("no longer answers"), "{stdout}");
 }
 
 /// Each way to keep records and to speak finds a healthy server healthy, and one that lies out.
@@ -343,8 +343,8 @@ fn users_have_the_rights_that_the_server_gives_them() {
     };
     done(springload(&redis, &format!("run {}?resp=3 {small}", address("redis", "p%20w"))));
     done(springload(&redis, &format!("run {} {small}", address("redis", "p%20w"))));
-    let told = refused(springload(&redis, &format!("run {} {small}", address("redis", "no"))));
-    assert!(told.contains("refuses the credentials (WRONGPASS"), "{told}");
+    let message = refused(springload(&redis, &format!("run {} {small}", address("redis", "no"))));
+    assert!(message.contains("refuses the credentials (WRONGPASS"), "{message}");
     let theirs = format!("run {} {small} --use-existing", address("redis", "p%20w"));
     let report = springload(&redis, &theirs).output().expect("it runs");
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
@@ -430,7 +430,7 @@ fn certificates_of_infinispan_are_checked() {
 #[test]
 fn other_peers_are_refused() {
     for scheme in ["redis", "infinispan"] {
-        let told = "does not speak Redis's protocol";
-        refused_where_there_is_none(scheme, told, |port| format!("{scheme}://127.0.0.1:{port}"));
+        let message = "does not speak Redis's protocol";
+        refused_where_there_is_none(scheme, message, |port| format!("{scheme}://127.0.0.1:{port}"));
     }
 }

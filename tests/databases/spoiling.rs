@@ -18,7 +18,7 @@ pub(crate) enum Half {
 
 /// What the client learns of a write that is spoiled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Reply {
     /// That it failed.
     Failed,
     /// Nothing, nor of what comes after it on its connection.
@@ -55,7 +55,7 @@ pub(crate) trait Speech: Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct Spoils {
     pub(crate) half: Half,
-    pub(crate) told: Told,
+    pub(crate) reply: Reply,
     /// Of the first so many writes, every fifth is spoiled.
     pub(crate) writes: u64,
 }
@@ -135,7 +135,7 @@ impl<S: Speech> Relay<S> {
     /// Passes on requests until there are no more, or `None`: until nothing is said any more.
     fn forth(&self, client: TcpStream, mut on: &TcpStream, line: &Line) -> Option<()> {
         let mut client = Stream::new(client);
-        let Spoils { half, told, .. } = self.spoils;
+        let Spoils { half, reply, .. } = self.spoils;
         for before in 0.. {
             let Some(request) = self.speech.request(&mut client, before) else { break };
             let number = self.speech.number(&request).unwrap_or(before);
@@ -143,9 +143,9 @@ impl<S: Speech> Relay<S> {
                 let _ = on.write_all(&request);
                 continue;
             }
-            match (half, told) {
-                (Half::Request, Told::Nothing) => return silent(client),
-                (Half::Request, Told::Failed) => match self.speech.nothing() {
+            match (half, reply) {
+                (Half::Request, Reply::Nothing) => return silent(client),
+                (Half::Request, Reply::Failed) => match self.speech.nothing() {
                     Some(nothing) => {
                         line.spoil(number, self.speech.failed(&request, half));
                         let _ = on.write_all(&nothing);
@@ -157,7 +157,7 @@ impl<S: Speech> Relay<S> {
                 (Half::Answer, _) => {
                     line.spoil(number, self.speech.failed(&request, half));
                     let _ = on.write_all(&request);
-                    if told == Told::Nothing {
+                    if reply == Reply::Nothing {
                         return silent(client);
                     }
                 }
@@ -173,7 +173,7 @@ impl<S: Speech> Relay<S> {
             let answer = self.speech.answer(&mut server)?;
             let number = self.speech.number(&answer).unwrap_or(before);
             let spoiled = line.spoiled().remove(&number);
-            if spoiled.is_some() && self.spoils.told == Told::Nothing {
+            if spoiled.is_some() && self.spoils.reply == Reply::Nothing {
                 return silent(server);
             }
             let _ = line.client().write_all(spoiled.as_ref().unwrap_or(&answer));

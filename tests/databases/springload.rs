@@ -22,7 +22,7 @@ pub(crate) fn springload(database: &Lease, words: &str) -> Command {
 /// What a run printed that did what it was to do. Whether a machine is busy is of no interest here.
 #[track_caller]
 pub(crate) fn done(mut command: Command) -> String {
-    let (code, stdout, stderr) = told(command.output().expect("it runs"));
+    let (code, stdout, stderr) = decoded(command.output().expect("it runs"));
     assert!(matches!(code, Some(0 | 5)), "{code:?}\n{stdout}\n{stderr}");
     stdout
 }
@@ -35,12 +35,12 @@ pub(crate) fn flowing(report: &str) -> String {
 /// The one line that a run ended with which could not begin.
 #[track_caller]
 pub(crate) fn refused(mut command: Command) -> String {
-    let (code, stdout, stderr) = told(command.output().expect("it runs"));
+    let (code, stdout, stderr) = decoded(command.output().expect("it runs"));
     assert_eq!((code, stderr.lines().count()), (Some(3), 1), "{stdout}\n{stderr}");
     stderr
 }
 
-fn told(output: Output) -> (Option<i32>, String, String) {
+fn decoded(output: Output) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
@@ -53,7 +53,7 @@ pub(crate) fn shell(database: &Lease, words: &str, script: &str) -> String {
     let mut pipe = shell.stdin.take().expect("a pipe");
     std::io::Write::write_all(&mut pipe, script.as_bytes()).expect("it reads");
     drop(pipe);
-    told(shell.wait_with_output().expect("it ends")).1
+    decoded(shell.wait_with_output().expect("it ends")).1
 }
 
 /// Loads records and runs these workloads of YCSB, each with the share of operations that is its

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use crate::binary::{Finished, Running, measure, number};
 use crate::servers::database::{Database, Lease};
 use crate::servers::write_certificates;
-use crate::spoiling::{Half, Relay, Speech, Spoils, Told, listener};
+use crate::spoiling::{Half, Relay, Reply, Speech, Spoils, listener};
 use crate::springload::shell;
 use serde_json::{Value, json};
 
@@ -177,12 +177,12 @@ impl Subject {
     pub(crate) fn fails_writes<S: Speech>(&self, speech: fn([u16; 2]) -> S, place: usize) {
         let Some(server) = (self.server)() else { return };
         for half in [Half::Answer, Half::Request] {
-            for told in [Told::Failed, Told::Nothing] {
+            for reply in [Reply::Failed, Reply::Nothing] {
                 let relayed =
-                    self.relayed(&server, speech, place, Spoils { half, told, writes: 20 });
-                self.fails_rows(&server, &relayed, half, told);
+                    self.relayed(&server, speech, place, Spoils { half, reply, writes: 20 });
+                self.fails_rows(&server, &relayed, half, reply);
             }
-            let spoils = Spoils { half, told: Told::Failed, writes: 100 };
+            let spoils = Spoils { half, reply: Reply::Failed, writes: 100 };
             let relayed = self.relayed(&server, speech, place, spoils);
             self.fails_single_writes(&server, &relayed, half);
         }
@@ -216,24 +216,24 @@ impl Subject {
         server: &Lease,
         (address, relay): &Relayed<S>,
         half: Half,
-        told: Told,
+        reply: Reply,
     ) {
         let words = ["run", address, "--workload", "bulk-insert", "--docs", "400", "-c", "2"];
         let more = ["--batch", "20", "--give-up", "30s", "--keep", "--audit"];
-        let timeout = if told == Told::Nothing { "2s" } else { "30s" };
+        let timeout = if reply == Reply::Nothing { "2s" } else { "30s" };
         let run = measure([&words[..], &more, &["--timeout", timeout]].concat());
-        let about = format!("{} {half:?} {told:?}: {}", self.name, run.stderr);
+        let about = format!("{} {half:?} {reply:?}: {}", self.name, run.stderr);
         let fill = run.operation("bulk_insert", "bulk_insert");
-        let class = if told == Told::Failed { "server_error" } else { "unanswered" };
+        let class = if reply == Reply::Failed { "server_error" } else { "unanswered" };
         let (ok, failed) = (number(&fill["ok"]), fill["failures"][class].as_u64().unwrap_or(0));
         assert_eq!(fill["failures"], json!({ class: failed }), "{about}");
         assert_eq!((ok + failed, relay.spoiled()), (400, 4), "{about}");
         let there = (self.count)(server, run.database());
-        let (done, not) = settled(&run, told);
+        let (done, not) = settled(&run, reply);
         assert_eq!((done + not, ok + done), (failed, there), "{about}");
         match half {
-            Half::Answer => assert!(done > 0 && (not == 0 || told == Told::Nothing), "{about}"),
-            Half::Request => assert!(not > 0 && (done == 0 || told == Told::Nothing), "{about}"),
+            Half::Answer => assert!(done > 0 && (not == 0 || reply == Reply::Nothing), "{about}"),
+            Half::Request => assert!(not > 0 && (done == 0 || reply == Reply::Nothing), "{about}"),
         }
         (self.clean)(server, run.database());
     }
@@ -256,7 +256,7 @@ impl Subject {
             assert_eq!(failures(kind), json!({ "server_error": failed }), "{about}");
         }
         assert_eq!(relay.spoiled(), 20, "{about}");
-        let (done, not) = settled(&run, Told::Failed);
+        let (done, not) = settled(&run, Reply::Failed);
         let others = if half == Half::Answer { not } else { done };
         assert!(done + not > 0 && others == 0, "{done} {not} {about}");
         let there = (self.count)(server, run.database());
@@ -356,12 +356,12 @@ type Relayed<S> = (String, Relay<S>);
 /// An audit accuses nobody; how many writes of which that was unknown it has found to be carried
 /// out, and how many not.
 #[track_caller]
-fn settled(run: &Finished, told: Told) -> (u64, u64) {
+fn settled(run: &Finished, reply: Reply) -> (u64, u64) {
     let verify = run.operation("audit", "verify");
     assert_eq!(verify["failures"], json!({}), "{verify}");
     assert_eq!(verify["ok"], verify["issued"], "{verify}");
     assert_ne!(run.code, 6, "{}", run.stderr);
-    let prefix = if told == Told::Failed { "failed_" } else { "" };
+    let prefix = if reply == Reply::Failed { "failed_" } else { "" };
     let of = |key: &str| verify[format!("{prefix}{key}")].as_u64().unwrap_or(0);
     (of("carried_out"), of("not_carried_out"))
 }
@@ -370,9 +370,9 @@ fn settled(run: &Finished, told: Told) -> (u64, u64) {
 fn ids(server: &Lease, made: &str) -> (Vec<String>, Vec<String>) {
     let ids: Vec<_> = (0..DOCUMENTS).map(|id| id.to_string()).collect();
     let script: Vec<_> = ids.iter().map(|id| format!("read {id}\n")).collect();
-    let told = shell(server, &format!("shell {made}"), &script.concat());
-    let codes: Vec<_> = told.lines().filter(|line| line.starts_with("Return code: ")).collect();
-    assert_eq!(codes.len(), ids.len(), "{made}: {told}");
+    let output = shell(server, &format!("shell {made}"), &script.concat());
+    let codes: Vec<_> = output.lines().filter(|line| line.starts_with("Return code: ")).collect();
+    assert_eq!(codes.len(), ids.len(), "{made}: {output}");
     let each = ids.into_iter().zip(codes);
     let (gone, there): (Vec<_>, Vec<_>) = each.partition(|(_, code)| code.ends_with("NOT_FOUND"));
     let names = |found: Vec<(String, &str)>| found.into_iter().map(|(id, _)| id).collect();

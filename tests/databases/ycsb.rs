@@ -147,8 +147,8 @@ pub(crate) fn refused(url: &str, words: &[&str]) {
     measure(arguments).refused(3, words);
 }
 
-/// No database is there, or something else, of which these words are told: `url` makes an address
-/// of a port.
+/// No database is there, or something else, which is refused with these words: `url` makes an
+/// address of a port.
 #[track_caller]
 pub(crate) fn refused_where_there_is_none(
     driver: &str,

@@ -55,12 +55,12 @@ fn all_end(mut cases: Vec<Case>) {
                 continue;
             }
             let end = spring.end();
-            let told = end.stderr.trim();
-            let plain = told.starts_with("error: ") && told.lines().count() == 1;
-            let quiet = !told.contains(['\u{1b}', '\0']) && !told.contains("s3cret");
-            let fine = plain && quiet && told.contains(*said) && told.len() < 500;
+            let message = end.stderr.trim();
+            let plain = message.starts_with("error: ") && message.lines().count() == 1;
+            let quiet = !message.contains(['\u{1b}', '\0']) && !message.contains("s3cret");
+            let fine = plain && quiet && message.contains(*said) && message.len() < 500;
             if !fine || end.code != Some(3) || *peak > MOST_KIB {
-                wrong.push(format!("{name}, {who}: {:?}, {peak} KiB: {told:?}", end.code));
+                wrong.push(format!("{name}, {who}: {:?}, {peak} KiB: {message:?}", end.code));
             }
         }
     }

@@ -47,8 +47,8 @@ fn audited(record: &Value) -> (u64, Vec<String>) {
 #[track_caller]
 fn incomplete(ended: &Ended, why: &str) {
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
-    let told = "audit incomplete: notes of writes are missing: ";
-    assert!(ended.stderr.contains(told) && ended.stderr.contains(why), "{}", ended.stderr);
+    let message = "audit incomplete: notes of writes are missing: ";
+    assert!(ended.stderr.contains(message) && ended.stderr.contains(why), "{}", ended.stderr);
     assert_eq!(audited(&ended.record).1, Vec::<String>::new());
     assert_eq!(ended.record["extra_documents"], Value::Null);
 }
@@ -287,14 +287,14 @@ mod broker {
         load.agents.push(Spring::start_by("sh", &words, Some(&broker)));
         let ended = load.end();
         assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-        let told = "agent 0: cannot note writes among temporary files: ";
-        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        let message = "agent 0: cannot note writes among temporary files: ";
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
     }
 }
 
 /// What a server fails is noted by the agents, and looked for by the coordinator.
 #[test]
-fn what_a_server_failed_at_agents_is_told() {
+fn what_a_server_failed_at_agents_is_reported() {
     let fault = Fault::Lie(Lie::FailStored);
     let named = vec![Occurrence { fault, fraction: 0.1, from_ns: 0, until_ns: None }];
     let faults = Faults { named, seed: 3, ..Faults::default() };

@@ -160,11 +160,11 @@ fn agents_that_do_not_come_are_named_and_the_others_dismissed() {
     let mut load = Load::start(3, &flags, Some((&broker, &[1])));
     let ended = load.coordinator.end_within(Duration::from_secs(10));
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    let told = "agents 0 and 2 of 3 did not join within 2 s";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let message = "agents 0 and 2 of 3 did not join within 2 s";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
     let ended = load.agents[0].end_within(Duration::from_secs(5));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
     assert_eq!(load.requests(), 0);
 }
 

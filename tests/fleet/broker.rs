@@ -92,9 +92,12 @@ pub(crate) fn send(channel: &mut Channel, to: To, text: &str) {
 /// Why there is no channel: a line that shows no password.
 #[track_caller]
 pub(crate) fn refusal(refused: Result<Channel, String>) -> String {
-    let told = refused.expect_err("it is refused");
-    assert!(!told.contains('\n') && !told.contains(PASSWORD) && told.len() < 400, "{told}");
-    told
+    let message = refused.expect_err("it is refused");
+    assert!(
+        !message.contains('\n') && !message.contains(PASSWORD) && message.len() < 400,
+        "{message}"
+    );
+    message
 }
 
 /// A coordinator and its agents.
@@ -150,24 +153,27 @@ fn nobody_takes_a_place_that_is_taken() {
     let Some(server) = RabbitMq::shared() else { return };
     let broker = at(&server.full_url());
     let (mut coordinator, mut agents, run) = fleet(&broker, 1);
-    let told = refusal(broker.join(&run, 0, PATIENCE));
-    assert!(told.contains("has an agent 0 already") && told.contains("--index"), "{told}");
-    let told = refusal(broker.open(&run));
-    assert!(told.contains("has a coordinator already") && told.contains("--run-id"), "{told}");
+    let message = refusal(broker.join(&run, 0, PATIENCE));
+    assert!(message.contains("has an agent 0 already") && message.contains("--index"), "{message}");
+    let message = refusal(broker.open(&run));
+    assert!(
+        message.contains("has a coordinator already") && message.contains("--run-id"),
+        "{message}"
+    );
     // Those who were there notice nothing.
     send(&mut coordinator, To::All, "down");
     send(&mut agents[0], To::All, "up");
     assert_eq!((next_text(&agents[0]), next_text(&coordinator)), ("down".into(), "up".into()));
-    let told = refusal(broker.open(&"x".repeat(129)));
-    assert!(told.contains("129 bytes"), "{told}");
+    let message = refusal(broker.open(&"x".repeat(129)));
+    assert!(message.contains("129 bytes"), "{message}");
 }
 
 #[test]
 fn an_agent_waits_for_its_coordinator_but_not_for_ever() {
     let Some(server) = RabbitMq::shared() else { return };
     let broker = at(&server.full_url());
-    let told = refusal(broker.join(&run(), 0, Duration::from_millis(600)));
-    assert!(told.contains("no coordinator") && told.contains("--run-id"), "{told}");
+    let message = refusal(broker.join(&run(), 0, Duration::from_millis(600)));
+    assert!(message.contains("no coordinator") && message.contains("--run-id"), "{message}");
 
     let run = run();
     let early = {

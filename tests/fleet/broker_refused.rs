@@ -12,10 +12,11 @@ use springload::fleet::To;
 #[track_caller]
 fn tells(url: &str, words: &[&str]) {
     let (broker, run) = (at(url), run());
-    for told in [refusal(broker.open(&run)), refusal(broker.join(&run, 0, crate::broker::PATIENCE))]
+    for message in
+        [refusal(broker.open(&run)), refusal(broker.join(&run, 0, crate::broker::PATIENCE))]
     {
         for word in words {
-            assert!(told.contains(word), "{word:?} is missing: {told}");
+            assert!(message.contains(word), "{word:?} is missing: {message}");
         }
     }
 }
@@ -48,13 +49,16 @@ fn users_of_one_run_may_do_what_their_part_needs_and_no_more() {
     }
     send(&mut down, To::All, "up");
     assert_eq!(next_text(&up), "up");
-    for told in [
+    for message in [
         refusal(coordinator.open("wednesday")),
         refusal(coordinator.join(NARROW, 4, crate::broker::PATIENCE)),
         refusal(agent.open(NARROW)),
         refusal(agent.join("wednesday", 3, crate::broker::PATIENCE)),
     ] {
-        assert!(told.contains("does not allow this user") && told.contains("springload"), "{told}");
+        assert!(
+            message.contains("does not allow this user") && message.contains("springload"),
+            "{message}"
+        );
     }
 }
 
@@ -118,7 +122,7 @@ fn a_server_that_says_nothing() {
     let secure = at(&format!("amqps://127.0.0.1:{port}"));
     let waits = [plain, secure].map(|broker| std::thread::spawn(move || refusal(broker.open("r"))));
     for wait in waits {
-        let told = wait.join().expect("an answer");
-        assert!(told.contains("no answer in 10 s"), "{told}");
+        let message = wait.join().expect("an answer");
+        assert!(message.contains("no answer in 10 s"), "{message}");
     }
 }

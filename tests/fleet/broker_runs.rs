@@ -128,8 +128,8 @@ fn an_agent_with_a_number_that_the_run_does_not_have_is_told_so_at_once() {
     let agent = ["agent", "--run", &run, "--index", "1"];
     let ended = Children(vec![springload(&agent, &environment)]).end(|| {}).remove(0);
     assert_eq!(ended.status.code(), Some(1));
-    let told = format!("agent 1: the run {run} has 1 agent, numbered from 0");
-    assert!(text(&ended.stderr).contains(&told), "{}", text(&ended.stderr));
+    let message = format!("agent 1: the run {run} has 1 agent, numbered from 0");
+    assert!(text(&ended.stderr).contains(&message), "{}", text(&ended.stderr));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn twenty_agents_do_what_was_asked_and_nobody_sees_the_password() {
     assert!(!shows_a_password(&page));
     let record: Value = serde_json::from_str(&record).expect("JSON");
     same_as_the_server_counted(&record, &server);
-    starts_are_close_or_told(&record);
+    starts_are_close_or_reported(&record);
 }
 
 /// Totals, and what each agent adds to them, are what the stand-in counted.
@@ -224,8 +224,8 @@ fn same_as_the_server_counted(record: &Value, server: &Server) {
 }
 
 /// All agents send their first request at about one time. How close is the machine's affair, but
-/// a busy one must not hide it: 5 ms apart are told.
-fn starts_are_close_or_told(record: &Value) {
+/// a busy one must not hide it: 5 ms apart are reported.
+fn starts_are_close_or_reported(record: &Value) {
     let warnings = record["warnings"].as_array().expect("warnings");
     for stage in record["stages"].as_array().expect("stages") {
         let agents = stage["agents"].as_array().expect("agents");
@@ -235,12 +235,12 @@ fn starts_are_close_or_told(record: &Value) {
         let [first, last] = [f64::min, f64::max].map(|of| starts.iter().copied().reduce(of));
         let spread_us = last.expect("starts") - first.expect("starts");
         let of_stage = |it: &&Value| it["code"] == "agents_late" && it["stage"] == stage["name"];
-        let told = warnings.iter().any(|it| of_stage(&it));
+        let warned = warnings.iter().any(|it| of_stage(&it));
         // Not what clocks may account for.
         let errors = record["agents"].as_array().expect("agents").iter();
         let errors = errors.filter_map(|agent| agent["clock_error_us"].as_f64());
         let known_us = spread_us - 2.0 * errors.fold(0.0, f64::max);
-        assert_eq!(told, known_us > 5_000.0, "{}: {spread_us} µs apart", stage["name"]);
+        assert_eq!(warned, known_us > 5_000.0, "{}: {spread_us} µs apart", stage["name"]);
     }
 }
 
@@ -249,13 +249,13 @@ fn starts_are_close_or_told(record: &Value) {
 fn fails(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut children = Children(vec![springload(arguments, environment)]);
     let output = children.end(|| ()).remove(0);
-    let told = text(&output.stderr);
-    assert!(!shows_a_password(&told), "{told}");
-    (output.status.code(), told)
+    let stderr = text(&output.stderr);
+    assert!(!shows_a_password(&stderr), "{stderr}");
+    (output.status.code(), stderr)
 }
 
 #[test]
-fn a_broker_that_cannot_be_used_is_told_before_anything_is_sent() {
+fn a_broker_that_cannot_be_used_is_reported_before_anything_is_sent() {
     let Some(broker) = RabbitMq::shared() else { return };
     let verbs: [&[&str]; 2] =
         [&["run", "--agents", "2", "--run-id", "r"], &["agent", "--run", "r", "--index", "0"]];
@@ -264,19 +264,25 @@ fn a_broker_that_cannot_be_used_is_told_before_anything_is_sent() {
         let with = |flags: &[&str], environment: &[(&str, &str)]| {
             fails(&[verb, flags].concat(), environment)
         };
-        let (code, told) = with(&["--broker", &broker.full_url()], &[]);
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains("--broker") && told.contains("SPRINGLOAD_BROKER_PASSWORD"), "{told}");
-        let (code, told) = with(&[], &[("SPRINGLOAD_BROKER", "http://ann:s3cret@h")]);
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains("SPRINGLOAD_BROKER: ") && told.contains("give amqp://"), "{told}");
-        let (code, told) = with(&["--broker", &nobody], &[]);
-        assert_eq!(code, Some(3), "{told}");
-        assert!(told.contains("cannot reach the broker"), "{told}");
+        let (code, message) = with(&["--broker", &broker.full_url()], &[]);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(
+            message.contains("--broker") && message.contains("SPRINGLOAD_BROKER_PASSWORD"),
+            "{message}"
+        );
+        let (code, message) = with(&[], &[("SPRINGLOAD_BROKER", "http://ann:s3cret@h")]);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(
+            message.contains("SPRINGLOAD_BROKER: ") && message.contains("give amqp://"),
+            "{message}"
+        );
+        let (code, message) = with(&["--broker", &nobody], &[]);
+        assert_eq!(code, Some(3), "{message}");
+        assert!(message.contains("cannot reach the broker"), "{message}");
         let wrong = [("SPRINGLOAD_BROKER_PASSWORD", "S3CRET")];
-        let (code, told) = with(&["--broker", &broker.url()], &wrong);
-        assert_eq!(code, Some(3), "{told}");
-        assert!(told.contains("refuses the user ann@load"), "{told}");
+        let (code, message) = with(&["--broker", &broker.url()], &wrong);
+        assert_eq!(code, Some(3), "{message}");
+        assert!(message.contains("refuses the user ann@load"), "{message}");
     }
 }
 

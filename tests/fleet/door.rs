@@ -202,7 +202,7 @@ fn whoever_says_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_once() {
+fn who_is_not_let_in_is_reported_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = crate::servers::Server::stand_in(springload::embedded::Options::default());
     let port = free_ports(1).expect("a port")[0];
@@ -223,11 +223,11 @@ fn who_is_not_let_in_is_told_once() {
     let ended = coordinator.end();
     assert_eq!(ended.status(), Some(0), "{}", ended.stderr);
     assert_eq!(agent.end().code, Some(0));
-    let told = |words: &str| ended.stderr.matches(words).count();
-    assert_eq!(told(" was not let in: its token is not the coordinator's"), 20);
-    assert_eq!(told("more were not let in"), 1, "{}", ended.stderr);
-    assert_eq!(told(&format!("springload agent --join {url}\n")), 1, "{}", ended.stderr);
-    assert_eq!(told("all 1 agents have joined"), 1, "{}", ended.stderr);
+    let times = |words: &str| ended.stderr.matches(words).count();
+    assert_eq!(times(" was not let in: its token is not the coordinator's"), 20);
+    assert_eq!(times("more were not let in"), 1, "{}", ended.stderr);
+    assert_eq!(times(&format!("springload agent --join {url}\n")), 1, "{}", ended.stderr);
+    assert_eq!(times("all 1 agents have joined"), 1, "{}", ended.stderr);
     assert!(!ended.stderr.contains(TOKEN) && !ended.stderr.contains(OTHER), "{}", ended.stderr);
     drop(folder);
 }

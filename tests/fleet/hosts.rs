@@ -96,7 +96,7 @@ fn springload_is_copied_to_a_host_that_has_none_or_another() {
 }
 
 #[test]
-fn what_is_done_on_hosts_is_told() {
+fn what_is_done_on_hosts_is_reported() {
     let Some(sshd) = hosts() else { return };
     let (ended, _load) = talkative(&sshd, "one:2");
     assert!(ended.stderr.contains("2 agents on one (2)\n"), "{}", ended.stderr);
@@ -104,7 +104,7 @@ fn what_is_done_on_hosts_is_told() {
 }
 
 #[test]
-fn hosts_that_cannot_be_used_are_told_before_anything_is_measured() {
+fn hosts_that_cannot_be_used_are_reported_before_anything_is_measured() {
     let Some(sshd) = hosts() else { return };
     for (host, why) in [
         ("closed", &["connect to host 127.0.0.1 port 1: Connection refused"][..]),
@@ -203,7 +203,7 @@ fn a_killed_agent_on_a_host_is_lost_and_the_others_go_on() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_told_in_the_words_of_ssh() {
+fn a_connection_that_breaks_is_reported_in_the_words_of_ssh() {
     let Some(sshd) = hosts() else { return };
     let mut load = start(&sshd, "one,two:2", &long("6s"));
     load.under_way();

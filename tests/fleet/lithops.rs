@@ -257,10 +257,10 @@ fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
     launcher.until("the agent ends with its host", Duration::from_secs(5), gone);
     assert!(rustix::process::test_kill_process(left).is_ok());
     let ended = launcher.end();
-    let told = |text: &str| assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
+    let says = |text: &str| assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
     assert_eq!(lost(&ended.record), [1]);
-    told("agent 1: its Python process was killed by SIGKILL");
+    says("agent 1: its Python process was killed by SIGKILL");
     // Three agents to the end, and what the fourth had reported.
     assert!(sum(&ended.record, "ok") > 6 * 300, "{}", ended.record["stages"][0]["agents"]);
 }
@@ -271,6 +271,6 @@ fn a_coordinator_without_agents_is_stopped() {
     let words = ["-n", "2", "--runtime", "/nowhere/python", "--", "run", "basic", "-q"];
     let ended = Launcher::start(&python, broker, &words).end();
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    let told = "Lithops did not start the agents: FileNotFoundError: ";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let message = "Lithops did not start the agents: FileNotFoundError: ";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
 }

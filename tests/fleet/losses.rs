@@ -25,8 +25,8 @@ pub(crate) fn lost_one(ended: &Ended, why: &str) {
 pub(crate) fn lost_any(ended: &Ended, why: &str) -> usize {
     let lost = lost(&ended.record);
     assert_eq!(lost.len(), 1, "{lost:?}");
-    let (index, told) = &lost[0];
-    assert!(told.contains(why), "{lost:?}");
+    let (index, reason) = &lost[0];
+    assert!(reason.contains(why), "{lost:?}");
     let result = &ended.record["result"];
     assert!(ended.stdout.contains(&format!("agent {index}")), "{result}: {}", ended.stdout);
     let index = *index as usize;
@@ -104,8 +104,8 @@ fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
         for path in ["/account/time/client_s", "/response/max_us"] {
             let found = of(path);
             let most = found.iter().copied().fold(0.0, f64::max);
-            let told = found.iter().position(|it| it.total_cmp(&most).is_eq());
-            assert_eq!(told, Some(guilty), "{path}: {found:?}");
+            let slowest = found.iter().position(|it| it.total_cmp(&most).is_eq());
+            assert_eq!(slowest, Some(guilty), "{path}: {found:?}");
         }
         let stood_s = of("/account/time/client_s")[guilty];
         assert!((1.3..3.0).contains(&stood_s), "{stood_s}");
@@ -118,7 +118,7 @@ fn an_agent_that_stood_still_for_a_while_is_accused_and_no_other() {
         let messages: Vec<&str> = messages.filter(|it| it.contains("agent")).collect();
         let own = format!("springload on agent {guilty} was paused for ");
         assert!(messages.iter().any(|it| it.contains(&own)), "{messages:?}");
-        // On a busy machine the others may lack processors as well, which is told of each; but they
+        // On a busy machine the others may lack processors as well, which is said of each; but they
         // were not paused, and nothing else is said of them alone.
         let waited = |it: &str| it.contains("CPU: waited") && !it.contains("stood still");
         let busy = |it: &str| it.contains("too little CPU on agent") || waited(it);
@@ -196,7 +196,7 @@ fn a_user_in_a_hurry_leaves_no_agents_behind() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_no_agents_behind() {
+fn a_full_disk_is_reported_and_leaves_no_agents_behind() {
     // Files may have 8 blocks; without the trap, the coordinator would be killed.
     let full = Some("trap '' XFSZ && ulimit -f 8");
     let mut load = Load::start_after(full, 3, &long("2s"), None);

@@ -19,10 +19,10 @@ fn guarded() -> (Server, String) {
 #[track_caller]
 fn measured(folder: &Path, words: &[&str], place: &str) -> Value {
     let output = Command::new(BINARY).args(words).current_dir(folder).output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let code = output.status.code();
-    assert!(matches!(code, Some(0 | 5)), "{words:?}: {code:?} {told}");
-    assert!(!told.contains("s3cret"), "{told}");
+    assert!(matches!(code, Some(0 | 5)), "{words:?}: {code:?} {stderr}");
+    assert!(!stderr.contains("s3cret"), "{stderr}");
     let text = std::fs::read_to_string(folder.join(place)).expect("a record");
     assert!(!text.contains("s3cret") && !text.contains("hush"), "{place}");
     serde_json::from_str(&text).expect("JSON")
@@ -89,8 +89,8 @@ fn both_sides_of_a_comparison_and_steps_of_a_search_have_agents() {
         &["max", &url, "--agents", "2", "--from", "50", "--to", "50", "--docs", "40", "-d", "1s"],
         None,
     );
-    let told = max.end();
-    assert!(matches!(told.code, Some(0 | 4 | 5)), "{told:?}");
+    let ended = max.end();
+    assert!(matches!(ended.code, Some(0 | 4 | 5)), "{ended:?}");
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn what_agents_cannot_do_is_refused_with_what_to_do_instead() {
     let siegerc = folder.path().join("rc");
     std::fs::write(&siegerc, format!("login-url = {url}/_session\n")).expect("a file");
     let rc = siegerc.display().to_string();
-    for (words, told) in [
+    for (words, message) in [
         (vec!["siege", "-R", &rc, "-r", "1", &url], "log in within one process; leave it out"),
         (vec!["ab", &url, "--a=-c 2", "--against", BINARY], "refuse others; leave out --agents"),
     ] {
         let words = [&words[..], &["--agents", "2", "-q"]].concat();
         let ended = Spring::start(&words, None).end();
         assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(message), "{words:?}: {}", ended.stderr);
     }
 }

@@ -73,9 +73,9 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next() {
     assert!((30..40).contains(&(unsolicited + failed)), "{operation}");
     assert!(unsolicited > 0, "{operation}");
     assert_eq!(finished.code, 5, "{}", finished.stderr);
-    let told = format!("{unsolicited} times the server sent data");
-    let report = finished.told();
-    assert!(report.contains(&told), "{report}");
+    let sentence = format!("{unsolicited} times the server sent data");
+    let report = finished.full_report();
+    assert!(report.contains(&sentence), "{report}");
 }
 
 #[test]
@@ -188,9 +188,9 @@ fn no_post_is_sent_twice_and_nothing_that_was_answered_in_part() {
             assert_eq!(sent, 1 + u64::from(again), "{case}");
             assert_eq!(operation["failures"], failures, "{case}");
             assert_eq!(number(&operation["resent"]), sent - 1, "{case}");
-            let told = "request unanswered: 1; it is not known whether they were carried out";
+            let sentence = "request unanswered: 1; it is not known whether they were carried out";
             let lost = !again && class == "unanswered";
-            assert_eq!(finished.told().contains(told), lost, "{case}");
+            assert_eq!(finished.full_report().contains(sentence), lost, "{case}");
         }
     }
 }

@@ -232,7 +232,7 @@ fn what_is_refused_or_broken_has_failed() {
 }
 
 #[test]
-fn answers_of_caches_and_requests_to_wait_are_counted_and_told() {
+fn answers_of_caches_and_requests_to_wait_are_counted_and_reported() {
     let server = Server::start();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("urls.txt");
@@ -250,10 +250,10 @@ fn answers_of_caches_and_requests_to_wait_are_counted_and_told() {
     assert_eq!((counts("cached", "requests"), counts("cached", "from_cache")), (8, 8));
     assert!(run.operation("urls", "fresh")["from_cache"].is_null());
     assert_eq!((counts("busy", "retry_after"), counts("busy", "requests")), (2, 2));
-    let told = run.told();
-    assert!(told.contains("8 of 8 answers to cached came from a cache on the way"), "{told}");
-    assert!(told.contains("2 of 2 answers to busy asked to wait"), "{told}");
-    assert!(!told.contains("answers to fresh"), "{told}");
+    let report = run.full_report();
+    assert!(report.contains("8 of 8 answers to cached came from a cache on the way"), "{report}");
+    assert!(report.contains("2 of 2 answers to busy asked to wait"), "{report}");
+    assert!(!report.contains("answers to fresh"), "{report}");
     let csv = run.report("csv").stdout;
     assert!(csv.lines().next().expect("a head").ends_with("from_cache,retry_after"), "{csv}");
 }
@@ -275,8 +275,8 @@ fn compressed_answers_are_decoded_if_asked_for() {
     ] {
         let run = run(path, more);
         assert_eq!(number(&run.operation("urls", "request")["ok"]), ok, "{path} {more:?}");
-        let told = run.stdout.contains("the body cannot be decoded as gzip: ");
-        assert_eq!(told, ok == 0, "{}", run.stdout);
+        let reported = run.stdout.contains("the body cannot be decoded as gzip: ");
+        assert_eq!(reported, ok == 0, "{}", run.stdout);
     }
     // What was received is what came over the wire.
     let bytes = |encoding: &str| {

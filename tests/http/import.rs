@@ -148,11 +148,14 @@ fn what_is_no_recording_is_refused() {
         run.stderr
     };
     for text in [&b""[..], b"{", b"[]", b"{\"log\":{}}", b"\xff", b"{\"log\":{\"entries\":[7]}}"] {
-        let told = refused(text);
-        assert!(told.contains("is no HAR file") && told.contains("Save all as HAR"), "{told}");
+        let message = refused(text);
+        assert!(
+            message.contains("is no HAR file") && message.contains("Save all as HAR"),
+            "{message}"
+        );
     }
-    let told = refused(b"{\"log\":{\"entries\":[]}}");
-    assert!(told.contains("has no request to a server"), "{told}");
+    let message = refused(b"{\"log\":{\"entries\":[]}}");
+    assert!(message.contains("has no request to a server"), "{message}");
     let run = springload(["import", "absent.har"]);
     assert!(run.code == 2 && run.stderr.contains("cannot read absent.har"), "{}", run.stderr);
     let run = springload(["import", name, "--server", "shop.example"]);

@@ -1,4 +1,4 @@
-//! Load on any HTTP server: what goes over the wire, told by a server that shares no code with
+//! Load on any HTTP server: what goes over the wire, as seen by a server that shares no code with
 //! springload's client, and siege's figures beside siege's own.
 
 mod answers;

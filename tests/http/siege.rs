@@ -153,7 +153,7 @@ fn real(home: &Path, arguments: &[&str]) -> Option<String> {
 
 /// Lines of text that do not differ from run to run: of heads the first line, of verbose lines
 /// all but the time.
-fn told(stdout: &str) -> Vec<String> {
+fn stable_lines(stdout: &str) -> Vec<String> {
     let line = |line: &str| {
         let line = line.trim_end().replace("HTTP/1.0", "HTTP/1.1");
         let mut words: Vec<_> = line.split_whitespace().collect();
@@ -198,6 +198,6 @@ fn requests_and_lines_are_sieges() {
         });
         assert_eq!(sorted(ours.whats()), sorted(theirs.whats()), "{arguments:?}");
         let own = own.expect("text").replace(&ours.url, &theirs.url);
-        assert_eq!(told(&own), told(&real), "{arguments:?}");
+        assert_eq!(stable_lines(&own), stable_lines(&real), "{arguments:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `springload ycsb run rest`: YCSB's replay of traces, told by the server, and by what YCSB's
+//! `springload ycsb run rest`: YCSB's replay of traces, checked by the server, and by what YCSB's
 //! `BasicDB` was told.
 
 use std::collections::BTreeMap;
@@ -91,9 +91,9 @@ fn statuses_are_return_codes() {
     let words = ["-p", &prefix, "-p", "operationcount=300", "-p", "updateproportion=0"];
     let run = replay("rest", folder.path(), &[&words[..], &["-p", "maxerrorrate=1"]].concat());
     let read = run.passed();
-    let told = read.operation("run", "read")["failures"]["not_found"].clone();
+    let missing = read.operation("run", "read")["failures"]["not_found"].clone();
     let seen = server.whats().iter().filter(|what| *what == "GET /status/404").count();
-    assert_eq!(number(&told), seen as u64);
+    assert_eq!(number(&missing), seen as u64);
     assert!(read.stdout.contains(&format!("[READ], Return=NOT_FOUND, {seen}\n")));
 }
 

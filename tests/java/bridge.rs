@@ -81,14 +81,14 @@ impl Bridge {
         stream
     }
 
-    /// Ends it as springload does. Returns what it told until then.
+    /// Ends it as springload does. Returns what it printed until then.
     fn end(mut self) -> (ExitStatus, String) {
         drop(self.child.stdin.take());
-        let mut told = String::new();
-        self.stdout.read_to_string(&mut told).expect("text");
+        let mut printed = String::new();
+        self.stdout.read_to_string(&mut printed).expect("text");
         for _ in 0..LOOKS {
             if let Some(status) = self.child.try_wait().expect("a child") {
-                return (status, told);
+                return (status, printed);
             }
             std::thread::sleep(BETWEEN);
         }
@@ -121,8 +121,8 @@ fn nobody_else_can_use_the_binding() {
     // One that says nothing holds up nobody.
     let _silent = bridge.connect();
     drop(bridge.open());
-    let (status, told) = bridge.end();
-    assert!(status.success() && told.is_empty(), "{status}: {told}");
+    let (status, printed) = bridge.end();
+    assert!(status.success() && printed.is_empty(), "{status}: {printed}");
 }
 
 #[test]
@@ -152,6 +152,6 @@ fn frames_that_are_none_end_their_connection_only() {
     stream.read_exact(&mut head).expect("it answers");
     assert_eq!(head[16], 2, "NOT_FOUND");
     drop(stream);
-    let (status, told) = bridge.end();
-    assert!(status.success() && told.is_empty(), "{status}: {told}");
+    let (status, printed) = bridge.end();
+    assert!(status.success() && printed.is_empty(), "{status}: {printed}");
 }

@@ -146,7 +146,7 @@ fn data_are_compared_with_what_was_written() {
 }
 
 #[test]
-fn what_a_binding_does_oddly_is_told() {
+fn what_a_binding_does_oddly_is_reported() {
     let Some(class_path) = class_path() else { return };
     let address = |deed: &str| odd(&class_path, &format!("&odd.update={deed}"));
     let run = |deed| {
@@ -189,12 +189,12 @@ fn what_is_only_batched_is_not_plainly_ok() {
     assert!(codes.contains(&&*format!("[UPDATE], Return=BATCHED_OK, {ok}")), "{codes:?}");
     assert!(!codes.iter().any(|line| line.contains("Return=OK")), "{codes:?}");
     let warnings = run.record["warnings"].as_array().expect("warnings");
-    let told = warnings.iter().find(|it| it["code"] == "accepted").expect("a warning");
-    assert!(told["message"].as_str().is_some_and(|it| it.contains("BATCHED_OK")), "{told}");
+    let warning = warnings.iter().find(|it| it["code"] == "accepted").expect("a warning");
+    assert!(warning["message"].as_str().is_some_and(|it| it.contains("BATCHED_OK")), "{warning}");
 }
 
 #[test]
-fn a_binding_that_cannot_be_used_is_told_in_one_line() {
+fn a_binding_that_cannot_be_used_is_reported_in_one_line() {
     let Some(class_path) = class_path() else { return };
     let refused = |address: &str, words: &[&str]| {
         measure(["run", address, "--docs", "10", "-n", "10", "-c", "2"]).refused(3, words);

@@ -224,13 +224,13 @@ fn put_everywhere(stored: &Value, read: impl Fn(&str) -> bool + Sync) -> (usize,
                 serde_json::from_str(other).expect("JSON");
             #[allow(clippy::disallowed_methods, reason = "the bound of a wait, not a measurement")]
             let begun = Instant::now();
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 read(&changed.to_string())
             }));
-            if told.is_err() || begun.elapsed() > Duration::from_secs(60) {
+            if outcome.is_err() || begun.elapsed() > Duration::from_secs(60) {
                 harmed.push(format!("{place} = {other}"));
             }
-            *(if told.is_ok_and(|it| it) { &mut taken } else { &mut refused }) += 1;
+            *(if outcome.is_ok_and(|it| it) { &mut taken } else { &mut refused }) += 1;
         }
     }
     assert!(harmed.is_empty(), "a panic, or too long: {harmed:#?}");
@@ -290,15 +290,15 @@ fn a_record_of_more_than_a_run_can_have_is_refused() {
         change(&mut stored);
         read_json(&stored.to_string()).expect_err("it is refused").to_string()
     };
-    let told = changed(|it| it["plan"]["connections"] = json!(1_000_000));
-    assert!(told.contains("too many connections"), "{told}");
-    let told = changed(|it| it["plan"]["threads"] = json!(1_000_000));
-    assert!(told.contains("too many threads"), "{told}");
-    let told = changed(|it| {
+    let message = changed(|it| it["plan"]["connections"] = json!(1_000_000));
+    assert!(message.contains("too many connections"), "{message}");
+    let message = changed(|it| it["plan"]["threads"] = json!(1_000_000));
+    assert!(message.contains("too many threads"), "{message}");
+    let message = changed(|it| {
         let stages = it["plan"]["stages"].as_array_mut().expect("stages");
         stages.resize(100_001, stages[0].clone());
     });
-    assert!(told.contains("too many stages"), "{told}");
+    assert!(message.contains("too many stages"), "{message}");
 }
 
 #[test]
@@ -316,8 +316,8 @@ fn a_record_with_a_wrong_byte_is_no_panic() {
         bytes[at] = alphabet[draw(alphabet.len())];
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Ok(record) = read_json(&text) {
-            let told = std::panic::catch_unwind(|| all_formats(&record));
-            assert!(told.is_ok(), "byte {at} is {:?}", bytes[at] as char);
+            let outcome = std::panic::catch_unwind(|| all_formats(&record));
+            assert!(outcome.is_ok(), "byte {at} is {:?}", bytes[at] as char);
         }
     }
 }
@@ -352,8 +352,8 @@ fn a_histogram_that_claims_to_be_huge_is_refused() {
     for text in [bomb(3, u32::MAX - 100, 8), bomb(5, 8, 8), bomb(3, 1 << 19, 40 << 20)] {
         let mut record = record.clone();
         *record.pointer_mut(place).expect("it is there") = text.into();
-        let told = read_json(&record.to_string()).expect_err("a bomb").to_string();
-        assert!(told.contains("HdrHistogram"), "{told}");
+        let message = read_json(&record.to_string()).expect_err("a bomb").to_string();
+        assert!(message.contains("HdrHistogram"), "{message}");
     }
     assert!(begun.elapsed() < Duration::from_secs(60));
 }

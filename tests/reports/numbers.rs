@@ -116,9 +116,9 @@ fn at(sorted: &[u64], tenths: usize) -> u64 {
 
 /// What a report tells is the true value, but for the digits that it has.
 #[track_caller]
-fn is(what: &str, told_ns: f64, true_ns: u64, digits: f64) {
-    let off = (told_ns - true_ns as f64).abs() / true_ns as f64;
-    assert!(off <= digits, "{what}: {told_ns} ns is told, {true_ns} ns is true");
+fn is(what: &str, reported_ns: f64, true_ns: u64, digits: f64) {
+    let off = (reported_ns - true_ns as f64).abs() / true_ns as f64;
+    assert!(off <= digits, "{what}: {reported_ns} ns is reported, {true_ns} ns is true");
 }
 
 /// What a histogram keeps.
@@ -266,8 +266,13 @@ fn tables_and_logs_tell_the_record() {
             (if failed { ".failed" } else { "" }, if of_service { ".service" } else { "" });
         let tag = format!("{kind}{failed}{time}");
         for tenths in TENTHS {
-            let told = merged[&tag].percentile(tenths as f64 / 10.0);
-            is(&format!("hlog, {tag}, {tenths}"), told as f64, value(&truth, row, tenths), KEPT);
+            let reported = merged[&tag].percentile(tenths as f64 / 10.0);
+            is(
+                &format!("hlog, {tag}, {tenths}"),
+                reported as f64,
+                value(&truth, row, tenths),
+                KEPT,
+            );
         }
     }
 }
@@ -287,9 +292,9 @@ fn metrics_tell_the_record() {
         let quantiles = [("0.5", 500), ("0.9", 900), ("0.95", 950), ("0.99", 990), ("0.999", 999)];
         for (quantile, tenths) in quantiles {
             let key = format!("{family}_seconds{{{labels},quantile=\"{quantile}\"}}");
-            let told = sample(&key);
-            assert!(failed || told.is_some(), "no {key}");
-            if let Some(seconds) = told {
+            let exposed = sample(&key);
+            assert!(failed || exposed.is_some(), "no {key}");
+            if let Some(seconds) = exposed {
                 is(&key, seconds * 1e9, value(&truth, row, tenths), KEPT);
             }
         }
@@ -315,22 +320,23 @@ fn the_stored_record_and_what_is_judged_by_it_tell_the_same() {
             (&failed.response, (kind, true, false)),
             (&failed.service, (kind, true, true)),
         ] {
-            let told = [times.p50_us, times.p90_us, times.p95_us, times.p99_us, times.p99_9_us];
-            for (us, tenths) in told.into_iter().chain([Some(times.max_us)]).zip(TENTHS) {
+            let percentiles =
+                [times.p50_us, times.p90_us, times.p95_us, times.p99_us, times.p99_9_us];
+            for (us, tenths) in percentiles.into_iter().chain([Some(times.max_us)]).zip(TENTHS) {
                 let Some(us) = us else { continue };
                 is(&format!("json, {row:?}, {tenths}"), us * 1e3, value(&truth, row, tenths), KEPT);
             }
         }
     }
-    let judged: Vec<f64> = record.thresholds.iter().map(|it| it.value.expect("told")).collect();
+    let judged: Vec<f64> = record.thresholds.iter().map(|it| it.value.expect("reported")).collect();
     is("read.p95", judged[0] * 1e3, value(&truth, (OpKind::Read, false, false), 950), KEPT);
     is("by_city.p99.9", judged[1] * 1e3, value(&truth, (by_city(), false, false), 999), KEPT);
     is("by_city max", judged[2] * 1e3, value(&truth, (by_city(), false, true), 1_000), KEPT);
     let mut all: Vec<u64> = truth.values().flat_map(|it| sorted(it, None, false)).collect();
     all.sort_unstable();
     let headline = CellResult::of(&record, false).expect("it was measured");
-    is("sweep, p50", headline.p50_us.expect("told") * 1e3, at(&all, 500), KEPT);
-    is("sweep, p99", headline.p99_us.expect("told") * 1e3, at(&all, 990), KEPT);
+    is("sweep, p50", headline.p50_us.expect("reported") * 1e3, at(&all, 500), KEPT);
+    is("sweep, p99", headline.p99_us.expect("reported") * 1e3, at(&all, 990), KEPT);
 }
 
 /// Where their originals define a figure otherwise, formats for their readers follow these.

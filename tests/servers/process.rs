@@ -29,7 +29,7 @@ const GUARD: &str = r#"
     rm -rf -- "$2"
 "#;
 
-/// Spells the command line; told the folder in which it runs.
+/// Spells the command line; given the folder in which it runs.
 pub(crate) type Spell = Box<dyn Fn(&Path) -> Command + Send + Sync>;
 
 /// A process that reads nothing and writes into `output` in its folder.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const STORED: &str = include_str!("../reports/run.json");
 
-/// A record of operations alone, told as `properties` want it; of its updates, some failed.
+/// A record of operations alone, reported as `properties` want it; of its updates, some failed.
 fn record(properties: &str) -> RunRecord {
     let mut record = read_json(STORED).expect("the stored record can be read");
     record.stages.retain(|stage| stage.name == "crud");
@@ -114,8 +114,11 @@ fn a_report_read_back_has_the_numbers_of_run_json() {
         let kind = operation["kind"].as_str().unwrap();
         let section = if kind == "create" { "INSERT".to_owned() } else { kind.to_uppercase() };
         let same = |measure: &str, wanted: &Value, within: f64| {
-            let (told, wanted) = (of(&section, measure), wanted.as_f64().unwrap());
-            assert!((told - wanted).abs() <= within, "{section} {measure}: {told}, {wanted}");
+            let (reported, wanted) = (of(&section, measure), wanted.as_f64().unwrap());
+            assert!(
+                (reported - wanted).abs() <= within,
+                "{section} {measure}: {reported}, {wanted}"
+            );
         };
         same("Operations", &operation["ok"], 0.0);
         same("Return=OK", &operation["ok"], 0.0);
@@ -130,14 +133,14 @@ fn a_report_read_back_has_the_numbers_of_run_json() {
         ] {
             // Nanoseconds, cut to whole microseconds there and rounded to two decimals here: 12.996
             // is 12 there and 13.00 here.
-            let (told, rounded) = (of(&section, measure), service[key].as_f64().unwrap());
+            let (reported, rounded) = (of(&section, measure), service[key].as_f64().unwrap());
             let cut = [(rounded - 0.005).floor(), (rounded + 0.005).floor()];
-            assert!(cut.contains(&told), "{section} {measure}: {told}, {rounded}");
+            assert!(cut.contains(&reported), "{section} {measure}: {reported}, {rounded}");
         }
         sections.insert(section);
     }
-    let told: BTreeSet<_> = numbers.keys().map(|(section, _)| section.clone()).collect();
-    assert_eq!(told, sections);
+    let reported: BTreeSet<_> = numbers.keys().map(|(section, _)| section.clone()).collect();
+    assert_eq!(reported, sections);
     assert!(sections.len() == 6, "{sections:?}");
 }
 
@@ -302,7 +305,7 @@ fn rows_of_raw_tell_each_request() {
 
 /// Each request reaches whoever watches the run, and none the record.
 #[test]
-fn requests_are_told_one_by_one_where_they_are_asked_for() {
+fn requests_are_reported_one_by_one_where_they_are_asked_for() {
     #[derive(Default)]
     struct Rows(Vec<RawRow>, u64);
     impl Observer for Rows {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const SERIES: &str = include_str!("series.txt");
 
-/// What all connections of a workload are told together.
+/// What all connections of a workload tell the database, together.
 fn ours(phase: &str, threads: u64, properties: &Properties) -> Vec<String> {
     let asker = Asker { threads, now_ms: 0, queries: phase == "run" };
     let (core, config) = SeriesConfig::read(properties, asker).expect("they make sense");

@@ -46,9 +46,9 @@ pub(crate) fn dbs_info_tells_of_several_databases(server: &Server) {
     scratch.put("a", &json!({})).expect(201);
     let (name, missing) = (&scratch.path[1..], unused_name());
     let ask = |body| scratch.client.json("POST", "/_dbs_info", &body);
-    let told = ask(json!({"keys": [name, missing]})).expect(200).json();
-    assert_eq!((&told[0]["key"], &told[0]["info"]["doc_count"]), (&json!(name), &json!(1)));
-    assert_eq!(told[1], json!({"key": missing, "error": "not_found"}));
+    let answer = ask(json!({"keys": [name, missing]})).expect(200).json();
+    assert_eq!((&answer[0]["key"], &answer[0]["info"]["doc_count"]), (&json!(name), &json!(1)));
+    assert_eq!(answer[1], json!({"key": missing, "error": "not_found"}));
     ask(json!({})).expect_error(400, "bad_request");
     let many: Vec<String> = (0..101).map(|number| format!("{missing}{number}")).collect();
     ask(json!({"keys": many})).expect_error(400, "bad_request");

@@ -23,8 +23,8 @@ fn requests_are_spelled_as_http_2_has_them() {
     let Some(node) = Node::h2c() else { return };
     let url = format!("{}/a%20b?q={{{{seq}}}} PUT {{\"n\":1}}", node.url);
     one(&["-n", "2", "-H", "X-One: Two", "--user", "ann:secret", &url]);
-    let told = node.told();
-    let last = &told["last"];
+    let seen = node.seen();
+    let last = &seen["last"];
     assert_eq!(last[":method"], "PUT");
     assert_eq!(last[":path"], "/a%20b?q=2");
     assert_eq!(last[":scheme"], "http");
@@ -35,7 +35,7 @@ fn requests_are_spelled_as_http_2_has_them() {
     assert_eq!(last["authorization"], "Basic YW5uOnNlY3JldA==");
     assert!(last["host"].is_null() && last["connection"].is_null(), "{last}");
     one(&["-n", "1", "-H", "Host: other.example", &node.url]);
-    assert_eq!(node.told()["last"][":authority"], "other.example");
+    assert_eq!(node.seen()["last"][":authority"], "other.example");
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn statuses_hints_redirects_and_cookies_count_as_ever() {
     let (_, request) = one(&["-n", "2", &url("/redirect")]);
     assert_eq!((number(&request["ok"]), number(&request["http_requests"])), (2, 4));
     assert_eq!(request["statuses"], json!({ "200": 2, "302": 2 }));
-    assert_eq!(node.told()["whats"]["GET /landed"], 2);
+    assert_eq!(node.seen()["whats"]["GET /landed"], 2);
     one(&["-n", "2", &url("/cookie")]);
-    assert_eq!(node.told()["last"]["cookie"], "flavour=oat");
+    assert_eq!(node.seen()["last"]["cookie"], "flavour=oat");
     let (_, request) = one(&["-n", "2", "-X", "HEAD", &url("/big/1000")]);
     assert_eq!((number(&request["ok"]), &request["bytes_received"]), (2, &json!(0)));
 }
@@ -68,7 +68,7 @@ fn compressed_answers_are_decoded_if_asked_for_and_damaged_ones_fail() {
     assert_eq!(number(&request["ok"]), 2);
     let (run, request) = one(&["-n", "2", "--decode", &url("/broken")]);
     assert_eq!(request["failures"]["protocol"], 2);
-    assert!(run.told().contains("cannot be decoded as gzip"), "{}", run.told());
+    assert!(run.full_report().contains("cannot be decoded as gzip"), "{}", run.full_report());
     let (_, request) = one(&["-n", "2", &url("/broken")]);
     assert_eq!(number(&request["ok"]), 2, "nobody looks");
 }
@@ -92,10 +92,10 @@ fn a_sequence_sends_what_an_answer_has_said() {
         let row = run.operation("urls", name);
         assert_eq!((number(&row["ok"]), failures(&row)), (40, 0), "{name}");
     }
-    let told = node.told();
-    assert_eq!(told["last"]["authorization"], "Bearer t-17");
-    assert_eq!(told["last"]["if-match"], "\"e1\"");
-    assert_eq!(number(&told["requests"]), 80);
+    let seen = node.seen();
+    assert_eq!(seen["last"]["authorization"], "Bearer t-17");
+    assert_eq!(seen["last"]["if-match"], "\"e1\"");
+    assert_eq!(number(&seen["requests"]), 80);
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn tls_is_spoken_with_http_2_agreed_on() {
     let words = ["http", "--http2", "--streams", "4", "-c", "8", "-n", "400", "--threads", "1"];
     let run = measure([&words[..], &["--tls-ca", &authority, &node.url]].concat()).passed();
     assert_eq!(number(&run.operation("urls", "request")["ok"]), 400);
-    let told = node.told();
-    assert_eq!((number(&told["requests"]), number(&told["connections"])), (400, 3));
-    assert_eq!(told["last"][":scheme"], "https");
+    let seen = node.seen();
+    assert_eq!((number(&seen["requests"]), number(&seen["connections"])), (400, 3));
+    assert_eq!(seen["last"][":scheme"], "https");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn large_bodies_pass_both_ways_and_none_is_larger_than_allowed() {
     for path in ["/endless", "/big/2000000"] {
         let (run, request) = one(&["-n", "2", "--max-answer", "1000000", &url(path)]);
         assert_eq!(request["failures"]["protocol"], 2, "{path}");
-        assert!(run.told().contains("larger than --max-answer"), "{}", run.told());
+        assert!(run.full_report().contains("larger than --max-answer"), "{}", run.full_report());
     }
     let (_, request) = one(&["-n", "2", "--max-answer", "2001000", &url("/big/2000000")]);
     assert_eq!(number(&request["ok"]), 2);

@@ -13,11 +13,11 @@ fn single(node: &Node, method: &str, path: &str) -> (serde_json::Value, String) 
     let url = format!("{}{path}", node.url);
     let words = ["http", "--http2", "-c", "1", "--threads", "1", "-n", "1", "--no-retry"];
     let run = measure([&words[..], &["-X", method, &url]].concat());
-    (run.operation("urls", "request")["failures"].clone(), run.told())
+    (run.operation("urls", "request")["failures"].clone(), run.full_report())
 }
 
 #[test]
-fn a_stream_that_the_server_resets_is_told_by_its_reason() {
+fn a_stream_that_the_server_resets_is_reported_by_its_reason() {
     let Some(node) = Node::h2c() else { return };
     for (method, path, failure, words) in [
         ("GET", "/reset/2", "reset", "the server reset the stream (INTERNAL_ERROR)"),
@@ -29,9 +29,9 @@ fn a_stream_that_the_server_resets_is_told_by_its_reason() {
         ("POST", "/reset/13", "rejected", "the server wants HTTP/1.1 for this"),
     ] {
         let before = node.count("requests");
-        let (failures, told) = single(&node, method, path);
+        let (failures, report) = single(&node, method, path);
         assert_eq!(failures, json!({ failure: 1 }), "{method} {path}");
-        assert!(told.contains(words), "{path}: {told}");
+        assert!(report.contains(words), "{path}: {report}");
         assert_eq!(node.count("requests") - before, 1, "{path} was sent again");
     }
 }
@@ -46,10 +46,10 @@ fn what_a_server_that_goes_away_has_not_looked_at_is_sent_again_and_nothing_else
         let words = ["http", "--http2", "--streams", streams, "-c", users, "--threads", "1"];
         let run = measure([&words[..], &["-n", "390", "-X", "POST", &url]].concat());
         let request = run.operation("urls", "request");
-        assert_eq!((number(&request["ok"]), failures(&request)), (390, 0), "{}", run.told());
-        let told = node.told();
-        assert_eq!(number(&told["answered"]), 390, "none twice");
-        assert!(number(&told["goaways"]) >= 28, "{told}");
+        assert_eq!((number(&request["ok"]), failures(&request)), (390, 0), "{}", run.full_report());
+        let seen = node.seen();
+        assert_eq!(number(&seen["answered"]), 390, "none twice");
+        assert!(number(&seen["goaways"]) >= 28, "{seen}");
         let more = number(&request["http_requests"]) - 390;
         // Nothing of what the client itself has seen in time is sent in vain.
         assert_eq!(number(&request["resent"]), more);
@@ -105,7 +105,7 @@ fn a_request_that_takes_too_long_is_given_up_alone() {
     // Before it ends: then all that is left is given up.
     let mut cancelled = 0;
     for _ in 0..6_000 {
-        cancelled = node.told()["resets"]["/slow/60000 8"].as_u64().unwrap_or(0);
+        cancelled = node.seen()["resets"]["/slow/60000 8"].as_u64().unwrap_or(0);
         if cancelled >= 5 {
             break;
         }
@@ -132,7 +132,7 @@ fn a_connection_on_which_nothing_comes_for_as_long_as_a_request_may_take_is_repl
     let run = measure([&words[..], &[&url]].concat());
     assert_eq!(run.operation("urls", "request")["failures"], json!({ "timeout": 3 }));
     assert_eq!(node.count("connections"), 4);
-    assert_eq!(node.told()["resets"], json!({ "/slow/60000 8": 3 }));
+    assert_eq!(node.seen()["resets"], json!({ "/slow/60000 8": 3 }));
 }
 
 #[test]
@@ -172,5 +172,5 @@ fn a_server_that_is_gone_is_told_from_requests_that_it_has_lost() {
     let of = |name: &str| request["failures"][name].as_u64().unwrap_or_default();
     assert!(of("connect") > 10, "{request}");
     assert_eq!(failures(&request), of("connect") + of("reset"), "{request}");
-    assert!(run.told().contains("connection refused"), "{}", run.told());
+    assert!(run.full_report().contains("connection refused"), "{}", run.full_report());
 }

@@ -30,7 +30,7 @@ fn a_server_that_does_not_agree_on_http_2_with_tls_is_refused_in_words() {
 }
 
 #[test]
-fn http_where_https_is_spoken_is_told_as_with_http_1_1() {
+fn http_where_https_is_spoken_is_reported_as_with_http_1_1() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(node) = Node::secure("tls", folder.path()) else { return };
     let plain = node.url.replace("https", "http");

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Node {
     pub(super) process: Process,
     pub(super) url: String,
-    told_at: String,
+    control_url: String,
 }
 
 impl Node {
@@ -55,26 +55,27 @@ impl Node {
         process.until(PATIENCE, |it| it.output().contains("UP ")).expect("a server");
         let output = process.output();
         let words: Vec<_> = output.split_whitespace().collect();
-        let [_, port, told] = words[..] else { panic!("{output}") };
+        let [_, port, control] = words[..] else { panic!("{output}") };
         let scheme = if secure { "https" } else { "http" };
-        let told_at = format!("http://127.0.0.1:{told}");
-        Some(Self { process, url: format!("{scheme}://127.0.0.1:{port}"), told_at })
+        let control_url = format!("http://127.0.0.1:{control}");
+        Some(Self { process, url: format!("{scheme}://127.0.0.1:{port}"), control_url })
     }
 
     /// What it has been asked so far.
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn seen(&self) -> Value {
         self.asked("/")
     }
 
     /// The same; `/ping` has it ask all its clients first whether they are there.
     pub(super) fn asked(&self, path: &str) -> Value {
-        let mut answer = ureq::get(format!("{}{path}", self.told_at)).call().expect("an answer");
+        let mut answer =
+            ureq::get(format!("{}{path}", self.control_url)).call().expect("an answer");
         let text = answer.body_mut().read_to_string().expect("text");
         serde_json::from_str(&text).expect("JSON")
     }
 
     /// A number of what it tells.
     pub(super) fn count(&self, name: &str) -> u64 {
-        number(&self.told()[name])
+        number(&self.seen()[name])
     }
 }

@@ -12,12 +12,12 @@ fn as_many_users_share_a_connection_as_are_asked_for_and_both_sides_count_the_sa
         let before = node.count("connections");
         let words = ["http", "--http2", "--streams", streams, "-c", "200", "-n", "4000"];
         let run = measure([&words[..], &["--threads", "1", &node.url]].concat()).passed();
-        let told = node.told();
+        let seen = node.seen();
         // One more has shown that the server speaks HTTP/2.
-        assert_eq!(number(&told["connections"]) - before, connections + 1, "{streams}");
+        assert_eq!(number(&seen["connections"]) - before, connections + 1, "{streams}");
         let request = run.operation("urls", "request");
         assert_eq!((number(&request["ok"]), failures(&request)), (4_000, 0));
-        assert_eq!(number(&told["requests"]), 4_000);
+        assert_eq!(number(&seen["requests"]), 4_000);
         assert_eq!(request["bytes_received"], 4_000 * 5, "of hello");
         assert_eq!(run.record["plan"]["http"]["http2"]["streams"].to_string(), streams);
         assert_eq!(run.record["server"]["version"], "2");
@@ -54,7 +54,7 @@ fn a_slow_answer_does_not_hold_up_those_beside_it_on_the_connection() {
 }
 
 #[test]
-fn a_limit_of_the_server_on_streams_is_told_before_anything_is_sent() {
+fn a_limit_of_the_server_on_streams_is_reported_before_anything_is_sent() {
     let Some(node) = Node::with(&json!({ "maxConcurrentStreams": 8 })) else { return };
     let of = |streams: &str| {
         let words = ["http", "--http2", "--streams", streams, "-c", "16", "-n", "160"];
@@ -100,8 +100,8 @@ fn agents_share_the_users_and_have_connections_of_their_own() {
     let run = measure([&words[..], &["--agents", "2", &node.url]].concat()).passed();
     let request = run.operation("urls", "request");
     assert_eq!((number(&request["ok"]), failures(&request)), (400, 0));
-    let told = node.told();
-    assert_eq!(number(&told["requests"]), 400);
+    let seen = node.seen();
+    assert_eq!(number(&seen["requests"]), 400);
     // 10 users of each agent on two, and one of each process that has shown what the server speaks.
-    assert_eq!(number(&told["connections"]), 2 * 2 + 3, "{told}");
+    assert_eq!(number(&seen["connections"]), 2 * 2 + 3, "{seen}");
 }

@@ -86,7 +86,7 @@ fn a_body_is_as_long_as_its_length_says() {
     for length in ["4", "6", "x"] {
         let run = answer(Some(length), b"12345");
         assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{length}");
-        assert!(run.told().contains("(PROTOCOL_ERROR)"), "{}", run.told());
+        assert!(run.full_report().contains("(PROTOCOL_ERROR)"), "{}", run.full_report());
     }
 }
 
@@ -105,7 +105,12 @@ fn endless_headers_are_not_waited_for() {
         false
     });
     let run = asked(&url);
-    assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{}", run.told());
+    assert_eq!(
+        run.operation("urls", "request")["failures"]["protocol"],
+        2,
+        "{}",
+        run.full_report()
+    );
 }
 
 #[test]
@@ -126,7 +131,7 @@ fn headers_may_be_as_long_as_with_http_1_1() {
             true
         });
         let run = asked(&url);
-        assert_eq!(number(&run.operation("urls", "request")["ok"]), ok, "{}", run.told());
+        assert_eq!(number(&run.operation("urls", "request")["ok"]), ok, "{}", run.full_report());
     }
 }
 
@@ -138,5 +143,10 @@ fn what_nobody_asked_for_ends_the_connection() {
         stream.write_all(&nobody).is_ok()
     });
     let run = asked(&url);
-    assert_eq!(run.operation("urls", "request")["failures"]["protocol"], 2, "{}", run.told());
+    assert_eq!(
+        run.operation("urls", "request")["failures"]["protocol"],
+        2,
+        "{}",
+        run.full_report()
+    );
 }
