@@ -36,14 +36,12 @@ pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
     if plan.most_connections.is_some_and(|most| most as u64 <= MOST_CONNECTIONS) {
         let left = limit.saturating_sub(of_others(plan)) / of_a_connection(plan);
-        let left = match plan.target.sharing() {
-            1 => left,
-            sharing => left.saturating_sub(plan.threads as u64 - 1).saturating_mul(sharing),
-        };
+        let left = Shared::of(plan).sessions(left);
         plan.open_at_most(usize::try_from(left).unwrap_or(usize::MAX));
     }
     let all = plan.most_connections.unwrap_or(plan.connections);
-    let needed = connections(plan, all as u64) * of_a_connection(plan) + of_others(plan);
+    let connections = Shared::of(plan).connections(all as u64);
+    let needed = connections * of_a_connection(plan) + of_others(plan);
     if limit >= needed {
         return Ok(());
     }
@@ -52,10 +50,29 @@ pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     Err(Invalid::new("connections", problem, cure))
 }
 
-/// The most connections that so many sessions have: the last one of each thread may have room left.
-fn connections(plan: &Plan, sessions: u64) -> u64 {
-    let shared = sessions.div_ceil(plan.target.sharing()) + plan.threads as u64 - 1;
-    shared.min(sessions)
+/// How sessions share connections: the last connection of each thread may have room left.
+#[derive(Clone, Copy, Debug)]
+struct Shared {
+    /// How many sessions share a connection.
+    by: u64,
+    threads: u64,
+}
+
+impl Shared {
+    fn of(plan: &Plan) -> Self {
+        Self { by: plan.target.sharing(), threads: plan.threads as u64 }
+    }
+
+    /// The most connections that so many sessions have.
+    fn connections(self, sessions: u64) -> u64 {
+        sessions.min(sessions.div_ceil(self.by) + self.threads - 1)
+    }
+
+    /// The most sessions that never have more than so many connections.
+    fn sessions(self, connections: u64) -> u64 {
+        let full = (connections + 1).saturating_sub(self.threads);
+        connections.max(full.saturating_mul(self.by))
+    }
 }
 
 /// The files and sockets that `plan` needs for each connection, with those of a relay: all
@@ -68,4 +85,21 @@ fn of_a_connection(plan: &Plan) -> u64 {
 /// The most files and sockets that `plan` needs at once besides its connections.
 fn of_others(plan: &Plan) -> u64 {
     plan.threads as u64 * OF_A_THREAD + OF_ALL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_sessions_share_connections_as_never_have_too_many() {
+        for (by, threads) in [(1, 1), (1, 8), (2, 1), (10, 2), (100, 16)] {
+            let shared = Shared { by, threads };
+            for left in 0..300 {
+                let most = shared.sessions(left);
+                assert!(shared.connections(most) <= left, "{shared:?}: {left}");
+                assert!(shared.connections(most + 1) > left, "{shared:?}: {left}");
+            }
+        }
+    }
 }

@@ -62,6 +62,10 @@ fn what_http_2_does_not_have_is_refused_before_anything_is_sent() {
     let header = "Connection: close";
     of(&["--http2", "-H", header]).refused(2, &["HTTP/2 has no header Connection", "leave it out"]);
     of(&["--http2", "-H", "TE: gzip"]).refused(2, &["HTTP/2 has no header TE"]);
+    // What no request may set is refused once.
+    let framed = of(&["--http2", "-H", "Transfer-Encoding: chunked"]);
+    let framed = framed.refused(2, &["Transfer-Encoding depends on the body"]);
+    assert_eq!(framed.stderr.matches("Transfer-Encoding").count(), 1, "{}", framed.stderr);
     of(&["--http2", "--streams", "2", "--close"]).refused(2, &["--streams", "--close"]);
     of(&["--http2", "--streams", "0"]).refused(2, &["--streams"]);
     // Both are fine, and so nothing is wrong but that nothing listens there.

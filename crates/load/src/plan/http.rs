@@ -233,7 +233,9 @@ fn check_http2(http2: Http2Plan, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
         let name = name.trim();
         let is_te =
             name.eq_ignore_ascii_case("TE") && !value.trim().eq_ignore_ascii_case("trailers");
-        if is_te || CONNECTION_HEADERS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+        let is_other = CONNECTION_HEADERS.iter().any(|it| name.eq_ignore_ascii_case(it));
+        // What no request may set is refused already.
+        if (is_te || is_other) && wrong_header(header).is_none() {
             let problem = format!("HTTP/2 has no header {name}");
             mistakes.push(Invalid::new(flag, problem, "leave it out"));
         }
