@@ -1,5 +1,5 @@
-//! Reading and writing files that users name: with a size limit, whatever the name leads to, and
-//! without following links that somebody may have planted.
+//! Reads and writes files that users name: with a size limit, whatever the path points to, and
+//! without following links that another user may have planted.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
@@ -14,27 +14,27 @@ pub const SETTINGS: u64 = 16 << 20;
 pub const DATA: u64 = 256 << 20;
 /// The largest record, in bytes.
 pub const RECORD: u64 = 1 << 30;
-/// The most that is read from a device, in bytes: it holds what a person types, or nothing.
+/// The most that is read from a device, in bytes: enough for what a person types.
 const DEVICE: u64 = 1 << 20;
 /// How long the writer of a pipe may stay silent, in seconds.
 const PATIENCE_S: i64 = 10;
 
 /// Reads a whole file of at most `most` bytes.
 ///
-/// It may be a pipe that is still being written to, such as the shell's `<(command)`; a pipe that
-/// stays silent for ten seconds is an error.
+/// The file may be a pipe that is still being written to, such as the shell's `<(command)`; a pipe
+/// that stays silent for ten seconds is an error.
 ///
 /// # Errors
-/// If it cannot be read, is too large, or is a pipe that stays silent.
+/// Returns an error if the file cannot be read, is too large, or is a pipe that stays silent.
 pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     read_within(path, most, PATIENCE_S)
 }
 
-/// The same, but a pipe may be silent for `patience_s` seconds: its writer may have to ask a person
-/// first.
+/// Like [`read`], but a pipe may be silent for `patience_s` seconds: its writer may have to ask a
+/// person first.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn read_within(path: impl AsRef<Path>, most: u64, patience_s: i64) -> io::Result<Vec<u8>> {
     // Opening a pipe that has no writer would block forever.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -66,10 +66,10 @@ pub fn read_within(path: impl AsRef<Path>, most: u64, patience_s: i64) -> io::Re
     }
 }
 
-/// The same for text.
+/// Reads a whole text file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`read`], and if it is not UTF-8.
+/// See [`read`]; also fails if the file is not UTF-8.
 pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
     String::from_utf8(read(path, most)?).map_err(wrong)
@@ -78,7 +78,7 @@ pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
 /// Reads all of `from`, up to `most` bytes.
 ///
 /// # Errors
-/// If there is more, or if it cannot be read.
+/// Returns an error if there is more, or if `from` cannot be read.
 pub fn bounded(from: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     from.take(most + 1).read_to_end(&mut all)?;
@@ -108,7 +108,7 @@ fn too_large(most: u64) -> io::Error {
 /// Replaces a file atomically: a reader sees either the old one or the new one.
 ///
 /// # Errors
-/// If it cannot be written; the old one is left as it is.
+/// Returns an error if the new file cannot be written; the old one is left as it is.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = beside(path);
     create(&new)?.write_all(bytes).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
@@ -116,11 +116,11 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Opens what lines are written to one after the other: an empty file, or a pipe that somebody
-/// reads.
+/// Opens a file or pipe that is written line by line: a file is truncated, and a pipe must have a
+/// reader.
 ///
 /// # Errors
-/// If it cannot be opened, or is a pipe without a reader.
+/// Returns an error if it cannot be opened, or is a pipe without a reader.
 pub fn stream(path: &Path) -> io::Result<File> {
     // Opening a pipe that has no reader would block forever.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -129,15 +129,15 @@ pub fn stream(path: &Path) -> io::Result<File> {
         rustix::io::Errno::NXIO => io::Error::other("nobody reads from it"),
         error => error.into(),
     })?);
-    // Whoever reads may be slow.
+    // The reader may be slow.
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
 }
 
-/// Checks that a file can be written here.
+/// Checks that `path` can be written.
 ///
 /// # Errors
-/// If it cannot.
+/// Returns an error if it cannot be written.
 pub fn try_to_write(path: &Path) -> io::Result<()> {
     let probe = beside(path);
     create(&probe)?;
@@ -150,7 +150,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.new"))
 }
 
-/// Creates a file. Leftovers of an earlier run are removed, and so is a link, but not its target.
+/// Creates a file. The leftover of an earlier run is removed, and so is a link, but not its target.
 fn create(path: &Path) -> io::Result<File> {
     let new = || OpenOptions::new().write(true).create_new(true).open(path);
     match new() {

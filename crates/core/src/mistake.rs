@@ -1,11 +1,11 @@
-//! Mistakes in what the user asked for, as reported: which flag, what is wrong, how to fix it.
+//! Mistakes in the user's input, as reported: which flag, what is wrong, how to fix it.
 
 use crate::op::plain;
 use crate::redact::strike;
 use std::fmt;
 use std::ops::Range;
 
-/// A mistake in what the user asked for: which flag, what is wrong, how to fix it.
+/// A mistake in the user's input: which flag, what is wrong, how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     flag: String,
@@ -14,8 +14,7 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// A mistake in `flag`. The passwords of addresses in `problem` are struck out, and so are
-    /// secrets that are known.
+    /// A mistake in `flag`. Passwords of addresses in `problem` and known secrets are struck out.
     pub fn new(
         flag: impl Into<String>,
         problem: impl Into<String>,
@@ -37,8 +36,8 @@ impl Invalid {
         Self { flag: flag.to_owned(), ..self }
     }
 
-    /// The same mistake in a file: `place` is the file and line, `key` the key that stands for the
-    /// flag.
+    /// The same mistake in a file: `place` is the file and line, `key` the key that corresponds to
+    /// the flag.
     pub fn within(self, place: &str, key: &str) -> Self {
         Self { flag: format!("{place}: {key}"), ..self }
     }
@@ -46,14 +45,14 @@ impl Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// So that `?` makes a list of one mistake.
+/// Lets `?` turn one mistake into a list.
 impl From<Invalid> for Vec<Invalid> {
     fn from(mistake: Invalid) -> Self {
         vec![mistake]
     }
 }
 
-/// `text` without the passwords of the addresses in it, which stand alone or in quotation marks.
+/// `text` with the passwords removed from the addresses in it, which may stand alone or be quoted.
 pub fn strike_passwords(text: &str) -> String {
     if !text.contains('@') && !text.contains("%40") {
         return text.to_owned();
@@ -85,7 +84,7 @@ pub fn strike_password(address: &str) -> String {
     }
 }
 
-/// Something after a host that should be a port but is not: perhaps a misplaced password.
+/// Text after a host that should be a port but is not: perhaps a misplaced password.
 fn odd_port(address: &str) -> Option<Range<usize>> {
     let at = address.rfind('@')?;
     let is_address = |c: char| !c.is_whitespace() && !matches!(c, '"' | '{' | '[' | '/');
@@ -98,7 +97,7 @@ fn odd_port(address: &str) -> Option<Range<usize>> {
     odd.then_some(port)
 }
 
-/// Where the first colon is, plain or encoded, and where the text after it begins.
+/// The position of the first colon, plain or encoded, and of the text after it.
 fn colon_in(text: &str) -> Option<(usize, usize)> {
     let plain = text.find(':').map(|at| (at, at + 1));
     let encoded = ["%3A", "%3a"].iter().filter_map(|colon| text.find(colon)).min();
@@ -127,7 +126,7 @@ fn password_of(address: &str) -> Option<Range<usize>> {
     (last >= after).then(|| start + after..start + last)
 }
 
-/// Where a password is in what looks like a path, as when the user contains a slash.
+/// The position of a password in what looks like a path, as when the user name contains a slash.
 fn in_path(rest: &str, end: usize) -> Option<Range<usize>> {
     let path = rest[end..].strip_prefix('/')?;
     let path = path.split(char::is_whitespace).next().unwrap_or_default();
@@ -136,13 +135,13 @@ fn in_path(rest: &str, end: usize) -> Option<Range<usize>> {
     Some(end + 1 + after..end + 1 + at)
 }
 
-/// Where the user begins: after `http://`, or whatever was meant to be that.
+/// Where the user name begins: after `http://`, or whatever was meant to be that.
 fn after_scheme(before: &str) -> usize {
     let is_slash = |c: char| matches!(c, '/' | '\\');
     let slashes = before.find("://").map(|at| at + 1).or_else(|| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "+.-:;= \"'".contains(c);
         let at = before.find(is_slash)?;
-        // A user precedes its colon; in `http:/` nothing comes after the colon.
+        // The user name precedes its colon; in `http:/` nothing comes after the colon.
         let colon = before[..at]
             .find(':')
             .is_none_or(|colon| before[colon..at].chars().all(|c| matches!(c, ':' | ';' | ' ')));
@@ -188,7 +187,7 @@ impl Flagged<u64> {
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flag, problem, cure } = self;
-        // A parser's message may span several lines; an error is a single line.
+        // A parser's message may span several lines, but an error is a single line.
         let problem = problem.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = format!("{flag}: {problem}; {cure}");
         // Parts of it may come from a file.

@@ -1,10 +1,10 @@
-//! The secrets that this process has been given, by value: one place that knows them, and one
-//! function that strikes them out of whatever leaves it.
+//! The secrets that this process has been given, by value. Everything the process writes is
+//! searched for them here, and they are struck out.
 //!
-//! Striking out by name, as of `password=…`, finds a secret where it was written. A server may say
-//! it again anywhere: in an error, a cookie, a page. There it can only be found by its value. What
-//! is shorter than [`LEAST`], a number, or a word that springload itself says cannot be told from
-//! ordinary text, and stays.
+//! Redaction by name, as in `password=…`, only works where the secret was given. A server may
+//! repeat it anywhere (in an error, a cookie, a page), where it can only be recognized by its
+//! value. Anything shorter than [`LEAST`], numbers, and words that springload itself uses cannot be
+//! distinguished from ordinary text, and are not struck out.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -14,24 +14,24 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What stands in place of a secret.
+/// The replacement for a secret.
 pub const STRUCK: &str = "***";
-/// The fewest characters of a secret that is struck out by its value.
+/// Shorter secrets are not struck out by their value. In characters.
 pub const LEAST: usize = 6;
-/// The most secrets that are known; the oldest are forgotten. Sessions that log in again and again
-/// have ever new cookies.
+/// The most secrets that are known; beyond that, the oldest are forgotten. Sessions that log in
+/// again and again keep getting new cookies.
 const MOST: usize = 4_096;
 /// The longest text that is searched for secrets.
 const MOST_TEXT: usize = 1 << 20;
 
-/// Words of at least [`LEAST`] letters that records, plans and messages consist of. A password that
-/// is one of them is no secret, and striking it out would make a record unreadable.
+/// Words of at least [`LEAST`] letters that records, plans and messages are made of. A password
+/// that is one of them is no secret, and striking it out would make a record unreadable.
 const ORDINARY: &str = include_str!("redact_ordinary.txt");
 
 /// What a percent-encoded URL may leave as it is (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Parts of the names of settings, headers, parameters and members that are kept secret.
+/// Parts of names that mark a setting, header, parameter or member as secret.
 const SECRET: [&str; 11] = [
     "pass",
     "pwd",
@@ -46,7 +46,7 @@ const SECRET: [&str; 11] = [
     "signature",
 ];
 
-/// Headers whose values say nothing about who asks; those of all others are secrets.
+/// Headers whose values do not identify the client; the values of all others are secrets.
 const HARMLESS: [&str; 22] = [
     "accept",
     "accept-charset",
@@ -74,7 +74,7 @@ const HARMLESS: [&str; 22] = [
 
 static KNOWN: RwLock<Known> = RwLock::new(Known::new());
 
-/// Secrets, and what finds them.
+/// The secrets, and the automaton that finds them.
 struct Known {
     values: VecDeque<String>,
     finder: Option<Arc<Finder>>,
@@ -83,7 +83,7 @@ struct Known {
 /// Finds all spellings of all secrets.
 struct Finder {
     spellings: AhoCorasick,
-    /// For each: whether it only counts as a whole word.
+    /// For each spelling: whether it only counts as a whole word.
     words: Vec<bool>,
 }
 
@@ -112,7 +112,7 @@ impl Known {
 }
 
 impl Finder {
-    /// `None`: there is too much to look for.
+    /// Returns `None` if there are too many secrets for one automaton.
     fn of(values: &VecDeque<String>) -> Option<Self> {
         let spelled = values.iter().flat_map(|value| {
             let word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -147,7 +147,7 @@ impl Finder {
     }
 }
 
-/// A secret as it is, and as it stands in JSON, in pages and in URLs.
+/// A secret as it is, and as it is escaped in JSON, in pages and in URLs.
 fn spellings(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
     let page = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -171,7 +171,7 @@ fn spellings(value: &str) -> Vec<String> {
 }
 
 /// Whether striking this out would hit ordinary text: it is too short, a number, or a word that
-/// springload says.
+/// springload uses.
 pub fn is_ordinary(value: &str) -> bool {
     let number = |c: char| c.is_ascii_digit() || ".,:-+_ ".contains(c);
     value.chars().count() < LEAST
@@ -179,7 +179,7 @@ pub fn is_ordinary(value: &str) -> bool {
         || ORDINARY.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(value))
 }
 
-/// Has a secret struck out from now on.
+/// Strikes out a secret from now on.
 pub fn learn(value: &str) {
     let value = value.trim();
     if !is_ordinary(value) && value != STRUCK {
@@ -187,7 +187,7 @@ pub fn learn(value: &str) {
     }
 }
 
-/// The same for a password, alone and as Basic authentication has it (RFC 7617).
+/// Learns a password, alone and as encoded in Basic authentication (RFC 7617).
 pub fn learn_login(user: &str, password: &str) {
     if password.is_empty() || password == STRUCK {
         return;
@@ -199,7 +199,7 @@ pub fn learn_login(user: &str, password: &str) {
     }
 }
 
-/// The same for the value of a header, `Name: value`, unless its name says that it is no secret.
+/// Learns the value of a header, `Name: value`, unless its name shows that it is no secret.
 pub fn learn_header(line: &str) {
     let Some((name, value)) = line.split_once(':') else { return };
     let name = name.trim().to_ascii_lowercase();
@@ -221,7 +221,7 @@ pub fn learn_header(line: &str) {
     }
 }
 
-/// The same for the values of cookies, `a=b; c=d`.
+/// Learns the values of cookies, `a=b; c=d`.
 pub fn learn_cookies(text: &str) {
     for pair in text.split(';') {
         if let Some((_, value)) = pair.split_once('=') {
@@ -230,8 +230,8 @@ pub fn learn_cookies(text: &str) {
     }
 }
 
-/// The same for the values of parameters and members whose names are secret: `api_key=…` in a URL
-/// or a form, `"password": "…"` in JSON.
+/// Learns the values of parameters and members whose names are secret: `api_key=…` in a URL or a
+/// form, `"password": "…"` in JSON.
 pub fn learn_text(text: &str) {
     let end = text.char_indices().nth(MOST_TEXT).map_or(text.len(), |(at, _)| at);
     let text = &text[..end];
@@ -249,7 +249,7 @@ pub fn learn_text(text: &str) {
             Some(quote @ ('"' | '\'')) => {
                 rest[1..].split(quote).next().unwrap_or_default().trim_end_matches('\\')
             }
-            // After a colon, only a quoted text is a value: other words follow colons, too.
+            // After a colon, only quoted text is a value: ordinary words follow colons, too.
             _ if sign == ":" => continue,
             _ => rest.split(['&', ';', ' ', '"', '\'', '#', '\n']).next().unwrap_or_default(),
         };
@@ -271,7 +271,7 @@ pub fn any() -> bool {
     !KNOWN.read().unwrap_or_else(PoisonError::into_inner).values.is_empty()
 }
 
-/// `text` without the secrets that are known, [`STRUCK`] in place of each.
+/// `text` with each known secret replaced by [`STRUCK`].
 pub fn strike(text: &str) -> Cow<'_, str> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     if known.values.is_empty() {
@@ -301,7 +301,7 @@ mod tests {
         let text = "a s3cret/@ <\"x b s3cret%2F%40%20%3C%22x s3cret%2f%40%20%3c%22x \
                     s3cret%2F%40+%3C%22x s3cret/@ <\\\"x s3cret/@ &lt;&quot;x c";
         assert_eq!(struck(&[secret], text), "a *** b *** *** *** *** *** c");
-        // The longest of several that begin alike.
+        // The longest of several with the same beginning.
         assert_eq!(struck(&["abcdef1", "abcdef1234"], "abcdef1234 abcdef12"), "*** ***2");
         assert_eq!(struck(&[], "abc"), "abc");
     }

@@ -16,7 +16,7 @@ pub struct Facts {
     pub measured_s: f64,
     /// When the stage began, on the clock of the run.
     pub start: Nanos,
-    /// When nothing succeeded because of the server, or the server answered nothing.
+    /// When nothing succeeded because of the server, or the server did not answer at all.
     pub away: Spans,
     /// When nothing succeeded because the server could not be reached.
     pub cut_off: Spans,
@@ -24,14 +24,14 @@ pub struct Facts {
     pub holding: Spans,
     /// Response times of all requests that succeeded.
     pub response: Histogram,
-    /// The same, less the time for which the client held them up.
+    /// Response times without the time for which the client held the requests up.
     pub without_client: Histogram,
     /// Requests that succeeded at least in part.
     pub served: u64,
     /// Requests that failed as a whole, by class.
     pub failed: Vec<(Failure, u64)>,
-    /// Documents for which an operation was begun, and those of them that failed because of the
-    /// server, including data that nobody had asked for.
+    /// Documents for which an operation was begun, and how many of them failed because of the
+    /// server, including data that was not asked for.
     pub documents: (u64, u64),
     /// What became of the operations that were due.
     pub load: LoadFacts,
@@ -66,7 +66,7 @@ pub struct LoadFacts {
 }
 
 /// What the load threads used and lost. A share is a fraction of the time, 0 to 1, for the thread
-/// where it is greatest.
+/// with the highest one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadFacts {
     /// Time spent computing.
@@ -78,8 +78,8 @@ pub struct ThreadFacts {
     /// How late the client began operations through its own fault, in microseconds: the 99th
     /// percentile.
     pub late_p99_us: f64,
-    /// Requests that were held up, and by how much the client began requests late, in nanoseconds
-    /// over all of them.
+    /// How many requests were held up, and by how much the client began requests late, in
+    /// nanoseconds summed over all of them.
     pub held: (u64, Nanos),
     /// How long answers waited to be read because no processor was free.
     pub reading_us: Reading,
@@ -88,11 +88,11 @@ pub struct ThreadFacts {
 /// A silence of the server that is this many times longer than a usual answer is more than
 /// slowness.
 const USUAL_TIMES: u64 = 5;
-/// With fewer connections than this, a single slow answer is a silence.
+/// With fewer connections than this, a single slow answer already is a silence.
 const FEW_CONNECTIONS: usize = 3;
 
-/// How long a server must answer nothing for it to stand out, in nanoseconds, given its usual
-/// service times: a server that is only as slow as usual answers much sooner.
+/// How long a server must be silent for it to stand out, in nanoseconds, given its usual service
+/// times: a server that is merely slow answers much sooner.
 pub fn silence_ns(service: &Histogram, connections: usize) -> Nanos {
     let usual = if connections < FEW_CONNECTIONS { 95.0 } else { 50.0 };
     service.percentile(usual).saturating_mul(USUAL_TIMES)
@@ -149,7 +149,7 @@ impl Facts {
         let load = &self.load;
         let by_server = failed(Failure::by_server);
         let unsent = load.unsent.saturating_sub(load.unsent_by_client);
-        // How many connections there are is up to the client.
+        // The number of connections is the client's choice.
         let left = load.dropped + unsent;
         let (by_client, left) = if load.bound.is_some() { (left, 0) } else { (0, left) };
         let client = load.unsent_by_client + failed(Failure::by_client) + by_client;

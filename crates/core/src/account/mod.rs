@@ -1,8 +1,8 @@
-//! One account of blame: which part of a stage's time, of its operations and of its response times
-//! is due to the client, the server, the network or nobody, and what follows for its numbers.
+//! One account of blame: which part of a stage's time, its operations and its response times is due
+//! to the client, the server, the network or none of them, and what follows for its numbers.
 //!
-//! Verdict, headline, thresholds and searches all read it; none of them judges again.
-//! `docs/load-shapes.md` has the table of cases that the tests go through.
+//! Verdict, headline, thresholds and searches all read it; none of them judges on its own.
+//! `docs/load-shapes.md` has the table of cases that the tests check.
 
 mod facts;
 mod trust;

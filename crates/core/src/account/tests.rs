@@ -1,5 +1,5 @@
-//! The table of cases: the facts about a stage, and which account, trust and verdict follow, on
-//! both sides of each bound. `docs/load-shapes.md` has it in words.
+//! The table of cases: the facts about a stage, and the account, trust and verdict that follow, on
+//! both sides of each bound. `docs/load-shapes.md` describes them in words.
 
 use super::*;
 use crate::clock::{Nanos, SECOND_NS};
@@ -16,7 +16,7 @@ fn closed() -> Facts {
     Facts { elapsed_s, measured_s, start, load, threads, ..Facts::default() }.answered(10_000, 5)
 }
 
-/// The same in an open loop at 100/s.
+/// Like [`closed`], in an open loop at 100/s.
 fn open() -> Facts {
     let mut facts = closed();
     facts.load = LoadFacts { open: true, offered_per_s: 100.0, served_per_s: 100.0, ..facts.load };
@@ -124,7 +124,7 @@ fn a_closed_loop_is_judged_by_both_sides() {
         ("closed", |it| it.threads(|it| it.waited = 0.30)),
         ("closed", |it| it.threads(|it| it.reading_us.mean = 990.0)),
         ("client_bound", |it| it.threads(|it| it.reading_us.mean = 1_010.0)),
-        // A closed loop is not judged by its 99th percentile.
+        // The 99th percentile does not count in a closed loop.
         ("closed", |it| it.threads(|it| it.reading_us.p99 = 4_900.0)),
         ("closed", |it| it.threads(|it| it.busiest = 0.95)),
         ("client_bound", |it| it.threads(|it| it.busiest = 0.96)),
@@ -153,7 +153,7 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
         ("sustained", |it| it),
         ("sustained", |it| it.load(|it| it.unsent = 50)),
         ("not_sustained", |it| it.load(|it| it.unsent = 51)),
-        // The same for want of connections; and the case where they suffice for what was offered.
+        // The same for lack of connections, and the case where they suffice for what was offered.
         ("bound_by_connections", |it| it.load(|it| (it.unsent, it.bound) = (51, Some((50, 110))))),
         ("sustained", |it| it.load(|it| (it.unsent, it.bound) = (50, Some((50, 110))))),
         ("not_sustained", |it| it.load(|it| (it.unsent, it.dropped) = (25, 26))),
@@ -163,12 +163,12 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
         ("not_sustained", |it| it.load(|it| it.growth_per_s = 0.51)),
         // Half of the 99th percentile, but less than a millisecond.
         ("sustained", |it| it.answered(10_000, 1).held(0, 0)),
-        // One in a hundred and one was late: no part of the 99th percentile.
+        // One in a hundred and one was late: this does not affect the 99th percentile.
         ("sustained", |it| it.held(99, 50)),
         ("client_bound", |it| it.held(101, 50)),
-        // Later by a sixth of the 99th percentile.
+        // Late by a sixth of the 99th percentile.
         ("sustained", |it| it.held(1_000, 1)),
-        // The client has next to no time to spare, but everything was served and nothing was late.
+        // The client has hardly any time to spare, but everything was served and nothing was late.
         ("sustained", |it| it.threads(|it| it.occupied = 0.99)),
         ("sustained", |it| it.threads(|it| it.waited = 0.9)),
         ("not_sustained", |it| it.threads(|it| it.waited = 0.20).load(|it| it.unsent = 51)),
@@ -294,7 +294,7 @@ fn figures_are_sound_disturbed_or_unknown() {
 
 #[test]
 fn a_figure_is_less_sure_only_beyond_the_bound() {
-    // An open loop that left more undone than it may, in a stage of 100 s.
+    // An open loop that left more undone than allowed, in a stage of 100 s.
     let of = |stood_still_ms: Nanos| {
         let mut facts = open().load(|it| it.unsent = 51);
         facts.holding.add(7 * SECOND_NS, 7 * SECOND_NS + stood_still_ms * MS);

@@ -10,7 +10,7 @@ const DEGRADED: f64 = 0.10;
 const AWAY_S: f64 = 1.0;
 /// ... and as a share of the stage.
 const AWAY_SHARE: f64 = 0.01;
-/// From this length on, in seconds, an outage says more than the share of failed operations.
+/// From this length on, in seconds, an outage is more telling than the share of failed operations.
 const LONG_OUTAGE_S: f64 = 0.1;
 /// The share of offered operations that may be left undone before a load is not sustained.
 const LEFT_OVER: f64 = 0.005;
@@ -116,7 +116,7 @@ impl Hindrance {
 }
 
 impl LoadFacts {
-    /// Whether nearly everything that was due was served, or was left undone by the client.
+    /// Whether nearly everything that was due was served, unless the client left it undone.
     pub fn is_sustained(&self) -> bool {
         let left = (self.dropped + self.unsent).saturating_sub(self.unsent_by_client);
         left as f64 <= self.offered as f64 * LEFT_OVER
@@ -149,8 +149,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict for a stage that has lost this many agents: one that would be trustworthy no
-    /// longer is.
+    /// The verdict for a stage that has lost this many agents: it is no longer trustworthy.
     pub const fn with_lost(self, lost: usize, agents: usize) -> Self {
         if lost > 0 && self.trustworthy() { Self::AgentsLost { lost, agents } } else { self }
     }
@@ -172,8 +171,8 @@ impl Verdict {
         }
     }
 
-    /// Whether the stage is degraded by the time in which nothing succeeded, rather than by the
-    /// share of failures. For a brief outage, that share says more.
+    /// Whether the stage is degraded because of the time in which nothing succeeded, rather than
+    /// the share of failures. For a brief outage, the share is more telling.
     pub fn is_outage(&self) -> bool {
         let Self::Degraded { failed_share, outage_s } = *self else { return false };
         outage_s > 0.0 && (outage_s >= LONG_OUTAGE_S || failed_share <= DEGRADED)
@@ -185,7 +184,7 @@ impl Verdict {
     }
 }
 
-/// Whether the server failed, judged by the share of operations and by time.
+/// Whether the server failed, by the share of operations and by time.
 ///
 /// In an open loop the response times include the time in which the server is silent; a closed loop
 /// sends nothing then.
@@ -204,7 +203,7 @@ fn not_sustained(facts: &Facts) -> Verdict {
     Verdict::NotSustained {
         offered_per_s: load.offered_per_s,
         served_per_s: load.served_per_s,
-        // Unsent operations were due and not done. The growth includes them, unless it is too small
+        // Unsent operations were due but not done. The growth includes them, unless it is too small
         // to be distinguished from chance.
         backlog_per_s: per_s(load.dropped) + per_s(load.unsent).max(load.growth_per_s),
     }

@@ -1,6 +1,6 @@
 //! How busy the machine's processors were with other programs, from the scheduler's accounts.
 
-/// The accounts at one moment, in kernel ticks, usually of 10 ms. Only differences are meaningful.
+/// The accounts at one moment, in kernel ticks of usually 10 ms. Only differences are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The time of all processors together.
@@ -22,8 +22,8 @@ impl Machine {
         Self::parse(&stat, &std::fs::read_to_string("/proc/self/stat").ok()?)
     }
 
-    /// Reads `/proc/stat` and `/proc/self/stat` (proc(5)). Kernel time is left out, because kernels
-    /// differ in whom they charge for network processing.
+    /// Parses `/proc/stat` and `/proc/self/stat` (proc(5)). Kernel time is left out, because
+    /// kernels differ in which process they charge for network processing.
     fn parse(stat: &str, own: &str) -> Option<Self> {
         let ticks = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = ticks.split_whitespace().filter_map(|it| it.parse().ok()).collect();

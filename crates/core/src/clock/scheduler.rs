@@ -89,8 +89,8 @@ fn text(file: Option<&std::fs::File>) -> Option<String> {
     Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
 }
 
-/// The second and third numbers of `schedstat`: nanoseconds on the run queue, and turns on a
-/// processor. All zero on a kernel without these statistics.
+/// The second and third numbers of `schedstat`: nanoseconds on the run queue, and how often the
+/// thread was given a processor. All zero on a kernel without these statistics.
 #[cfg(target_os = "linux")]
 fn waited(schedstat: &str) -> Option<(Nanos, u64)> {
     let numbers: Vec<u64> =

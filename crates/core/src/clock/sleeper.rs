@@ -21,7 +21,7 @@ impl Sleeper {
     /// A sleeper on `clock`. Must be made inside a runtime.
     ///
     /// # Errors
-    /// If the operating system cannot create a timer.
+    /// Returns an error if the operating system cannot create a timer.
     #[cfg(target_os = "linux")]
     pub fn new(clock: Clock) -> io::Result<Self> {
         use rustix::thread::set_current_timer_slack;
@@ -46,7 +46,7 @@ impl Sleeper {
     /// A sleeper on `clock`. Must be made inside a runtime.
     ///
     /// # Errors
-    /// Never on this operating system.
+    /// Never fails on this operating system.
     #[cfg(not(target_os = "linux"))]
     pub fn new(clock: Clock) -> io::Result<Self> {
         Ok(Self { clock })
@@ -69,13 +69,13 @@ impl Sleeper {
         }
     }
 
-    /// Whether [`nap`](Self::nap) can block the thread until a given time.
+    /// Whether [`nap`](Self::nap) is supported: it blocks the thread until a given time.
     pub const fn naps(&self) -> bool {
         cfg!(target_os = "linux") && !self.clock.is_virtual()
     }
 
-    /// Blocks the thread until `moment`, or until a signal arrives; nothing else runs on it
-    /// meanwhile. To be used only if it [`naps`](Self::naps).
+    /// Blocks the thread until `moment`, or until a signal arrives; nothing else runs on the thread
+    /// meanwhile. Only to be used if it [`naps`](Self::naps).
     #[cfg(target_os = "linux")]
     #[allow(clippy::unused_self, reason = "a method, as `naps` is")]
     pub fn nap(&self, moment: Nanos) {

@@ -1,4 +1,4 @@
-//! The hash with which YCSB scatters record numbers. Knows nothing about the names of keys.
+//! The hash that YCSB scatters record numbers with. Knows nothing about the names of keys.
 //!
 //! FNV-1a (Fowler, Noll and Vo, <http://www.isthe.com/chongo/tech/comp/fnv/>) over the eight bytes
 //! of a number, read as a signed number and made positive. YCSB takes the lowest byte first,

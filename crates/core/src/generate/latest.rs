@@ -8,7 +8,7 @@ use super::zipfian::{THETA, Zipfian};
 #[derive(Clone, Debug)]
 pub struct Latest {
     zipfian: Zipfian,
-    /// The initial number of items, if Gray's eta is to stay as it was for them.
+    /// The initial number of items, if Gray's eta is to keep the value it had for them.
     first: Option<u64>,
 }
 
@@ -18,7 +18,8 @@ impl Latest {
         Self { zipfian: Zipfian::new(newest.max(1), THETA), first: None }
     }
 
-    /// The same, but draws like YCSB's `SkewedLatestGenerator` while numbers are added.
+    /// Like [`new`](Self::new), but draws like YCSB's `SkewedLatestGenerator` while numbers are
+    /// added.
     pub fn as_ycsb(newest: u64) -> Self {
         Self { first: Some(newest.max(1)), ..Self::new(newest) }
     }

@@ -32,8 +32,8 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Over `count` numbers starting at `start`; `count` is at least 1. Takes every `step`th number
-    /// from `first`: `step` of these, with `first` from 0, divide a range among them.
+    /// Takes every `step`th of `count` numbers (at least 1) starting at `start`, beginning with
+    /// number `first`: `step` of these, with `first` from 0, divide a range among them.
     pub const fn new((start, count): (u64, u64), (first, step): (u64, u64)) -> Self {
         Self { start, count, place: first % count, step: step % count }
     }

@@ -9,7 +9,7 @@ use super::zipfian::{THETA, Zipfian};
 
 /// The sum over 10^10 numbers, as hard-coded in YCSB.
 pub(super) const ZETA: f64 = 26.469_028_201_783_02;
-/// How many numbers are drawn from: YCSB's 0 to 10^10, both included.
+/// The size of the range that is drawn from: YCSB's 0 to 10^10, inclusive.
 const ITEMS: u64 = 10_000_000_001;
 
 /// Draws `start..start + count`.

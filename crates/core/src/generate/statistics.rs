@@ -25,8 +25,9 @@ pub fn chi_square(shares: &[f64], draws: u32, mut draw: impl FnMut() -> usize) -
     ChiSquared::new(f64::from(cells - 1)).unwrap().sf(statistic)
 }
 
-/// The same for draws from a continuous distribution, by the Kolmogorov-Smirnov test with the
-/// asymptotic distribution (Marsaglia, Tsang and Wang, J. Stat. Softw. 8 (2003), formula 1).
+/// Like [`chi_square`], for draws from a continuous distribution, by the Kolmogorov-Smirnov test
+/// with the asymptotic distribution (Marsaglia, Tsang and Wang, J. Stat. Softw. 8 (2003), formula
+/// 1).
 pub fn kolmogorov_smirnov(drawn: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
     drawn.sort_by(f64::total_cmp);
     let n = drawn.len() as f64;

@@ -5,7 +5,8 @@ use super::Stream;
 /// Draws from `0..N` by weight. A weight of 0 is never drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighted<const N: usize> {
-    /// Where the share of each option ends, in 2^-64; those at the end that reach 1 are `u64::MAX`.
+    /// Where the share of each option ends, in 2^-64; shares at the end that reach 1 are
+    /// `u64::MAX`.
     ends: [u64; N],
     /// The last option with a weight, which gets whatever rounding leaves.
     last: usize,

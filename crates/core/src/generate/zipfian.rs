@@ -46,7 +46,7 @@ pub struct Zipfian {
     theta: f64,
     zetan: f64,
     eta: f64,
-    /// `1 + 0.5^theta`: where the share of the second number ends, in units of the first's.
+    /// `1 + 0.5^theta`: the end of the second number's share, in units of the first's.
     second: f64,
     alpha: f64,
 }
@@ -57,7 +57,7 @@ impl Zipfian {
         Self::with_zeta(items, theta, zeta(items, theta))
     }
 
-    /// The same with the sum of [`zeta`] given.
+    /// Like [`new`](Self::new), with the sum of [`zeta`] given.
     pub(super) fn with_zeta(items: u64, theta: f64, zetan: f64) -> Self {
         let second = 1.0 + 0.5f64.powf(theta);
         // With two numbers this is 0/0, but then every draw falls on the first two.
@@ -65,8 +65,8 @@ impl Zipfian {
         Self { items, theta, zetan, eta, second, alpha: 1.0 / (1.0 - theta) }
     }
 
-    /// Extends the range to `items` numbers; a smaller number is ignored. Costs a power or two per
-    /// new number, or a few for many.
+    /// Extends the range to `items` numbers; a smaller number is ignored. Computes a power or two
+    /// per new number, or a few powers for many.
     ///
     /// YCSB keeps Gray's eta at its value for the initial number of items, and so never draws some
     /// numbers near the hottest once there are many more. Here eta is updated, as in the paper.
@@ -77,8 +77,8 @@ impl Zipfian {
         }
     }
 
-    /// Extends the range to `items` numbers as YCSB does after starting with `first` of them: of
-    /// eta, only the sum is updated.
+    /// Extends the range to `items` numbers as YCSB does after starting with `first` of them: only
+    /// the sum in eta is updated.
     pub(super) fn grow_as_ycsb(&mut self, items: u64, first: u64) {
         if items > self.items {
             self.zetan = grow(self.zetan, self.items, items, self.theta);
@@ -157,8 +157,9 @@ mod tests {
         }
     }
 
-    /// What Gray's formula gives each number, found by inverting the formula: number k is drawn for
-    /// u below ((k/n)^(1/alpha) - 1 + eta) / eta, except for the first two, which have their own.
+    /// The share that Gray's formula gives each number, found by inverting it: number k is drawn
+    /// for u below ((k/n)^(1/alpha) - 1 + eta) / eta, except for the first two, which have their
+    /// own shares.
     fn shares(zipfian: &Zipfian) -> Vec<f64> {
         let n = zipfian.items as f64;
         let bound = |k: u64| match k {

@@ -75,8 +75,8 @@ impl Chunked {
         }
     }
 
-    /// Forgets the body decoded so far, and moves what is left to be decoded to the beginning of
-    /// the buffer, of which `filled` bytes are filled. Returns how many bytes are left.
+    /// Discards the body decoded so far, and moves what is left to be decoded to the beginning of
+    /// the buffer, whose first `filled` bytes are filled. Returns how many bytes are left.
     pub(super) fn forget(&mut self, buffer: &mut [u8], filled: usize) -> usize {
         buffer.copy_within(self.cursor..filled, 0);
         let left = filled - self.cursor;
@@ -103,7 +103,7 @@ impl Chunked {
 /// Reads the hexadecimal size that precedes any extension.
 fn chunk_size(line: &[u8]) -> Result<usize, Malformed> {
     let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
-    // 2^60 bytes are out of reach, and a longer number could overflow.
+    // No size reaches 2^60 bytes, and a longer number could overflow.
     if digits.is_empty() || digits.len() > 15 {
         return Err(Malformed::Chunk);
     }

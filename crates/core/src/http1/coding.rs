@@ -1,19 +1,19 @@
-//! Compressed bodies (RFC 9110, 8.4.1): what they are without their content coding.
+//! Decompresses bodies that have a content coding (RFC 9110, 8.4.1).
 
 use super::head::header_values;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Read};
 
-/// The body of an answer without its content coding; `None`: it has none. `most` is the largest
-/// size, in bytes.
+/// The body of an answer without its content coding; `None` if it has none. `most` is the largest
+/// decoded size, in bytes.
 ///
 /// # Errors
-/// Why it cannot be had, in words.
+/// Returns a message if the body cannot be decoded.
 pub fn decoded(head: &[u8], body: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
     let codings = header_values(head, "content-encoding");
     let codings = codings.iter().flat_map(|value| value.split(|byte| *byte == b','));
     let mut codings = codings.map(<[u8]>::trim_ascii).filter(|coding| !is(coding, "identity"));
-    // An answer to HEAD, and a 304, say how the body would be coded.
+    // An answer to HEAD, or a 304, names the coding that the body would have.
     let Some(coding) = codings.next().filter(|_| !body.is_empty()) else { return Ok(None) };
     if codings.next().is_some() {
         return Err("the body is coded more than once, which springload does not undo".to_owned());
@@ -22,7 +22,7 @@ pub fn decoded(head: &[u8], body: &[u8], most: usize) -> Result<Option<Vec<u8>>,
         coding if is(coding, "gzip") || is(coding, "x-gzip") => {
             read(MultiGzDecoder::new(body), most)
         }
-        // Some servers leave out the zlib format around it, which RFC 9110 notes.
+        // Some servers leave out the zlib wrapper, as RFC 9110 notes.
         coding if is(coding, "deflate") => read(ZlibDecoder::new(body), most)
             .or_else(|error| read(DeflateDecoder::new(body), most).map_err(|_| error)),
         other => {
@@ -45,7 +45,7 @@ fn is(coding: &[u8], name: &str) -> bool {
     coding.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// All of it, or more than `most` bytes.
+/// Reads to the end, or until there are more than `most` bytes.
 fn read(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut plain = Vec::new();
     from.take(most as u64 + 1).read_to_end(&mut plain)?;
@@ -106,7 +106,7 @@ mod tests {
         assert!(decoded(&head("deflate"), TEXT, 1_000).is_err());
         let message = decoded(&head("gzip"), &whole, TEXT.len() - 1).unwrap_err();
         assert!(message.contains("larger than 42 bytes"), "{message}");
-        // A few bytes may become gigabytes.
+        // A few bytes may decompress to gigabytes.
         let bomb = gzip(&vec![0; 50_000_000]);
         assert!(decoded(&head("gzip"), &bomb, 1_000).is_err());
         for coding in ["br", "gzip, br", "gzip, gzip"] {

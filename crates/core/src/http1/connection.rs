@@ -1,9 +1,10 @@
-//! One keep-alive connection: sends a request, reads its answer and reports how each went.
+//! One keep-alive connection: sends requests, reads their answers and reports how each exchange
+//! went.
 //!
-//! Before a request is sent, the connection is checked for anything unsolicited: an answer nobody
-//! asked for, or the peer's close. If there is any, the request is sent on a new connection.
+//! Before a request is sent, the connection is checked for anything unsolicited: an answer without
+//! a request, or the peer's close. If there is any, the request is sent on a new connection.
 //!
-//! An answer that arrives while the request is still being sent ends the sending, and after an
+//! An answer that arrives while the request is still being sent stops the sending, and after an
 //! error in sending, an answer that has already arrived is read first: servers that refuse a
 //! request early answer and then close the connection. If the connection turns out to be closed
 //! before any byte of an answer came, the request is resent on a new one, provided that none of it
@@ -42,17 +43,18 @@ pub struct Connection {
     stream: Option<Stream>,
     /// Answers received on the current stream.
     answers: u64,
-    /// Requests whose sending was begun, counting each attempt.
+    /// Requests that it began to send, counting each attempt.
     sent: u64,
-    /// What it has seen besides answers since this was last taken.
+    /// What the connection has seen besides answers since this was last taken.
     noted: Noted,
-    /// The server has sent something before it was asked.
+    /// The server has sent something before any request.
     wary: bool,
     /// The last request got no complete answer in time.
     timed_out: bool,
     /// Consecutive attempts that got no connection, or no answer on it.
     failures: u32,
-    /// Why there is no connection or no answer, if more is known than the failure class.
+    /// Details of a failure to connect or to get an answer, if more is known than the failure
+    /// class.
     trouble: Option<Box<Trouble>>,
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
@@ -107,12 +109,12 @@ impl Connection {
         &self.buffers
     }
 
-    /// Closes it. The last answer remains available.
+    /// Closes the connection. The last answer remains available.
     pub fn close(&mut self) {
         self.stream = None;
     }
 
-    /// Whether it is open, as far as is known.
+    /// Whether the connection is open, as far as is known.
     pub const fn is_open(&self) -> bool {
         self.stream.is_some()
     }
@@ -123,15 +125,15 @@ impl Connection {
         self.stream.as_ref().is_some_and(Stream::has_news)
     }
 
-    /// Switches to the server at `endpoint`, to which `stream` is connected; with `None`, it
-    /// connects when it is next needed. The last answer remains available.
+    /// Switches to the server at `endpoint`. `stream` is connected to it; with `None`, the
+    /// connection is opened when it is next needed. The last answer remains available.
     pub fn turn_to(&mut self, endpoint: Arc<Endpoint>, stream: Option<Stream>) {
         (self.endpoint, self.stream) = (endpoint, stream);
         (self.answers, self.failures, self.wary) = (0, 0, false);
     }
 
-    /// Discards the last answer. Opens the connection if it is not open, and returns when opening
-    /// began. After failures to connect it pauses instead, and the next request opens it.
+    /// Discards the last answer. Opens the connection if necessary, and returns when opening began.
+    /// After failures to connect it pauses instead, and the next request opens the connection.
     pub async fn ready(&mut self) -> Option<Nanos> {
         if !self.buffer.is_empty() {
             self.decoder = Decoder::default();
@@ -147,7 +149,8 @@ impl Connection {
         Some(since)
     }
 
-    /// Pauses after failures to connect, according to their number. Returns whether there were any.
+    /// Pauses after failures to connect, the longer the more there were. Returns whether there were
+    /// any.
     pub async fn rest(&self) -> bool {
         if self.failures == 0 {
             return false;
@@ -169,7 +172,7 @@ impl Connection {
     /// Sends `request` and reads its answer.
     ///
     /// # Errors
-    /// If there was no complete answer; the [`Failure`] says why.
+    /// Returns an error if there was no complete answer; the [`Failure`] says why.
     pub async fn exchange(
         &mut self,
         request: Request<'_>,
@@ -189,7 +192,7 @@ impl Connection {
                     break Err(failure);
                 }
                 if self.wary && Box::pin(self.listen()).await {
-                    // The failure itself reports it.
+                    // The failure itself reports what arrived.
                     self.noted.unsolicited -= 1;
                     self.failures += 1;
                     break Err(Failure::Protocol);
@@ -259,7 +262,7 @@ impl Connection {
         speaks
     }
 
-    /// Gives a server that has sent something unsolicited a moment to do so again.
+    /// Gives a server that has sent something unsolicited a moment to do it again.
     async fn listen(&mut self) -> bool {
         let over = self.clock.now() + LISTEN_NS;
         while self.clock.now() < over {
@@ -272,12 +275,12 @@ impl Connection {
         false
     }
 
-    /// What it has seen besides answers since the last call.
+    /// What the connection has seen besides answers since the last call.
     pub fn take_noted(&mut self) -> Noted {
         std::mem::take(&mut self.noted)
     }
 
-    /// How many requests it has sent, counting each attempt.
+    /// How many requests were sent, counting each attempt.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
@@ -355,7 +358,7 @@ impl Connection {
         let received = ready!(self.poll_receive(context, probe));
         received.map_err(|failure| Broken { failure, unanswered: self.filled == 0 })?;
         if !whole {
-            // The server answered without reading everything, so there is no telling what it reads
+            // The server answered without reading everything, so it is unclear what it would read
             // next.
             self.answers += 1;
             self.stream = None;
@@ -363,8 +366,8 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes the request. `false` if an answer began, or writing failed, before everything was
-    /// written.
+    /// Writes the request. Returns `false` if an answer began, or writing failed, before everything
+    /// was written.
     fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -431,8 +434,8 @@ impl Connection {
                     }
                 }
             }
-            // The announced length has not arrived yet: memory grows with what arrives. One extra
-            // byte detects excess data.
+            // The announced length has not arrived yet, so memory only grows with what arrives. One
+            // extra byte detects excess data.
             let size = self.filled + wanted.min(MOST_AHEAD) + 1;
             if self.buffer.is_empty() {
                 self.buffer = self.buffers.take();

@@ -14,7 +14,7 @@ fn server(
     limited(MAX_ANSWER, serve)
 }
 
-/// The same, with a limit on the size of an answer.
+/// Like [`server`], with a limit on the size of an answer.
 fn limited(
     max_answer: u64,
     serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
@@ -50,7 +50,7 @@ fn request(stream: &mut TcpStream) -> bool {
 
 fn answer(stream: &mut TcpStream, body: &str) {
     let length = body.len();
-    // The client may be gone already.
+    // The client may have gone already.
     let _ = stream
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes());
 }
@@ -62,7 +62,7 @@ fn serve_all(stream: &mut TcpStream, body: &str) {
     }
 }
 
-/// Waits until the server has done its part, and lets the runtime notice.
+/// Waits until the server has reported progress, and lets the runtime notice.
 async fn wait(progress: &Receiver<()>) {
     progress.recv_timeout(Duration::from_secs(10)).unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -106,7 +106,7 @@ async fn what_nobody_asked_for_is_no_answer() {
             }
             assert!(request(stream));
             answer(stream, "first");
-            // Not before the client has seen the end of its own answer.
+            // Waits until the client has seen the end of its own answer.
             read.recv_timeout(Duration::from_secs(10)).unwrap();
             stream.write_all(stray.as_bytes()).unwrap();
             if hangs_up {
@@ -180,7 +180,7 @@ async fn a_connection_that_was_closed_while_idle_is_replaced_before_anything_is_
         }
         wait(&progress).await;
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()));
-        // Sent only once: no risk was taken.
+        // Sent only once: a resend was not needed.
         assert_eq!(connection.sent(), 1 + u64::from(used));
         assert_eq!(connection.take_noted().unsolicited, 0);
     }
@@ -205,7 +205,7 @@ async fn answers_without_end_are_read_to_the_limit() {
             if !request(stream) {
                 return;
             }
-            // Until the client closes the connection, well before 4 GB have been sent.
+            // Sends until the client closes the connection, well before 4 GB.
             let mut sent = stream.write_all(start.as_bytes());
             for _ in 0..4_000_000 {
                 if sent.is_err() {
@@ -254,8 +254,8 @@ async fn it_tells_since_when_it_is_opened_again() {
     }
 }
 
-/// The result of a request whose connection is closed after it was sent. The connection was used
-/// before, or merely opened; before it is closed, `part` of an answer is sent.
+/// The result of a request whose connection is closed after it was sent. The connection had been
+/// used before, or merely opened; before the close, `part` of an answer is sent.
 async fn lost(
     used: bool,
     part: &'static str,

@@ -69,7 +69,7 @@ impl Decoder {
     /// Processes `buffer`, everything that has arrived so far. A chunked body is decoded in place.
     ///
     /// # Errors
-    /// If the bytes are not an HTTP/1.1 answer, or continue after its end.
+    /// Returns an error if the bytes are not an HTTP/1.1 answer, or continue after its end.
     pub fn step(&mut self, buffer: &mut [u8]) -> Result<Step, Malformed> {
         if self.body == Body::Waiting && !self.read_head(buffer)? {
             return Ok(Step::More(1));
@@ -92,8 +92,8 @@ impl Decoder {
         }
     }
 
-    /// To be called when the peer has closed the connection after `received` bytes. Returns `true`
-    /// if that completed the answer.
+    /// Tells the decoder that the peer has closed the connection after `received` bytes. Returns
+    /// `true` if that completed the answer.
     pub fn close(&mut self, received: usize) -> bool {
         if let Body::UntilClose(start) = self.body {
             self.body = Body::Done(start..received);
@@ -109,7 +109,7 @@ impl Decoder {
         Ok(Step::Done)
     }
 
-    /// Reads the head, after any interim answers. `false` if it is incomplete.
+    /// Reads the head, after any interim answers. Returns `false` if it is incomplete.
     fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
             let Some((length, head, framing)) = head::parse(&buffer[self.start..])? else {
@@ -121,7 +121,7 @@ impl Decoder {
             };
             let end = self.start + length;
             if head.status == 101 {
-                // This client never asks for a protocol change.
+                // This client never asks to switch protocols.
                 return Err(Malformed::Head);
             }
             if head.status < 200 {

@@ -95,12 +95,13 @@ fn malformed_answers_are_told_apart() {
     let mut large = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
     large.resize(MAX_HEAD + 100, b'x');
     assert_eq!(wrong(&large), Some(Malformed::HeadTooLarge));
-    // The result is the same if the end of the head has arrived, too.
+    // The result is the same if the end of the head has also arrived.
     large.extend_from_slice(b"\r\n\r\n");
     assert_eq!(wrong(&large), Some(Malformed::HeadTooLarge));
 }
 
-/// Feeds `piece` after `start` until the decoder gives up: after how many bytes, and why.
+/// Feeds `piece` after `start` again and again until the decoder gives up: after how many bytes,
+/// and why.
 fn endless(start: &[u8], piece: &[u8]) -> (usize, Malformed) {
     let mut decoder = Decoder::new(false);
     let mut buffer = start.to_vec();

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 pub struct Exchange {
     /// The status of the answer, or why there was none.
     pub status: Result<u16, Failure>,
-    /// The time from before sending, including connecting, to the last byte of the answer, in
+    /// The time from just before sending (including connecting) to the last byte of the answer, in
     /// nanoseconds.
     pub response_ns: Nanos,
     /// Bytes of the body received.
@@ -28,7 +28,7 @@ pub struct Exchange {
     pub body: Vec<u8>,
 }
 
-/// Where exchanges are sent.
+/// The destination for exchanges.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     /// The channel to send them to.

@@ -33,7 +33,7 @@ impl Feed {
     /// Connects, sends a request and reads the head of its answer.
     ///
     /// # Errors
-    /// If there is no connection, or no answer of HTTP/1.1.
+    /// Returns an error if there is no connection, or no HTTP/1.1 answer.
     pub async fn open(endpoint: &Endpoint, request: &[u8]) -> io::Result<Self> {
         let mut stream = Stream::connect(endpoint, 0, false).await?;
         let mut sent = 0;
@@ -56,10 +56,10 @@ impl Feed {
         self.status
     }
 
-    /// Waits for more of the body, and passes it to `each`. Returns `false` at its end.
+    /// Waits for more of the body, and passes it to `each`. Returns `false` at the end of the body.
     ///
     /// # Errors
-    /// If the connection is lost before the end, or what comes is not a body.
+    /// Returns an error if the connection is lost before the end, or the data is not a valid body.
     pub async fn more(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<bool> {
         loop {
             if self.decode(&mut each)? {
@@ -124,7 +124,7 @@ impl Feed {
             {
                 self.buffer.copy_within(length..self.filled, 0);
                 self.filled -= length;
-                // Interim answers come first.
+                // Interim answers come before the final one.
                 if head.status >= 200 {
                     self.status = head.status;
                     self.body = match framing {
@@ -157,7 +157,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
 
     /// What a client receives of an answer that is sent in these pieces before the connection is
-    /// closed: the status, the body and whether it was whole.
+    /// closed: the status, the body and whether it was complete.
     fn received(pieces: Vec<Vec<u8>>) -> io::Result<(u16, Vec<u8>, bool)> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -167,7 +167,7 @@ mod tests {
             stream.set_nodelay(true).unwrap();
             let _ = stream.read(&mut [0; 1_024]).unwrap();
             for piece in pieces {
-                // The client may have seen enough.
+                // The client may have closed the connection.
                 let _ = stream.write_all(&piece);
             }
         });
@@ -206,7 +206,7 @@ mod tests {
             body("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
             (200, String::new(), true)
         );
-        // What comes with something that is not a chunk is not passed on.
+        // Data that arrives together with an invalid chunk is not passed on.
         assert_eq!(body(&format!("{chunked}x\r\n")), (200, String::new(), false));
         assert!(at_once("").is_err() && at_once("HTTP/1.1 200 OK\r\n").is_err());
         assert!(at_once("SSH-2.0\r\n\r\n").is_err());

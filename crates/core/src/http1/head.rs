@@ -14,27 +14,27 @@ const MAX_HEADERS: usize = 64;
 pub struct Head {
     /// The status code.
     pub status: u16,
-    /// Whether the connection can be used again after this answer.
+    /// Whether the connection can be reused after this answer.
     pub keep_alive: bool,
     /// Whether it sets a cookie.
     pub sets_cookie: bool,
-    /// What it says about how the answer came about.
+    /// Hints about how the answer was produced.
     pub hints: Hints,
 }
 
 #[cfg(feature = "http2")]
 impl Head {
-    /// Takes in a header that says nothing about where the body ends.
+    /// Takes in a header that does not affect where the body ends.
     pub(crate) fn note(&mut self, name: &[u8], value: &[u8]) {
-        // What HTTP/2 does not have, and lengths, its own rules have checked.
+        // HTTP/2 has no connection headers, and checks lengths by rules of its own.
         let _ = heed(name, value, self, &mut Framing::default());
     }
 }
 
-/// What an answer says about how it came about.
+/// Hints in an answer about how it was produced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// A cache on the way had it, and the server was not asked.
+    /// A cache had the answer, and the server was not asked.
     pub from_cache: bool,
     /// The server asks the client to wait before its next request.
     pub retry_after: bool,
@@ -69,21 +69,21 @@ static TOKEN: [bool; 256] = {
 /// A 1 in each byte.
 const ONES: u64 = u64::MAX / 255;
 
-/// Why a head was not read to its end.
+/// Why reading a head stopped early.
 enum Stop {
     /// It is incomplete.
     Partial,
     Malformed(Malformed),
 }
 
-/// Not a head.
+/// The bytes are not a head.
 const WRONG: Stop = Stop::Malformed(Malformed::Head);
 
 /// Reads the head at the beginning of `bytes`: its length, its content, and the framing of the
 /// body; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Head, Framing)>, Malformed> {
     match read(bytes) {
-        // The limit applies however the bytes arrived.
+        // The limit applies no matter how the bytes arrived.
         Ok((length, ..)) if length > MAX_HEAD => Err(Malformed::HeadTooLarge),
         Ok(read) => Ok(Some(read)),
         Err(Stop::Partial) => Ok(None),
@@ -130,7 +130,7 @@ fn byte(bytes: &[u8], at: usize) -> Result<u8, Stop> {
     bytes.get(at).copied().ok_or(Stop::Partial)
 }
 
-/// The end of the line break at `at`.
+/// The position after the line break at `at`.
 fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     match byte(bytes, at)? {
         b'\n' => Ok(at + 1),
@@ -139,8 +139,8 @@ fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Reads the status line at `at`: the beginning of the next line, the status, and whether the
-/// version keeps connections open.
+/// Reads the status line at `at`: the start of the next line, the status, and whether this version
+/// of HTTP keeps connections open by default.
 fn status_line(bytes: &[u8], at: usize) -> Result<(usize, u16, bool), Stop> {
     const VERSION: &[u8] = b"HTTP/1.";
     let line = &bytes[at..];
@@ -194,8 +194,8 @@ fn begins<const N: usize>(line: &[u8], text: &[u8; N]) -> usize {
 /// The end of the name at `at`: the first byte not allowed in a name.
 ///
 /// Letters and hyphens, which make up almost all names, are checked eight bytes at a time: with the
-/// high bit of each byte cleared, a sum has that bit if the byte is not below a bound (H. S.
-/// Warren, Hacker's Delight, 6-1).
+/// high bit of each byte cleared, a sum has that bit set exactly if the byte is not below a bound
+/// (H. S. Warren, Hacker's Delight, 6-1).
 fn name_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*eight);
@@ -222,8 +222,8 @@ fn name_end(bytes: &[u8], mut at: usize) -> usize {
 ///
 /// Checks eight bytes at a time. If x is the eight bytes, x − 0x20 in each byte has the high bit
 /// set for each byte below 0x20, and x + 1 for each byte 0x7f: at least for the lowest one, as
-/// carries go upwards. Bytes from 0x80 on have it set in x, and are checked one by one (after H. S.
-/// Warren, Hacker's Delight, 6-1).
+/// carries go upwards. Bytes from 0x80 on have the high bit set in x, and are checked one by one
+/// (after H. S. Warren, Hacker's Delight, 6-1).
 fn text_end(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*eight);
@@ -275,17 +275,17 @@ fn heed(
     Ok(())
 }
 
-/// The headers in which caches say whether they had an answer: that of RFC 9211, and those that
-/// Squid and others, nginx by custom, and Cloudflare send.
+/// The headers in which caches report a hit: the standard one of RFC 9211, and those that Squid and
+/// others, nginx by convention, and Cloudflare send.
 const CACHES: [&[u8]; 4] = [b"cache-status", b"x-cache", b"x-cache-status", b"cf-cache-status"];
 
-/// Whether an `Age` says that the answer was stored: a cache that has just fetched it says 0.
+/// Whether an `Age` shows that the answer was stored: a cache that has just fetched it sends 0.
 fn is_old(value: &[u8]) -> bool {
     let digits = value.trim_ascii();
     digits.iter().all(u8::is_ascii_digit) && digits.iter().any(|digit| *digit != b'0')
 }
 
-/// Whether one of the caches says `hit`, as in `HIT`, `TCP_HIT from proxy` and `Edge; hit`.
+/// Whether one of the caches reports a `hit`, as in `HIT`, `TCP_HIT from proxy` and `Edge; hit`.
 fn is_hit(value: &[u8]) -> bool {
     let mut words = value.split(|byte| !byte.is_ascii_alphabetic());
     words.any(|word| word.eq_ignore_ascii_case(b"hit"))
@@ -294,7 +294,7 @@ fn is_hit(value: &[u8]) -> bool {
 /// The values of all headers called `name` in an accepted head, in order.
 pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    // Only of HTTP/2 it is not known that the status line is one of HTTP/1.1.
+    // The status line is known to be one of HTTP/1.1, unless it is one of HTTP/2.
     let lines = head.strip_prefix(b"HTTP/2 ").and_then(|rest| {
         let line = memchr::memchr(b'\n', rest)?;
         Some(&rest[line + 1..])
@@ -381,7 +381,7 @@ mod tests {
             "X-Cache: TCP_HIT from proxy\r\n",
             "Cache-Status: origin; fwd=miss, Edge; hit\r\n",
             "CF-Cache-Status: HIT\r\n",
-            // What one cache had, the others need not have had.
+            // What one cache had, other caches may not have had.
             "X-Cache: HIT\r\nAge: 0\r\n",
             "X-Cache: HIT\r\nX-Cache-Status: MISS\r\n",
         ] {

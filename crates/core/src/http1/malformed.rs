@@ -1,4 +1,4 @@
-//! What can be wrong with an answer.
+//! The ways in which an answer can be malformed.
 
 /// Why bytes are not an HTTP/1.1 answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +6,7 @@ pub enum Malformed {
     /// The status line or a header is invalid.
     #[error("malformed head")]
     Head,
-    /// More head than any server should send.
+    /// A head larger than any server should send.
     #[error("head too large")]
     HeadTooLarge,
     /// Lengths that contradict each other or are not numbers.

@@ -1,6 +1,6 @@
 //! The HTTP/1.1 client connection: one request at a time, with every phase observed.
 //!
-//! Knows nothing about databases: the drivers know what requests and answers mean.
+//! Knows nothing about databases: the drivers interpret requests and answers.
 
 mod chunked;
 mod coding;

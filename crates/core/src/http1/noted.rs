@@ -4,10 +4,10 @@ use super::head::Hints;
 use crate::measure::Wire;
 use std::ops::AddAssign;
 
-/// What a connection has noted since this was last taken.
+/// What a connection has noted since the notes were last taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
-    /// How often data arrived that was not asked for.
+    /// How often unsolicited data arrived.
     pub unsolicited: u32,
     /// Answers that a cache on the way had.
     pub from_cache: u32,
@@ -16,7 +16,7 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Notes an answer that says this.
+    /// Notes an answer with these hints.
     pub(crate) fn answer(&mut self, hints: Hints) {
         self.from_cache += u32::from(hints.from_cache);
         self.retry_after += u32::from(hints.retry_after);

@@ -1,6 +1,6 @@
 //! The buffer in which a request is built: body first, head later, in one piece.
 
-/// The room for heads grows by so many bytes at a time.
+/// The room for heads grows by this many bytes at a time.
 const STEP: usize = 64;
 
 /// A request under construction. Reused for every operation.
@@ -8,7 +8,7 @@ const STEP: usize = 64;
 pub struct Payload {
     /// Begins with the room for the head, so that one can be added without moving the body.
     bytes: Vec<u8>,
-    /// As much as the longest head so far has taken.
+    /// The room that the longest head so far needed, in steps of [`STEP`].
     room: usize,
     start: usize,
     /// Where the body begins once the head has been added.
@@ -111,7 +111,7 @@ mod tests {
                 }
             }
         }
-        // The next one as long finds room for it.
+        // The next head of this length fits without moving the body.
         assert!(payload.room >= 5 * STEP);
     }
 }

@@ -1,4 +1,4 @@
-//! Checks whether a server is there, regardless of the state of the connections in use.
+//! Checks whether a server is reachable, regardless of the state of the connections in use.
 
 use super::{Connection, Request};
 use crate::clock::{Clock, Nanos};
@@ -10,22 +10,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// New connections to each address: several servers may be behind it, one of which hangs.
+/// New connections per address: several servers may be behind it, one of which hangs.
 const TRIES: usize = 4;
 
-/// Asks all of these servers at once, each on several new connections. Any answer will do, even a
-/// refusal.
+/// Sends a request to all of these servers at once, on several new connections each. Any answer
+/// will do, even a refusal.
 ///
 /// # Errors
-/// If none answers within `timeout_ns`: the reason, as found on one of the connections.
+/// Returns an error if none answers within `timeout_ns`: the failure of one of the connections.
 pub async fn answers(asked: &[(Arc<Endpoint>, Vec<u8>)], timeout_ns: Nanos) -> Result<(), Failure> {
     first_answer(asked, |endpoint, request| ask(endpoint, request, timeout_ns)).await
 }
 
-/// The same, with `ask` for each connection.
+/// Like [`answers`], with `ask` for each connection.
 ///
 /// # Errors
-/// If none answers: the reason, as found on one of the connections.
+/// Returns an error if none answers: the failure of one of the connections.
 pub(crate) async fn first_answer<'a, F: Future<Output = Result<(), Failure>>>(
     asked: &'a [(Arc<Endpoint>, Vec<u8>)],
     ask: impl Fn(&'a Arc<Endpoint>, &'a [u8]) -> F,

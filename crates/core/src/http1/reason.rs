@@ -29,8 +29,8 @@ pub fn explanation(
     }
 }
 
-/// The explanation in an answer: `error` and `reason` of its JSON, the title of its page, the start
-/// of its text, or failing these the phrase after its status.
+/// The explanation in an answer: `error` and `reason` of its JSON, the title of its page, or the
+/// start of its text; failing these, the phrase after its status.
 fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
     let body = &body[..body.len().min(MOST)];
     if let Some(words) = json(body) {
@@ -65,7 +65,7 @@ pub struct ErrorBody<'a> {
 }
 
 impl ErrorBody<'_> {
-    /// `error: reason`, or whichever exists.
+    /// `error: reason`, or whichever of the two exists.
     pub fn words(&self) -> Option<String> {
         match (self.error.as_deref(), self.reason.as_deref()) {
             (Some(error), Some(reason)) => Some(format!("{error}: {reason}")),

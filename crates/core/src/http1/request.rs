@@ -1,10 +1,10 @@
 //! A request as it is to be sent, and a summary of its answer.
 
-/// The headers about a connection, which only HTTP/1.1 has (RFC 9113, 8.2.2).
+/// Headers that concern a connection, which only HTTP/1.1 has (RFC 9113, 8.2.2).
 pub const CONNECTION_HEADERS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
-/// A request, and how it may be handled.
+/// A request, and how it may be handled on failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The head and the body.

@@ -1,5 +1,5 @@
-//! A session's place on a connection of HTTP/2: sends a request, reads its answer and reports how
-//! each went. It is used as that of HTTP/1.1 is.
+//! A session's place on an HTTP/2 connection: sends requests, reads their answers and reports how
+//! each exchange went. It is used like an HTTP/1.1 connection.
 
 use super::line::Line;
 use super::seat::Seat;
@@ -16,20 +16,20 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// A session's place on a connection to a server, which is opened when first needed and again when
-/// lost.
+/// A session's place on a connection to a server. The connection is opened when first needed, and
+/// again when lost.
 #[derive(Debug)]
 pub struct Connection {
     seat: Rc<Seat>,
     context: Rc<ShardContext>,
     deadline: Deadline,
-    /// Requests whose sending was begun, counting each attempt.
+    /// Requests that it began to send, counting each attempt.
     sent: u64,
     noted: Noted,
     trouble: Option<Box<Trouble>>,
     spelling: Spelling,
     received: Received,
-    /// The status and headers of the last answer as lines, once somebody wants them.
+    /// The status and headers of the last answer as lines, once they were asked for.
     text: OnceCell<Vec<u8>>,
     tally: Rc<Tally>,
 }
@@ -39,7 +39,7 @@ struct Lost {
     broken: Broken,
     /// No part of an answer had arrived.
     unanswered: bool,
-    /// Whether any of the request was sent.
+    /// Whether any part of the request was sent.
     went_out: bool,
 }
 
@@ -60,18 +60,18 @@ impl Connection {
         }
     }
 
-    /// Sends nothing more on the connection. The last answer remains available.
+    /// Stops using the connection. The last answer remains available.
     pub fn close(&mut self) {
         self.seat.close();
     }
 
-    /// Whether it is open, as far as is known.
+    /// Whether the connection is open, as far as is known.
     pub fn is_open(&self) -> bool {
         self.seat.line().is_some()
     }
 
-    /// Discards the last answer. Opens the connection if it is not open, and returns when opening
-    /// began. After failures to connect it pauses instead, and the next request opens it.
+    /// Discards the last answer. Opens the connection if necessary, and returns when opening began.
+    /// After failures to connect it pauses instead, and the next request opens the connection.
     pub async fn ready(&mut self) -> Option<Nanos> {
         self.forget();
         if self.is_open() || self.rest().await {
@@ -83,7 +83,8 @@ impl Connection {
         Some(since)
     }
 
-    /// Pauses after failures to connect, according to their number. Returns whether there were any.
+    /// Pauses after failures to connect, the longer the more there were. Returns whether there were
+    /// any.
     pub async fn rest(&self) -> bool {
         self.seat.rest().await
     }
@@ -96,7 +97,7 @@ impl Connection {
     /// Sends `request` and reads its answer.
     ///
     /// # Errors
-    /// If there was no complete answer; the [`Failure`] says why.
+    /// Returns an error if there was no complete answer; the [`Failure`] says why.
     pub async fn exchange(
         &mut self,
         request: Request<'_>,
@@ -192,7 +193,8 @@ impl Connection {
         self.sent += 1;
         let (received, deadline) = (&mut self.received, &self.deadline);
         let result = poll_fn(|context| {
-            // A line that others do not use is served here, so that nobody need be woken by it.
+            // This session drives a connection that it does not share, so no task needs to be
+            // woken.
             let mut quiet = Context::from_waker(Waker::noop());
             let own = if line.is_shared() {
                 &mut *context
@@ -210,14 +212,15 @@ impl Connection {
         .await;
         let unanswered = !stream.answered;
         let timed_out = result.as_ref().is_err_and(|it| it.failure == Failure::Timeout);
-        // What is not over is given up, and the server learns so.
+        // An unfinished stream is reset, so that the server stops working on it.
         drop(stream);
         if result.is_err() {
             line.drive();
         }
         line.hand_back();
         if timed_out && !line.has_progressed_since(probe.began()) {
-            // Nobody has got anything in that time: the next one has a new connection.
+            // No session has received anything in that time, so the next request opens a new
+            // connection.
             self.seat.close_if(line);
         }
         match result {
@@ -235,12 +238,12 @@ impl Connection {
         }
     }
 
-    /// What it has seen besides answers since the last call.
+    /// What the connection has seen besides answers since the last call.
     pub fn take_noted(&mut self) -> Noted {
         std::mem::take(&mut self.noted)
     }
 
-    /// How many requests it has sent, counting each attempt.
+    /// How many requests were sent, counting each attempt.
     pub const fn sent(&self) -> u64 {
         self.sent
     }

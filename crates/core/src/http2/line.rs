@@ -1,8 +1,8 @@
-//! One TCP connection on which HTTP/2 is spoken.
+//! A TCP connection that carries HTTP/2.
 //!
-//! If one session uses it, that session serves it while it waits for an answer; otherwise a task
-//! does, which also answers what the server asks while nothing is requested. What several sessions
-//! request at about the same time goes out in one write.
+//! If a single session uses the connection, that session drives it while it waits for an answer.
+//! Otherwise a background task does, which also answers the server's frames while no request is in
+//! flight. Requests made by several sessions at about the same time go out in one write.
 
 use super::signal::Signal;
 use super::tap::{Arrivals, Tap};
@@ -18,42 +18,42 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// How many bytes a server may send on a stream before it has to wait for the client, and on a
-/// connection: so many that it does not. An answer is read as it comes, up to --max-answer.
+/// How many bytes a server may send on a stream, and on a connection, before it has to wait for the
+/// client: so many that it never waits. An answer is read as it arrives, up to --max-answer.
 const WINDOW: u32 = 1 << 24;
 const CONNECTION_WINDOW: u32 = (1 << 30) - 1;
-/// The longest headers of an answer, in bytes, as with HTTP/1.1.
+/// The longest headers of an answer, in bytes, as for HTTP/1.1.
 const MOST_HEADERS: u32 = 64 * 1024;
-/// How many streams that were given up are remembered, for what still arrives on them.
+/// How many cancelled streams are remembered, because data may still arrive on them.
 const MOST_GIVEN_UP: usize = 1_000;
 
 type Driver = h2::client::Connection<Tap, Bytes>;
 
-/// A connection.
+/// An HTTP/2 connection.
 #[derive(Debug)]
 pub(super) struct Line {
     driver: RefCell<Option<Driver>>,
     sender: RefCell<Option<SendRequest<Bytes>>>,
     arrivals: Rc<Arrivals>,
-    /// Whether several sessions use it.
+    /// Whether several sessions use the connection.
     shared: bool,
-    /// Whether the one session that uses it serves it.
+    /// Whether the only session that uses the connection is driving it.
     attended: Cell<bool>,
-    /// Whether an answer has ever come on it, and when a part of one last did.
+    /// Whether any answer has ever arrived, and when a part of one last did.
     answered: Cell<bool>,
     progress: Cell<Nanos>,
-    /// Whether somebody knows that it has failed.
+    /// Whether its failure has been reported.
     is_reported: Cell<bool>,
-    /// Where it is noted when requests have been written.
+    /// The cells in which to note when requests have been written.
     unsent: RefCell<Vec<Rc<Cell<Nanos>>>>,
     clock: Clock,
     signal: Arc<Signal>,
     waker: Waker,
-    /// The waker of its own task.
+    /// The waker of the background task.
     task: RefCell<Waker>,
 }
 
-/// How the beginning of HTTP/2 is sent.
+/// The settings with which the handshake is made.
 pub(super) fn builder(streams: usize) -> Builder {
     let mut builder = Builder::new();
     builder
@@ -67,10 +67,10 @@ pub(super) fn builder(streams: usize) -> Builder {
 }
 
 impl Line {
-    /// Connects, after `failed` attempts that failed in a row.
+    /// Connects, after `failed` consecutive failures.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Returns an error if the connection or the handshake fails.
     pub(super) async fn connect(
         endpoint: &Endpoint,
         failed: u32,
@@ -107,7 +107,7 @@ impl Line {
         Ok(line)
     }
 
-    /// Serves it until it ends, whenever nobody else does.
+    /// The background task: drives the connection until it ends, whenever no session does.
     async fn serve(self: Rc<Self>) {
         poll_fn(|context| {
             self.task.borrow_mut().clone_from(context.waker());
@@ -120,17 +120,18 @@ impl Line {
         .await;
     }
 
-    /// Whether several sessions use it.
+    /// Whether several sessions use the connection.
     pub(super) const fn is_shared(&self) -> bool {
         self.shared
     }
 
-    /// What has arrived on it.
+    /// What has arrived on the connection.
     pub(super) fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
 
-    /// The session that uses it alone is about to send, and wants nobody woken by that.
+    /// Called by the only session that uses the connection before it sends: no task is to be woken
+    /// by that.
     pub(super) fn hold(&self) {
         if !self.shared {
             self.attended.set(true);
@@ -138,15 +139,15 @@ impl Line {
         }
     }
 
-    /// The session that uses it alone serves it from now on.
+    /// From now on, the only session that uses the connection drives it.
     pub(super) fn take_over(&self, waker: &Waker) {
         if !self.shared {
             self.signal.aim(waker);
         }
     }
 
-    /// Its own task serves it from now on, when something happens: what is left to be sent can
-    /// wait until then.
+    /// From now on, the background task drives the connection when something happens: whatever is
+    /// left to send can wait until then.
     pub(super) fn hand_back(&self) {
         if !self.shared {
             self.attended.set(false);
@@ -154,7 +155,7 @@ impl Line {
         }
     }
 
-    /// Sends what is to be sent, and takes in what has arrived.
+    /// Sends what is queued, and takes in what has arrived.
     pub(super) fn drive(&self) {
         let mut driver = self.driver.borrow_mut();
         let Some(connection) = driver.as_mut() else { return };
@@ -171,12 +172,12 @@ impl Line {
         }
     }
 
-    /// What requests are sent with, as long as more can be sent.
+    /// The handle for sending requests; `None` if no more can be sent.
     pub(super) fn sender(&self) -> Option<SendRequest<Bytes>> {
         self.sender.borrow().clone()
     }
 
-    /// Whether requests can be sent on it, as far as is known.
+    /// Whether requests can be sent on the connection, as far as is known.
     pub(super) fn is_usable(&self) -> bool {
         let mut sender = self.sender.borrow_mut();
         let mut context = Context::from_waker(Waker::noop());
@@ -188,32 +189,32 @@ impl Line {
         sender.is_some()
     }
 
-    /// Sends no more requests on it. It is closed once those under way have ended.
+    /// Sends no more requests. The connection is closed once those in flight have ended.
     pub(super) fn retire(&self) {
         self.sender.take();
     }
 
-    /// Has `sent` set as soon as all that was given to `h2` so far is written.
+    /// Sets `sent` as soon as everything handed to `h2` so far has been written.
     pub(super) fn note_sent(&self, sent: &Rc<Cell<Nanos>>) {
         self.unsent.borrow_mut().push(sent.clone());
     }
 
-    /// Notes that an answer has come.
+    /// Notes that an answer has arrived.
     pub(super) fn note_answer(&self) {
         self.answered.set(true);
     }
 
-    /// Notes that a part of an answer has come.
+    /// Notes that part of an answer has arrived.
     pub(super) fn note_progress(&self) {
         self.progress.set(self.arrivals.at());
     }
 
-    /// Whether a part of any answer has come since `moment`.
+    /// Whether part of any answer has arrived since `moment`.
     pub(super) const fn has_progressed_since(&self, moment: Nanos) -> bool {
         self.progress.get() >= moment
     }
 
-    /// Whether it has ended before any answer came on it; reported once.
+    /// Whether the connection ended before any answer arrived. Returns `true` only once.
     pub(super) fn has_failed(&self) -> bool {
         let failed = !self.answered.get() && self.driver.borrow().is_none();
         failed && !self.is_reported.replace(true)

@@ -1,8 +1,8 @@
 //! The HTTP/2 client connection: requests as streams of a connection that sessions may share, each
-//! observed as with HTTP/1.1. Frames, their compression and flow control are those of `h2`.
+//! observed as with HTTP/1.1. `h2` does the framing, header compression and flow control.
 //!
-//! A request is given as HTTP/1.1 would send it, and spelled for HTTP/2 here, so that whoever makes
-//! requests need not know which of the two is spoken.
+//! A request is passed in as HTTP/1.1 would send it and converted for HTTP/2 here, so code that
+//! makes requests need not know which of the two is used.
 
 mod connection;
 mod line;

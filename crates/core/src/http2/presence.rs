@@ -1,4 +1,4 @@
-//! Checks whether a server is there, regardless of the state of the connections in use.
+//! Checks whether a server is reachable, regardless of the state of the connections in use.
 
 use super::{Connection, Seat};
 use crate::clock::{Clock, Nanos};
@@ -10,15 +10,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::task::LocalSet;
 
-/// Asks all of these servers at once, each on several new connections, as HTTP/1.1 would ask them.
-/// Any answer will do, even a refusal.
+/// Sends a request to all of these servers at once, on several new connections each, as with
+/// HTTP/1.1. Any answer will do, even a refusal.
 ///
 /// # Errors
-/// If none answers within `timeout_ns`: the reason, as found on one of the connections.
+/// Returns an error if none answers within `timeout_ns`: the failure of one of the connections.
 pub async fn answers(asked: &[(Arc<Endpoint>, Vec<u8>)], timeout_ns: Nanos) -> Result<(), Failure> {
     let asking =
         first_answer(asked, |endpoint, request| ask(endpoint.clone(), request, timeout_ns));
-    // What serves the connections ends with this.
+    // The tasks that drive the connections end with this set.
     LocalSet::new().run_until(asking).await
 }
 

@@ -1,4 +1,4 @@
-//! Whether a server speaks HTTP/2, and lets as many streams be open as are wanted.
+//! Checks whether a server speaks HTTP/2 and allows enough concurrent streams.
 
 use super::line::builder;
 use super::tap::Tap;
@@ -11,11 +11,11 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Connects to a server that is to allow `streams` requests at a time, and closes the connection
+/// Connects to a server that should allow `streams` concurrent requests, and closes the connection
 /// again.
 ///
 /// # Errors
-/// Why that is not possible within this many nanoseconds.
+/// Returns an error if the server does not, or does not answer within `timeout_ns`.
 pub async fn reach(endpoint: &Endpoint, streams: usize, timeout_ns: u64) -> Result<(), Trouble> {
     let asking = allowed(endpoint, timeout_ns);
     let allowed = match tokio::time::timeout(Duration::from_nanos(timeout_ns), asking).await {
@@ -52,11 +52,11 @@ async fn allowed(endpoint: &Endpoint, timeout_ns: u64) -> Result<usize, Trouble>
         match broken.trouble {
             _ if error.is_io() && !arrivals.has_begun() => closed(),
             Some(trouble) if arrivals.begin_with(b"HTTP/1.") => trouble,
-            // What comes first, the settings, has nothing that could be disputed.
+            // The server's first frame, its settings, leaves nothing to dispute.
             _ => not_http2(),
         }
     };
-    // Until its settings have come, it allows none.
+    // No streams are allowed until the server's settings have arrived.
     let handshake = builder(0).handshake::<_, Bytes>(tap).await;
     let (sender, mut driver) = handshake.map_err(ended)?;
     poll_fn(|context| {

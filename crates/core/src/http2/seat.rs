@@ -1,4 +1,4 @@
-//! A server, and the connection to it, as the sessions that share the connection see it.
+//! A server and the connection to it, as seen by the sessions that share the connection.
 
 use super::line::Line;
 use super::trouble::Broken;
@@ -9,25 +9,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// A server, and the connection to it that some sessions share.
+/// A server and the connection to it, shared by some sessions.
 #[derive(Debug)]
 pub struct Seat {
     endpoint: Arc<Endpoint>,
-    /// How many sessions share it.
+    /// How many sessions share the connection.
     streams: usize,
     line: RefCell<Option<Rc<Line>>>,
-    /// Held by the one who connects.
+    /// Held by the session that is connecting.
     gate: Mutex<()>,
     /// Attempts to connect, ...
     attempts: Cell<u64>,
-    /// ... and how many in a row got no connection, or no answer on it.
+    /// ... and how many of them in a row got no connection, or no answer on it.
     failed: Cell<u32>,
-    /// Why the last one has failed.
+    /// Why the last attempt failed.
     refusal: RefCell<Broken>,
 }
 
 impl Seat {
-    /// The seat of so many sessions, not yet connected.
+    /// A seat shared by `streams` sessions, not yet connected.
     pub fn new(endpoint: Arc<Endpoint>, streams: usize) -> Self {
         Self {
             endpoint,
@@ -49,22 +49,22 @@ impl Seat {
         self.line.borrow().as_ref().filter(|line| line.is_usable()).cloned()
     }
 
-    /// Sends nothing more on the connection.
+    /// Stops using the connection.
     pub(super) fn close(&self) {
         if let Some(line) = self.line.take() {
             line.retire();
         }
     }
 
-    /// The same if `line` is still that connection.
+    /// Like [`close`](Self::close), but only if `line` is still the current connection.
     pub(super) fn close_if(&self, line: &Rc<Line>) {
         if self.line.borrow().as_ref().is_some_and(|it| Rc::ptr_eq(it, line)) {
             self.close();
         }
     }
 
-    /// The connection, which is opened if there is none. Those who come while somebody else opens
-    /// it share the result.
+    /// The connection, which is opened if there is none. Sessions that arrive while another is
+    /// opening it share the result.
     pub(super) async fn open(&self, context: &ShardContext) -> Result<Rc<Line>, Broken> {
         let attempts = self.attempts.get();
         let _gate = self.gate.lock().await;
@@ -76,7 +76,7 @@ impl Seat {
         }
         let failed = self.failed.get();
         self.attempts.set(self.attempts.get() + 1);
-        // If this is given up for lack of time, it has failed.
+        // If this is dropped because of a timeout, the attempt has failed.
         self.failed.set(failed.saturating_add(1));
         *self.refusal.borrow_mut() = Broken::new(Failure::Connect, None);
         match Line::connect(&self.endpoint, failed, self.streams, context).await {
@@ -92,12 +92,12 @@ impl Seat {
         }
     }
 
-    /// Notes that a connection has brought an answer, or none before it ended.
+    /// Notes whether a connection has brought an answer, or ended without any.
     pub(super) fn note(&self, answered: bool) {
         self.failed.set(if answered { 0 } else { self.failed.get().saturating_add(1) });
     }
 
-    /// Pauses after failures, according to their number. Returns whether there were any.
+    /// Pauses after failures, the longer the more there were. Returns whether there were any.
     pub(super) async fn rest(&self) -> bool {
         if self.failed.get() == 0 {
             return false;

@@ -1,14 +1,14 @@
-//! Who is woken when something happens on a connection.
+//! Decides which task is woken when something happens on a connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-/// The waker of a connection, which passes on to whoever serves it at the time. All of it is used
-/// by one thread: the lock is never waited for.
+/// The waker of a connection, which passes wake-ups on to whichever task is driving the connection.
+/// All of it is used by one thread, so the lock is never contended.
 #[derive(Debug)]
 pub(super) struct Signal {
-    /// Whether something happened that nobody has looked at.
+    /// Whether something happened that no task has looked at.
     woken: AtomicBool,
     target: Mutex<Waker>,
 }
@@ -22,7 +22,7 @@ impl Signal {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that somebody looks at what has happened.
+    /// Notes that a task is looking at what has happened.
     pub(super) fn look(&self) {
         self.woken.store(false, Ordering::Relaxed);
     }
@@ -32,7 +32,8 @@ impl Signal {
         self.target().clone_from(target);
     }
 
-    /// The same. It also learns of what nobody has looked at.
+    /// Like [`aim_quietly`](Self::aim_quietly), but wakes `target` at once if something happened
+    /// that no task has looked at.
     pub(super) fn aim(&self, target: &Waker) {
         self.aim_quietly(target);
         if self.woken.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! A request of HTTP/1.1, spelled for HTTP/2 (RFC 9113, 8.2.2 and 8.3.1).
+//! Converts an HTTP/1.1 request for HTTP/2 (RFC 9113, 8.2.2 and 8.3.1).
 
 use crate::http1::CONNECTION_HEADERS;
 use bytes::Bytes;
@@ -6,20 +6,20 @@ use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{Method, Request, Version};
 
-/// The headers of the last request: most requests of a session have the same.
+/// The headers of the last request: a session's requests mostly have the same ones.
 #[derive(Debug, Default)]
 pub(super) struct Spelling {
-    /// As they were given.
+    /// The header lines as they were given.
     known: Vec<u8>,
     headers: HeaderMap,
     authority: Option<Authority>,
 }
 
 impl Spelling {
-    /// The head of `request`, and where its body begins.
+    /// The HTTP/2 head of `request`, and where its body begins.
     ///
     /// # Errors
-    /// Why it cannot be sent like this, in words.
+    /// Returns a message if the request cannot be sent over HTTP/2.
     pub(super) fn of(
         &mut self,
         request: &[u8],
@@ -53,7 +53,7 @@ impl Spelling {
         Ok((spelled, end + 2))
     }
 
-    /// Reads the lines of headers.
+    /// Parses header lines.
     fn read(&mut self, lines: &[u8]) -> Result<(), String> {
         self.headers.clear();
         self.authority = None;

@@ -1,4 +1,4 @@
-//! One request on its way, and its answer as it comes.
+//! One request in flight, and its answer as it arrives.
 
 use super::line::Line;
 use super::trouble::Broken;
@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// Bodies up to this size are handed over at once.
+/// Bodies up to this size are handed over in one piece.
 const SMALL: usize = 16 * 1024;
 
 /// The answer to a request.
@@ -27,7 +27,7 @@ pub(super) struct Received {
     pub(super) filled: usize,
     /// The length of its headers, in bytes.
     head_bytes: usize,
-    /// The most bytes that it may have.
+    /// The most bytes that the answer may have.
     most: usize,
     buffers: Rc<Buffers>,
 }
@@ -38,7 +38,7 @@ impl Received {
         Self { head, headers, buffer, filled: 0, head_bytes: 0, most, buffers }
     }
 
-    /// Forgets it.
+    /// Discards the answer.
     pub(super) fn clear(&mut self) {
         self.head = Head::default();
         (self.filled, self.head_bytes) = (0, 0);
@@ -47,7 +47,7 @@ impl Received {
         }
     }
 
-    /// Reads what is needed of the headers.
+    /// Reads the relevant headers.
     fn begin(&mut self, parts: http::response::Parts) {
         let mut head = Head { status: parts.status.as_u16(), keep_alive: true, ..Head::default() };
         for (name, value) in &parts.headers {
@@ -76,16 +76,16 @@ impl Received {
     }
 }
 
-/// What is left of a request, and what comes back.
+/// The rest of a request, and the answer to it.
 pub(super) struct Stream {
     send: Option<SendStream<Bytes>>,
     body: Bytes,
     response: Option<ResponseFuture>,
     receive: Option<RecvStream>,
-    /// When all of it was written; 0 before.
+    /// When the whole request was written; 0 before that.
     sent: Rc<Cell<Nanos>>,
     is_marked: bool,
-    /// How many times something had arrived on the connection when this was last marked.
+    /// How many times data had arrived on the connection when the answer was last marked.
     seen: u64,
     /// Whether any part of the answer has come.
     pub(super) answered: bool,
@@ -120,13 +120,13 @@ impl Stream {
         Ok(stream)
     }
 
-    /// All of it is in the hands of `h2`.
+    /// The whole request has been handed to `h2`.
     fn handed_over(&mut self, line: &Line) {
         self.send = None;
         line.note_sent(&self.sent);
     }
 
-    /// Sends what is left as far as the server lets it, and reads what there is of the answer.
+    /// Sends as much of the request as the server allows, and reads what has arrived of the answer.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -154,11 +154,12 @@ impl Stream {
             match ready!(receive.poll_data(context)) {
                 None => break,
                 Some(Ok(piece)) => {
-                    // Nothing is lost if it fails: the stream has ended then.
+                    // A failure here does no harm: the stream has ended then.
                     let _ = receive.flow_control().release_capacity(piece.len());
                     received.add(&piece)?;
                 }
-                // Enough of the request for an answer, which is whole (RFC 9113, 8.1).
+                // The server needs no more of the request, and the answer is complete (RFC 9113,
+                // 8.1).
                 Some(Err(error)) if is_enough(&error) => break,
                 Some(Err(error)) => return Poll::Ready(Err(broken(error))),
             }
@@ -171,14 +172,14 @@ impl Stream {
         Poll::Ready(Ok(()))
     }
 
-    /// Hands over the rest of the body, as far as the windows of the server allow.
+    /// Hands over the rest of the body, as far as the server's flow-control windows allow.
     fn poll_send(&mut self, context: &mut Context<'_>, line: &Line) {
         let Some(send) = &mut self.send else { return };
         loop {
             send.reserve_capacity(self.body.len());
             match send.poll_capacity(context) {
                 Poll::Pending => return,
-                // Why it takes no more is reported where the answer is read.
+                // The reason why `h2` takes no more is reported where the answer is read.
                 Poll::Ready(None | Some(Err(_))) => break,
                 Poll::Ready(Some(Ok(0))) => {}
                 Poll::Ready(Some(Ok(room))) => {
@@ -198,7 +199,7 @@ impl Stream {
     /// Marks the first part of the answer.
     fn mark(&mut self, line: &Line, probe: &mut Probe) {
         if !self.is_marked {
-            // The server did not need all of it.
+            // The server did not need the whole request.
             self.is_marked = true;
             probe.mark_sent();
         }
@@ -212,8 +213,8 @@ fn is_enough(error: &h2::Error) -> bool {
     error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-/// Marks what has arrived. On a connection with several streams, what the kernel noted may be
-/// about another one.
+/// Marks what has arrived. On a connection with several streams, the kernel's timestamp may belong
+/// to another stream.
 fn mark(line: &Line, probe: &mut Probe) {
     let arrivals = line.arrivals();
     line.note_progress();

@@ -1,4 +1,4 @@
-//! What `h2` reads from and writes to: a stream of which it is noted when something arrives.
+//! The stream that `h2` reads from and writes to, which notes when data arrives.
 
 use crate::clock::{Clock, Nanos};
 use crate::net::{Buffers, ShardContext, Stream, Timestamps};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The length of the header of a frame (RFC 9113, 4.1), which is enough to recognise a protocol.
+/// The length of a frame header (RFC 9113, 4.1), which is enough to recognise a protocol.
 const BEGINNING: usize = 9;
 
 /// What has arrived on a connection.
@@ -17,13 +17,13 @@ const BEGINNING: usize = 9;
 pub(super) struct Arrivals {
     /// How many times something has arrived.
     count: Cell<u64>,
-    /// When the last of it came, and whether the kernel noted that.
+    /// When the last of it arrived, and whether that is the kernel's timestamp.
     at: Cell<Nanos>,
     noted: Cell<bool>,
     /// The first bytes, and how many of them have arrived.
     beginning: Cell<[u8; BEGINNING]>,
     begun: Cell<usize>,
-    /// Whether the operating system has not taken all that was written.
+    /// Whether the operating system could not take all that was written.
     blocked: Cell<bool>,
 }
 
@@ -44,7 +44,7 @@ impl Arrivals {
         self.blocked.get()
     }
 
-    /// Whether the first bytes are these.
+    /// Whether the first bytes that arrived are these.
     pub(super) fn begin_with(&self, bytes: &[u8]) -> bool {
         self.beginning.get()[..self.begun.get()].starts_with(bytes)
     }
@@ -69,7 +69,7 @@ impl Arrivals {
     }
 }
 
-/// A stream for `h2`.
+/// The stream for `h2`.
 #[derive(Debug)]
 pub(super) struct Tap {
     stream: Stream,
@@ -102,8 +102,8 @@ impl AsyncRead for Tap {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { stream, arrivals, buffers, timestamps, clock } = &mut *self;
-        // What `h2` reads into is not initialised, and to do that costs more than to copy what
-        // arrives.
+        // The buffer from `h2` is uninitialised, and initialising it would cost more than copying
+        // what arrives.
         let mut buffer = buffers.take();
         let room = into.remaining().min(buffer.len());
         let read = stream.poll_read(context, &mut buffer[..room], timestamps.as_deref());

@@ -1,4 +1,4 @@
-//! What went wrong with a stream, a connection or a handshake, in words.
+//! What went wrong with a stream, a connection or a handshake, as messages.
 
 use super::tap::Arrivals;
 use crate::net::{TLS_ALERT, TLS_SPOKEN, Trouble};
@@ -6,17 +6,18 @@ use crate::op::Failure;
 use h2::Reason;
 use std::io;
 
-/// How a request, or the connection for it, has failed.
+/// How a request, or the connection for it, failed.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
     pub(super) failure: Failure,
-    /// More than the failure says, if that is known.
+    /// Details beyond the failure class, if they are known.
     pub(super) trouble: Option<Trouble>,
-    /// Whether the server has certainly done nothing because it is about to close the connection.
+    /// Whether the server is about to close the connection and has certainly not processed the
+    /// request.
     pub(super) goes_away: bool,
 }
 
-/// The server does not speak HTTP/2, and what to do.
+/// The server does not speak HTTP/2, with the advice to leave the flag out.
 pub(super) fn not_http2() -> Trouble {
     Trouble::new("the server does not speak HTTP/2", "leave --http2 out")
 }
@@ -34,7 +35,7 @@ impl Broken {
         Self::new(Failure::of_connect(error), Some(Trouble::of(error)))
     }
 
-    /// Another protocol was agreed on with TLS, or none.
+    /// TLS negotiated another protocol, or none.
     pub(super) fn not_spoken() -> Self {
         Self::new(Failure::Protocol, Some(not_http2()))
     }
@@ -47,12 +48,12 @@ impl Broken {
         Self::explained(Failure::Protocol, "the answer is larger than --max-answer")
     }
 
-    /// A request that cannot be spelled for HTTP/2.
+    /// A request that cannot be expressed in HTTP/2.
     pub(super) fn unspeakable(words: &str) -> Self {
         Self::explained(Failure::Protocol, format!("HTTP/2 cannot carry this request: {words}"))
     }
 
-    /// What an error of `h2` means, on a connection on which this has arrived.
+    /// Interprets an error of `h2` on a connection on which `arrivals` has arrived.
     pub(super) fn of(error: &h2::Error, arrivals: &Arrivals) -> Self {
         let reason = error.reason().unwrap_or(Reason::NO_ERROR);
         let name = format!("{reason:?}");

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The most bytes that are handed over at once.
+/// The most bytes that are handed over in one piece.
 const PIECE: u64 = 1 << 18;
 
 impl Journal {
     /// Hands over all notes of a stage whose threads have ended, piece by piece, as the bytes of
     /// one file, and removes them here. Each piece comes with the number of bytes before it.
-    /// Returns how many bytes there were.
+    /// Returns the total number of bytes.
     ///
     /// # Errors
-    /// If not all that was noted is there.
+    /// Returns an error if some of the notes are missing.
     pub fn hand_over(&self, stage: usize, mut each: impl FnMut(u64, &[u8])) -> io::Result<u64> {
         if let Some(why) = self.broken() {
             return Err(io::Error::other(why));
@@ -30,7 +30,7 @@ impl Journal {
                 continue;
             }
             let mut file = File::open(&path)?;
-            // One file begins once.
+            // The result is a single file, with a single header.
             let begun = if sum == 0 { 0 } else { MAGIC.len() as u64 };
             read += file.seek(SeekFrom::Start(begun))?;
             loop {
@@ -53,10 +53,10 @@ impl Journal {
         Err(io::Error::other(format!("{read} of {finished} bytes of its notes are left")))
     }
 
-    /// From now on the notes of an agent about a stage are missing, until they have arrived.
+    /// Marks the notes of an agent about a stage as missing until they have arrived.
     ///
     /// # Errors
-    /// If that cannot be noted.
+    /// Returns an error if the mark cannot be written.
     pub fn expect(&self, stage: usize, agent: usize) -> io::Result<Delivery> {
         let path = self.path(stage, agent, AWAITED);
         let (file, hasher) = (File::create_new(&path)?, crc32fast::Hasher::new());
@@ -69,14 +69,14 @@ impl Journal {
 pub struct Delivery {
     file: File,
     path: PathBuf,
-    /// How many bytes have arrived, or what is wrong with them.
+    /// How many bytes have arrived, or why they are unusable.
     arrived: io::Result<u64>,
     hasher: crc32fast::Hasher,
     sums: Arc<Sums>,
 }
 
 impl Delivery {
-    /// Adds a piece, before which there are so many bytes.
+    /// Adds a piece that follows the first `before` bytes.
     pub fn add(&mut self, before: u64, piece: &[u8]) {
         let Ok(arrived) = self.arrived else { return };
         self.hasher.update(piece);
@@ -87,10 +87,10 @@ impl Delivery {
         };
     }
 
-    /// All `bytes` have been sent: from now on they can be read.
+    /// Declares that all `bytes` have been sent; from now on the notes can be read.
     ///
     /// # Errors
-    /// If not all have arrived, or could be written. They remain missing.
+    /// Returns an error if some did not arrive or could not be written. They remain missing.
     pub fn complete(self, bytes: u64) -> io::Result<()> {
         let arrived = self.arrived?;
         if arrived != bytes {

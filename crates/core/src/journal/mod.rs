@@ -1,11 +1,11 @@
-//! Which writes were acknowledged, on disk: one file per thread and stage.
+//! Records on disk which writes were acknowledged: one file per thread and stage.
 //!
-//! Records what became of a write, not what follows from it; that is up to the audit. Entries have
-//! a fixed size. Notes that are missing could explain anything: of a journal that is not whole,
-//! nothing is read.
+//! Records what became of a write, not what follows from that, which is up to the audit. Entries
+//! have a fixed size. Missing notes could explain anything, so nothing is read from an incomplete
+//! journal.
 //!
-//! An agent hands its notes over after each stage. Until all have arrived, they are in a file of
-//! another name, by which a reader knows that they are missing.
+//! An agent hands its notes over after each stage. Until all have arrived, they are in a file with
+//! another extension, which tells a reader that they are missing.
 
 mod delivery;
 mod seal;
@@ -27,10 +27,10 @@ const MAGIC: [u8; 8] = *b"sprjrn\0\x01";
 const ENTRY_BYTES: usize = 32;
 /// The extension of the files ...
 const ENDING: &str = "journal";
-/// ... and of those of agents whose notes of a stage have not all arrived.
+/// ... and of those for agents whose notes about a stage have not all arrived.
 const AWAITED: &str = "awaited";
 
-/// What was to be done to a document.
+/// What a write was to do to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A version was to be stored.
@@ -39,8 +39,8 @@ pub enum Act {
     Delete,
 }
 
-/// What is known about a write. If it was sent and has no later entry, or failed, it may or may not
-/// have been carried out.
+/// What is known about a write. One that was sent and has no later entry, or that failed, may or
+/// may not have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fate {
@@ -48,10 +48,10 @@ pub enum Fate {
     Sent,
     /// The server has confirmed that it was carried out.
     Acknowledged,
-    /// The server refused it, or it never got there.
+    /// The server refused it, or never received it.
     Refused,
-    /// The server said that it failed. A program that does not know this fate calls the journal one
-    /// of another version.
+    /// The server said that it failed. Versions that do not know this value report the journal as
+    /// one of another version.
     Failed,
 }
 
@@ -75,10 +75,10 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// The largest version there is room for.
+    /// The largest version that fits in an entry.
     pub const MOST_VERSION: u32 = u32::MAX >> 3;
 
-    /// Key, version with act and fate in its upper bits, and token: 8, 4, 4 and 16 bytes.
+    /// Key, version with act and fate in its top bits, and token: 8, 4, 4 and 16 bytes.
     fn bytes(&self) -> [u8; ENTRY_BYTES] {
         let flags = u32::from(self.act == Act::Delete) << 31 | (self.fate as u32) << 29;
         let mut bytes = [0; ENTRY_BYTES];
@@ -95,7 +95,7 @@ impl JournalEntry {
         Self {
             key: u64::from_le_bytes(std::array::from_fn(|i| bytes[i])),
             act: if flagged >> 31 == 1 { Act::Delete } else { Act::Write },
-            // Two bits, of which each has a meaning.
+            // Two bits; each value has a meaning.
             fate: Fate::ALL[(flagged >> 29 & 3) as usize],
             version: flagged & Self::MOST_VERSION,
             token: Token { number: word(12), rest: std::array::from_fn(|i| bytes[16 + i]) },
@@ -109,11 +109,11 @@ pub struct Journal {
     folder: PathBuf,
     /// Why it is incomplete, if it is.
     broken: Arc<Mutex<Option<io::Error>>>,
-    /// The bytes of all files that were finished since notes were last handed over.
+    /// The bytes in all files that were finished since notes were last handed over.
     finished: Arc<AtomicU64>,
-    /// What was written to each file that is finished.
+    /// The length and checksum of each finished file.
     sums: Arc<Sums>,
-    /// Whether it is written by this process.
+    /// Whether this process writes the journal.
     own: bool,
 }
 
@@ -121,7 +121,7 @@ impl Journal {
     /// Creates `folder` and a new journal in it.
     ///
     /// # Errors
-    /// If the folder cannot be created, or already contains a journal.
+    /// Returns an error if the folder cannot be created, or already contains a journal.
     pub fn create(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let journal = Self { own: true, ..Self::open(folder) };
@@ -138,7 +138,7 @@ impl Journal {
         Self { folder: folder.to_owned(), broken, finished, sums, own: false }
     }
 
-    /// Whether any file of it exists.
+    /// Whether the journal has any file.
     pub fn exists(&self) -> bool {
         self.all().is_ok_and(|files| !files.is_empty())
     }
@@ -173,25 +173,26 @@ impl Journal {
         writer
     }
 
-    /// Why it is incomplete, if it is.
+    /// Why the journal is incomplete, if it is.
     pub fn broken(&self) -> Option<String> {
         let broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         broken.as_ref().map(ToString::to_string)
     }
 
-    /// Marks it as incomplete from the start, for this reason.
+    /// Marks the journal as incomplete from the start, for this reason.
     pub fn break_off(&self, why: &str) {
         break_off(&self.broken, io::Error::other(why.to_owned()));
     }
 
-    /// Passes each entry to `each`. Those of one document come in the order in which they were
-    /// made.
+    /// Passes each entry to `each`. Entries about the same document come in the order in which they
+    /// were made.
     ///
-    /// What missing notes may explain is left out: all that an agent has written of which some are
-    /// missing; everything if it is not known whose are, or if documents are `shared`.
+    /// Leaves out whatever missing notes might explain: everything written by an agent some of
+    /// whose notes are missing, or all entries if it is not known whose are missing or if documents
+    /// are `shared`.
     ///
     /// # Errors
-    /// If a file cannot be read or is not a journal.
+    /// Returns an error if a file cannot be read or is not a journal.
     pub fn read(&self, shared: bool, mut each: impl FnMut(JournalEntry)) -> io::Result<()> {
         if let Some(why) = self.gap()? {
             self.break_off(&why);
@@ -226,10 +227,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes its files, and the folder if it contains nothing else.
+    /// Removes the journal's files, and the folder if it contains nothing else.
     ///
     /// # Errors
-    /// If a file cannot be removed.
+    /// Returns an error if a file cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
         for path in self.all()? {
             fs::remove_file(path)?;
@@ -240,13 +241,13 @@ impl Journal {
                 _ => {}
             }
         }
-        // Fails if there is something else in it.
+        // Fails if the folder contains anything else.
         let _ = fs::remove_dir(&self.folder);
         Ok(())
     }
 }
 
-/// The files of a journal that end like this, in order of stages.
+/// The files of a journal with this extension, in order of stages.
 fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -259,12 +260,12 @@ fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The number of the thread or agent that a file is of.
+/// The number of the thread or agent that a file belongs to.
 fn number(path: &Path) -> Option<usize> {
     path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
 }
 
-/// Fills `bytes`; `false` if the file ends before that.
+/// Fills `bytes`; returns `false` if the file ends before that.
 fn read_whole(file: &mut impl io::Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),

@@ -1,8 +1,9 @@
-//! Whether all of a journal is there. Notes that are missing could explain anything, so that
-//! nothing may be concluded from the rest.
+//! Checks whether a journal is complete. Missing notes could explain anything, so nothing may be
+//! concluded from the rest.
 //!
-//! A run that ends closes its journal: how long each file is, and its checksum. One that was killed
-//! could not; its notes are with the system, and are lost only if that goes down as well.
+//! A run that ends seals its journal with the length and checksum of each file. A run that was
+//! killed could not, but its notes are in the system's cache, and are lost only if the system goes
+//! down as well.
 
 use super::{ENDING, Journal, files};
 use std::collections::BTreeMap;
@@ -11,21 +12,21 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The file that says since when the system was up when the journal was begun ...
+/// The file that records during which uptime of the system the journal was begun ...
 const BEGAN: &str = "began";
 /// ... and the one that closes it.
 const CLOSED: &str = "closed";
 /// Both.
 pub(super) const SEALS: [&str; 2] = [BEGAN, CLOSED];
 
-/// What was written to a file: its length in bytes, and its CRC-32.
+/// The length of a file in bytes, and its CRC-32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) bytes: u64,
     pub(super) crc: u32,
 }
 
-/// The sums of the files that are finished, by their names.
+/// The sums of finished files, by name.
 #[derive(Debug, Default)]
 pub(super) struct Sums(Mutex<BTreeMap<String, Sum>>);
 
@@ -47,13 +48,13 @@ fn name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What tells one uptime of this machine from all others; `None` if the system does not say.
+/// Identifies the current uptime of this machine; `None` if the system does not provide this.
 fn uptime() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }
 
-/// Notes for this file could not be written: whatever becomes of the run, its journal is not taken
-/// for whole. Removing a file needs no room.
+/// Called when notes for this file could not be written: whatever becomes of the run, its journal
+/// will count as incomplete. Removing a file needs no disk space.
 pub(super) fn give_up(path: &Path) {
     if let Some(folder) = path.parent() {
         // If that fails, the record of the run still says so.
@@ -61,7 +62,7 @@ pub(super) fn give_up(path: &Path) {
     }
 }
 
-/// What is in a file.
+/// The length and checksum of a file.
 fn sum(path: &Path) -> io::Result<Sum> {
     let (mut file, mut hasher) = (File::open(path)?, crc32fast::Hasher::new());
     let (mut piece, mut bytes) = (vec![0; 1 << 16], 0);
@@ -76,7 +77,7 @@ fn sum(path: &Path) -> io::Result<Sum> {
 }
 
 impl Journal {
-    /// Notes since when the system is up.
+    /// Records the current uptime of the system.
     pub(super) fn begin(&self) -> io::Result<()> {
         match fs::remove_file(self.folder.join(CLOSED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -85,11 +86,12 @@ impl Journal {
         fs::write(self.folder.join(BEGAN), uptime().unwrap_or_default())
     }
 
-    /// Closes it, unless notes could not be written, or it is that of another run. Whoever reads it
-    /// later can tell whether all of it is there. Notes of agents that never came are not its own.
+    /// Closes the journal, unless notes could not be written or it belongs to another run. A later
+    /// reader can then tell whether it is complete. Notes of agents that never arrived are not
+    /// covered.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// Returns an error if the seal cannot be written.
     pub fn close(&self) -> io::Result<()> {
         if !self.own || !self.folder.join(BEGAN).exists() {
             return Ok(());
@@ -99,10 +101,10 @@ impl Journal {
         fs::write(self.folder.join(CLOSED), sums.iter().map(line).collect::<Vec<_>>().concat())
     }
 
-    /// Why notes may be missing that were made; `None` if all are there.
+    /// Why notes that were made may be missing; `None` if all are there.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the journal cannot be read.
     pub(super) fn gap(&self) -> io::Result<Option<String>> {
         let found = files(&self.folder, ENDING)?;
         if self.own {
@@ -129,7 +131,7 @@ impl Journal {
         self.departure(&found, &sums)
     }
 
-    /// How the files that were found depart from what was written.
+    /// How the files that were found differ from what was written.
     fn departure(
         &self,
         found: &[std::path::PathBuf],
@@ -151,8 +153,9 @@ impl Journal {
         Ok(None)
     }
 
-    /// What may be missing of one that was not closed. A note that was being written when the run
-    /// was killed is about a request that was not sent, or about an answer that need not have come.
+    /// What may be missing from a journal that was not closed. A note that was being written when
+    /// the run was killed is about a request that was not sent, or about an answer that need not
+    /// have arrived.
     fn open_end(&self) -> Option<String> {
         let began = fs::read_to_string(self.folder.join(BEGAN)).unwrap_or_default();
         if began.is_empty() || Some(began) != uptime() {

@@ -1,4 +1,4 @@
-//! What is noted is read again, and what is missing is reported.
+//! What is noted can be read back, and what is missing is reported.
 
 use super::*;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn stages_come_one_after_the_other() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "only what is not of the journal");
 }
 
-/// One that is read after a kill, and what harm is seen then.
+/// A journal that is read after a kill, and the damage that is detected then.
 #[test]
 fn what_may_be_missing_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn what_may_be_missing_is_reported() {
         let count = read(journal).map(|keys| keys.len()).map_err(|error| error.to_string());
         (count, journal.broken().unwrap_or_default())
     };
-    // Killed: all of it is with the system, for as long as that is up.
+    // Killed: everything is in the system's cache, for as long as the system is up.
     assert_eq!(found_in(&Journal::open(folder.path())), (Ok(4), String::new()));
     let began = folder.path().join("began");
     let same = fs::read(&began).unwrap();
@@ -70,7 +70,7 @@ fn what_may_be_missing_is_reported() {
     }
     fs::write(&began, same).unwrap();
     let whole = fs::read(&first).unwrap();
-    // Killed while it wrote a note, before what the note is about.
+    // Killed while writing a note, before the request that the note is about.
     fs::write(&first, &whole[..whole.len() - 1]).unwrap();
     assert_eq!(found_in(&Journal::open(folder.path())), (Ok(3), String::new()));
     // Created, and nothing written yet.
@@ -79,10 +79,10 @@ fn what_may_be_missing_is_reported() {
     fs::write(&first, [7; 8 + ENTRY_BYTES]).unwrap();
     let (count, _) = found_in(&Journal::open(folder.path()));
     assert!(count.unwrap_err().contains("is not a journal of this version"));
-    // Who only reads it does not close it.
+    // A process that only reads the journal does not close it.
     Journal::open(folder.path()).close().unwrap();
     assert!(!folder.path().join("closed").exists());
-    // Closed: what is not as it was is seen whenever that was.
+    // Closed: changes are detected, no matter during which uptime they were made.
     fs::write(&first, &whole).unwrap();
     journal.close().unwrap();
     fs::remove_file(&began).unwrap();
@@ -90,7 +90,7 @@ fn what_may_be_missing_is_reported() {
     fs::write(folder.path().join("0009-0000.journal"), "").unwrap();
     let (count, why) = found_in(&Journal::open(folder.path()));
     assert!(count == Ok(0) && why.contains("0009-0000.journal was added"), "{why}");
-    // One that has lost notes is not closed as if it had not.
+    // A journal that has lost notes is not closed as if it were complete.
     let place = folder.path().join("open");
     let full = noted(&place, 0..4);
     drop(full.writer(0, 0));
@@ -101,7 +101,7 @@ fn what_may_be_missing_is_reported() {
     assert!(count == Ok(0) && why.contains("could not note all its writes"), "{why}");
 }
 
-/// Notes of an agent are missing, and harm befalls those that are there.
+/// Notes of an agent are missing, and those that are there are damaged.
 #[test]
 fn what_is_there_beside_missing_notes_is_looked_at_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,11 +133,11 @@ fn what_is_flushed_is_there_while_more_is_written() {
 
 /// Pieces of notes, each with the number of bytes before it.
 type Pieces = Vec<(u64, Vec<u8>)>;
-/// What happens to them.
+/// How pieces are damaged.
 type Harm = fn(&mut Pieces);
 
-/// Sends the notes of a stage from one journal to another as those of agent `agent`. On the
-/// way, this happens to them. Returns why they are not all there.
+/// Sends the notes of a stage from one journal to another as those of agent `agent`, damaging them
+/// on the way. Returns why some are missing.
 fn deliver(from: &Journal, to: &Journal, agent: usize, harm: Harm) -> Result<(), String> {
     let mut delivery = to.expect(0, agent).unwrap();
     let mut pieces = Vec::new();
@@ -149,7 +149,7 @@ fn deliver(from: &Journal, to: &Journal, agent: usize, harm: Harm) -> Result<(),
     sent.and_then(|bytes| delivery.complete(bytes)).map_err(|error| error.to_string())
 }
 
-/// The journal of an agent that has noted writes of so many documents, on two threads.
+/// The journal of an agent that has noted writes of these documents, on two threads.
 fn noted(folder: &Path, keys: std::ops::Range<Key>) -> Journal {
     let journal = Journal::create(folder).unwrap();
     for shard in 0..2 {
@@ -173,7 +173,7 @@ fn notes_of_an_agent_are_read_once_all_have_arrived() {
     let mut keys = read(&run).unwrap();
     keys.sort_unstable();
     assert_eq!(keys, (0..20_000).collect::<Vec<_>>());
-    // Of agents 1 to 3, whose notes are not complete, nothing is read, and it is said why.
+    // Nothing is read of agents 1 to 3, whose notes are incomplete, and the reason is given.
     let harms: [(usize, Harm); 3] =
         [(1, |it| drop(it.remove(0))), (2, |it| drop(it.pop())), (3, |it| it.swap(0, 1))];
     for (agent, harm) in harms {
@@ -185,7 +185,8 @@ fn notes_of_an_agent_are_read_once_all_have_arrived() {
     assert_eq!(read(&run).unwrap().len(), 20_000);
     let missing = Some("notes of agents 1, 2, 3 have not arrived".to_owned());
     assert_eq!(run.broken(), missing);
-    // Nor of what any of them may have written to, nor what they noted in another stage.
+    // Nor is anything read of documents that any of them may have written, or of their other
+    // stages.
     run.read(true, |entry| panic!("{entry:?}")).unwrap();
     run.expect(1, 0).unwrap();
     assert_eq!(read(&run).unwrap().len(), 0);

@@ -1,16 +1,16 @@
 //! The mean backlog of an open loop (operations waiting or in flight) in windows of its schedule.
-//! If it grows, the server is not keeping up, whether operations wait for a connection or, with
-//! enough connections, for the server.
+//! If it grows, the server is not keeping up, no matter whether operations wait for a connection
+//! or, with enough connections, for the server.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The windows of a schedule. Means over windows, rather than moments, give bursts of arrivals and
-/// single slow answers little weight.
+/// The number of windows in a schedule. Means over windows, rather than moments, give bursts of
+/// arrivals and single slow answers little weight.
 const WINDOWS: usize = 16;
-/// The windows that are compared: around the middle and at the end. The first ones are left to the
-/// start of the run.
+/// The windows that are compared: around the middle and at the end. The first ones belong to the
+/// start of the run and are ignored.
 const EARLY: Range<usize> = 6..10;
 const LATE: Range<usize> = 12..16;
 /// Growth within this many standard deviations of the windows' scatter is chance.
@@ -34,7 +34,7 @@ impl Backlog {
         Self { start, width: length_ns / WINDOWS as Nanos, ..Self::default() }
     }
 
-    /// Adds an operation by the times at which it was due and done.
+    /// Adds an operation by the times at which it became due and ended.
     #[inline]
     pub fn add(&mut self, due: Nanos, done: Nanos) {
         let (from, to) = (due.saturating_sub(self.start), done.saturating_sub(self.start));
@@ -63,10 +63,10 @@ impl Backlog {
     }
 
     /// By how many operations the backlog has grown from the middle of the schedule to its end, and
-    /// the time in between, in seconds. `rates` has the mean rates of both windows: by Little's
-    /// law, proportionally more is in flight at a higher rate. Growth that may be due to chance is
-    /// left out: the scatter of the windows around a straight line and, where arrivals are
-    /// `random`, two standard deviations of a Poisson count of that size.
+    /// the time in between, in seconds. `rates` holds the mean rates of both windows: by Little's
+    /// law, proportionally more is in flight at a higher rate. Growth that may be due to chance
+    /// counts as 0: growth within the scatter of the windows around a straight line or, where
+    /// arrivals are `random`, within two standard deviations of a Poisson count of that size.
     pub fn growth(&self, rates: [f64; 2], random: bool) -> (f64, f64) {
         let means = self.sums_ns.map(|sum| sum as f64 / self.width.max(1) as f64);
         let mean = |of: Range<usize>| means[of.clone()].iter().sum::<f64>() / of.len() as f64;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_server_that_serves_less_than_offered_is_seen() {
-        // The nth is done at n / 800 s, so a fifth of what falls due is left over.
+        // The nth operation ends at n / 800 s, so a fifth of what falls due is left over.
         let grown = growth(|n| n / 4 + 1);
         assert!((190.0..210.0).contains(&grown), "{grown}/s of 200/s");
     }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn two_percent_too_much_is_seen_at_a_constant_rate() {
-        // 4·√ of what is in flight, 130 and 75, would be 57, which is as much as it has grown.
+        // 4·√ of the numbers in flight, 130 and 75, would be 57, which is as much as the growth.
         assert!((queue(510.0, false, 1) - 10.0).abs() < 0.5, "{}", queue(510.0, false, 1));
         assert!((queue(505.0, false, 1) - 5.0).abs() < 0.5, "{}", queue(505.0, false, 1));
         assert!(queue(500.0, false, 1) < 1e-9);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn two_standard_deviations_of_a_count_are_chance_where_arrivals_are() {
-        // 60 more, which is twice the root of 420 + 480.
+        // 60 more, which is twice the square root of 420 + 480.
         let (few, many) = (line(410.0, 10.0, 0.0), line(430.0, 10.0, 0.0));
         assert!(grows(&few, true) && !grows(&many, true));
         assert!(grows(&few, false) && grows(&many, false), "nothing is random in them");

@@ -156,7 +156,7 @@ mod tests {
         one.add(OpKind::Read, &timing(s, 3 * s, s), 4);
         one.add(OpKind::Create, &timing(s, 5 * s, 2 * s), 10);
         one.close(25 * s);
-        // Less than what was counted: nothing is left for the client.
+        // The elapsed time is less than what was counted: no time is left for the client.
         let mut other = ConnectionTimes { down_ns: 2 * s, ..ConnectionTimes::default() };
         other.add(OpKind::Read, &timing(s, s, s), 1);
         other.close(2 * s);

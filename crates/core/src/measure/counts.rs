@@ -56,7 +56,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// What a check of a document has shown of a write that was neither acknowledged nor refused.
+    /// Counts a write that was neither acknowledged nor refused, by what a check of its document
+    /// showed.
     pub fn of(write: Unconfirmed) -> Self {
         let mut wire = Self::default();
         let count = match (write.failed, write.done) {
@@ -69,8 +70,8 @@ impl Wire {
         wire
     }
 
-    /// How many more requests than operations there were, of so many operations that are made of
-    /// several: a read-modify-write has two, and a sequence counts them.
+    /// How many more requests than operations there were. `operations` are those that consist of
+    /// several requests: a read-modify-write has two, and a sequence counts them.
     pub fn more_requests(&self, operations: u64) -> u64 {
         self.requests.map_or(operations, |requests| requests.saturating_sub(operations))
     }

@@ -5,7 +5,7 @@ use super::latency::Shown;
 use super::summary::OperationSummary;
 use serde::{Deserialize, Serialize};
 
-/// What is known of a count.
+/// The properties of a count.
 struct Row {
     name: &'static str,
     title: &'static str,
@@ -50,11 +50,11 @@ macro_rules! counts {
     };
 }
 
-// A count is its row here. `name` is for thresholds, `title` stands above columns, `meaning` in
-// hints and metrics; `whole` is what a percentage of it is of; `is_rare`: tables have it only where
-// there is something to count; `metric`: the family in OpenMetrics, unless `springload_operations`
-// has it by its result. Last, whether it is known for each second or for a whole stage alone, and
-// how it is read.
+// Each count is defined by its row here. `name` is used in thresholds, `title` above columns,
+// `meaning` in hints and metrics. A percentage of the count is relative to `whole`. If `is_rare`,
+// tables only show it where it is not zero. `metric` is its family in OpenMetrics, unless
+// `springload_operations` covers it by its result. The last part says whether it is known for each
+// second or only for whole stages, and how it is read.
 counts! {
     Issued {
         meaning: "Documents for which an operation was begun.",
@@ -147,27 +147,27 @@ impl Count {
         &Self::ROWS[self as usize]
     }
 
-    /// The count that thresholds call so.
+    /// The count with this name in thresholds.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
     }
 
-    /// What thresholds call it.
+    /// Its name in thresholds.
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// What stands above its column.
+    /// The title of its column.
     pub const fn title(self) -> &'static str {
         self.row().title
     }
 
-    /// What is counted, in a sentence.
+    /// A sentence about what is counted.
     pub const fn meaning(self) -> &'static str {
         self.row().meaning
     }
 
-    /// What a share of it is a share of; `None`: it has none.
+    /// The count that a share of it is relative to; `None` if it has none.
     pub const fn whole(self) -> Option<Self> {
         self.row().whole
     }
@@ -177,12 +177,12 @@ impl Count {
         self.row().is_bytes
     }
 
-    /// Whether more of it is better.
+    /// Whether a higher count is better.
     pub const fn is_better_high(self) -> bool {
         self.row().is_better_high
     }
 
-    /// Its family of metrics, if it has one of its own.
+    /// Its own family of metrics, if it has one.
     pub const fn metric(self) -> Option<&'static str> {
         self.row().metric
     }
@@ -192,24 +192,25 @@ impl Count {
         (self.row().of)(operation)
     }
 
-    /// The count of one kind of operations in an interval; `None` if only whole stages have it.
+    /// The count of one kind of operations in an interval; `None` if it is only known for whole
+    /// stages.
     pub fn in_interval(self, part: &KindInterval) -> Option<u64> {
         self.row().in_interval.map(|of| of(part))
     }
 
-    /// The count of all these operations; none of them is part of another.
+    /// The sum over these operations, none of which may be part of another.
     pub fn sum<'a>(self, operations: impl IntoIterator<Item = &'a OperationSummary>) -> u64 {
         operations.into_iter().map(|it| self.of(it)).sum()
     }
 
-    /// The counts that a table has which is to have those of this rank, for these operations.
+    /// The counts that a table of this rank shows for these operations.
     pub fn shown(rank: Shown, operations: &[&OperationSummary]) -> Vec<Self> {
         let occurs = |it: &Self| !it.row().is_rare || it.sum(operations.iter().copied()) > 0;
         let ranked = Self::ALL.iter().filter(|it| it.row().shown >= rank);
         ranked.copied().filter(occurs).collect()
     }
 
-    /// Whether a narrow table can do without it.
+    /// Whether a narrow table may leave it out.
     pub fn is_wide(self) -> bool {
         self.row().shown < Shown::Always
     }

@@ -1,7 +1,8 @@
-//! What followers of a database's changes received, and how long after the writes.
+//! What followers of a database's changes received, and how long after each write.
 //!
-//! A feed need not have every change of a document: of several in a row, it may have the last one
-//! only. So a change is missing if neither it nor a later one of its document came.
+//! A feed need not contain every change of a document: of several in a row, it may contain only the
+//! last. So a change only counts as missing if neither it nor a later change of the same document
+//! arrived.
 
 use super::histogram::Histogram;
 use super::is_default;
@@ -11,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
-/// How long a change may come before its write is known to be acknowledged: acknowledgements are
-/// reported once a second, those of agents a little later.
+/// How long before the acknowledgement of its write is known a change may arrive: acknowledgements
+/// are reported once a second, those of agents a little later.
 const REPORTED_WITHIN_NS: Nanos = 10 * SECOND_NS;
-/// The most acknowledged writes whose changes are waited for; about 100 MB.
+/// The most acknowledged writes whose changes are awaited; about 100 MB.
 const MOST_AWAITED: usize = 2_000_000;
 
 /// What followers received in a stage.
@@ -67,51 +68,51 @@ pub struct FollowedBy {
 }
 
 impl Following {
-    /// Documents of which a change is missing, over all followers.
+    /// Documents with a missing change, over all followers.
     pub fn missing(&self) -> u64 {
         self.by.iter().filter_map(|by| by.missing).sum()
     }
 }
 
-/// A write that was acknowledged, as those who follow changes need to know it.
+/// An acknowledged write, with what is needed to match changes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ack {
     /// The document: the [`document_hash`] of its identifier.
     pub document: u64,
-    /// Which of its changes it was: a number that grows.
+    /// Which of the document's changes it was: an increasing number.
     pub number: u32,
     /// When it was acknowledged.
     pub done: Nanos,
 }
 
-/// A number for an identifier, the same in every process of one version of springload.
+/// A hash of an identifier, the same in every process of one version of springload.
 pub fn document_hash(id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(id);
     hasher.finish()
 }
 
-/// A change as it came: the document and the number of its [`Ack`], and when it came; `None`: not
-/// from the feed, but when all that was left was asked for.
+/// A change as received: the document, the number of its [`Ack`], and the time of its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The document, as in [`Ack`].
     pub document: u64,
-    /// Which of its changes it is.
+    /// Which of the document's changes it is.
     pub number: u32,
-    /// When it came.
+    /// When it arrived; `None` if it came not from the feed, but when the rest was requested at the
+    /// end.
     pub at: Option<Nanos>,
 }
 
-/// A change of a document, by the place of the document in the tables.
+/// A change, as the document's index in the tables and the number of the change.
 type Place = (u32, u32);
 
-/// What one follower received.
+/// The changes that one follower received.
 #[derive(Debug, Default)]
 struct Seen {
-    /// For each document, the highest number that came.
+    /// For each document, the highest number that arrived.
     last: Vec<u32>,
-    /// Changes whose write may be acknowledged yet.
+    /// Changes whose write may still be acknowledged.
     waiting: Vec<(Place, Nanos)>,
     changes: u64,
     repeated: u64,
@@ -126,7 +127,7 @@ impl Seen {
     }
 }
 
-/// Compares what followers receive with what was acknowledged.
+/// Compares what the followers receive with what was acknowledged.
 #[derive(Debug)]
 pub struct Follows {
     filtered: bool,
@@ -134,14 +135,14 @@ pub struct Follows {
     /// For each document, the highest number that was acknowledged.
     due: Vec<u32>,
     awaited: HashMap<Place, Nanos>,
-    /// The size at which those that nobody waits for any more are next dropped.
+    /// The size of `awaited` at which writes that no follower is waiting for are next removed.
     prune_at: usize,
     acknowledged: u64,
     followers: Vec<Seen>,
 }
 
 impl Follows {
-    /// So many followers; `filtered` if they receive only some of the changes.
+    /// A comparison for this many followers; `filtered` if they receive only some of the changes.
     pub fn new(followers: usize, filtered: bool) -> Self {
         Self {
             filtered,
@@ -159,7 +160,7 @@ impl Follows {
         *self.documents.entry(document).or_insert(next)
     }
 
-    /// Notes writes that were acknowledged.
+    /// Notes acknowledged writes.
     pub fn acknowledge(&mut self, acks: &[Ack]) {
         for ack in acks {
             let document = self.place(ack.document);
@@ -195,7 +196,7 @@ impl Follows {
         }
     }
 
-    /// Takes the times of changes whose write is known to be acknowledged.
+    /// Times the changes whose write is known to be acknowledged.
     pub fn compare(&mut self, now: Nanos) {
         for seen in &mut self.followers {
             let Seen { waiting, lag, early, .. } = seen;
@@ -211,7 +212,7 @@ impl Follows {
         if self.awaited.len() >= self.prune_at {
             let Self { followers, awaited, .. } = self;
             awaited.retain(|&(document, number), done| {
-                // A filter may keep it back for ever.
+                // A filter may withhold it for ever.
                 let young = *done + REPORTED_WITHIN_NS > now;
                 young || !self.filtered && followers.iter().any(|seen| seen.last(document) < number)
             });
@@ -219,12 +220,12 @@ impl Follows {
         }
     }
 
-    /// Whether everything that was acknowledged has come to every follower.
+    /// Whether everything that was acknowledged has reached every follower.
     pub fn is_complete(&self) -> bool {
         (0..self.followers.len()).all(|follower| self.missing(follower).next().is_none())
     }
 
-    /// The documents of which a change has not come to a follower.
+    /// The documents with a change that has not reached this follower.
     fn missing(&self, follower: usize) -> impl Iterator<Item = u32> {
         let documents = (0u32..).zip(&self.due).filter(|(_, due)| **due > 0);
         let missing = documents.filter(move |(document, due)| {
@@ -234,14 +235,14 @@ impl Follows {
         missing.map(|(document, _)| document)
     }
 
-    /// Writes that were acknowledged, and the documents that they wrote.
+    /// The number of acknowledged writes, and of the documents that they wrote.
     pub fn acknowledged(&self) -> (u64, u64) {
         let documents = self.due.iter().filter(|due| **due > 0).count();
         (self.acknowledged, documents as u64)
     }
 
-    /// Adds what a follower received to the sum of its node; `to_the_end`: it has read all that was
-    /// left.
+    /// Adds what a follower received to the sum of its node; `to_the_end` if the follower has read
+    /// everything that was left.
     pub fn sum(&self, follower: usize, to_the_end: bool, sum: &mut FollowedSum) {
         let seen = &self.followers[follower];
         sum.by.followers += 1;
@@ -268,7 +269,7 @@ pub struct FollowedSum {
 }
 
 impl FollowedSum {
-    /// Adds how often a feed was resumed, and why it first was.
+    /// Adds how often a feed was resumed, and the reason for the first time.
     pub fn resumed(&mut self, times: u64, reason: Option<&String>) {
         self.by.resumed += times;
         if self.by.reason.is_none() {
@@ -276,7 +277,7 @@ impl FollowedSum {
         }
     }
 
-    /// The sum for this node.
+    /// The sum, for this node.
     pub fn finish(self, node: Option<String>) -> FollowedBy {
         let known = !self.unknown || self.missing > 0;
         let missing = known.then_some(self.missing);
@@ -326,7 +327,8 @@ mod tests {
         for change in [(1, 2), (2, 1), (3, 1)] {
             came(&mut follows, 0, change, 5);
         }
-        // The other one lacks the last change of document 1, and has document 3 three times.
+        // The other follower lacks the last change of document 1, and gets that of document 3 three
+        // times.
         for change in [(1, 1), (2, 1), (3, 1), (3, 1), (3, 1)] {
             came(&mut follows, 1, change, 5);
         }
@@ -335,7 +337,7 @@ mod tests {
         let [first, second] = [0, 1].map(|follower| summed(&follows, follower));
         assert_eq!((first.missing, first.repeated, first.lag.samples), (Some(0), 0, 3));
         assert_eq!((second.missing, second.repeated), (Some(1), 2));
-        // It comes when all that is left is asked for.
+        // The change arrives when the rest is requested.
         follows.receive(1, Change { document: 1, number: 2, at: None });
         assert!(follows.is_complete());
         let second = summed(&follows, 1);
@@ -356,12 +358,12 @@ mod tests {
         let mut follows = Follows::new(2, true);
         follows.acknowledge(&[ack(1, 1, 1), ack(2, 1, 1), ack(3, 2, 1)]);
         came(&mut follows, 0, (1, 1), 5);
-        // It is not known whether the filter lets the last change of document 3 pass.
+        // It is not known whether the filter passes the last change of document 3.
         came(&mut follows, 0, (3, 1), 5);
         assert_eq!([0, 1].map(|it| summed(&follows, it).missing), [Some(0), Some(1)]);
         came(&mut follows, 1, (1, 1), 6);
         assert!(follows.is_complete());
-        // One alone has nobody to compare with.
+        // A single follower has no other to be compared with.
         let alone = Follows::new(1, true);
         assert_eq!(summed(&alone, 0).missing, None);
     }

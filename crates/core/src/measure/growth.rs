@@ -72,8 +72,8 @@ pub struct SizePoint {
 }
 
 impl Growth {
-    /// The growth logged by the shards, in windows of `window` (at least 1) documents. The batch
-    /// that fills a window belongs to it with all of its documents.
+    /// The growth logged by the shards, in windows of `window` (at least 1) documents. A batch that
+    /// fills a window belongs to it as a whole.
     pub fn new(logs: &[FillLog], window: u64) -> Self {
         let mut batches: Vec<_> = logs.iter().flat_map(|log| log.points.iter().copied()).collect();
         batches.sort_unstable();
@@ -113,7 +113,7 @@ impl Growth {
     }
 
     /// The size of the files in bytes at a time in seconds: interpolated between the reports before
-    /// and after it; before the first and after the last report, the size they give.
+    /// and after it. Before the first report and after the last one, their sizes apply.
     pub fn bytes_at(&self, at_s: f64) -> f64 {
         let before = self.files().take_while(|(time, _)| *time <= at_s).last();
         let after = self.files().find(|(time, _)| *time > at_s);

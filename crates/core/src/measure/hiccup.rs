@@ -1,7 +1,7 @@
-//! How late this machine wakes a thread that only sleeps.
+//! How late this machine wakes a thread that does nothing but sleep.
 //!
-//! After jHiccup (Gil Tene): a thread that does nothing but sleep wakes late because of the
-//! machine, not because of the load, so the client's own work is no excuse.
+//! After jHiccup (Gil Tene): such a thread wakes late because of the machine, not because of the
+//! load, so the client's own work cannot be the reason.
 
 use super::Histogram;
 use crate::clock::{Clock, Nanos};
@@ -33,7 +33,7 @@ impl HiccupMeter {
     /// Starts the thread.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// Returns an error if the thread cannot be started.
     pub fn start() -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let flag = over.clone();
@@ -100,8 +100,8 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         let seen = meter.finish();
-        // Each wake-up stands for less than two periods: its own, and lateness that prevented no
-        // other.
+        // Each wake-up accounts for less than two periods: its own, and a delay too short to
+        // prevent another.
         assert!(seen.late.len() >= 5, "{} of 12 wake-ups", seen.late.len());
     }
 }

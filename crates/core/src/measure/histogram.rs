@@ -10,7 +10,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 
-/// How many samples must lie beyond a percentile for it to be printed.
+/// How many samples must lie beyond a percentile for it to be reported.
 const TRUSTED_TAIL: u64 = 10;
 
 /// 100 % in billionths of a percent.
@@ -24,14 +24,15 @@ const COARSE_DIGITS: u8 = 2;
 const V2_DEFLATED: u32 = 0x1c84_9314;
 /// The bytes before the counts.
 const V2_HEAD: u64 = 40;
-/// More than the counts of a histogram can take: with three digits up to 2^64, 9 bytes each.
+/// An upper bound for the encoded counts of a histogram: with three digits up to 2^64, 9 bytes
+/// each.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A mergeable record of durations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 
-/// A stored histogram that could not be read back.
+/// A stored histogram that could not be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("not a V2-deflate HdrHistogram in base64: {0}")]
 pub struct HistogramError(String);
@@ -67,10 +68,9 @@ impl Histogram {
         let _ = self.0.record_n(value_ns, count);
     }
 
-    /// Records by how much something that should happen every `period_ns` was late, and how late
-    /// the occurrences that this prevented were, as HdrHistogram's
-    /// `recordValueWithExpectedInterval` does: the mean is that of whatever arrives at an arbitrary
-    /// time.
+    /// Records by how much an event that should happen every `period_ns` was late, and how late the
+    /// events that this prevented were, as HdrHistogram's `recordValueWithExpectedInterval` does:
+    /// the mean is then that of something arriving at an arbitrary time.
     pub fn record_stall(&mut self, late_ns: Nanos, period_ns: Nanos) {
         let mut late_ns = Some(late_ns);
         while let Some(late) = late_ns {
@@ -79,7 +79,7 @@ impl Histogram {
         }
     }
 
-    /// Adds every sample of `other`. Lossless.
+    /// Adds every sample of `other`, without loss.
     pub fn merge(&mut self, other: &Self) {
         let _ = self.0.add(&other.0);
     }
@@ -109,7 +109,7 @@ impl Histogram {
     /// 9,990, and the crate would take the next rank.
     pub fn percentile(&self, percentile: f64) -> Nanos {
         let Some(rank) = rank(self.len(), percentile) else { return self.min() };
-        // Half a rank less, so that rounding errors do no harm: the crate rounds up.
+        // Half a rank less, so that rounding errors are harmless: the crate rounds up.
         let quantile = (rank as f64 - 0.5) / self.len() as f64;
         self.0.value_at_quantile(quantile).min(self.max())
     }
@@ -130,13 +130,14 @@ impl Histogram {
         self.0.mean()
     }
 
-    /// The values that were recorded, ascending, each with its count.
+    /// The recorded values in ascending order, each with its count.
     pub fn counts(&self) -> Vec<(Nanos, u64)> {
         let seen = self.0.iter_recorded();
         seen.map(|it| (it.value_iterated_to(), it.count_since_last_iteration())).collect()
     }
 
-    /// How many samples lie beyond a value. They must differ from it in their first three digits.
+    /// How many samples lie beyond a value. Only samples that differ from it in their first three
+    /// digits are counted.
     pub fn beyond(&self, ns: Nanos) -> u64 {
         self.len() - self.0.count_between(0, ns)
     }
@@ -163,7 +164,7 @@ impl Histogram {
     /// Reads what [`Histogram::encode`] wrote.
     ///
     /// # Errors
-    /// If the text is not base64 or not a V2-deflate histogram.
+    /// Returns an error if the text is not base64 or not a V2-deflate histogram.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
         let plain = inflated(&bytes).map_err(HistogramError)?;
@@ -175,8 +176,8 @@ impl Histogram {
     }
 }
 
-/// The V2 encoding inside a deflated one, provided it is no larger than those that springload
-/// writes: a file may claim any size for a histogram.
+/// Inflates a V2 encoding, unless it is larger than any that springload writes: a file may claim
+/// any size for a histogram.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let word = |bytes: &[u8], at: usize| {
         let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
@@ -208,21 +209,21 @@ fn billionths(percentile: f64) -> u64 {
     (percentile * 1e9).round() as u64
 }
 
-/// The rank of a percentile among `count` values, counted from 1: that of the least value which
-/// this share of them does not exceed. `None` for percentile 0, and without values.
+/// The rank of a percentile among `count` values, counted from 1: that of the least value that this
+/// share of them does not exceed. `None` for percentile 0, and without values.
 fn rank(count: u64, percentile: f64) -> Option<u64> {
     let share = u128::from(billionths(percentile).min(ALL));
     let rank = (u128::from(count) * share).div_ceil(u128::from(ALL)) as u64;
     (rank > 0).then_some(rank)
 }
 
-/// A histogram that is stored encoded once nothing more is added to it, which takes a hundredth of
-/// the memory.
+/// A histogram that is encoded once nothing more is added to it, which takes a hundredth of the
+/// memory.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// Still growing.
     Open(Histogram),
-    /// As [`Histogram::encode`] writes it.
+    /// Encoded by [`Histogram::encode`].
     Packed(String),
 }
 
@@ -257,7 +258,7 @@ impl Kept {
         }
     }
 
-    /// Encodes what was added so far.
+    /// Encodes what has been added so far.
     pub fn pack(&mut self) {
         if let Self::Open(histogram) = self {
             *self = Self::Packed(histogram.encode());
@@ -274,7 +275,7 @@ impl Serialize for Kept {
     }
 }
 
-/// The same as that of a histogram, which it is stored as.
+/// The schema of a histogram, since this is stored as one.
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Kept {
     fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -46,7 +46,7 @@ pub struct HeldTimes {
 }
 
 impl FailedTimes<Kept> {
-    /// Adds what was measured in other seconds.
+    /// Adds what was measured in another second.
     pub(super) fn join(&mut self, other: &Self) {
         self.service.merge(&other.service.get());
         self.response.merge(&other.response.get());
@@ -176,7 +176,8 @@ impl KindInterval {
         }
     }
 
-    /// A request that succeeded after `response_ns` was held up by the client for `held_ns`.
+    /// Notes that a request that succeeded after `response_ns` was held up by the client for
+    /// `held_ns`.
     #[cold]
     pub(super) fn hold(&mut self, response_ns: Nanos, held_ns: Nanos) {
         let held = self.held.get_or_insert_default();
@@ -184,7 +185,7 @@ impl KindInterval {
         held.without.record(response_ns.saturating_sub(held_ns));
     }
 
-    /// Adds the times of a request that succeeded. In a closed loop the response time equals the
+    /// Adds the times of a successful request. In a closed loop the response time equals the
     /// service time and the lag is zero. As long as this holds for all requests, only one histogram
     /// is kept, and [`KindInterval::complete`] derives the others.
     #[inline]
@@ -198,7 +199,7 @@ impl KindInterval {
         self.service.record(timing.service_ns);
     }
 
-    /// Derives response times and lags from service times, if only those were kept.
+    /// Derives response times and lags from service times, if only the latter were kept.
     fn complete(&mut self) {
         if self.response.is_empty() && !self.service.is_empty() {
             self.response.merge(&self.service);
@@ -206,7 +207,7 @@ impl KindInterval {
         }
     }
 
-    /// Adds the documents that a scan returned, at least one.
+    /// Adds the documents that a scan returned, which must be at least one.
     pub(super) fn add_rows(&mut self, rows: u64, service_ns: Nanos) {
         self.rows += rows;
         self.per_row.get_or_insert_default().record(service_ns / rows);
@@ -282,7 +283,7 @@ impl Interval {
         self.waited_ns == 0 && self.kinds.values().all(Option::is_none)
     }
 
-    /// Converts times to another clock, on which `from` reads as `to`.
+    /// Converts times to another clock, which shows `to` when this one shows `from`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         let times = self.raw.iter_mut().map(|row| &mut row.done);
         for done in times.chain(self.acks.iter_mut().map(|ack| &mut ack.done)) {
@@ -290,12 +291,12 @@ impl Interval {
         }
     }
 
-    /// Derives the histograms that were recorded only once.
+    /// Derives the histograms that were not recorded separately.
     pub(super) fn complete(&mut self) {
         self.kinds.values_mut().flatten().for_each(|kind| kind.complete());
     }
 
-    /// Adds another shard's or second's measurements. The second number stays as it is.
+    /// Adds another shard's or second's measurements. The second's number stays as it is.
     pub fn merge(&mut self, other: &Self) {
         self.waited_ns += other.waited_ns;
         for (kind, part) in other.iter() {
@@ -445,9 +446,9 @@ mod tests {
             rows: 1_116,
             per_row: Some(Box::new(both(1_000))),
             statuses: BTreeMap::from([(200, 1_128), (600, 115), (1_500, 1_015)]),
-            // The first reason counts.
+            // The first reason is kept.
             reasons: BTreeMap::from([(Failure::Conflict, reason("100"))]),
-            // Ten at most.
+            // At most ten are kept.
             findings: [vec![finding(100); 6], vec![finding(1_000); 4]].concat(),
             service: both(2_000),
             response: both(3_000),

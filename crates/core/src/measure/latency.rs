@@ -1,36 +1,36 @@
-//! Distributions of times, with their statistics as a table that reports, metrics and thresholds
-//! read; and the rank by which a table chooses its figures.
+//! Distributions of times. Their statistics are defined in a table that reports, metrics and
+//! thresholds read, with the rank by which tables choose what to show.
 
 use super::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Which tables have a figure.
+/// Which tables show a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shown {
-    /// None of them: records and thresholds alone.
+    /// No table: records and thresholds only.
     Never,
-    /// The one of all figures (`--verbose`).
+    /// The table of all figures (`--verbose`).
     Detail,
-    /// That one, and the report in text where it has room.
+    /// That table, and the text report where it has room.
     Text,
-    /// Every table; narrow ones only where they have room.
+    /// Every table, but narrow ones only where they have room.
     Wide,
     /// Every table.
     Always,
 }
 
-/// How a statistic follows from the times.
+/// How a statistic is computed from the times.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// It is the time that so many percent of the others do not exceed.
+    /// The time that this percentage of the times do not exceed.
     Percentile(f64),
-    /// A single time decides it, in nanoseconds.
+    /// A single time, in nanoseconds.
     Extreme(fn(&Histogram) -> f64),
-    /// All times go into it, in nanoseconds.
+    /// Computed from all times, in nanoseconds.
     Average(fn(&Histogram) -> f64),
 }
 
-/// What is known of a statistic.
+/// The properties of a statistic.
 struct Row {
     name: &'static str,
     shown: Shown,
@@ -39,7 +39,7 @@ struct Row {
     of: fn(&Latency) -> Option<f64>,
 }
 
-/// A number in microseconds, as records keep it.
+/// A number in microseconds, as stored in records.
 trait Stored {
     fn store(us: Option<f64>) -> Self;
 }
@@ -112,9 +112,10 @@ macro_rules! statistics {
     };
 }
 
-// A statistic is its line here: its key in records, its name, which tables have it, how it follows
-// from the times, and what its own family of metrics says, if it is in tables and no quantile.
-// A new one is an `Option` with `#[serde(default)]`, since older records do not have it.
+// Each statistic is defined by its line here: its key in records, its name, the tables that show
+// it, how it is computed, and the help text of its own family of metrics if it is in tables and no
+// quantile. A new one must be an `Option` with `#[serde(default)]`, since older records do not have
+// it.
 statistics! {
     /// The mean.
     Mean mean_us: f64 = "mean", Never, Average(Histogram::mean);
@@ -137,7 +138,7 @@ impl Statistic {
         &Self::ROWS[self as usize]
     }
 
-    /// The statistic that thresholds call so.
+    /// The statistic with this name in thresholds.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
     }
@@ -155,18 +156,18 @@ impl Statistic {
         }
     }
 
-    /// The same in tenths of a percent.
+    /// The percentage in tenths of a percent.
     pub fn tenths(self) -> Option<u16> {
         self.percent().map(|percent| (percent * 10.0) as u16)
     }
 
-    /// The same as a quantile of a metric, such as `0.999`.
+    /// The percentage as a quantile of a metric, such as `0.999`.
     pub fn quantile(self) -> Option<String> {
         Some((f64::from(self.tenths()?) / 1_000.0).to_string())
     }
 
-    /// The percentage of requests whose times must be known for it to be true of all; `None`: those
-    /// that are known stand for the others.
+    /// The percentage of requests whose times must be known for it to be true of all requests;
+    /// `None` if the known ones are taken to represent the others.
     pub const fn covers(self) -> Option<f64> {
         match self.row().rule {
             Rule::Percentile(percent) => Some(percent),
@@ -175,17 +176,17 @@ impl Statistic {
         }
     }
 
-    /// What the help of its own family of metrics says, if it has one.
+    /// The help text of its own family of metrics, if it has one.
     pub const fn gauge(self) -> Option<&'static str> {
         self.row().gauge
     }
 
-    /// Its value, in microseconds; `None`: too few samples.
+    /// Its value, in microseconds; `None` if there are too few samples.
     pub fn of(self, times: &Latency) -> Option<f64> {
         if times.samples == 0 { None } else { (self.row().of)(times) }
     }
 
-    /// Its value in a histogram, in microseconds; `None`: too few samples.
+    /// Its value in a histogram, in microseconds; `None` if there are too few samples.
     pub fn of_histogram(self, times: &Histogram) -> Option<f64> {
         self.known_ns(times).map(|ns| ns / 1e3)
     }
@@ -203,17 +204,17 @@ impl Statistic {
         }
     }
 
-    /// Those of tables of this rank.
+    /// The statistics that tables of this rank show.
     pub fn shown(rank: Shown) -> impl Iterator<Item = Self> + Clone {
         Self::ALL.iter().copied().filter(move |it| it.row().shown >= rank)
     }
 
-    /// Whether a narrow table can do without it.
+    /// Whether a narrow table may leave it out.
     pub fn is_wide(self) -> bool {
         self.row().shown < Shown::Always
     }
 
-    /// What a table has where there is no value: percentiles need more samples than there are.
+    /// What a table shows if there is no value: percentiles need more samples than there are.
     pub const fn none(self) -> &'static str {
         if self.percent().is_some() { "too few" } else { "-" }
     }
@@ -248,12 +249,12 @@ mod tests {
         for (place, it) in Statistic::ALL.iter().enumerate() {
             assert_eq!((*it as usize, Statistic::named(it.name())), (place, Some(*it)));
             let (kept, read) = (it.of(&times).unwrap(), it.of_histogram(&histogram).unwrap());
-            // Records have tens of nanoseconds.
+            // Records are precise to tens of nanoseconds.
             assert!((kept - read).abs() < 0.006, "{}: {kept} {read}", it.name());
             let none = it.of_histogram(&Histogram::default());
             assert_eq!((it.of(&Latency::default()), none), (None, None));
         }
-        // Tables that have it can only be those of percentiles, or it has a family of its own.
+        // Statistics that tables show are either percentiles, or have a family of their own.
         let shown = Statistic::shown(Shown::Detail);
         assert!(shown.clone().all(|it| it.gauge().is_some() == it.percent().is_none()));
         assert_eq!(shown.last(), Some(Statistic::Max));

@@ -7,23 +7,24 @@ use serde::{Deserialize, Serialize};
 
 /// A thread that is late by this much counts as paused.
 pub const PAUSE_NS: Nanos = 5_000_000;
-/// After a pause, a thread needs this long to read what arrived in the meantime.
+/// After a pause, a thread needs up to this long to read what arrived in the meantime.
 pub const READING_NS: Nanos = 5_000_000;
 /// Operations that the client delayed by less than this do not count as held up.
 pub const HELD_NS: Nanos = 1_000_000;
 
-/// The time that one load thread used and lost during the stage.
+/// How much of the stage one load thread used and lost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ThreadLoss {
-    /// The length of that time.
+    /// The length of time that was watched.
     pub watched_ns: Nanos,
     /// CPU time of the thread.
     pub cpu_ns: Nanos,
     /// The scheduler's accounts of the thread.
     pub scheduled: Scheduled,
-    /// When it was paused for [`PAUSE_NS`] or more, for any reason, including after that time.
+    /// When it was paused for [`PAUSE_NS`] or more, for any reason, including after the watched
+    /// time.
     pub pauses: Spans,
-    /// How much of that lies in the time of the stage.
+    /// How much of that lies in the watched time.
     pub paused_ns: Nanos,
     /// How late operations of an open loop were begun through its fault.
     pub late: Histogram,
@@ -34,13 +35,13 @@ pub struct ThreadLoss {
     #[serde(default)]
     pub held_ns: Nanos,
     /// How long an answer arriving at an arbitrary time lay unread, because the thread had no
-    /// processor or was paused: by how much the beats of the thread were late.
+    /// processor or was paused: the lateness of the thread's beats.
     #[serde(default)]
     pub unread: Histogram,
     /// The pauses in which it held something up.
     #[serde(default)]
     pub holding: Spans,
-    /// Operations that fell due in a pause that lasted until the stage was over.
+    /// Operations that fell due in a pause that lasted until the end of the stage.
     #[serde(default)]
     pub unsent: u64,
 }
@@ -56,7 +57,7 @@ impl ThreadLoss {
         self.scheduled.waited_ns.map(|ns| self.share(ns))
     }
 
-    /// The share of the time in which it was paused, 0 to 1.
+    /// The share of the time spent paused, 0 to 1.
     pub fn paused(&self) -> f64 {
         self.share(self.paused_ns)
     }
@@ -82,8 +83,8 @@ impl Pause {
         if intended >= self.to || began < self.to { 0 } else { self.to - intended.max(self.from) }
     }
 
-    /// For how long the answer to a request sent at `sent` and read at `done` may have lain unread
-    /// in this pause: an upper bound.
+    /// An upper bound for how long the answer to a request sent at `sent` and read at `done` lay
+    /// unread because of this pause.
     #[inline]
     pub fn holds(&self, sent: Nanos, done: Nanos) -> Nanos {
         if done < self.to || done > self.to.saturating_add(READING_NS) {

@@ -29,7 +29,7 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// Merges `operations`, each request counted once: give it no composite operations.
+    /// Merges `operations`. Each request must only be counted once: pass no composite operations.
     pub fn of<'a>(operations: impl IntoIterator<Item = &'a OperationSummary>) -> Self {
         let mut sum = Self::default();
         let (mut response, mut service) = (Histogram::default(), Histogram::default());

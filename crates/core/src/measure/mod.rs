@@ -1,4 +1,4 @@
-//! Measurements: marks of one operation, recorders per shard, summaries per stage.
+//! Measurements: marks for one operation, recorders per shard, summaries per stage.
 //!
 //! Knows nothing about databases, plans or reports.
 
@@ -63,8 +63,8 @@ pub use spread::Spread;
 pub use summary::{OperationSummary, Totals, failure_words};
 pub use visibility::{Sightings, Visibility, VisibleBy};
 
-/// Whether a value is its default: such keys are left out of records, so that older records, which
-/// lack the key, are written back unchanged.
+/// Whether a value is its default. Records leave out such keys, so that older records, which lack
+/// the key, are written back unchanged.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

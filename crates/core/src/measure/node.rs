@@ -1,4 +1,4 @@
-//! The nodes of a cluster, one by one: the requests to each, and when it was away.
+//! The nodes of a cluster, one by one: the requests to each, and when it was unreachable.
 
 use super::histogram::Histogram;
 use super::latency::Latency;
@@ -10,7 +10,7 @@ use crate::op::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most absences that are kept per node. Later ones extend the last.
+/// The most absences that are kept per node. Later ones extend the last one.
 const MOST_ABSENCES: usize = 1_000;
 
 /// The requests to one node in one interval, over all kinds of operations. Counts are documents.
@@ -34,7 +34,7 @@ pub struct NodeInterval {
 }
 
 impl NodeInterval {
-    /// Adds one finished request; `drained` if it ended after the last was due to start.
+    /// Adds one finished request; `drained` if it ended after the last operation was due to start.
     pub(super) fn add(&mut self, sample: &Sample<'_>, drained: bool) {
         self.requests += 1;
         let ok = sample.divide(&mut self.failures);
@@ -82,11 +82,12 @@ pub struct NodeLog {
     pub url: String,
     /// The connections that belong to it.
     pub connections: u64,
-    /// How long these were connected to other nodes, in nanoseconds over all connections.
+    /// How long these connections were connected to other nodes, in nanoseconds summed over all of
+    /// them.
     pub away_ns: Nanos,
     /// When it was considered gone, in order of time.
     pub absences: Vec<Absence>,
-    /// When it answered nothing on any connection; `None` if nothing was asked of it.
+    /// When it answered nothing on any connection; `None` if it was not sent anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silences: Option<Silences>,
 }
@@ -123,7 +124,7 @@ impl NodeLog {
         }
     }
 
-    /// Converts times to another clock, on which `from` reads as `to`.
+    /// Converts times to another clock, which shows `to` when this one shows `from`.
     pub fn convert(&mut self, from: Nanos, to: Nanos) {
         let converted = |time: Nanos| to.saturating_add(time).saturating_sub(from);
         for absence in &mut self.absences {
@@ -135,8 +136,8 @@ impl NodeLog {
         }
     }
 
-    /// Adds what another shard knows about the same node. Times that overlap become one, which ends
-    /// when the first shard found the node again: it was back from then on.
+    /// Adds what another shard knows about the same node. Overlapping absences become one, which
+    /// ends when the first shard found the node again: it was back from then on.
     pub fn merge(&mut self, other: &Self) {
         if self.url.is_empty() {
             self.url.clone_from(&other.url);
@@ -163,8 +164,8 @@ impl NodeLog {
         }
     }
 
-    /// The silences of a stage that began at `start`. If the node was found again by a mere check
-    /// during a silence, the silence ended then.
+    /// The silences of a stage that began at `start`. If a mere check reached the node again during
+    /// a silence, the silence ended then.
     fn silences(&self, start: Nanos) -> Vec<Span> {
         let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
         let mut spans =
@@ -343,7 +344,7 @@ mod tests {
         );
         assert_eq!((one.connections, one.away_ns), (4, 10));
         one.merge(&log(&[absence(45, None, 2)]));
-        // One connection did not check again before the end, but the node was back all the same.
+        // One connection did not check again before the end, but the node was back nevertheless.
         assert_eq!(
             one.absences[1..],
             [absence(40, Some(50), 4), absence(60, None, 2)],
@@ -355,7 +356,7 @@ mod tests {
         assert_eq!(one.absences[2], absence(60, None, 4));
     }
 
-    /// The answers of a node, as sent and answered in milliseconds; `false`: never answered.
+    /// Operations of a node, as sent and answered in milliseconds; `false`: never answered.
     fn silent(operations: &[(u64, u64, bool)]) -> NodeLog {
         const MS: Nanos = 1_000_000;
         let answers = NodeAnswers::new(0);
@@ -376,9 +377,9 @@ mod tests {
     fn a_node_is_silent_while_what_was_sent_to_it_waits() {
         let frozen = silent(&[(0, 10, true), (11, 4_000, true), (12, 4_001, true)]);
         assert_eq!(listed(&frozen), [(11, 3_989)]);
-        // Nothing was asked of it.
+        // Nothing was sent to it.
         assert_eq!(listed(&silent(&[(0, 10, true), (4_000, 4_010, true)])), []);
-        // Requests that it never answered were waiting, too.
+        // Requests that it never answered also count as waiting.
         let lost = silent(&[(0, 10, true), (11, 2_011, false), (4_000, 4_010, true)]);
         assert_eq!(listed(&lost), [(11, 3_999)]);
         let dead = silent(&[(0, 10, true), (11, 2_011, false)]);

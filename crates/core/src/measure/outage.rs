@@ -3,8 +3,8 @@
 //!
 //! In a closed loop, failures make the load back off, so counts of failed operations say little
 //! about how long a server was away. A slow server is not away: the time of a successful operation
-//! counts as served, however long it takes. Nor does a single failure turn the time in which
-//! nothing was asked into an outage.
+//! counts as served, however long it takes. And a single failure does not turn the time in which
+//! nothing was sent into an outage.
 
 use super::spans::{Span, Spans};
 use super::{Histogram, Latency};
@@ -20,8 +20,8 @@ const LEAST_NS: Nanos = 10_000_000;
 const GAPS: u64 = 3;
 const MOST_LISTED: usize = Span::MOST_LISTED;
 /// How long a connection may wait after a failure before it tries again: the longest pause of
-/// `net::rest_after`, plus some time to connect. If the server is asked later than that, nothing is
-/// known about the time in between.
+/// `net::rest_after`, plus some time to connect. If the next attempt comes later than that, nothing
+/// is known about the time in between.
 const RETRY_NS: Nanos = 1_100_000_000;
 
 /// State shared by the shards of a stage: whether any connection is failing, and since when none
@@ -30,13 +30,13 @@ const RETRY_NS: Nanos = 1_100_000_000;
 pub struct Pulse {
     /// Failing connections, over all shards.
     down: AtomicU32,
-    /// When the last failure on any shard ended, and whether it was not the first in a row.
+    /// When the last failure on any shard ended, and whether there were several in a row.
     last_failure: AtomicU64,
     several: AtomicBool,
     shards: Box<[LastOk]>,
 }
 
-/// When a shard's last operation succeeded, alone on its cache line.
+/// When a shard's last operation succeeded. Has a cache line to itself.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct LastOk(AtomicU64);
@@ -54,7 +54,7 @@ impl Pulse {
         self.down.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes that an operation of a shard succeeded at `done`. Returns whether no connection is
+    /// Notes that an operation of a shard succeeded at `done`. Returns `true` if no connection is
     /// failing.
     #[inline]
     pub fn beats(&self, shard: usize, done: Nanos) -> bool {
@@ -75,7 +75,7 @@ impl Pulse {
         goes_on.then_some(before)
     }
 
-    /// Ends a row of failures. Returns when the last one ended, if there were several.
+    /// Ends a row of failures. Returns when the last failure ended, if there were several.
     fn recovers(&self) -> Option<Nanos> {
         let several = self.several.swap(false, Ordering::Relaxed);
         several.then(|| self.last_failure.load(Ordering::Relaxed))
@@ -91,12 +91,12 @@ pub struct Spell {
     last: Nanos,
 }
 
-/// The outages that one shard saw; after merging, those of all shards.
+/// The outages seen by one shard; after merging, by all shards.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct OutageLog {
     down: Spans,
     served: Spans,
-    /// When operations failed although the server could be reached.
+    /// When operations failed although the server was reachable.
     #[serde(default)]
     reached: Spans,
     waits: Histogram,
@@ -166,8 +166,8 @@ impl OutageLog {
         }
     }
 
-    /// Notes that a connection begins nothing more from `until` on. Returns how long its failures
-    /// lasted.
+    /// Notes that a connection begins no more operations from `until` on. Returns how long its
+    /// failures lasted.
     pub fn leave(&mut self, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
         if spell.is_some() {
             self.until_retried(pulse, until);
@@ -180,7 +180,7 @@ impl OutageLog {
     fn end(waits: &mut Histogram, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
         let Some(Spell { began, last }) = spell.take() else { return 0 };
         pulse.down.fetch_sub(1, Ordering::Relaxed);
-        // Anything later waited not for the server but for its turn.
+        // Any later time was spent waiting for the connection's turn, not for the server.
         let waited_ns = until.min(last + RETRY_NS).saturating_sub(began);
         waits.record(waited_ns);
         waited_ns
@@ -195,8 +195,8 @@ impl OutageLog {
         self.answered |= other.answered;
     }
 
-    /// Adds what another process saw of the same server: there was no success only while neither
-    /// had any.
+    /// Adds what another process saw of the same server: nothing succeeded only while neither
+    /// process saw a success.
     pub fn join(&mut self, other: &Self) {
         let outage = |log: &Self| log.down.without(&log.served);
         self.down = outage(self).common(&outage(other));
@@ -206,15 +206,15 @@ impl OutageLog {
         self.answered |= other.answered;
     }
 
-    /// Converts the times to another clock, on which `from` reads as `to`.
+    /// Converts the times to another clock, which shows `to` when this one shows `from`.
     pub fn convert(&mut self, from: Nanos, to: Nanos) {
         self.down.convert(from, to);
         self.served.convert(from, to);
         self.reached.convert(from, to);
     }
 
-    /// When operations failed and none succeeded. If an operation succeeds every `gap_ns`, two may
-    /// fail in a row by chance.
+    /// When operations failed and none succeeded. If an operation succeeds every `gap_ns`, a few
+    /// may fail in a row by chance.
     pub fn spans(&self, gap_ns: Nanos) -> Spans {
         let least_ns = LEAST_NS.max(gap_ns.saturating_mul(GAPS));
         self.down.without(&self.served).of_at_least(least_ns)
@@ -225,7 +225,8 @@ impl OutageLog {
         outages.apart_from(&self.reached)
     }
 
-    /// The outages of a stage that began at `start`: the server was away for `spans`.
+    /// The outages of a stage that began at `start`, with `spans` as the times in which the server
+    /// was away.
     pub fn finish(&self, start: Nanos, spans: &Spans) -> Outage {
         Outage {
             total_s: spans.total_ns() as f64 / SECOND_NS as f64,
@@ -395,7 +396,7 @@ mod tests {
         let mut bed = Bed::new();
         bed.ok(0, 0, 10);
         bed.failed_until(0, 500, 505);
-        // The connection's own next turn comes late, and so does the other connection's.
+        // The connection's own next turn comes late, and so does that of the other connection.
         bed.ok(1, 1_000, 1_010);
         assert_eq!(bed.ok(0, 3_000, 3_010), 1_105);
         bed.failed_until(0, 3_500, 3_505);

@@ -12,15 +12,16 @@ pub struct PoolLog {
     /// How many of them were opened during the stage.
     #[serde(default)]
     pub opened: Opened,
-    /// How long none was free, in nanoseconds, summed over threads.
+    /// How long no connection was free, in nanoseconds, summed over threads.
     pub none_free_ns: Nanos,
-    /// For how long operations were being begun, in nanoseconds, summed over threads.
+    /// The length of the period in which operations were begun, in nanoseconds, summed over
+    /// threads.
     pub over_ns: Nanos,
-    /// For how long operations held their connections.
+    /// How long operations held their connections.
     pub held: Held,
-    /// The same for those begun while at most half of the connections were in use.
+    /// The same for operations begun while at most half of the connections were in use.
     pub few: Held,
-    /// The same for those that took the last free connection.
+    /// The same for operations that took the last free connection.
     pub full: Held,
 }
 
@@ -53,7 +54,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Adds a connection by the times when opening began and ended, counted from the start.
+    /// Adds a connection, given when opening it began and ended, counted from the start.
     pub fn add(&mut self, from: Nanos, to: Nanos) {
         let took_ns = to.saturating_sub(from);
         self.count += 1;
@@ -78,7 +79,7 @@ pub struct Held {
     pub count: u64,
     /// The sum of their times, in seconds.
     pub sum_s: f64,
-    /// The sum of the squares of their times.
+    /// The sum of the squares of their times, in seconds squared.
     pub squares: f64,
 }
 

@@ -1,5 +1,5 @@
-//! One operation: the marks taken while it runs, the times between them, and all that is recorded
-//! of it.
+//! One operation: the marks taken while it runs, the times between them, and everything that is
+//! recorded about it.
 //!
 //! Order of the marks: intended ≤ began ≤ send ≤ sent ≤ first byte ≤ last byte.
 
@@ -7,9 +7,9 @@ use super::counts::{BodyBytes, Wire};
 use crate::clock::{Clock, Nanos};
 use crate::op::{Failure, OpKind, Reply};
 
-/// The greatest age of the kernel's timestamp that is believed. The timestamp is that of the last
-/// segment, which may have arrived before another one that was lost and resent: an older timestamp
-/// does not say when the answer was complete.
+/// A kernel timestamp older than this is not used. The timestamp is that of the last segment
+/// received, which may have arrived before another one that was lost and resent; an older timestamp
+/// then does not say when the answer was complete.
 pub const OLDEST_NOTE_NS: Nanos = 2_000_000;
 
 /// The tolerance of the kernel's timestamp: it is on the wall clock and is converted by two
@@ -49,7 +49,7 @@ impl Probe {
         self.clock
     }
 
-    /// Marks the request as written as soon as the operation begins.
+    /// Makes the request count as being written from the moment the operation begins.
     pub const fn mark_send_at_once(&mut self) {
         if self.send == 0 {
             self.send = self.began;
@@ -86,14 +86,14 @@ impl Probe {
         self.mark_arrival(moment);
     }
 
-    /// The same, with the kernel's timestamp.
+    /// Marks bytes of the answer as having arrived at the kernel's timestamp `moment`.
     pub const fn mark_received_at(&mut self, moment: Nanos) {
         self.noted += 1;
         self.mark_arrival(moment);
     }
 
-    /// Whether data with the kernel's timestamp `moment` came before the request was sent, so that
-    /// it cannot be its answer.
+    /// Whether data with the kernel's timestamp `moment` arrived before the request was sent, so
+    /// that it cannot belong to the answer.
     pub const fn before_send(&self, moment: Nanos) -> bool {
         moment.saturating_add(NOTE_OFF_NS) < self.send
     }
@@ -111,8 +111,8 @@ impl Probe {
         self.arrivals > 0 && self.noted == self.arrivals
     }
 
-    /// Whether, in addition, the answer came in one piece: reading it later would have lost
-    /// nothing.
+    /// Whether, in addition, the answer arrived in one piece: then nothing would have been lost by
+    /// reading it later.
     pub const fn can_wait(&self) -> bool {
         self.arrivals == 1 && self.noted()
     }
@@ -124,9 +124,10 @@ impl Probe {
         self.mark_received();
     }
 
-    /// Marks an answer from a host process which measured that the database took `inside_ns` of the
-    /// time since the request was sent: only that is service, and it ends with the answer. Returns
-    /// the rest, which counts as local; `None` if less time than that has passed.
+    /// Marks an answer from a host process, which measured that the database took `inside_ns` of
+    /// the time since the request was sent. Only that counts as service time, and it ends with the
+    /// answer. Returns the rest, which counts as local; `None` if less time than `inside_ns` has
+    /// passed.
     pub const fn mark_inside(&mut self, inside_ns: Nanos) -> Option<Nanos> {
         let taken_ns = self.last_byte.saturating_sub(self.send);
         let Some(outside_ns) = taken_ns.checked_sub(inside_ns) else { return None };
@@ -195,7 +196,7 @@ impl Timing {
         }
     }
 
-    /// The times of an operation that began with this request and ended with `last`.
+    /// The times of an operation that began with this request and ended with the request `last`.
     pub const fn until(&self, last: &Self) -> Self {
         let more_ns = last.done.saturating_sub(self.done);
         Self {
@@ -242,7 +243,7 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Adds the documents that failed, by class; returns how many succeeded.
+    /// Adds the documents that failed, by class, to `failures`; returns how many succeeded.
     #[inline]
     pub(super) fn divide(&self, failures: &mut [u64; Failure::COUNT]) -> u64 {
         let mut ok = u64::from(self.documents);

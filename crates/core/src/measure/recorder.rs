@@ -1,4 +1,4 @@
-//! The recorder of one shard: fills the interval of the current second and sends off complete ones.
+//! The recorder of one shard: fills the interval of the current second and sends completed ones.
 
 use super::following::Ack;
 use super::interval::{Interval, RawRow};
@@ -23,12 +23,12 @@ pub struct Recorder {
     sink: Sender<Interval>,
 }
 
-// One bit per class.
+// There is one bit per class.
 const _: () = assert!(Failure::COUNT <= u32::BITS as usize);
 
 impl Recorder {
-    /// A recorder for a stage from `start` to `end`; complete intervals go to `sink`, with every
-    /// single request if `raw`.
+    /// A recorder for a stage from `start` to `end`. Completed intervals are sent to `sink`, with
+    /// every single request if `raw`.
     pub fn new(start: Nanos, end: Nanos, raw: bool, sink: Sender<Interval>) -> Self {
         Self {
             start,
@@ -78,31 +78,31 @@ impl Recorder {
         }
     }
 
-    /// Records a request that was just recorded under the node it was sent to as well.
+    /// Also records a request that was just recorded for the node that it was sent to.
     pub fn record_node(&mut self, node: usize, sample: &Sample<'_>) {
         let drained = sample.timing.done > self.end;
         self.interval.node_mut(node).add(sample, drained);
     }
 
-    /// The request that was just recorded was held up by the client for `held_ns`.
+    /// Notes that the request just recorded was held up by the client for `held_ns`.
     #[cold]
     pub fn hold(&mut self, kind: OpKind, timing: &Timing, held_ns: Nanos) {
         self.interval.kind_mut(kind).hold(timing.response_ns, held_ns);
     }
 
-    /// Keeps a write that was acknowledged, for those who follow changes.
+    /// Keeps an acknowledged write, for comparison with the changes that followers receive.
     pub fn acknowledge(&mut self, ack: Ack) {
         self.interval.acks.push(ack);
     }
 
-    /// The answer that was just recorded did not have a write of this age.
+    /// Notes that the answer just recorded did not reflect a write of this age.
     #[cold]
     pub fn behind(&mut self, kind: OpKind, age_ns: Nanos) {
         self.interval.kind_mut(kind).behind.get_or_insert_default().record(age_ns);
     }
 
-    /// Keeps the reason of the first failure of a kind and class; `reason` is only called if there
-    /// is none yet.
+    /// Keeps the reason of the first failure of a kind and class; `reason` is only called if none
+    /// is known yet.
     #[cold]
     pub fn tell(&mut self, kind: OpKind, class: Failure, reason: impl FnOnce() -> Option<Reason>) {
         let (explained, class_bit) = (self.explained.of(kind), 1 << class.index());
@@ -135,7 +135,7 @@ impl Recorder {
         });
     }
 
-    /// Sends off the current second if `now` is beyond it.
+    /// Sends the current second if `now` is beyond it.
     pub fn rotate(&mut self, now: Nanos) {
         if now < self.boundary {
             return;
@@ -144,11 +144,11 @@ impl Recorder {
         let mut full = std::mem::replace(&mut self.interval, Interval::new(second));
         full.complete();
         self.boundary = self.start + (Nanos::from(second) + 1) * SECOND_NS;
-        // The receiver is gone only while the whole run is being torn down.
+        // The receiver only disappears while the whole run is being torn down.
         let _ = self.sink.send(full);
     }
 
-    /// Sends off how long the thread waited for a processor in a past second.
+    /// Sends how long the thread waited for a processor in a past second.
     pub fn waited(&self, second: u32, waited_ns: Nanos) {
         if waited_ns > 0 {
             let mut interval = Interval::new(second);
@@ -157,7 +157,7 @@ impl Recorder {
         }
     }
 
-    /// Sends off what is left.
+    /// Sends what is left.
     pub fn finish(&mut self) {
         let mut left = std::mem::take(&mut self.interval);
         left.complete();
@@ -233,7 +233,7 @@ mod tests {
         for n in 0..=most {
             recorder.find(finding(n.to_string()));
         }
-        // A second later, there is room for no other.
+        // A second later, there is still no room for another.
         recorder.rotate(SECOND_NS);
         recorder.find(finding("later".to_owned()));
         recorder.finish();
@@ -251,7 +251,8 @@ mod tests {
     fn times_are_the_same_however_many_were_kept() {
         let prompt = Timing { response_ns: 51_000, ..timing(5) };
         let late = Timing { lag_ns: 9_000, response_ns: 60_000, ..timing(6) };
-        // Prepared before it was sent; and late, yet no longer than the request itself.
+        // One that was prepared before it was sent; and one that was late, but took no longer in
+        // total than the request itself.
         let slow = Timing { response_ns: 70_000, ..prompt };
         let odd = Timing { lag_ns: 9_000, ..prompt };
         for timings in [

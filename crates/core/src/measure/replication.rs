@@ -138,10 +138,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// No more documents are named.
+    /// The most documents that are named.
     pub const MOST_NAMED: usize = 5;
 
-    /// Documents that did not arrive as they are.
+    /// Documents that did not arrive unchanged.
     pub const fn wrong(&self) -> u64 {
         self.missing + self.different
     }
@@ -197,7 +197,7 @@ pub struct MarkerLog {
 }
 
 impl MarkerLog {
-    /// No more points are kept: later ones stand for more seconds each.
+    /// The most points. Beyond that, each one covers more seconds.
     pub const MOST_POINTS: usize = 600;
 
     /// Notes a marker that was acknowledged `at_ns` after the start of the stage and was seen
@@ -220,7 +220,7 @@ impl MarkerLog {
         point.longest_us = point.longest_us.max(after_ns as f64 / 1e3);
     }
 
-    /// Has each point stand for twice as many seconds.
+    /// Makes each point cover twice as many seconds.
     fn coarsen(&mut self) {
         self.seconds = self.seconds.saturating_mul(2);
         let mut merged: Vec<LagPoint> = Vec::new();
@@ -254,7 +254,7 @@ mod tests {
             log.seen(at_s * SECOND_NS, lag_ms * 1_000_000);
         }
         let (lag, points) = log.finish();
-        // Histograms round, and points do not.
+        // Histograms round their values, points do not.
         assert_eq!((lag.samples, (lag.max_us / 100.0).round()), (5, 90.0));
         let seen = points.iter().map(|it| (it.at_s, it.markers, it.longest_us));
         assert_eq!(seen.collect::<Vec<_>>(), [(0, 2, 9_000.0), (1, 1, 7_000.0), (2, 2, 4_000.0)]);

@@ -14,7 +14,7 @@ pub struct Served {
     pub statuses: BTreeMap<String, u64>,
 }
 
-/// The methods that are told apart.
+/// The methods that are counted separately.
 const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "HEAD", "COPY", "PATCH", "OPTIONS"];
 /// One more than the highest status.
 const STATUSES: usize = 600;
@@ -33,7 +33,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts a request, given as it was sent; `status` is that of its answer, if one came.
+    /// Counts a request, given as it was sent; `status` is that of its answer, if there was one.
     #[inline]
     pub fn count(&self, request: &[u8], status: Option<u16>) {
         let add = |count: Option<&Cell<u64>>| count.map(|it| it.set(it.get() + 1));
@@ -62,7 +62,8 @@ impl Served {
         self.methods.values().sum()
     }
 
-    /// What was counted since `before`; `None`: less than then, so the server was started again.
+    /// What was counted since `before`; `None` if any count is lower than then, so the server was
+    /// restarted.
     pub fn since(&self, before: &Self) -> Option<Self> {
         let less = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
             let lost = then.keys().any(|name| then[name] > 0 && !now.contains_key(name));

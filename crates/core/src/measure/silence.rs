@@ -1,8 +1,8 @@
-//! Silences: times in which the server gave no answer, although operations were due or in flight.
+//! Silences: times in which the server did not answer although operations were due or in flight.
 //!
-//! Each shard notes the long gaps between two of its answers, and since when an operation was
-//! waiting in each. The server was silent where all shards had a gap and one of them was waiting. A
-//! shard without work has a gap, too, but is not waiting.
+//! Each shard notes the long gaps between its answers, and in each gap, since when an operation was
+//! waiting. The server was silent where all shards had a gap and at least one of them was waiting.
+//! A shard without work also has a gap, but is not waiting.
 
 use super::loss::READING_NS;
 use super::probe::Timing;
@@ -11,12 +11,12 @@ use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 
-/// Shorter silences are not noted: to a person, an answer within this time is immediate.
+/// Shorter silences are not noted: a person perceives an answer within this time as immediate.
 const LEAST_NS: Nanos = 100_000_000;
-/// The most gaps that a shard keeps: the longest.
+/// The most gaps that a shard keeps; it keeps the longest.
 const MOST_KEPT: usize = 1_000;
 const MOST_LISTED: usize = Span::MOST_LISTED;
-/// The end of a gap that no answer ended. Sums with it do not overflow.
+/// The end of a gap that no answer ended, small enough for sums with it not to overflow.
 const NEVER: Nanos = Nanos::MAX / 2;
 
 /// The time between two answers.
@@ -37,12 +37,12 @@ pub struct Answers {
 }
 
 /// The answers from one of several nodes to one shard. Here an operation counts from when it was
-/// sent: while it was waiting for a connection, it was not this node that was asked.
+/// sent: while it was waiting for a connection, this node had not been asked yet.
 #[derive(Debug)]
 pub struct NodeAnswers {
     answers: Answers,
-    /// Between which times operations were in flight that were never answered, since the last
-    /// answer.
+    /// Operations in flight since the last answer that were never answered: when the first was
+    /// sent, and when the last ended.
     lost: Cell<Option<(Nanos, Nanos)>>,
 }
 
@@ -77,7 +77,7 @@ impl Answers {
         if done >= last + LEAST_NS {
             gaps.push(Gap { from: last, to: done, due: due.clamp(last, done) });
         }
-        // The first to be answered has not necessarily waited longest.
+        // The operation answered first is not necessarily the one that waited longest.
         for gap in gaps.iter_mut().rev().take_while(|gap| gap.to > due) {
             gap.due = gap.due.min(due.max(gap.from));
         }
@@ -88,8 +88,8 @@ impl Answers {
         }
     }
 
-    /// The gaps. If a gap ended when the thread came back from one of `pauses`, it ended at an
-    /// unknown time during the pause; a pause after which no answer was found changes nothing.
+    /// The gaps. If a gap ended when the thread resumed after one of `pauses`, it really ended at
+    /// an unknown time during the pause. A pause after which no answer was found changes nothing.
     pub fn finish(&self, pauses: &Spans) -> Silences {
         let mut gaps = self.gaps.take();
         for gap in &mut gaps {
@@ -113,7 +113,7 @@ impl NodeAnswers {
     pub fn add(&self, timing: &Timing, answered: bool) {
         let (sent, done) = (timing.done.saturating_sub(timing.service_ns), timing.done);
         if !answered {
-            // An operation that failed at once was refused: nothing was waiting.
+            // An operation that failed at once was refused, so it was not waiting.
             if done - sent >= LEAST_NS {
                 let (from, to) = self.lost.get().unwrap_or((sent, done));
                 self.lost.set(Some((from.min(sent), to.max(done))));
@@ -144,7 +144,7 @@ impl NodeAnswers {
 }
 
 impl Silences {
-    /// What these gaps and those of another shard have in common.
+    /// The gaps that these and those of another shard have in common.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         let mut gaps = Vec::new();
@@ -163,7 +163,7 @@ impl Silences {
         Self { gaps }
     }
 
-    /// Converts the times to another clock, on which `from` reads as `to`.
+    /// Converts the times to another clock, which shows `to` when this one shows `from`.
     pub fn convert(&mut self, from: Nanos, to: Nanos) {
         for gap in &mut self.gaps {
             for time in [&mut gap.from, &mut gap.to, &mut gap.due] {

@@ -1,4 +1,4 @@
-//! Which times without an answer are silences of the server.
+//! Checks which times without an answer count as silences of the server.
 
 use super::*;
 
@@ -51,10 +51,10 @@ fn where_nothing_was_due_the_server_is_not_silent() {
 
 #[test]
 fn an_operation_that_is_answered_later_was_waiting_all_the_same() {
-    // An open loop with ten per second: after the stall, the latest is answered first.
+    // An open loop with ten per second: after the stall, the latest operation is answered first.
     let operations = [(0, 1), (950, 1_000), (900, 1_001), (300, 1_002), (200, 1_003)];
     assert_eq!(listed(&shard(&operations)), [(200, 800)]);
-    // One hangs while others are answered: the server was not silent.
+    // One operation hangs while others are answered, so the server was not silent.
     let hanging = [steady(0, 3_000), vec![(10, 3_001)]].concat();
     assert!(listed(&shard(&hanging)).is_empty());
 }
@@ -75,7 +75,7 @@ fn the_server_is_silent_when_it_is_to_all_shards() {
     assert_eq!(one.common(&two), two.common(&one));
     let busy = shard(&steady(0, 5_000));
     assert!(listed(&one.common(&busy)).is_empty(), "the other one was answered");
-    // A shard without work, from the start or from some time on, says nothing about the server.
+    // A shard without work, from the start or after some time, says nothing about the server.
     for idle in [shard(&[]), shard(&steady(0, 900))] {
         assert_eq!(listed(&idle), []);
         assert_eq!(listed(&one.common(&idle)), [(1_000, 1_000)]);
@@ -128,13 +128,14 @@ fn a_silence_begins_at_a_tenth_of_a_second() {
     let gap = |ms: u64| [steady(0, 1_000), vec![(1_000, 1_000 + ms)]].concat();
     assert_eq!(listed(&shard(&gap(100))), [(1_000, 100)]);
     assert_eq!(listed(&shard(&gap(99))), []);
-    // A pause that cuts it short of that leaves nothing.
+    // If a pause cuts it to less than that, nothing is left.
     let cut = |from| listed(&paused(&gap(300), &[(from, 1_300)]));
     assert_eq!((cut(1_100), cut(1_099)), (vec![(1_000, 100)], vec![]));
-    // Answers to what was due in the last tenth of a gap: the server was not asked before.
+    // Answers to operations that became due in the last tenth of a gap: the server was not asked
+    // before.
     let due = |ms| listed(&shard(&[(0, 1), (ms, 1_000)]));
     assert_eq!((due(900), due(901)), (vec![(900, 100)], vec![]));
-    // What two shards have in common, too.
+    // The same for gaps that two shards have in common.
     let both = |from| {
         let other = [steady(0, from), vec![(from, 2_000)]].concat();
         let one = [gap(500), steady(1_500, 2_000)].concat();
@@ -157,7 +158,7 @@ fn only_silences_that_are_long_enough_are_spans() {
 
 #[test]
 fn answers_read_out_of_order_open_no_gap() {
-    // The kernel says that the second arrived before the first.
+    // According to the kernel, the second arrived before the first.
     let late = [steady(0, 1_000), vec![(999, 1_050), (999, 1_010), (1_050, 1_145)]].concat();
     assert_eq!(listed(&shard(&late)), []);
 }
@@ -166,7 +167,7 @@ fn answers_read_out_of_order_open_no_gap() {
 fn node(operations: &[(u64, u64, bool)]) -> Silences {
     let answers = NodeAnswers::new(0);
     for &(sent, done, answered) in operations {
-        // How long it waited for a connection before that is nothing to the node.
+        // The node does not know how long the operation waited for a connection before that.
         let between = Timing::between(sent * MS, done * MS);
         let timing = Timing { response_ns: done * MS, ..between };
         answers.add(&timing, answered);
@@ -174,7 +175,7 @@ fn node(operations: &[(u64, u64, bool)]) -> Silences {
     answers.finish(&Spans::default())
 }
 
-/// From when on something was waiting, until when, in milliseconds.
+/// From when until when something was waiting, in milliseconds.
 fn waited(silences: &Silences) -> Vec<(u64, u64)> {
     let spans = silences.of_at_least(0);
     spans.bounds().filter(|bound| bound.1 < NEVER).map(|(a, b)| (a / MS, b / MS)).collect()
@@ -187,7 +188,7 @@ fn a_node_is_silent_to_what_was_sent_to_it() {
     // Two that were never answered, until one was.
     let lost = [(0, 10, true), (300, 600, false), (200, 500, false), (790, 800, true)];
     assert_eq!(waited(&node(&lost)), [(200, 800)]);
-    // One that was refused at once was not waiting.
+    // An operation that was refused at once was not waiting.
     let refused = |ms: u64| [(0, 10, true), (300, 300 + ms, false), (790, 800, true)];
     assert_eq!(waited(&node(&refused(99))), []);
     assert_eq!(waited(&node(&refused(100))), [(300, 800)]);
@@ -195,7 +196,7 @@ fn a_node_is_silent_to_what_was_sent_to_it() {
 
 #[test]
 fn what_a_node_left_unanswered_counts_for_the_gap_it_was_in() {
-    // It ended so soon after the last answer that the gap is not known to be its.
+    // It ended so soon after the last answer that it may not belong to this gap.
     let soon = |done: u64| [(0, 400, true), (290, done, false), (890, 900, true)];
     assert_eq!(waited(&node(&soon(499))), [(0, 400)]);
     assert_eq!(waited(&node(&soon(500))), [(0, 900)]);
@@ -208,7 +209,7 @@ fn what_a_node_left_unanswered_counts_for_the_gap_it_was_in() {
 fn a_node_that_never_answers_again_is_silent_as_long_as_it_was_asked() {
     let silences = node(&[(0, 10, true), (200, 700, false), (100, 400, false)]);
     assert_eq!(waited(&silences), [(100, 700)]);
-    // Another shard asked until later, and was not answered either.
+    // Another shard waited until later, and was not answered either.
     let other = node(&[(0, 10, true), (650, 900, false)]);
     assert_eq!(waited(&silences.common(&other)), [(100, 900)]);
     assert_eq!(waited(&node(&[(0, 10, true)])), []);

@@ -3,9 +3,9 @@
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 
-/// The most spans to keep. Beyond that, neighbours are joined.
+/// The most spans to keep. Beyond that, neighbors are merged.
 const MOST: usize = 4_096;
-/// Spans closer than this are always joined.
+/// Spans closer than this are always merged.
 const CLOSE_NS: Nanos = 1_000_000;
 
 /// A span of a stage's time, in seconds from its start.
@@ -43,8 +43,8 @@ impl Spans {
             return;
         }
         let close_ns = self.close_ns;
-        // The spans that it touches: from the first one that ends no earlier to the last one that
-        // begins no later.
+        // The spans that the new one touches: from the first that does not end before it to the
+        // last that does not begin after it.
         let first = self.spans.partition_point(|&(_, end)| end + close_ns < from);
         let behind = self.spans.partition_point(|&(begin, _)| begin <= to + close_ns);
         let touched = &self.spans[first..behind];
@@ -64,7 +64,7 @@ impl Spans {
         }
     }
 
-    /// Converts the times to another clock, on which `from` reads as `to`.
+    /// Converts the times to another clock, which shows `to` when this one shows `from`.
     pub fn convert(&mut self, from: Nanos, to: Nanos) {
         for (begin, end) in &mut self.spans {
             *begin = to.saturating_add(*begin).saturating_sub(from);
@@ -140,7 +140,7 @@ impl Spans {
         longest.into_iter().map(span).collect()
     }
 
-    /// Doubles the distance below which spans are joined.
+    /// Doubles the distance below which spans are merged.
     #[cold]
     fn coarsen(&mut self) {
         self.close_ns *= 2;
@@ -245,7 +245,7 @@ mod tests {
         let mut far = spans(&[(0, 10), (12, 20), (22, 30), (33, 40)]);
         far.coarsen();
         assert_eq!(far.spans, [(0, 30 * MS), (33 * MS, 40 * MS)]);
-        // What cuts leave behind is not joined, however close.
+        // Parts left by a cut are not merged, however close they are.
         let mut left = spans(&[(0, 10)]).without(&Spans { spans: vec![(5, 6)], close_ns: 0 });
         left.add(20 * MS, 20 * MS + 1);
         left.add(20 * MS + 2, 20 * MS + 3);
@@ -271,7 +271,7 @@ mod tests {
             parts in proptest::collection::vec((0u64..400, 0u64..60), 0..30),
             cuts in proptest::collection::vec((0u64..400, 0u64..60), 0..30),
         ) {
-            // Four milliseconds apart, so that nothing is joined for being too close.
+            // Four milliseconds apart, so that none are merged for being too close.
             let scale = |parts: &[(u64, u64)]| -> Vec<(u64, u64)> {
                 parts.iter().map(|(from, length)| (from * 4, (from + length) * 4)).collect()
             };

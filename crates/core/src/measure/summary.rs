@@ -116,7 +116,7 @@ impl OperationSummary {
         })
     }
 
-    /// Requests that failed without a complete answer, so that nobody knows how long they would
+    /// Requests that failed without a complete answer, so that it is unknown how long they would
     /// have taken.
     pub fn unanswered(&self) -> u64 {
         let lost = self.failed_times.iter().filter(|(class, _)| !class.answered());
@@ -232,7 +232,7 @@ impl Totals {
         self.sum.iter().map(summary).collect()
     }
 
-    /// The summaries of all kinds that were issued in a stage that began operations for
+    /// The summaries of all kinds that were issued in a stage in which operations were begun for
     /// `measured_s` seconds.
     pub fn summarise(&self, measured_s: f64) -> Vec<OperationSummary> {
         let none = KindInterval::default();

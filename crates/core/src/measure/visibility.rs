@@ -69,7 +69,7 @@ impl VisibleBy {
     }
 }
 
-/// Counts probes in one way, one after the other.
+/// Counts probes that are looked for in one way, one after the other.
 #[derive(Debug)]
 pub struct Sightings {
     by: VisibleBy,
@@ -99,7 +99,7 @@ impl Sightings {
         self.by.reason.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// Notes that it can be used again.
+    /// Notes that this way can be used again.
     pub fn usable(&mut self) {
         self.by.reason = None;
     }
@@ -109,13 +109,13 @@ impl Sightings {
         self.answered = false;
     }
 
-    /// Notes that a request for it failed.
+    /// Notes that a request for the current probe failed.
     pub fn failed(&mut self, reason: &str) {
         self.by.failures += 1;
         self.by.reason.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// Notes an answer that did not show it. It counts as unseen until one does.
+    /// Notes an answer that did not show the probe, which counts as unseen until one does.
     pub const fn missed(&mut self) {
         if !self.answered {
             self.by.probes += 1;
@@ -125,7 +125,7 @@ impl Sightings {
         self.answered = true;
     }
 
-    /// Notes an answer that showed it, `after_ns` after its acknowledgement.
+    /// Notes an answer that showed the probe, `after_ns` after its acknowledgement.
     pub fn seen(&mut self, after_ns: Nanos) {
         if self.answered {
             self.by.unseen -= 1;

@@ -1,4 +1,4 @@
-//! TLS with any server: the only check is that the server has the key of its certificate.
+//! TLS with any server: only checks that the server holds the key of its certificate.
 
 use std::sync::Arc;
 use tokio_rustls::rustls::client::danger::{

@@ -1,8 +1,8 @@
-//! Buffers into which the sessions of one shard take turns to read answers.
+//! Buffers that the sessions of one shard share to read answers into.
 //!
-//! A session needs one from the first byte of an answer until its body has been processed, which
-//! usually happens in one step of its task. A thousand sessions can thus share a buffer or two,
-//! which stay in the processor's nearest cache.
+//! A session needs a buffer from the first byte of an answer until its body has been processed,
+//! which usually happens in one step of its task. A thousand sessions can thus share a buffer or
+//! two, which stay in the processor's L1 cache.
 
 use std::cell::RefCell;
 
@@ -25,7 +25,7 @@ impl Buffers {
         self.answers.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
     }
 
-    /// Takes a buffer back. A buffer that grew for a large answer is not kept.
+    /// Takes a buffer back. A buffer that grew beyond a limit for a large answer is dropped.
     #[inline]
     pub fn give(&self, buffer: Vec<u8>) {
         if buffer.len() <= MOST_KEPT {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const NEVER: Nanos = Nanos::MAX;
 
-/// All deadlines of one shard, and what else its sessions share.
+/// All deadlines of one shard, and other state that its sessions share.
 #[derive(Debug)]
 pub struct ShardContext {
     clock: Clock,
@@ -47,7 +47,8 @@ impl ShardContext {
         Self::with(clock, timeout_ns, None)
     }
 
-    /// The same for sessions that ask the kernel when answers arrived, where this is supported.
+    /// Like [`new`](Self::new), for sessions that ask the kernel when answers arrived, where
+    /// supported.
     pub fn with_timestamps(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
         Self::with(clock, timeout_ns, Timestamps::new(clock).map(Rc::new))
     }
@@ -67,18 +68,19 @@ impl ShardContext {
         self.buffers.clone()
     }
 
-    /// Reads arrival times, if requested.
+    /// The reader of arrival times, if these were requested.
     pub fn timestamps(&self) -> Option<Rc<Timestamps>> {
         self.timestamps.clone()
     }
 
-    /// Wakes the `expected` connections that wait for an answer, to try to read it. Otherwise,
-    /// returns `false`: the runtime has to ask the kernel who has something to read.
+    /// Wakes the `expected` connections that are waiting for an answer, so that they try to read
+    /// it. Returns `false` if this is not possible: then the runtime has to ask the kernel which
+    /// ones are readable.
     pub fn call_unread(&self, expected: u64) -> bool {
         self.timestamps.as_ref().is_some_and(|it| it.unread.call(expected))
     }
 
-    /// Counts the requests of HTTP.
+    /// The counter of HTTP requests.
     pub fn tally(&self) -> Rc<Tally> {
         self.tally.clone()
     }
@@ -94,7 +96,7 @@ impl ShardContext {
         Deadline { entry, timeout_ns: self.timeout_ns }
     }
 
-    /// Ends operations whose time is up, until dropped.
+    /// Ends operations whose time is up. Runs until dropped.
     pub async fn sweep(self: Rc<Self>) {
         let period = Duration::from_nanos(self.timeout_ns / 20)
             .clamp(Duration::from_millis(1), Duration::from_millis(50));
@@ -104,7 +106,7 @@ impl ShardContext {
         }
     }
 
-    /// Ends every operation that was due by `now`.
+    /// Ends every operation whose deadline is `now` or earlier.
     pub fn expire(&self, now: Nanos) {
         self.entries.borrow_mut().retain(|weak| {
             let Some(entry) = weak.upgrade() else { return false };
@@ -132,13 +134,13 @@ impl Deadline {
         self.entry.at.set(began.saturating_add(self.timeout_ns));
     }
 
-    /// Ends it.
+    /// Stops the timeout.
     pub fn disarm(&self) {
         self.entry.at.set(NEVER);
     }
 
     /// The result of `work`, an operation that began at `began`; `None` if it times out. The caller
-    /// pins `work`: taken by value, it would be twice in the future of each session.
+    /// pins `work`: if it were passed by value, the future of each session would contain it twice.
     pub async fn within<T, F>(&self, began: Nanos, mut work: F) -> Option<T>
     where
         F: Future<Output = T> + Unpin,

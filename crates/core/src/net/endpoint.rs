@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use url::{Host, Url};
 
-/// What HTTP/2 is called where TLS agrees on a protocol (RFC 9113, 3.1).
+/// The name of HTTP/2 in TLS protocol negotiation (RFC 9113, 3.1).
 pub(super) const HTTP2: &[u8] = b"h2";
 
 /// A server's addresses and protocol.
@@ -25,13 +25,13 @@ pub struct Endpoint {
     relay: Option<SocketAddr>,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     host: String,
-    /// The name or address of the host alone.
+    /// The host without the port.
     name: String,
-    /// The largest answer that is read, in bytes.
+    /// The size of the largest answer that is read, in bytes.
     pub max_answer: usize,
 }
 
-/// The largest answer that is read, in bytes, unless another limit is given.
+/// The default for the largest answer that is read, in bytes.
 pub const MAX_ANSWER: u64 = 64_000_000;
 
 /// Why a server cannot be used.
@@ -74,7 +74,8 @@ pub struct Identity {
 }
 
 impl TlsOptions {
-    /// The same for servers that the user has not named: they are not shown the client certificate.
+    /// The same options for servers that the user has not named, which do not get the client
+    /// certificate.
     #[must_use]
     pub fn for_strangers(&self) -> Self {
         Self { identity: None, ..self.clone() }
@@ -85,9 +86,10 @@ impl TlsOptions {
         *self == Self::default()
     }
 
-    /// Why a file that is named cannot be used: the flag that names it, the problem and the cure.
+    /// Why a file in these options cannot be used: the flag that names it, the problem and the
+    /// cure.
     pub fn unusable(&self) -> Option<(&'static str, String, String)> {
-        // The machine's own authorities are no file of the user's, and take long to read.
+        // The system's own authorities are not a file that the user named, and take long to read.
         if self.is_default() {
             return None;
         }
@@ -109,10 +111,11 @@ impl TlsOptions {
 }
 
 impl Endpoint {
-    /// Resolves the host of `url` and prepares TLS if its scheme is https.
+    /// Resolves the host of `url`, and prepares TLS if its scheme is https.
     ///
     /// # Errors
-    /// If the URL is not that of a server, its name has no address, or no authority can be read.
+    /// Returns an error if the URL is not that of a server, its name has no address, or no
+    /// authority can be read.
     pub fn resolve(url: &Url, tls: &TlsOptions) -> Result<Self, EndpointError> {
         let addresses = addresses(url)?;
         let tls = match url.scheme() {
@@ -123,10 +126,11 @@ impl Endpoint {
         Self::at(url, addresses, tls.as_ref())
     }
 
-    /// The server of `url`, whose addresses were found before; `tls` without regard to the scheme.
+    /// The server of `url`, whose addresses are already known. Uses TLS if given, whatever the
+    /// scheme.
     ///
     /// # Errors
-    /// If the URL is not that of a server.
+    /// Returns an error if the URL is not that of a server.
     pub fn at(
         url: &Url,
         addresses: Vec<SocketAddr>,
@@ -152,18 +156,18 @@ impl Endpoint {
         &self.addresses
     }
 
-    /// The name that a certificate of the server must have.
+    /// The name that the server's certificate must have.
     pub(super) fn server_name(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.name.clone()).ok()
     }
 
-    /// The same with a limit on the bytes of an answer, including head and transfer coding.
+    /// Sets a limit on the bytes of an answer, including head and transfer coding.
     #[must_use]
     pub fn with_max_answer(self, bytes: u64) -> Self {
         Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
     }
 
-    /// The same, with HTTP/2 as the one protocol that is offered with TLS.
+    /// Makes HTTP/2 the only protocol offered with TLS.
     #[must_use]
     pub fn with_http2(mut self) -> Self {
         if let Some((config, _)) = &mut self.tls {
@@ -172,19 +176,19 @@ impl Endpoint {
         self
     }
 
-    /// Whether TLS is spoken.
+    /// Whether connections use TLS.
     pub const fn is_secure(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// The same server, with connections through the relay that listens at `relay`.
+    /// Makes connections go through the relay that listens at `relay`.
     #[must_use]
     pub const fn through(mut self, relay: SocketAddr) -> Self {
         self.relay = Some(relay);
         self
     }
 
-    /// Where connections are made to, in this order.
+    /// The addresses to connect to, in order of preference.
     pub(super) fn ways(&self) -> &[SocketAddr] {
         self.relay.as_ref().map_or(&self.addresses, std::slice::from_ref)
     }
@@ -200,10 +204,10 @@ impl Endpoint {
     }
 }
 
-/// The addresses of the server of a URL.
+/// The addresses of the server that a URL names.
 ///
 /// # Errors
-/// If the URL is not that of a server, or its name has no address.
+/// Returns an error if the URL is not that of a server, or its name has no address.
 pub fn addresses(url: &Url) -> Result<Vec<SocketAddr>, EndpointError> {
     let wrong = || EndpointError::Url(url.to_string());
     let name = name_of(&url.host().ok_or_else(wrong)?);
@@ -212,7 +216,7 @@ pub fn addresses(url: &Url) -> Result<Vec<SocketAddr>, EndpointError> {
     Ok(found.map_err(|error| EndpointError::Resolve(name, error))?.collect())
 }
 
-/// The host as in a URL, with the port if it is not the scheme's default.
+/// The host as in the URL, with the port unless it is the scheme's default.
 fn host_header(url: &Url, host: &Host<&str>) -> String {
     url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }
@@ -225,10 +229,11 @@ fn name_of(host: &Host<&str>) -> String {
     }
 }
 
-/// TLS as used everywhere in springload. `flag` is the flag that names a file of authorities.
+/// The TLS configuration of all clients in springload. `flag` is the flag that names a file of
+/// authorities.
 ///
 /// # Errors
-/// If no authority can be read.
+/// Returns an error if no authority can be read.
 pub fn tls_config(
     options: &TlsOptions,
     flag: &str,
@@ -286,10 +291,10 @@ fn finished(
     Ok(Arc::new(config.map_err(|error| identity.unfit(&error, "--tls-key"))?))
 }
 
-/// TLS of a server with this certificate. `flags` are those that name the files.
+/// The TLS configuration of a server with this certificate. `flags` name the two files.
 ///
 /// # Errors
-/// If the certificate or its key cannot be read or used.
+/// Returns an error if the certificate or its key cannot be read or used.
 pub fn server_config(
     identity: &Identity,
     flags: [&str; 2],
@@ -303,7 +308,7 @@ pub fn server_config(
 }
 
 impl Identity {
-    /// The certificate with its chain, and the key. `flags` are those that name the files.
+    /// The certificate with its chain, and the key. `flags` name the two files.
     fn read(
         &self,
         flags: [&str; 2],
@@ -324,12 +329,12 @@ impl Identity {
         }
         let text =
             files::read(key, files::SETTINGS).map_err(|error| unreadable(key, &error, secret))?;
-        // The error for an unreadable key contains nothing of the key.
+        // The error for an unreadable key does not contain any of the key.
         let private = PrivateKeyDer::from_pem_slice(&text);
         Ok((chain, private.map_err(|error| unreadable(key, &error, secret))?))
     }
 
-    /// Why the certificate is of no use with its key.
+    /// The error for a certificate that does not fit its key.
     fn unfit(&self, error: &rustls::Error, flag: &str) -> EndpointError {
         let cure = format!("give the certificate of {flag}, and an unencrypted key");
         EndpointError::Certificates(format!("{}: {error}; {cure}", self.certificate.display()))

@@ -1,7 +1,8 @@
-//! TLS with servers whose certificates are those of the file of authorities, or signed by them.
+//! TLS with servers whose certificates are in the file of authorities, or signed by one of them.
 //!
-//! `openssl req -x509` makes the certificate of an authority, and many a server has it as its own.
-//! Who names just this one as trusted is believed, as curl does: name and dates must be right.
+//! `openssl req -x509` makes an authority's certificate, and many servers use one as their own. If
+//! the user names exactly this one as trusted, it is accepted, as in curl: name and dates must be
+//! right.
 
 use std::sync::Arc;
 use tokio_rustls::rustls::client::danger::{
@@ -18,8 +19,8 @@ pub(super) struct GivenCertificates {
     pub(super) signed: Arc<WebPkiServerVerifier>,
 }
 
-/// Whether a certificate was refused because it is that of an authority. Its dates have been
-/// looked at before.
+/// Whether a certificate was refused because it is an authority's own. Its dates have been checked
+/// before that.
 pub(super) fn is_authority(wrong: &CertificateError) -> bool {
     matches!(wrong, CertificateError::Other(other)
         if format!("{other:?}").contains("CaUsedAsEndEntity"))

@@ -1,4 +1,4 @@
-//! The basis of drivers with their own wire protocol: servers' addresses, streams with or without
+//! The basis for drivers with their own wire protocol: server addresses, streams with or without
 //! TLS, what the sessions of a shard share, the kernel's timestamps of answers, and a relay that
 //! can be cut.
 //!

@@ -1,7 +1,7 @@
-//! A relay between clients on this machine and one server, which can be cut: nothing passes then,
-//! as when a network loses all packets, and nobody is notified.
+//! A relay between clients on this machine and one server, which can be cut: then nothing passes,
+//! as when a network loses all packets, and neither side is notified.
 //!
-//! Knows nothing of what it passes on.
+//! Knows nothing about the data it passes on.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,10 +15,10 @@ use tokio::sync::{oneshot, watch};
 
 /// How much is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
-/// The pause after a connection could not be accepted, such as for want of file descriptors.
+/// The pause after failing to accept a connection, for example for lack of file descriptors.
 const REST: Duration = Duration::from_millis(50);
 
-/// A relay, on a thread of its own. It ends, with all of its connections, when this is dropped.
+/// A relay on its own thread. It ends, with all of its connections, when dropped.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -27,29 +27,28 @@ pub struct Relay {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The handle with which a relay is cut and joined again.
+/// The handle for cutting and rejoining a relay.
 #[derive(Clone, Debug)]
 pub struct Cutter(Arc<watch::Sender<bool>>);
 
 impl Cutter {
-    /// From now on nothing passes: what clients and server send waits, and so does whoever
-    /// connects.
+    /// From now on nothing passes: data from clients and server waits, and so do new connections.
     pub fn cut(&self) {
         self.0.send_replace(true);
     }
 
-    /// Everything passes again, beginning with what has waited.
+    /// Lets everything pass again, beginning with what has waited.
     pub fn join(&self) {
         self.0.send_replace(false);
     }
 }
 
 impl Relay {
-    /// Begins to listen on a free port of the loopback interface, for connections to the
-    /// first of `servers` that answers.
+    /// Starts listening on a free port of the loopback interface, for connections to the first of
+    /// `servers` that answers.
     ///
     /// # Errors
-    /// If the operating system refuses the port or the thread.
+    /// Returns an error if the operating system refuses the port or the thread.
     pub fn begin(servers: Vec<SocketAddr>) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
@@ -70,12 +69,12 @@ impl Relay {
         Ok(Self { address, cut: Arc::new(cut), end: Some(end), thread })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What cuts it.
+    /// The handle that cuts it.
     pub fn cutter(&self) -> Cutter {
         Cutter(self.cut.clone())
     }
@@ -85,23 +84,23 @@ impl Drop for Relay {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It has no result, and a panic has been reported.
+            // The thread has no result, and a panic has been reported.
             let _ = thread.join();
         }
     }
 }
 
-/// Whether everything passes, and a wait until it does.
+/// Tells whether everything passes, and can be waited on until it does.
 type Gate = watch::Receiver<bool>;
 
-/// Waits until everything passes. `false`: the relay ends.
+/// Waits until everything passes. Returns `false` if the relay ends.
 async fn open(gate: &mut Gate) -> bool {
     gate.wait_for(|cut| !cut).await.is_ok()
 }
 
 async fn serve(listener: TcpListener, servers: Arc<[SocketAddr]>, mut gate: Gate) {
     while open(&mut gate).await {
-        // Whoever connects in the meantime waits in the queue of the listener.
+        // Clients that connect in the meantime wait in the listener's queue.
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = gate.changed() => continue,
@@ -115,12 +114,12 @@ async fn serve(listener: TcpListener, servers: Arc<[SocketAddr]>, mut gate: Gate
     }
 }
 
-/// Passes on what comes from a client and, in return, from the server.
+/// Connects a client to the server and passes data on in both directions.
 async fn connect(client: TcpStream, servers: Arc<[SocketAddr]>, mut gate: Gate) {
     if !open(&mut gate).await {
         return;
     }
-    // A client whose server refuses it is hung up on.
+    // If the server refuses the connection, the client's is closed.
     let Ok(server) = TcpStream::connect(&servers[..]).await else { return };
     if client.set_nodelay(true).and(server.set_nodelay(true)).is_err() {
         return;
@@ -130,7 +129,7 @@ async fn connect(client: TcpStream, servers: Arc<[SocketAddr]>, mut gate: Gate) 
     tokio::join!(pass(from_client, to_server, gate.clone()), pass(from_server, to_client, gate));
 }
 
-/// Passes on all that comes in one direction. The end is passed on, too, but not while it is cut.
+/// Passes on all data in one direction, and then its end, but not while the relay is cut.
 async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut gate: Gate) {
     let mut piece = vec![0; PIECE];
     while open(&mut gate).await {
@@ -141,7 +140,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut gate: Gate) {
                 Err(_) => return,
             },
         };
-        // It may have been cut since: then it is passed on afterwards.
+        // The relay may have been cut since; then the data is passed on once it is joined.
         if !open(&mut gate).await {
             return;
         }
@@ -151,7 +150,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut gate: Gate) {
             Ok(_) => {}
         }
     }
-    // Whoever has hung up cannot be notified.
+    // A peer that has closed the connection cannot be notified.
     let _ = to.shutdown().await;
 }
 

@@ -1,17 +1,17 @@
-//! What passes a relay, and what does not while it is cut.
+//! Checks what passes a relay, and that nothing does while it is cut.
 
 use super::*;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener as Listener, TcpStream as Client};
 use std::time::Duration;
 
-/// So long nothing may come, in which it would have come otherwise.
+/// Long enough that data would have arrived by then if it passed.
 const NEVER: Duration = Duration::from_millis(300);
-/// So long what has to come may take.
+/// The longest that expected data may take.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A server on a thread that answers each byte with the next one, connection by connection, until
-/// the client has hung up; and a relay to it.
+/// the client closes it; and a relay to the server.
 fn relayed() -> (Relay, std::thread::JoinHandle<()>) {
     let listener = Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -39,7 +39,7 @@ fn read(client: &mut Client) -> u8 {
     byte[0]
 }
 
-/// Whether nothing comes for a while, not even the end.
+/// Whether nothing arrives for a while, not even the end of the stream.
 fn is_silent(client: &mut Client) -> bool {
     client.set_read_timeout(Some(NEVER)).unwrap();
     let read = client.read(&mut [0]);
@@ -60,7 +60,7 @@ fn what_is_cut_off_waits_and_arrives_in_the_end() {
     assert!(is_silent(&mut there));
     cutter.join();
     assert_eq!(read(&mut there), 4);
-    // Who connects meanwhile is accepted, as far as it can tell, and served afterwards.
+    // A client that connects meanwhile is accepted, as far as it can tell, and served afterwards.
     drop(there);
     cutter.cut();
     let mut late = client(&relay);

@@ -1,10 +1,10 @@
-//! Pauses that grow with each consecutive failure, so that a server that is away is not flooded.
+//! Pauses that grow with each consecutive failure, so that an unavailable server is not flooded.
 
 use std::time::Duration;
 
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(10);
-/// The longest one.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The pause after this many consecutive failures: none, then 10 ms, doubling each time up to a

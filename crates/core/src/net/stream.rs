@@ -38,18 +38,18 @@ pub enum Found {
     Nothing,
     /// Unsolicited bytes.
     Bytes,
-    /// The peer has closed or reset it.
+    /// The peer has closed or reset the connection.
     End,
 }
 
 impl Stream {
     /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts it
     /// starts with a different one, in case the first never answers. With `noting`, the kernel
-    /// records when answers arrive.
+    /// timestamps answers on arrival.
     ///
     /// # Errors
-    /// If none answers: the error of the last address where the server was involved, or failing
-    /// that of the last one.
+    /// Returns an error if no address answers: that of the last address where the server was at
+    /// fault, or else that of the last address.
     pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut known = false;
@@ -64,8 +64,8 @@ impl Stream {
                     return Self::secure(stream, endpoint).await;
                 }
                 Err(error) => {
-                    // A machine without IPv6 cannot use a server's IPv6 address, which says nothing
-                    // if the server refuses on the other.
+                    // A machine without IPv6 cannot use a server's IPv6 address, which is beside
+                    // the point if the server refuses connections on the other one.
                     let by_server = Failure::of_connect(&error) == Failure::Connect;
                     if by_server || !known {
                         last = error;
@@ -83,7 +83,7 @@ impl Stream {
         Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
     }
 
-    /// Whether HTTP/2 can be spoken on it: with TLS, if both sides have agreed on that.
+    /// Whether HTTP/2 can be used on this stream: with TLS, only if both sides agreed on it.
     pub fn speaks_http2(&self) -> bool {
         match self {
             Self::Plain(_) => true,
@@ -103,7 +103,7 @@ impl Stream {
     }
 
     /// Reads a byte, if there is one, before a request is sent. Without TLS it asks the operating
-    /// system, whatever the runtime knows.
+    /// system, regardless of what the runtime knows.
     pub fn look(&mut self) -> Found {
         let mut byte = [0];
         let read = match self {
@@ -133,8 +133,8 @@ impl Stream {
         if matches!(read, Ok(1..)) { Found::Bytes } else { Found::End }
     }
 
-    /// Reads into `buffer`, and returns when the last of it arrived if `timestamps` can tell; zero
-    /// bytes mean that the peer has closed.
+    /// Reads into `buffer`, and returns when the last of the data arrived, if `timestamps` can
+    /// tell. Zero bytes mean that the peer has closed the connection.
     #[inline]
     pub fn poll_read(
         &mut self,
@@ -158,7 +158,7 @@ impl Stream {
     }
 
     #[inline]
-    /// Sends as much of `bytes` as possible, and returns how much.
+    /// Sends as much of `bytes` as possible, and returns how many bytes were sent.
     pub fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -186,7 +186,7 @@ impl Stream {
         }
     }
 
-    /// Tells the peer that nothing more is sent.
+    /// Signals to the peer that nothing more will be sent.
     pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
@@ -195,8 +195,8 @@ impl Stream {
     }
 }
 
-/// Reads into `buffer`, and returns when the last of it arrived. A connection that was called after
-/// a nap tries at once.
+/// Reads into `buffer`, and returns when the last of the data arrived. A connection that was called
+/// after a nap tries at once.
 fn poll_noted(
     stream: &TcpStream,
     context: &mut Context<'_>,
@@ -230,7 +230,7 @@ fn poll_plain<T: Copy>(
         let mut received = None;
         let tried = stream.try_io(Interest::READABLE, || {
             let (count, _) = *received.insert(receive()?);
-            // A read that did not fill its room has emptied the socket: noting that here saves a
+            // A read that did not fill the buffer has emptied the socket. Noting that here saves a
             // read that would find nothing.
             let emptied = (1..room).contains(&count);
             if emptied { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! When answers arrived, from the kernel's timestamp on each packet.
+//! Arrival times of answers, from the kernel's timestamp on each packet.
 //!
 //! A shard that reads an answer late still learns when it arrived. In an open loop it can thus
 //! sleep until the next operation is due and then read all answers, with one wake-up instead of
@@ -11,7 +11,8 @@ use std::cell::{Cell, RefCell};
 use tokio::net::TcpStream;
 
 /// How far the wall clock may move against the monotonic one between two answers before its
-/// timestamps are ignored. Clocks are slewed by at most 0.5 ms per second, and steps are larger.
+/// timestamps are ignored. Clocks are slewed by at most 0.5 ms per second, and steps are larger
+/// than this.
 const MOST_MOVED_NS: u64 = 20_000;
 
 /// Reads answers and their arrival times from the connections of one shard.
@@ -27,7 +28,7 @@ pub struct Timestamps {
 }
 
 impl Timestamps {
-    /// Timestamps on `clock`; `None` if the operating system has none.
+    /// Timestamps on `clock`; `None` if the operating system does not support them.
     #[cfg(target_os = "linux")]
     pub fn new(clock: Clock) -> Option<Self> {
         let note = RefCell::new(nix::cmsg_space!(nix::sys::time::TimeSpec));
@@ -35,13 +36,13 @@ impl Timestamps {
         (!clock.is_virtual()).then_some(Self { clock, note, offset, unread })
     }
 
-    /// Timestamps on `clock`; `None`, as this operating system has none.
+    /// Always `None`: not supported on this operating system.
     #[cfg(not(target_os = "linux"))]
     pub fn new(_: Clock) -> Option<Self> {
         None
     }
 
-    /// Asks the kernel for timestamps on `stream`. If it refuses, answers have none.
+    /// Asks the kernel for timestamps on `stream`. If it refuses, answers will have none.
     pub(super) fn ask(stream: &TcpStream) {
         #[cfg(target_os = "linux")]
         {
@@ -117,7 +118,8 @@ mod tests {
         let timestamps = Timestamps::new(clock).unwrap();
         Timestamps::ask(&stream);
         // The kernel needs a moment to start timestamping, and a timestamp is ignored if this
-        // thread was interrupted at the wrong moment: that may happen, but not every time.
+        // thread was interrupted at the wrong moment. That may happen sometimes, but not every
+        // time.
         for _ in 0..1_000 {
             let before = clock.now();
             server.write_all(b"answer").unwrap();

@@ -1,4 +1,4 @@
-//! TLS with certificates that were read once, also for servers that only become known during a run.
+//! TLS with certificates that are read once, also for servers that only become known during a run.
 
 use super::endpoint::{EndpointError, TlsOptions, tls_config};
 use std::io;
@@ -8,7 +8,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// How TLS is begun, with certificates that were read once.
+/// The TLS configuration, with certificates that are read once.
 #[derive(Clone, Debug)]
 pub struct Tls(pub(super) Arc<rustls::ClientConfig>);
 
@@ -16,15 +16,15 @@ impl Tls {
     /// Reads the certificates.
     ///
     /// # Errors
-    /// If one cannot be read, or there are none.
+    /// Returns an error if a certificate cannot be read, or there are none.
     pub fn new(options: &TlsOptions) -> Result<Self, EndpointError> {
         Ok(Self(tls_config(options, "--tls-ca")?))
     }
 
-    /// Begins TLS on a connection to `host:port`, whose certificate must be for this host.
+    /// Starts TLS on a connection to `host:port`, whose certificate must be for this host.
     ///
     /// # Errors
-    /// If the server has no such certificate, or does not speak TLS.
+    /// Returns an error if the server has no such certificate, or does not speak TLS.
     pub async fn secure(
         &self,
         address: &str,

@@ -1,4 +1,4 @@
-//! Why a server cannot be connected to, in words, and what the user can do about it.
+//! Explains why a server cannot be connected to, and what the user can do about it.
 
 use super::Stream;
 use super::endpoint::{Endpoint, TlsOptions, tls_config};
@@ -16,19 +16,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The cure for anything that is wrong with the certificate itself.
 const ACCEPT: &str = "or accept any certificate with -k";
 
-/// The first bytes of what a TLS server answers to a plain-text request: an alert (RFC 8446, 5.1).
+/// The first bytes of a TLS server's reply to a plain-text request: an alert (RFC 8446, 5.1).
 pub const TLS_ALERT: [u8; 2] = [21, 3];
-/// What such an answer means.
+/// The explanation of such a reply.
 pub const TLS_SPOKEN: &str = "the server speaks TLS: write https://";
 
-/// Why a server cannot be connected to.
+/// Why a server cannot be connected to, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// What is wrong.
     pub problem: String,
     /// What to do.
     pub cure: String,
-    /// Whether springload's own machine lacks something.
+    /// Whether the cause is a lack of resources on springload's own machine.
     pub own: bool,
 }
 
@@ -39,7 +39,7 @@ impl Trouble {
     }
 
     /// The reason to record for an operation. It includes the cure only if the cure concerns the
-    /// machine whose user reads it.
+    /// machine that springload runs on.
     pub fn reason(&self) -> String {
         match self {
             Self { problem, cure, own: true } => format!("{problem}: {cure}"),
@@ -47,12 +47,12 @@ impl Trouble {
         }
     }
 
-    /// What is wrong and what to do, for a line.
+    /// What is wrong and what to do, as one line.
     pub fn with_cure(&self) -> String {
         format!("{}; {}", self.problem, self.cure)
     }
 
-    /// What a connection error means.
+    /// Explains a connection error.
     pub fn of(error: &io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
         if let Some(error) = inner {
@@ -85,7 +85,7 @@ impl Trouble {
         (Failure::of_connect(error), Self::of(error).reason())
     }
 
-    /// Nothing arrived in time.
+    /// The error when nothing arrived in time.
     pub fn timed_out() -> Self {
         let cure = "check the host, the port and the network in between, or give a longer \
             --timeout";
@@ -93,7 +93,7 @@ impl Trouble {
     }
 }
 
-/// Which resource springload's own machine has run out of.
+/// The resource that springload's own machine has run out of.
 fn of_own(error: &io::Error) -> Trouble {
     let (what, cure) = match Errno::from_io_error(error) {
         Some(Errno::ADDRNOTAVAIL) => {
@@ -107,7 +107,7 @@ fn of_own(error: &io::Error) -> Trouble {
     Trouble { own: true, ..Trouble::new(problem, cure) }
 }
 
-/// Whether a server says this of a client's certificate, or of none.
+/// Whether a server sends this alert because of the client's certificate, or the lack of one.
 const fn is_about_client(alert: AlertDescription) -> bool {
     use AlertDescription as Alert;
     matches!(
@@ -179,7 +179,7 @@ fn of_tls(error: &TlsError) -> Trouble {
 /// Connects to a server and closes the connection again.
 ///
 /// # Errors
-/// Why that is not possible within this many nanoseconds.
+/// Returns an error if that is not possible within `timeout_ns`.
 pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> {
     let connecting = Stream::connect(endpoint, 0, false);
     let trouble = match tokio::time::timeout(Duration::from_nanos(timeout_ns), connecting).await {
@@ -190,7 +190,7 @@ pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> 
     Err(mixed_up(endpoint).await.unwrap_or(trouble))
 }
 
-/// Whether the server speaks plain HTTP where TLS was tried, or the other way round.
+/// Whether the server speaks plain HTTP although TLS was tried, or the other way round.
 pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
     let host = endpoint.host();
     let work = async {
@@ -205,7 +205,7 @@ pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
     tokio::time::timeout(PATIENCE, work).await.ok().flatten()
 }
 
-/// Whether whatever answers at the address speaks plain HTTP.
+/// Whether the server at this address speaks plain HTTP.
 async fn speaks_plain(endpoint: &Endpoint) -> io::Result<bool> {
     let mut stream = TcpStream::connect(&endpoint.addresses[..]).await?;
     let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", endpoint.host());
@@ -215,7 +215,7 @@ async fn speaks_plain(endpoint: &Endpoint) -> io::Result<bool> {
     Ok(&answer == b"HTTP/")
 }
 
-/// Whether whatever answers at the address begins a TLS handshake, with any certificate.
+/// Whether the server at this address begins a TLS handshake, with any certificate.
 async fn speaks_tls(endpoint: &Endpoint) -> bool {
     let any = TlsOptions { insecure: true, ..TlsOptions::default() };
     let Ok(config) = tls_config(&any, "--tls-ca") else { return false };

@@ -1,16 +1,16 @@
-//! Connections whose answers are read without asking the kernel first which of them have one.
+//! Connections whose answers are read without asking the kernel first which ones are readable.
 //!
 //! A shard that naps until the next operation is due mostly has one or two answers to read when it
-//! wakes, and knows of which connections. Trying to read from these costs less than `epoll_wait`,
-//! which is then only needed now and then, for everything else.
+//! wakes, and knows which connections they belong to. Trying to read from these costs less than
+//! `epoll_wait`, which is then only needed occasionally, for everything else.
 
 use std::cell::RefCell;
 use std::task::{Context, Waker};
 
-/// With more, asking the kernel once is cheaper than trying each.
+/// With more connections, asking the kernel once is cheaper than trying each.
 const MOST_TRIED: usize = 4;
 
-/// The connections of a shard that wait for an answer.
+/// The connections of a shard that are waiting for an answer.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
     waiting: RefCell<Vec<Waiting>>,
@@ -25,25 +25,25 @@ struct Waiting {
 }
 
 impl Unread {
-    /// The connection with this socket is polled. Returns whether it was called, and should try to
-    /// read whatever the runtime knows.
+    /// Called when the connection with this socket is polled. Returns whether it was woken by
+    /// [`call`](Self::call), and should try to read regardless of what the runtime knows.
     pub(super) fn polled(&self, socket: i32) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let at = waiting.iter().position(|it| it.socket == socket);
         at.is_some_and(|at| waiting.swap_remove(at).called)
     }
 
-    /// The connection with this socket waits for an answer.
+    /// Called when the connection with this socket starts waiting for an answer.
     pub(super) fn wait(&self, socket: i32, context: &Context<'_>) {
         let mut waiting = self.waiting.borrow_mut();
-        // One more than are tried, so that it shows that there are more.
+        // One more than are tried, to show that there are more.
         if waiting.len() <= MOST_TRIED {
             waiting.push(Waiting { socket, waker: context.waker().clone(), called: false });
         }
     }
 
-    /// Wakes all that wait, if there are as many as `expected`, and few. Otherwise, returns
-    /// `false`: the kernel has to be asked.
+    /// Wakes all that are waiting, if there are `expected` of them and not too many. Otherwise
+    /// returns `false`: the kernel has to be asked.
     pub(super) fn call(&self, expected: u64) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let few = waiting.len() <= MOST_TRIED && waiting.len() as u64 == expected;
@@ -53,7 +53,7 @@ impl Unread {
                 it.waker.wake_by_ref();
             }
         } else {
-            // Those of connections that were closed would stay for ever; the others come back.
+            // Entries of closed connections would stay for ever; the others will be added again.
             waiting.clear();
         }
         few
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// The runtime learns nothing of the answer, because it never asks.
+    /// The runtime never notices the answer, because it never asks the kernel.
     #[tokio::test]
     async fn a_connection_that_is_called_reads_what_the_runtime_has_not_seen() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -115,7 +115,7 @@ mod tests {
         assert!(!shard.call_unread(2), "one waits");
         assert_eq!(poll(), None, "and was forgotten");
         assert!(shard.call_unread(1));
-        // On loopback, what was written has arrived.
+        // On loopback, what was written has already arrived.
         assert_eq!(poll(), Some(6));
         assert!(shard.call_unread(0), "nobody waits any more");
         assert_eq!(poll(), None);

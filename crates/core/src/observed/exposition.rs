@@ -1,23 +1,23 @@
-//! Reads metrics as exporters write them: Prometheus' text format 0.0.4 and OpenMetrics 1.0. Knows
-//! nothing of what is asked for and kept.
+//! Parses metrics as written by exporters: Prometheus' text format 0.0.4 and OpenMetrics 1.0. Knows
+//! nothing about which metrics are wanted.
 //!
-//! The code is our own because it has to go on after a line that it cannot read: CouchDB separates
-//! HELP and TYPE of a family by a carriage return alone, which neither format allows.
+//! This is our own parser because it has to continue after a line that it cannot read: CouchDB
+//! separates HELP and TYPE of a family by a single carriage return, which neither format allows.
 
 use std::collections::HashMap;
 
-/// What a number of an exporter is.
+/// The meaning of a number from an exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Counted from the start of the server.
+    /// A count since the start of the server.
     Count,
-    /// It rises and falls.
+    /// A value that rises and falls.
     Gauge,
-    /// A bucket of a histogram, which is counted.
+    /// A bucket of a histogram: a count.
     Bucket,
-    /// A quantile of a summary, over a time that only the exporter knows.
+    /// A quantile of a summary, over a period that only the exporter knows.
     Quantile,
-    /// It says what something is, or since when, and stays as it is.
+    /// Information that does not change, such as a version or a start time.
     Constant,
 }
 
@@ -26,24 +26,24 @@ pub enum Kind {
 pub struct Sample<'a> {
     /// The name of the metric.
     pub name: &'a str,
-    /// Its labels, `{a="b",c="d"}`, with escapes as written; empty: it has none.
+    /// Its labels, `{a="b",c="d"}`, with escapes as written; empty if it has none.
     pub labels: String,
     /// Its value: a finite number.
     pub value: f64,
-    /// What it is.
+    /// Its meaning.
     pub kind: Kind,
 }
 
-/// All that an exporter has reported.
+/// Everything that an exporter has reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposition<'a> {
-    /// Its numbers, in its order.
+    /// Its numbers, in the order of the text.
     pub samples: Vec<Sample<'a>>,
     /// How many lines could not be read, and the first of them.
     pub unread: Option<(usize, &'a str)>,
 }
 
-/// The type of a family, as declared.
+/// The declared type of a family.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Declared {
     Counter,
@@ -55,17 +55,17 @@ enum Declared {
     Unknown,
 }
 
-/// The families that were declared so far.
+/// The families declared so far.
 type Families<'a> = HashMap<&'a str, Declared>;
 
 impl<'a> Exposition<'a> {
-    /// What this text says. Values that are no finite numbers are left out.
+    /// Parses this text. Values that are not finite numbers are left out.
     pub fn read(text: &'a str) -> Self {
         let mut read = Self::default();
         let mut families = Families::new();
         for line in text.split('\n').map(str::trim).filter(|line| !line.is_empty()) {
             if line.starts_with('#') {
-                // Only there: a label may have a carriage return in it.
+                // Only in comments: a label may contain a carriage return.
                 line.split('\r').for_each(|comment| declare(comment, &mut families));
             } else if let Some((series, value)) = sample(line) {
                 let Series { name, labels, quantile } = series;
@@ -81,7 +81,7 @@ impl<'a> Exposition<'a> {
     }
 }
 
-/// `# TYPE name type`; everything else in comments is for people.
+/// Parses `# TYPE name type`; other comments are for people.
 fn declare<'a>(comment: &'a str, families: &mut Families<'a>) {
     let mut words = comment.trim().strip_prefix('#').unwrap_or_default().split_whitespace();
     let (Some("TYPE"), Some(name), Some(declared)) = (words.next(), words.next(), words.next())
@@ -100,7 +100,7 @@ fn declare<'a>(comment: &'a str, families: &mut Families<'a>) {
     families.insert(name, declared);
 }
 
-/// What a sample is, by the type of its family and the end of its name.
+/// The kind of a sample, by the type of its family and the suffix of its name.
 fn kind(name: &str, quantile: bool, families: &Families<'_>) -> Kind {
     if let Some(declared) = families.get(name) {
         match declared {
@@ -125,14 +125,14 @@ fn kind(name: &str, quantile: bool, families: &Families<'_>) -> Kind {
     }
 }
 
-/// The name of a series.
+/// The identity of a series.
 struct Series<'a> {
     name: &'a str,
     labels: String,
     quantile: bool,
 }
 
-/// `name{labels} value`, perhaps with the time and an exemplar after it.
+/// Parses `name{labels} value`, perhaps followed by the time and an exemplar.
 fn sample(line: &str) -> Option<(Series<'_>, f64)> {
     let is_named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let (name, rest) = split(line, is_named)?;
@@ -149,7 +149,8 @@ fn sample(line: &str) -> Option<(Series<'_>, f64)> {
     (is_time && words.next().is_none()).then_some((series, value))
 }
 
-/// The name at the beginning of a text, which is not empty and begins with no digit, and the rest.
+/// Splits off the name at the beginning of a text, which is not empty and does not begin with a
+/// digit.
 fn split(text: &str, is_named: impl Fn(char) -> bool) -> Option<(&str, &str)> {
     let end = text.find(|c| !is_named(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
@@ -157,7 +158,7 @@ fn split(text: &str, is_named: impl Fn(char) -> bool) -> Option<(&str, &str)> {
     begins.then_some((name, rest))
 }
 
-/// Reads labels up to the closing brace, and returns what follows it.
+/// Parses labels up to the closing brace, and returns the text after it.
 fn labels<'a>(inside: &'a str, series: &mut Series<'a>) -> Option<&'a str> {
     let mut rest = inside.trim_start();
     loop {
@@ -182,7 +183,7 @@ fn labels<'a>(inside: &'a str, series: &mut Series<'a>) -> Option<&'a str> {
     }
 }
 
-/// What precedes the closing quotation mark, as written, and what follows it.
+/// The text up to the closing quotation mark, as written, and the text after it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let mut escaped = false;
     let end = text.bytes().position(|byte| {

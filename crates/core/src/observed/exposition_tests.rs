@@ -1,4 +1,4 @@
-//! Texts in the formats of real exporters, and texts of anything.
+//! Texts in the formats of real exporters, and arbitrary texts.
 
 use super::*;
 use proptest::prelude::*;

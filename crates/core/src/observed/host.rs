@@ -1,4 +1,4 @@
-//! Reads what Linux says about the machine: its processors, memory and disks.
+//! Reads what Linux reports about the machine: its processors, memory and disks.
 
 use super::{Meter, Reading};
 
@@ -6,16 +6,16 @@ const PROCESSORS: &str = "processors";
 const MEMORY: &str = "memory of the machine";
 const DISKS: &str = "disks";
 
-/// Times in `/proc/stat` are in hundredths of a second, whatever the kernel counts in (proc(5):
-/// `USER_HZ`).
+/// Times in `/proc/stat` are in hundredths of a second, whatever unit the kernel counts in
+/// (proc(5): `USER_HZ`).
 const PER_S: f64 = 100.0;
-/// Sizes in `/proc/diskstats` are in sectors of this many bytes, whatever the disk has (iostats in
-/// the kernel's documentation).
+/// Sizes in `/proc/diskstats` are in sectors of this many bytes, whatever the sector size of the
+/// disk (iostats in the kernel's documentation).
 const SECTOR: f64 = 512.0;
-/// Devices that only pass on what another device then counts, or that are memory.
+/// Devices whose I/O another device counts as well, or that are in memory.
 const NO_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "sr"];
 
-/// `/proc/stat`: how many processors are busy, and wait for a disk.
+/// `/proc/stat`: how many processors are busy, and how many wait for a disk.
 pub fn processors(stat: &str, reading: &mut Reading) {
     let Some(line) = stat.lines().find(|line| line.starts_with("cpu ")) else { return };
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user and nice.
@@ -34,7 +34,7 @@ pub fn processors(stat: &str, reading: &mut Reading) {
     }
 }
 
-/// `/proc/meminfo`: what is left, and what is not on the disk yet.
+/// `/proc/meminfo`: how much memory is left, and how much data is not on the disk yet.
 pub fn memory(meminfo: &str, reading: &mut Reading) {
     let bytes = |name: &str| {
         let line = meminfo.lines().find(|line| line.split(':').next() == Some(name))?;

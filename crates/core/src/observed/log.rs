@@ -1,35 +1,35 @@
-//! The answers of servers, as they come: rates from counts, gaps where there was no answer, and no
-//! more rows for a day than for ten minutes.
+//! The answers of servers as they arrive: counts become rates, missing answers become gaps, and a
+//! day takes no more rows than ten minutes.
 
 use super::{Activity, Column, Meter, Observed, Reading, Source, Table, Task};
 use crate::measure::Served;
 use crate::op::plain;
 use std::collections::BTreeMap;
 
-/// The most rows of a table. Beyond that, older ones are joined ...
+/// The most rows of a table. Beyond that, older ones are merged ...
 const MOST_ROWS: usize = 600;
 /// ... until there are no more than this ...
 const JOINED_ROWS: usize = 400;
 /// ... except for the latest.
 const LATEST_ROWS: usize = 100;
-/// Larger numbers are limits, such as all that could be addressed, and no record may have them.
+/// Larger numbers are limits, such as the whole address space; records leave them out.
 const MOST_VALUE: f64 = 1e15;
-/// Larger numbers are none that a server counts or measures.
+/// No server counts or measures larger numbers than this.
 const MOST_SENSE: f64 = u64::MAX as f64;
-/// The most activities that are kept: the longest.
+/// The most activities that are kept; the longest ones are.
 const MOST_ACTIVITIES: usize = 300;
-/// The most tasks of one answer, and the most settings, that are looked at.
+/// The most tasks per answer, and the most settings, that are examined.
 const MOST_ENTRIES: usize = 1_000;
-/// The most words of a server that are kept in one place, in characters.
+/// The longest text from a server that is kept, in characters.
 const MOST_WORDS: usize = 300;
 
-/// One number of a source.
+/// One number of a source over time.
 #[derive(Clone, Debug)]
 struct Kept {
     meter: Meter,
-    /// The last count and when it came.
+    /// The last count and when it arrived.
     last: Option<(f64, f64)>,
-    /// Its values, in the rows from this one on.
+    /// Its values, one for each row; `None` where there was none.
     values: Vec<Option<f64>>,
 }
 
@@ -37,7 +37,7 @@ struct Kept {
 #[derive(Clone, Debug, Default)]
 struct Answers {
     at_s: Vec<f64>,
-    /// How many seconds each of the older rows stands for.
+    /// How many seconds each of the older rows covers.
     step_s: f64,
     columns: Vec<Kept>,
 }
@@ -47,47 +47,48 @@ struct Answers {
 struct Known {
     source: Source,
     uptime: Option<(f64, f64)>,
-    /// How many values made no sense, and the first of them in words.
+    /// How many values made no sense, and a description of the first.
     nonsense: Option<(u64, String)>,
     answers: Vec<Answers>,
     first: Option<Served>,
     last: Option<Served>,
-    /// Whether it gave no answer before the first, or after the last: then requests are missing.
+    /// Whether an answer was missed before the first one, or after the last one: then requests are
+    /// missing from its counts.
     uncounted: [bool; 2],
 }
 
-/// The source that was asked, unless its answer is of all of them, and the question.
+/// The source that was asked, unless the answer concerns all of them, and the question.
 type Asked = (Option<usize>, usize);
 
-/// What was observed so far.
+/// What has been observed so far.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedLog {
     sources: Vec<Known>,
-    /// What goes on, by what was asked, and since when.
+    /// The tasks in progress, by who was asked and what, and since when.
     running: BTreeMap<(Asked, Task), f64>,
     over: Vec<Activity>,
     settings: BTreeMap<String, String>,
 }
 
 impl ObservedLog {
-    /// Of these sources, by name.
+    /// A log for these sources, given by name.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let known =
             |name| Known { source: Source { name, ..Source::default() }, ..Known::default() };
         Self { sources: names.into_iter().map(known).collect(), ..Self::default() }
     }
 
-    /// The metrics of a source are at this URL, which has no password.
+    /// Notes the URL of a source's metrics, which has no password.
     pub fn at(&mut self, source: usize, url: String) {
         self.sources[source].source.url = Some(url);
     }
 
-    /// A source is the machine that springload shares with a server.
+    /// Marks a source as the machine that springload shares with a server.
     pub fn of_machine(&mut self, source: usize) {
         self.sources[source].source.machine = true;
     }
 
-    /// How the servers are set.
+    /// Notes the settings of the servers.
     pub fn set(&mut self, settings: &BTreeMap<String, String>) {
         let each = settings
             .iter()
@@ -96,8 +97,8 @@ impl ObservedLog {
         self.settings = each.collect();
     }
 
-    /// A source answered its question number `question`, at this time in seconds from the run's
-    /// start.
+    /// Notes a source's answer to question number `question`, at this time in seconds from the
+    /// run's start.
     pub fn answered(&mut self, source: usize, question: usize, at_s: f64, reading: &Reading) {
         let known = &mut self.sources[source];
         known.source.polls += 1;
@@ -121,7 +122,7 @@ impl ObservedLog {
         }
     }
 
-    /// A source did not answer its question in time.
+    /// Notes that a source did not answer a question in time.
     pub fn missed(&mut self, source: usize, question: usize, at_s: f64, why: &str) {
         let known = &mut self.sources[source];
         known.source.polls += 1;
@@ -132,12 +133,13 @@ impl ObservedLog {
         known.answers(question).gap(at_s);
     }
 
-    /// A source could not be asked a question when that was due, because it was still silent.
+    /// Notes that a question could not be asked when it was due, because the source was still
+    /// silent.
     pub fn silent(&mut self, source: usize, question: usize, at_s: f64) {
         self.sources[source].answers(question).gap(at_s);
     }
 
-    /// A source does not answer questions about itself.
+    /// Notes that a source does not answer questions about itself.
     pub fn refused(&mut self, source: usize, why: &str) {
         let source = &mut self.sources[source].source;
         source.polls += 1;
@@ -164,7 +166,7 @@ impl ObservedLog {
         }
     }
 
-    /// What was observed so far.
+    /// What has been observed so far.
     pub fn so_far(&self) -> Observed {
         let mut activities = self.over.clone();
         let running = self.running.iter();
@@ -176,7 +178,7 @@ impl ObservedLog {
     }
 }
 
-/// In order of time; what several nodes tell of the same is one.
+/// Sorts by time and merges reports of the same activity by several nodes.
 fn merged(mut all: Vec<Activity>) -> Vec<Activity> {
     all.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
     let mut merged: Vec<Activity> = Vec::new();
@@ -192,7 +194,7 @@ fn merged(mut all: Vec<Activity>) -> Vec<Activity> {
     merged
 }
 
-/// The words of a server, without what would do something to a terminal.
+/// Text from a server as one line, without control characters for a terminal.
 fn one_line(words: &str) -> String {
     let mut line: String = words.chars().take(MOST_WORDS).map(plain).collect();
     if words.chars().nth(MOST_WORDS).is_some() {
@@ -201,7 +203,7 @@ fn one_line(words: &str) -> String {
     line
 }
 
-/// Whether a server may count or measure that. An exporter's gauge may be any number.
+/// Whether a server can plausibly count or measure this. An exporter's gauge may be any number.
 fn makes_sense(meter: &Meter, value: f64, of_exporter: bool) -> bool {
     let any = of_exporter && !meter.counted;
     value.is_finite() && (any || (0.0..=MOST_SENSE).contains(&value))
@@ -212,7 +214,7 @@ fn activity(Task { kind, what }: Task, from_s: f64, to_s: Option<f64>) -> Activi
     Activity { kind, what, from_s: rounded(from_s), to_s: to_s.map(rounded) }
 }
 
-/// To the millisecond, or to six significant digits: more is noise.
+/// Rounds to the millisecond, or to six significant digits: anything beyond that is noise.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -230,7 +232,7 @@ impl Known {
         &mut self.answers[question]
     }
 
-    /// The values of an answer that make sense; the others are counted.
+    /// The plausible values of an answer; the others are counted.
     fn sense<'a>(&mut self, reading: &'a Reading) -> Vec<&'a (Meter, f64)> {
         let is_sane = |it: &&(Meter, f64)| makes_sense(&it.0, it.1, reading.lone_counts);
         let (sense, nonsense): (Vec<_>, Vec<_>) = reading.values.iter().partition(is_sane);
@@ -241,7 +243,7 @@ impl Known {
         sense
     }
 
-    /// A server that was started again has been up for less time than before.
+    /// Detects a restart: the server has been up for less time than before.
     fn look_for_a_restart(&mut self, at_s: f64, reading: &Reading) {
         let uptime_s = reading.uptime_s.filter(|it| (0.0..=MOST_SENSE).contains(it));
         let Some(uptime_s) = uptime_s else { return };
@@ -251,9 +253,9 @@ impl Known {
         }
     }
 
-    /// Its counts began anew: no count of before says anything about one of now.
+    /// Notes a restart. Earlier counts can no longer be compared with later ones.
     fn restarted(&mut self, at_s: f64) {
-        // Each question finds out by itself.
+        // The restart shows in the answers to each question separately.
         let known = self.source.restarts_s.last().is_some_and(|last_s| at_s - last_s < SAME_S);
         if !known {
             self.source.restarts_s.push(rounded(at_s));
@@ -278,11 +280,11 @@ impl Known {
     }
 }
 
-/// Within this time, a restart that another question has found is the same.
+/// Restarts found by different questions within this time are the same restart.
 const SAME_S: f64 = 15.0;
 
 impl Answers {
-    /// Whether counts are below the last ones: any, or most of those that stand alone.
+    /// Whether counts are below the last ones: any count, or for `lone_counts` most of them.
     fn fell(&self, values: &[&(Meter, f64)], lone_counts: bool) -> bool {
         let counts = values.iter().filter_map(|(meter, value)| {
             let column =
@@ -294,7 +296,7 @@ impl Answers {
         if lone_counts { fell.len() > grew.len() } else { !fell.is_empty() }
     }
 
-    /// Adds a row. Returns whether the counts began anew.
+    /// Adds a row. Returns whether the counts started again.
     fn add(&mut self, at_s: f64, numbers: &[&(Meter, f64)], lone_counts: bool) -> bool {
         let restarted = self.fell(numbers, lone_counts);
         let rows = self.at_s.len();
@@ -308,7 +310,7 @@ impl Answers {
             });
             let column = &mut self.columns[place];
             if column.values.len() > rows {
-                // It is there twice.
+                // The number occurs twice in this answer.
                 continue;
             }
             let before = column.last.replace((at_s, *value)).filter(|_| !restarted);
@@ -325,12 +327,12 @@ impl Answers {
         restarted
     }
 
-    /// Divides the rates of the last row that are given for each unit of another.
+    /// In the last row, divides the rates that are given per unit of another number.
     fn divide(&mut self) {
         for place in 0..self.columns.len() {
             let Some(per) = self.columns[place].meter.per else { continue };
             let units = self.columns.iter().find(|it| it.meter.name == per);
-            // None of them came, so there is nothing to tell for each.
+            // There were no units, so there is no value per unit.
             let units = units.and_then(|it| *it.values.last()?).filter(|units| *units > 0.0);
             if let Some(value) = self.columns[place].values.last_mut() {
                 *value = value.zip(units).map(|(all, units)| all / units);
@@ -344,7 +346,8 @@ impl Answers {
         self.fill();
     }
 
-    /// Completes the columns that the last row does not have, and joins rows if there are too many.
+    /// Completes the columns that are missing from the last row, and merges rows if there are too
+    /// many.
     fn fill(&mut self) {
         let rows = self.at_s.len();
         self.columns.iter_mut().for_each(|it| it.values.resize(rows, None));
@@ -357,7 +360,7 @@ impl Answers {
         }
     }
 
-    /// Joins older rows, so that there is one for each `step_s`.
+    /// Merges older rows, so that there is one for each `step_s`.
     fn join(&mut self) {
         self.step_s = self.step_s.max(1.0);
         let old = self.at_s.len().saturating_sub(LATEST_ROWS);
@@ -370,7 +373,7 @@ impl Answers {
             let joined = |group: &&[usize]| {
                 let known = group.iter().filter_map(|&row| Some((row, column.values[row]?)));
                 let known: Vec<(usize, f64)> = known.collect();
-                // What is mostly unknown stays a gap.
+                // A row stays a gap if most of its values are unknown.
                 if known.len() * 2 < group.len() || known.is_empty() {
                     return None;
                 }

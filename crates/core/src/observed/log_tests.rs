@@ -1,4 +1,4 @@
-//! Answers of servers that come one by one, and what is kept of them.
+//! Answers of servers that arrive one by one, and what is kept of them.
 
 use super::*;
 
@@ -114,7 +114,7 @@ fn activities_last_from_the_first_answer_with_them_to_the_first_without() {
     let mut log = log();
     log.answered(0, 0, 1.0, &tasks(&[task("a")]));
     log.answered(0, 0, 2.0, &tasks(&[task("a"), task("b")]));
-    // An answer to another question says nothing about them, nor does a missing one.
+    // An answer to another question has no effect on these tasks, nor does a missing one.
     log.answered(0, 1, 2.5, &reading(1.0, 1.0));
     log.missed(0, 0, 2.7, "away");
     log.answered(0, 0, 3.0, &tasks(&[task("b")]));
@@ -185,7 +185,7 @@ fn requests_are_counted_between_the_first_answer_and_the_last_unless_it_was_star
         log.answered(0, 0, get as f64, &reading_of(get));
     }
     assert_eq!(log.so_far().sources[0].served, Some(served(30)));
-    // What it has served since then is not known, until it says so.
+    // What the server has served since then is unknown until its next answer.
     log.missed(0, 0, 42.0, "away");
     assert_eq!(log.so_far().sources[0].served, None);
     log.answered(0, 0, 45.0, &reading_of(45));
@@ -224,7 +224,7 @@ fn nonsense_is_left_out_and_reported_and_is_no_restart() {
     log.answered(0, 0, 1.0, &cold);
     assert_eq!(column(&log, "queue"), [Some(-20.0)]);
     assert_eq!(log.so_far().sources[0].note, None);
-    // Time does not run backwards because a server says so.
+    // Time does not run backwards just because a server claims it does.
     for (at_s, up_s) in [(1.0, 500.0), (2.0, -1.0), (3.0, f64::NAN), (4.0, 503.0)] {
         log.answered(0, 1, at_s, &Reading { uptime_s: Some(up_s), ..Reading::default() });
     }

@@ -44,12 +44,12 @@ impl Meter {
         }
     }
 
-    /// A number that the server counts from its start; its rate per second is of interest.
+    /// A number that the server counts from its start; the rate per second is shown.
     pub const fn rate(name: &'static str, title: &'static str, about: &'static str) -> Self {
         Self::counted(name, title, "per second", about)
     }
 
-    /// The same, where the rate has a unit of its own.
+    /// Like [`rate`](Self::rate), but the rate has another unit.
     pub const fn counted(
         name: &'static str,
         title: &'static str,
@@ -61,8 +61,7 @@ impl Meter {
         meter
     }
 
-    /// A number that the server counts from its start, given for each unit of the counted number
-    /// `per`.
+    /// A number that the server counts from its start, shown per unit of the counted number `per`.
     pub const fn each(
         name: &'static str,
         title: &'static str,
@@ -79,27 +78,27 @@ impl Meter {
 /// One answer of a server about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Its numbers; of those that are counted, the count.
+    /// Its numbers; for counted ones, the count.
     pub values: Vec<(Meter, f64)>,
     /// How long the server has been up, in seconds.
     pub uptime_s: Option<f64>,
-    /// What it is busy with; `None`: that was not asked.
+    /// The tasks it is busy with; `None` if that was not asked.
     pub tasks: Option<Vec<Task>>,
-    /// Whether these are the tasks of all nodes, whichever was asked.
+    /// Whether these are the tasks of all nodes, no matter which node was asked.
     pub of_all: bool,
-    /// What it has served since it was started, without what this connection has asked of it.
+    /// What it has served since its start, without the requests of this connection.
     pub served: Option<Served>,
-    /// Whether a count that falls says nothing about the others: some exporters call numbers
-    /// counters that rise and fall.
+    /// Whether a falling count is no evidence that the others started again: some exporters call
+    /// numbers counters that rise and fall.
     pub lone_counts: bool,
-    /// What to know about these numbers, such as that there are more.
+    /// A note about these numbers, such as that there are more.
     pub note: Option<String>,
 }
 
 /// Something that a server is busy with besides requests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task {
-    /// What it is, in the server's words.
+    /// Its kind, in the server's words.
     pub kind: String,
     /// What it is about.
     pub what: String,

@@ -1,5 +1,5 @@
-//! What servers say about themselves beside the load: the numbers that they keep, what they were
-//! busy with, and how they are set. Knows no database and asks nobody.
+//! What servers report about themselves during a load: the numbers that they keep, what they were
+//! busy with, and their settings. Knows nothing about databases, and sends no requests.
 
 pub mod exposition;
 pub mod host;
@@ -106,7 +106,7 @@ pub struct Activity {
 }
 
 impl Observed {
-    /// Whether nothing at all was found out.
+    /// Whether nothing at all was observed.
     pub fn is_empty(&self) -> bool {
         let nothing = |it: &Source| {
             let is_noted = it.refused.is_some() || it.missed > 0 || it.note.is_some();

@@ -1,5 +1,5 @@
-//! Which series of an exporter are kept, and what they become: rates of what it counts, and
-//! everything else as it is.
+//! Selects which series of an exporter are kept, and converts them: counts become rates, everything
+//! else stays as it is.
 
 use super::exposition::{Exposition, Kind, Sample};
 use super::{Meter, Reading};
@@ -18,7 +18,7 @@ const SHOWN: usize = 60;
 pub struct Glob(Vec<char>);
 
 impl Glob {
-    /// The pattern that this text is.
+    /// The pattern in this text.
     pub fn new(text: &str) -> Self {
         Self(text.chars().collect())
     }
@@ -27,7 +27,7 @@ impl Glob {
     pub fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut at, mut place) = (0, 0);
-        // The last star, and where what it stands for ends.
+        // The last star, and the end of the text that it matches.
         let mut star = None;
         while at < text.len() {
             match self.0.get(place) {
@@ -50,26 +50,26 @@ impl Glob {
     }
 }
 
-/// The series of one exporter that are kept: the first that are found, and from then on these.
+/// The series of one exporter that are kept: the first ones found, and from then on the same ones.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The name of the source.
     source: String,
-    /// What is asked for; empty: everything that changes.
+    /// The patterns that the user gave; empty for everything that changes.
     asked: Vec<Glob>,
     kept: HashSet<String>,
 }
 
 impl Choice {
-    /// None so far.
+    /// A choice that is made with the first answer.
     pub fn new(source: &str, asked: Vec<Glob>) -> Self {
         Self { source: source.to_owned(), asked, kept: HashSet::new() }
     }
 
-    /// What an answer of the exporter says.
+    /// Reads an answer of the exporter.
     ///
     /// # Errors
-    /// That it says nothing: it is no list of metrics.
+    /// Returns an error if it contains no metrics.
     pub fn read(&mut self, answer: &[u8]) -> Result<Reading, String> {
         let text = String::from_utf8_lossy(answer);
         let Exposition { samples, unread } = Exposition::read(&text);
@@ -88,7 +88,7 @@ impl Choice {
             }
         }
         let found = wanted.len();
-        // Where there is not room for all, those without any value so far come last.
+        // If there is no room for all, those that are still zero come last.
         let crowded = found > MOST_SERIES;
         for (name, sample) in &wanted {
             if self.kept.len() < MOST_SERIES && !(crowded && sample.value == 0.0) {
@@ -150,7 +150,7 @@ impl Choice {
     }
 }
 
-/// The beginning of a line.
+/// The beginning of a line, for messages.
 fn shown(line: &str) -> String {
     line.chars().take(SHOWN).map(plain).collect()
 }

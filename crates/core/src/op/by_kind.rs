@@ -1,16 +1,16 @@
-//! A table by kind of operation, as long as it has to be.
+//! A table by kind of operation, only as long as needed.
 
 use super::OpKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// A value for each kind of operation; those that were never set have the default value. It is
-/// stored by the names of kinds, whose numbers mean nothing to another process.
+/// A value for each kind of operation; kinds that were never set have the default value. It is
+/// stored by the names of kinds, because their numbers mean nothing to another process.
 #[derive(Clone, Debug)]
 pub struct ByKind<T>(Vec<T>);
 
 impl<T: Default> ByKind<T> {
-    /// A table with a place for each kind that this process has met.
+    /// A table with an entry for each kind that this process has seen.
     pub fn new() -> Self {
         let mut table = Vec::new();
         table.resize_with(OpKind::table_len(), T::default);
@@ -23,7 +23,7 @@ impl<T: Default> ByKind<T> {
         self.0.get(kind.index())
     }
 
-    /// The value of a kind, to be changed.
+    /// The value of a kind, for changing it.
     #[inline]
     pub fn of(&mut self, kind: OpKind) -> &mut T {
         if self.0.len() <= kind.index() {
@@ -37,22 +37,22 @@ impl<T: Default> ByKind<T> {
         self.0.resize_with(kind.index() + 1, T::default);
     }
 
-    /// A table with another value for each.
+    /// A table with each value converted by `of`.
     pub fn map<V>(&self, of: impl Fn(&T) -> V) -> ByKind<V> {
         ByKind(self.0.iter().map(of).collect())
     }
 
-    /// All values, in no order that means anything.
+    /// All values, in arbitrary order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.0.iter()
     }
 
-    /// The same, to be changed.
+    /// All values, for changing them.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut()
     }
 
-    /// The kinds for which `wanted` holds with their values, in the order of reports.
+    /// The kinds whose value satisfies `wanted`, with the values, in the order of reports.
     pub fn iter(&self, wanted: impl Fn(&T) -> bool) -> impl Iterator<Item = (OpKind, &T)> {
         let mut kinds = OpKind::known();
         kinds.retain(|kind| self.get(*kind).is_some_and(&wanted));
@@ -61,7 +61,7 @@ impl<T: Default> ByKind<T> {
 }
 
 impl ByKind<u64> {
-    /// Adds each number of another table.
+    /// Adds the numbers of another table.
     pub fn add(&mut self, other: &Self) {
         for (kind, number) in other.iter(|number| *number > 0) {
             *self.of(kind) += number;

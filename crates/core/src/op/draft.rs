@@ -1,4 +1,4 @@
-//! A pen for tests that shows what a workload wrote as text.
+//! A pen for tests that records what a workload wrote as text.
 
 use super::{Fields, Pen, Token};
 
@@ -10,9 +10,9 @@ pub struct Draft {
     pub name: Vec<u8>,
     /// Documents.
     pub body: Vec<u8>,
-    /// Lines meant to be read.
+    /// Lines for people to read.
     pub line: Vec<u8>,
-    /// Fields that were asked for.
+    /// Fields that the workload asked for.
     pub wanted: Vec<String>,
     /// The values of an operation that the plan defines, separated by zero bytes.
     pub values: Vec<u8>,

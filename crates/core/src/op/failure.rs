@@ -1,4 +1,4 @@
-//! What can go wrong with an operation, and the reason that is given.
+//! The ways in which an operation can fail, and the reason that is reported.
 
 use super::steers;
 use rustix::io::Errno;
@@ -66,20 +66,20 @@ pub enum Failure {
     Unexpected,
 }
 
-/// What is known of a write that failed.
+/// What is known about a write that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// It was certainly not carried out: what is there all the same is a finding.
+    /// It was certainly not carried out: if its data is there nevertheless, that is a finding.
     NotDone,
-    /// The server says that it failed, which does not say that nothing was stored: of ten thousand
-    /// documents that a CouchDB on a full disk failed with status 500, 220 were.
+    /// The server says that it failed, which does not mean that nothing was stored: of ten thousand
+    /// documents that a CouchDB on a full disk failed with status 500, 220 were stored.
     Failed,
-    /// It has no answer, or none that tells.
+    /// There was no answer, or none that says.
     Unknown,
 }
 
 impl Failure {
-    /// Whether the server answered. If not, nobody knows how long it would have taken.
+    /// Whether the server answered. If not, it is unknown how long it would have taken.
     pub const fn answered(self) -> bool {
         !matches!(
             self,
@@ -94,12 +94,12 @@ impl Failure {
         )
     }
 
-    /// Whether nothing was done because there was no server that could have.
+    /// Whether nothing was done because no server could be reached that might have done it.
     pub const fn unconnected(self) -> bool {
         matches!(self, Self::Connect | Self::Unreachable | Self::Local | Self::NotReady)
     }
 
-    /// The class of a connection that failed with `error`.
+    /// The class of a connection attempt that failed with `error`.
     pub fn of_connect(error: &io::Error) -> Self {
         match Errno::from_io_error(error) {
             Some(
@@ -110,7 +110,8 @@ impl Failure {
         }
     }
 
-    /// What is known of a write that failed like this. `docs/trust.md` has the same as a table.
+    /// What is known about a write that failed in this way. `docs/trust.md` has the same as a
+    /// table.
     pub const fn certainty(self) -> Certainty {
         match self {
             Self::Authentication
@@ -292,7 +293,7 @@ impl Reason {
     /// Cleans `text`: a single line without control characters, credentials or known
     /// secrets, not too long.
     pub fn new(status: Option<u16>, text: &str) -> Self {
-        // Before it is cut: the beginning of a secret would not be found.
+        // Before the text is cut: the beginning of a secret would not be recognized.
         let text = &crate::redact::strike(text);
         let spaced = |c: char| steers(c) || c.is_whitespace();
         let (mut reason, mut after_scheme) = (String::new(), false);
@@ -319,7 +320,7 @@ impl Reason {
 }
 
 /// A word without the credentials of a URL or a session, or a JSON Web Token: three parts in
-/// base64url with dots between them, the first of which is an object (RFC 7519).
+/// base64url separated by dots, the first of which is an object (RFC 7519).
 fn without_secrets(word: &str) -> String {
     let mut clean = word.to_owned();
     if let Some(start) = clean.find("://").map(|at| at + 3) {
@@ -364,7 +365,7 @@ mod tests {
         for errno in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::TIMEDOUT, Errno::ACCESS] {
             assert_eq!(class(errno), Failure::Connect, "{errno}");
         }
-        // As when an address has no name: the error does not come from the system.
+        // As when a name has no address: the error does not come from the operating system.
         let own = io::Error::from(io::ErrorKind::AddrNotAvailable);
         assert_eq!(Failure::of_connect(&own), Failure::Connect);
     }

@@ -1,4 +1,4 @@
-//! What was wrong with the data in one answer.
+//! Describes what was wrong with the data in one answer.
 
 use super::{Failure, Reason};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// How many a stage's record keeps.
+    /// How many findings a stage's record keeps.
     pub const MOST: usize = 10;
 
     /// A finding without control characters or credentials, not too long: parts of it come from a
@@ -33,7 +33,7 @@ impl Finding {
         Self { class, id, expected: clean(expected), found: clean(found) }
     }
 
-    /// The same for a document in this database, one of many.
+    /// Adds the database that the document is in, if there are several.
     #[must_use]
     pub fn within(self, database: Option<String>) -> Self {
         let Some(database) = database else { return self };
@@ -42,7 +42,7 @@ impl Finding {
     }
 }
 
-/// A write that was neither acknowledged nor refused, and what a check of its document has shown.
+/// A write that was neither acknowledged nor refused, and what a check of its document showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unconfirmed {
     /// Whether the server said that it failed; otherwise there was no answer.

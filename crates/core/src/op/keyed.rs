@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-/// An object whose keys are the names of `K`. schemars itself takes any key where the names of an
+/// An object whose keys are the names of `K`. schemars itself accepts any key if the names of an
 /// enum have descriptions.
 pub fn keyed<K: JsonSchema, V: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({

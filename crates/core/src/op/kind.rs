@@ -1,5 +1,6 @@
-//! The kinds of operations there are, as a table. Whatever counts, judges or shows operations reads
-//! a kind's row; only the driver that sends it and the workload that asks for it know it by name.
+//! The kinds of operations, as a table. Code that counts, evaluates or shows operations reads a
+//! kind's row; only the driver that sends an operation and the workload that creates it know the
+//! kind by name.
 
 use super::own::{self, NameError};
 use serde::de::Error as _;
@@ -7,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// What an operation is to those who judge it, such as the journal, an audit or `--verify`: kinds
-/// of the same class are judged alike.
+/// What an operation means to code that evaluates it, such as the journal, an audit or `--verify`.
+/// Kinds of the same class are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Stores many new documents in one request.
@@ -23,11 +24,11 @@ pub enum Class {
     Delete,
     /// Asks for any number of documents.
     Query,
-    /// Is made of operations that count as themselves.
+    /// Consists of operations that are also counted on their own.
     Composite,
     /// Compares data; nothing is sent.
     Check,
-    /// Any request. Nothing is known of what it does.
+    /// Any request; what it does is unknown.
     Request,
 }
 
@@ -37,14 +38,14 @@ impl Class {
         matches!(self, Self::Batch | Self::Create | Self::Update | Self::Delete)
     }
 
-    /// Whether the server is only asked, and nothing is changed by it. In a mix it is about a
-    /// document that is stored, in whatever version.
+    /// Whether it only asks the server and changes nothing. In a mix it is about a stored document,
+    /// in whatever version.
     pub const fn only_reads(self) -> bool {
         matches!(self, Self::Read | Self::Query)
     }
 }
 
-/// What is known of a kind.
+/// The properties of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
@@ -53,10 +54,10 @@ pub(super) struct Row {
     pub(super) mix: Option<u64>,
 }
 
-/// The kind of an operation: the number of its row. The built-in kinds are the first rows; behind
-/// them are the operations that plans define, which a process adds as it meets their names. A
-/// number means the same row for as long as the process lives, and nothing outside of it: records
-/// and messages have names.
+/// The kind of an operation: the number of its row. The built-in kinds come first. They are
+/// followed by the operations that plans define, which a process adds when it first sees their
+/// names. A number means the same row for as long as the process lives, and nothing outside of it:
+/// records and messages have names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OpKind(u16);
 
@@ -67,7 +68,7 @@ macro_rules! kinds {
             name: $name:literal, class: $class:ident, ycsb: $ycsb:literal, mix: $mix:expr
         }
     )*) => {
-        /// The places of the built-in kinds.
+        /// The indices of the built-in kinds.
         #[repr(u16)]
         enum Place {
             $($Kind,)*
@@ -87,9 +88,9 @@ macro_rules! kinds {
     };
 }
 
-// A kind is its row here: the name in flags, JSON and reports; what it is to those who judge it;
-// the section of YCSB's report; and its weight in a mix of single-document operations, unless
-// `--mix` says otherwise (`None`: such a mix cannot have it).
+// Each kind is defined by its row here: the name in flags, JSON and reports; its class; the section
+// of YCSB's report; and its weight in a mix of single-document operations, unless `--mix` sets
+// another (`None`: it cannot be part of such a mix).
 kinds! {
     /// Many documents in one request.
     BulkInsert { name: "bulk_insert", class: Batch, ycsb: "INSERT", mix: None }
@@ -122,7 +123,7 @@ kinds! {
 }
 
 impl OpKind {
-    /// What every database should have: everything that is done to stored documents.
+    /// What every database should support: everything that is done to stored documents.
     pub const ON_DOCUMENTS: Kinds = Kinds::of(&[
         Self::BulkInsert,
         Self::Create,
@@ -144,16 +145,17 @@ impl OpKind {
         self.row().name
     }
 
-    /// The kind of that name, if this process has met it.
+    /// The kind with this name, if this process has seen it.
     pub fn named(name: &str) -> Option<Self> {
         let built_in = Self::BUILT_IN.into_iter().find(|kind| kind.name() == name);
         built_in.or_else(|| Some(Self::behind(own::find(name)?)))
     }
 
-    /// The kind of that name: a built-in one, or an operation that a plan defines.
+    /// The kind with this name: a built-in one, or an operation that a plan defines.
     ///
     /// # Errors
-    /// If no operation can have that name, or this process has met too many.
+    /// Returns an error if this cannot be the name of an operation, or this process has seen too
+    /// many.
     pub fn of_name(name: &str) -> Result<Self, NameError> {
         match Self::named(name) {
             Some(kind) => Ok(kind),
@@ -161,13 +163,13 @@ impl OpKind {
         }
     }
 
-    /// The kind with this place among the operations that plans define.
+    /// The kind with this index among the operations that plans define.
     const fn behind(place: u16) -> Self {
         Self(Self::BUILT_IN.len() as u16 + place)
     }
 
-    /// Every kind that this process has met: the built-in ones, and those that plans define by
-    /// their names.
+    /// Every kind that this process has seen: the built-in ones, followed by those that plans
+    /// define, sorted by name.
     pub fn known() -> Vec<Self> {
         let own = (0..own::count()).map(Self::behind);
         let mut known: Vec<Self> = Self::BUILT_IN.into_iter().chain(own).collect();
@@ -175,7 +177,7 @@ impl OpKind {
         known
     }
 
-    /// The length of a table that has a place for every kind that this process has met.
+    /// The length of a table with an entry for every kind that this process has seen.
     pub fn table_len() -> usize {
         Self::BUILT_IN.len() + usize::from(own::count())
     }
@@ -185,7 +187,7 @@ impl OpKind {
         self.index() >= Self::BUILT_IN.len()
     }
 
-    /// What it is to those who judge it.
+    /// What it means to code that evaluates operations.
     #[inline]
     pub fn class(self) -> Class {
         match Self::ROWS.get(self.index()) {
@@ -194,10 +196,10 @@ impl OpKind {
         }
     }
 
-    /// Notes what the plan says that defines it: whether it is a sequence of others.
+    /// Notes how the plan that defines this operation does so: whether it is a sequence of others.
     ///
     /// # Errors
-    /// If another plan that this process has met says otherwise.
+    /// Returns an error if another plan that this process has seen defines it differently.
     pub fn define(self, is_sequence: bool) -> Result<(), String> {
         let place = self.index().checked_sub(Self::BUILT_IN.len());
         if place.is_none_or(|place| own::define(place, is_sequence)) {
@@ -211,31 +213,31 @@ impl OpKind {
         self.row().ycsb
     }
 
-    /// Its usual weight in a mix of single-document operations; `None`: it cannot be in one.
+    /// Its default weight in a mix of single-document operations; `None` if it cannot be in one.
     pub const fn weight(self) -> Option<u64> {
         if self.is_own() { None } else { Self::ROWS[self.index()].mix }
     }
 
-    /// Whether an operation of this kind is one request to the server. The others are made of
-    /// such requests or of what they brought, and must not be counted with them.
+    /// Whether an operation of this kind is one request to the server. Other kinds consist of such
+    /// requests or process their answers, and must not be counted in addition.
     pub fn is_request(self) -> bool {
         !matches!(self.class(), Class::Composite | Class::Check)
     }
 
-    /// Whether the server is only asked, and nothing is changed by it.
+    /// Whether it only asks the server and changes nothing.
     pub fn only_reads(self) -> bool {
         self.class().only_reads()
     }
 
-    /// The index into tables by kind. Those of kinds that plans define differ between processes.
+    /// The index into tables by kind. For kinds that plans define, it differs between processes.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// In the order of reports: the built-in kinds as their table has them, then others by name, so
-/// that a report does not depend on which names the process has met before.
+/// The order of reports: the built-in kinds in the order of their table, then the others by name,
+/// so that a report does not depend on which names the process saw first.
 impl Ord for OpKind {
     fn cmp(&self, other: &Self) -> Ordering {
         if self.is_own() && other.is_own() {
@@ -288,7 +290,7 @@ impl schemars::JsonSchema for OpKind {
     }
 }
 
-/// Some of the built-in kinds.
+/// A set of built-in kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u32);
 
@@ -296,7 +298,7 @@ impl Kinds {
     /// Every built-in kind.
     pub const ALL: Self = Self::of(&OpKind::BUILT_IN);
 
-    /// These.
+    /// The set of these kinds.
     pub const fn of(kinds: &[OpKind]) -> Self {
         const { assert!(OpKind::BUILT_IN.len() <= u32::BITS as usize, "a bit for each") };
         let (mut all, mut place) = (Self(0), 0);
@@ -307,33 +309,33 @@ impl Kinds {
         all
     }
 
-    /// These and another one.
+    /// The set with one kind added.
     pub const fn with(self, kind: OpKind) -> Self {
         Self(self.0 | Self::bit(kind))
     }
 
-    /// These and others.
+    /// The union of both sets.
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// These but one.
+    /// The set with one kind removed.
     pub const fn without(self, kind: OpKind) -> Self {
         Self(self.0 & !Self::bit(kind))
     }
 
-    /// Whether a built-in kind is among them.
+    /// Whether the set contains a built-in kind.
     pub const fn contains(self, kind: OpKind) -> bool {
         self.0 & Self::bit(kind) != 0
     }
 
-    /// An operation that a plan defines has none: drivers know these by their words.
+    /// Operations that a plan defines have no bit: drivers know them by their text.
     const fn bit(kind: OpKind) -> u32 {
         if kind.is_own() { 0 } else { 1 << kind.index() }
     }
 }
 
-/// The name: a number means nothing to a reader.
+/// Shows the name, because a number means nothing to a reader.
 impl fmt::Debug for OpKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -1,6 +1,6 @@
-//! The vocabulary of one operation: what was asked, what came back, what went wrong.
+//! The vocabulary of one operation: what was requested, what came back, what went wrong.
 //!
-//! Knows nothing about databases, networks or clocks, and imports no other room.
+//! Knows nothing about databases, networks or clocks, and imports no other module.
 
 mod by_kind;
 #[cfg(any(test, feature = "testing"))]
@@ -43,36 +43,36 @@ pub fn write_id(key: Key, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(key).as_bytes());
 }
 
-/// One operation on the database. Names and documents travel separately, in the driver's [`Pen`].
+/// One operation on the database. Names and documents are passed separately, in the driver's
+/// [`Pen`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What is asked for.
+    /// What is requested.
     pub kind: OpKind,
     /// The workload's own number for the document, or for the first of several.
     pub key: Key,
-    /// How many documents the request is about: 1 for all kinds but bulk inserts, and reads if the
-    /// driver says so.
+    /// How many documents the request is about: always 1, except in bulk inserts, and in reads if
+    /// the driver supports it.
     pub documents: u32,
     /// For a write, the version it stores, counted by the workload from 0.
     pub version: u32,
-    /// The most documents that a scan is to return, or a read over a range of documents; 0 for all
+    /// The most documents that a scan, or a read of a range of documents, may return; 0 for all
     /// other kinds.
     pub limit: u32,
-    /// For a create: if the document exists already, it takes on the new one's members, as in an
+    /// For a create: if the document already exists, it takes on the new one's members, as in an
     /// update.
     pub overwrite: bool,
     /// The version that an update or delete replaces. Without one, it applies to whatever is
     /// stored, and an update changes only the fields it contains.
     pub token: Option<Token>,
-    /// For a read: the server may answer that `token` is still current, and its statuses are
-    /// reported.
+    /// For a read: the server may answer that `token` is still current. Its statuses are reported.
     pub conditional: bool,
     /// Its place in a larger operation.
     pub part: Part,
     /// That larger operation.
     pub whole: OpKind,
-    /// For a bulk insert: nobody else writes these documents, so a document that turns out to exist
-    /// was inserted by an earlier request whose answer was lost. The driver checks.
+    /// For a bulk insert: nothing else writes these documents, so a document that turns out to
+    /// exist was inserted by an earlier request whose answer was lost. The driver checks this.
     pub settle: bool,
     /// For a read: how many copies of the document must agree.
     pub copies: Copies,
@@ -81,10 +81,10 @@ pub struct Op {
 /// How many copies of a document must agree on what is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copies {
-    /// As many as the target asks for.
+    /// As many as the target is configured to ask for.
     #[default]
     Asked,
-    /// As many as the server itself likes: one that is not found counts as lost.
+    /// The server's default; a document that is not found counts as lost.
     Usual,
 }
 
@@ -107,24 +107,24 @@ impl Op {
         }
     }
 
-    /// Whether the larger operation is over once this has ended: a sequence that the plan defines
-    /// goes no further than the first request that fails.
+    /// Whether the larger operation is over once this part has ended: a sequence that the plan
+    /// defines stops at the first request that fails.
     pub const fn ends_whole(&self, failed: bool) -> bool {
         matches!(self.part, Part::Whole | Part::Last) || failed && self.whole.is_own()
     }
 }
 
-/// The place of a request in the operation that is due and timed as one.
+/// The position of a request within the operation that is scheduled and timed as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// It is the whole operation.
     #[default]
     Whole,
-    /// It begins one; the next request of the connection goes on with it.
+    /// The first part; the next request of the connection continues the operation.
     First,
-    /// It goes on with one, and is sent as soon as the part before it is done.
+    /// A further part, sent as soon as the one before it is done.
     Middle,
-    /// It ends one, and is sent as soon as the part before it is done.
+    /// The last part, sent as soon as the one before it is done.
     Last,
 }
 
@@ -135,7 +135,7 @@ impl Part {
     }
 }
 
-/// A value that was taken from an answer for the requests after it.
+/// A value taken from an answer, for later requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     /// The value.
@@ -152,9 +152,9 @@ pub struct Answered<'a> {
     /// The document that was read, in JSON, if [`Pen::look`] was called; `None` if the driver does
     /// not keep it.
     pub document: Option<&'a [u8]>,
-    /// For a read of several: where each is in `document`; empty if it does not exist.
+    /// For a read of several: the position of each in `document`; empty if it does not exist.
     pub places: &'a [Range<usize>],
-    /// What was taken from it for the requests after it, in the order of the names.
+    /// The values taken from it for later requests, in the order of their names.
     pub saved: &'a [Saved],
 }
 

@@ -1,55 +1,56 @@
-//! The operations that plans define: which names they can have, and the table of those that this
-//! process has met. It only grows, and is bounded; a place in it has the same name for ever.
+//! The operations that plans define: their valid names, and a table of those that this process has
+//! seen. The table only grows, but is bounded; an index always refers to the same name.
 
 use super::kind::{Class, Row};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The most names that a process remembers: more than any plan has, and few enough to keep.
+/// The most names that a process remembers: more than any plan has, and few enough to keep in
+/// memory.
 pub(super) const MOST: usize = 1_000;
-/// The most characters of a name.
+/// The longest name, in characters.
 const MOST_CHARACTERS: usize = 40;
 /// The names as a regular expression.
 #[cfg(feature = "schema")]
 pub(super) const PATTERN: &str = "^[a-z][a-z0-9_-]{0,39}$";
 
 static ROWS: [OnceLock<Row>; MOST] = [const { OnceLock::new() }; MOST];
-/// What is known of each from its plan: nothing, that it is a request, or that it is a sequence.
+/// What is known about each from its plan: nothing, that it is a request, or that it is a sequence.
 static DEFINED: [AtomicU8; MOST] = [const { AtomicU8::new(UNKNOWN) }; MOST];
 const UNKNOWN: u8 = 0;
 const REQUEST: u8 = 1;
 const SEQUENCE: u8 = 2;
 static PLACES: Mutex<BTreeMap<&'static str, u16>> = Mutex::new(BTreeMap::new());
 
-/// Why an operation cannot have a name.
+/// Why a text cannot be the name of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is not spelled like one.
+    /// It is not a valid name.
     #[error(
         "{0:?} is not the name of an operation: lower-case letters, digits, _ and -, the first a \
          letter, at most {MOST_CHARACTERS}"
     )]
     Spelling(String),
-    /// There are too many already.
+    /// This process has seen too many names.
     #[error("more than {MOST} names of operations, of which {0:?} is one too many")]
     TooMany(String),
 }
 
-/// The place of an operation that this process has met.
+/// The index of an operation that this process has seen.
 pub(super) fn find(name: &str) -> Option<u16> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
 }
 
-/// How many operations this process has met.
+/// How many operations this process has seen.
 pub(super) fn count() -> u16 {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner).len() as u16
 }
 
-/// Adds an operation, unless it is there already. Returns its place.
+/// Adds an operation, unless it is already there. Returns its index.
 ///
 /// # Errors
-/// If it cannot have that name, or there are too many.
+/// Returns an error if the name is not valid, or there are too many.
 pub(super) fn add(name: &str) -> Result<u16, NameError> {
     if !is_name(name) {
         return Err(NameError::Spelling(name.chars().take(2 * MOST_CHARACTERS).collect()));
@@ -62,7 +63,7 @@ pub(super) fn add(name: &str) -> Result<u16, NameError> {
     let Some(slot) = ROWS.get(place) else { return Err(NameError::TooMany(name.to_owned())) };
     let row = slot.get_or_init(|| Row {
         name: name.to_owned().leak(),
-        // See `class`.
+        // The actual class is returned by `class`.
         class: Class::Request,
         ycsb: name.to_ascii_uppercase().replace('_', "-").leak(),
         mix: None,
@@ -71,20 +72,20 @@ pub(super) fn add(name: &str) -> Result<u16, NameError> {
     Ok(place as u16)
 }
 
-/// The row at a place that [`add`] or [`find`] returned.
+/// The row at an index that [`add`] or [`find`] returned.
 pub(super) fn row(place: usize) -> &'static Row {
     static NONE: Row = Row { name: "?", class: Class::Request, ycsb: "?", mix: None };
     ROWS.get(place).and_then(OnceLock::get).unwrap_or(&NONE)
 }
 
-/// What the operation at a place is to those who judge it.
+/// The class of the operation at an index.
 pub(super) fn class(place: usize) -> Class {
     let defined = DEFINED.get(place).map_or(UNKNOWN, |it| it.load(Ordering::Relaxed));
     if defined == SEQUENCE { Class::Composite } else { Class::Request }
 }
 
-/// Notes what a plan says of the operation at a place. `false`: another plan that this process has
-/// met says otherwise.
+/// Notes how a plan defines the operation at an index. Returns `false` if another plan that this
+/// process has seen defines it differently.
 pub(super) fn define(place: usize, is_sequence: bool) -> bool {
     let is = if is_sequence { SEQUENCE } else { REQUEST };
     let Some(defined) = DEFINED.get(place) else { return false };

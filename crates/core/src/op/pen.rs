@@ -4,15 +4,14 @@
 use super::Token;
 use serde_json::Value;
 
-/// A workload writes operations with a pen. Each driver has its own kind, which encodes operations
+/// Writes a workload's operations. Each driver has its own kind of pen, which encodes operations
 /// the way its database needs them. There is one per connection, reused for every operation.
 pub trait Pen {
-    /// Clears the last operation.
+    /// Discards the last operation.
     fn clear(&mut self);
 
     /// Lends the buffer to which the raw identifier of the document is appended. Called again for
-    /// each further document of a bulk operation, and for the last document of a range that has an
-    /// end.
+    /// each further document of a bulk operation, and for the last document of a bounded range.
     fn name(&mut self) -> &mut Vec<u8>;
 
     /// The identifiers of the last operation, separated by zero bytes; empty if the driver does not
@@ -33,8 +32,8 @@ pub trait Pen {
     #[inline]
     fn want(&mut self, _field: &str) {}
 
-    /// Announces that the document read will be looked at. Without this call, a driver need not
-    /// assemble one from what it received.
+    /// Announces that the workload will look at the document that is read. Without this call, a
+    /// driver need not assemble one from what it received.
     #[inline]
     fn look(&mut self) {}
 
@@ -42,8 +41,8 @@ pub trait Pen {
     #[inline]
     fn entry(&mut self, _place: usize) {}
 
-    /// Appends a value of an operation that the plan defines, in the order of its holes: `write`
-    /// appends it to the buffer, and returns whether it is text; otherwise it is JSON.
+    /// Appends a value of an operation that the plan defines, in the order of its holes. `write`
+    /// appends it to the buffer, and returns `true` if it is text, `false` if it is JSON.
     #[inline]
     fn value(&mut self, _write: impl FnOnce(&mut Vec<u8>) -> bool) {}
 
@@ -71,8 +70,7 @@ pub trait Fields {
     }
 }
 
-/// Passes on the members of a JSON object as [`Fields::each`] does; does nothing for any other
-/// text.
+/// Passes on the members of a JSON object as [`Fields::each`] does. Any other text has no members.
 pub fn each_member(object: &[u8], mut field: impl FnMut(&str, &[u8])) {
     let Ok(Value::Object(members)) = serde_json::from_slice(object) else { return };
     for (name, value) in &members {

@@ -1,4 +1,4 @@
-//! Which characters may appear in a line that a person reads on a terminal.
+//! Decides which characters may appear in a line on a terminal.
 
 /// Whether a character is invisible, or could move a terminal's cursor, colour it, end its line, or
 /// change the direction of writing.

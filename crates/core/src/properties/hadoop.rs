@@ -16,12 +16,12 @@ const LONGEST: usize = 1 << 16;
 /// The most characters of a message.
 const MOST_SHOWN: usize = 200;
 
-/// The `wanted` properties of a configuration file. In their values, `${name}` stands for another
+/// The `wanted` properties of a configuration file. In their values, `${name}` refers to another
 /// property of the file; a name that the file does not define is left as is. Only XML's own
 /// entities are resolved, and no other file is read.
 ///
 /// # Errors
-/// A message with the line that cannot be read.
+/// Returns a message with the line that cannot be read.
 pub fn parse(bytes: &[u8], wanted: &[&str]) -> Result<Properties, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not in UTF-8".to_owned())?;
     let text = text.trim_start_matches('\u{feff}');
@@ -51,7 +51,7 @@ pub fn parse(bytes: &[u8], wanted: &[&str]) -> Result<Properties, String> {
     Ok(found)
 }
 
-/// A message that quotes the file: short, and without characters that a terminal would obey.
+/// A message that quotes the file: short, and without control characters for a terminal.
 fn shown(problem: &str) -> String {
     let plain = problem.chars().take(MOST_SHOWN);
     plain.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -61,7 +61,7 @@ fn shown(problem: &str) -> String {
 #[derive(Default)]
 struct ConfigurationFile {
     all: Properties,
-    /// How many elements are open.
+    /// The number of open elements.
     depth: usize,
     /// Whether the root has been read.
     rooted: bool,
@@ -159,7 +159,7 @@ fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, Strin
     value.transpose().map_err(|error| error.to_string())
 }
 
-/// The text of `&amp;` and the like, and of numeric character references.
+/// Resolves `&amp;` and the like, and numeric character references.
 fn resolved(reference: &BytesRef<'_>) -> Result<String, String> {
     let numbered = reference.resolve_char_ref().map_err(|error| error.to_string())?;
     if let Some(c) = numbered {
@@ -174,7 +174,7 @@ fn resolved(reference: &BytesRef<'_>) -> Result<String, String> {
 fn replaced(all: &Properties, value: &str) -> String {
     let mut text = value.to_owned();
     for _ in 0..MOST_REPLACED {
-        // The innermost, which may be part of another one's name.
+        // The innermost one, which may be part of another one's name.
         let Some(end) = text.find('}') else { break };
         let Some(start) = text[..end].rfind("${") else { break };
         let Some(other) = all.get(&text[start + 2..end]) else { break };
@@ -261,7 +261,7 @@ mod tests {
         let entities = "<!DOCTYPE x [<!ENTITY e SYSTEM \"file:///etc/passwd\">]>\n\
             <configuration><property><name>a</name><value>&e;</value></property></configuration>";
         assert!(found(entities, &["a"]).unwrap_err().contains("line 2: &e; is not resolved"));
-        // Elements are counted, not recursed into: depth costs nothing.
+        // Elements are counted without recursion, so depth costs nothing.
         let deep = format!("<configuration>{}", "<property>".repeat(100_000));
         assert!(found(&deep, &["a"]).unwrap_err().contains("it ends too early"));
     }

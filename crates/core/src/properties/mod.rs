@@ -24,7 +24,7 @@ impl Properties {
     /// write today.
     ///
     /// # Errors
-    /// A message with the line in which a `\u` is not followed by four hexadecimal digits.
+    /// Returns a message with the line in which a `\u` is not followed by four hexadecimal digits.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),

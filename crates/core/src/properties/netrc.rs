@@ -1,8 +1,8 @@
 //! netrc: the file in which ftp and curl keep the users and passwords of servers.
 //!
 //! Words are separated by white space. A word in double quotation marks may contain white space,
-//! and `\` in it takes the next character literally. `#` in place of a keyword begins a comment.
-//! The text of a macro ends at an empty line.
+//! and a `\` in it makes the next character literal. `#` in place of a keyword begins a comment. A
+//! macro definition ends at an empty line.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ const KEYWORDS: &str = "machine, default, login, password, account or macdef";
 /// The contents of one entry.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NetrcEntry {
-    /// The host; `None` for the entry that covers all others.
+    /// The host; `None` for the default entry.
     pub machine: Option<String>,
     /// The user.
     pub login: Option<String>,
@@ -21,13 +21,13 @@ pub struct NetrcEntry {
 }
 
 impl fmt::Debug for NetrcEntry {
-    /// A password must not get into a log.
+    /// Leaves out the password, which must not get into a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NetrcEntry").field("machine", &self.machine).finish_non_exhaustive()
     }
 }
 
-/// Why a file is not a netrc. No message shows its words: any of them may be a password.
+/// Why a file is not a valid netrc. No message quotes the file: any word may be a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct NetrcError {
@@ -37,7 +37,7 @@ pub struct NetrcError {
     pub problem: Problem,
 }
 
-/// What is wrong in a netrc.
+/// The problems that a netrc can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A keyword is expected.
@@ -54,8 +54,8 @@ pub enum Problem {
     Machine,
 }
 
-/// The entry for `host`, and for `user` if one is wanted: the first that matches, or else the one
-/// that covers all other hosts.
+/// The entry for `host`, and for `user` if one is wanted: the first that matches, or else the
+/// default entry.
 pub fn find<'a>(
     entries: &'a [NetrcEntry],
     host: &str,
@@ -73,7 +73,7 @@ pub fn find<'a>(
 /// Reads all entries.
 ///
 /// # Errors
-/// The first line that cannot be read.
+/// Returns the first line that cannot be read.
 pub fn parse(text: &str) -> Result<Vec<NetrcEntry>, NetrcError> {
     let mut words = Words { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
     let mut entries: Vec<NetrcEntry> = Vec::new();
@@ -161,7 +161,7 @@ impl Words<'_> {
         }
     }
 
-    /// Skips the text of a macro, up to the next empty line.
+    /// Skips a macro definition, up to the next empty line.
     fn skip_macro(&mut self) {
         self.pass_line();
         while !self.rest.is_empty() {

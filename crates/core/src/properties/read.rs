@@ -22,7 +22,7 @@ impl fmt::Display for PropertyError {
     }
 }
 
-/// Reads values; for an invalid one it records a mistake and returns the default.
+/// Reads values. For an invalid one, it records a mistake and returns the default.
 #[derive(Debug)]
 pub struct PropertyReader<'a> {
     properties: &'a Properties,
@@ -30,7 +30,7 @@ pub struct PropertyReader<'a> {
 }
 
 impl<'a> PropertyReader<'a> {
-    /// Reads these properties.
+    /// A reader of these properties.
     pub const fn new(properties: &'a Properties) -> Self {
         Self { properties, errors: Vec::new() }
     }
@@ -40,10 +40,10 @@ impl<'a> PropertyReader<'a> {
         self.properties
     }
 
-    /// `value`, unless there were mistakes.
+    /// Returns `value`, unless there were mistakes.
     ///
     /// # Errors
-    /// All mistakes.
+    /// Returns all mistakes.
     pub fn end<T>(self, value: T) -> Result<T, Vec<PropertyError>> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
     }
@@ -59,7 +59,7 @@ impl<'a> PropertyReader<'a> {
         self.properties.get(name).unwrap_or(default).to_owned()
     }
 
-    /// A whole number, if there is one.
+    /// A whole number, if the property is set.
     pub fn optional(&mut self, name: &str) -> Option<u64> {
         self.parsed(name, "give a whole number, 0 or more", |text| text.parse().ok())
     }

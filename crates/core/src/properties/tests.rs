@@ -1,4 +1,4 @@
-//! The examples of Java's documentation, and escaped text read back.
+//! The examples from Java's documentation, and escaped text that is read back.
 
 use super::*;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn a_bad_escape_names_its_line() {
     }
 }
 
-/// Escapes a word so that no character ends it, in one of several ways.
+/// Escapes a word so that no character ends it, in one of several styles.
 fn escape(word: &str, style: usize) -> String {
     let mut out = String::new();
     for (i, c) in word.chars().enumerate() {
@@ -70,7 +70,7 @@ fn escape(word: &str, style: usize) -> String {
                 let units = c.encode_utf16(&mut [0; 2]).to_vec();
                 out.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
             }
-            // A letter may be escaped as well, with no effect.
+            // A letter may be escaped as well, which has no effect.
             ('a', _) => out.push_str("\\\r\n \t\\a"),
             _ => out.push(c),
         }

@@ -1,4 +1,4 @@
-//! Values restricted by a schema: whole numbers in a range, texts from a list.
+//! Values restricted by a schema: whole numbers in a range, or texts from a list.
 
 use super::words::STRING_WINDOW;
 use crate::generate::below;
@@ -9,13 +9,13 @@ pub(super) const MOST_BYTES: usize = 100;
 /// The values that may be drawn.
 #[derive(Clone, Debug)]
 pub(super) enum Bounded {
-    /// A whole number between these two, both included.
+    /// A whole number between these two, inclusive.
     Range(i64, i64),
-    /// One of these texts, each in quotes as in JSON.
+    /// One of these texts, each quoted as in JSON.
     OneOf(Vec<Box<[u8]>>),
 }
 
-/// A text as JSON: the Display of a Value that holds a string writes it so.
+/// A text as JSON: `Display` for a `Value` that holds a string quotes it.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -35,8 +35,8 @@ impl Bounded {
         }
     }
 
-    /// Writes the value for a draw, all of them equally likely, in the room that a string takes;
-    /// returns its length.
+    /// Writes one of the values, all of them equally likely, according to `draw`, in the room that
+    /// a string takes. Returns its length.
     #[cold]
     pub(super) fn write(&self, draw: u64, out: &mut [u8; STRING_WINDOW]) -> usize {
         let mut buffer = itoa::Buffer::new();

@@ -38,8 +38,8 @@ impl Value {
         }
     }
 
-    /// The number of draws it takes, which is constant, so that every value's position in the
-    /// stream is known.
+    /// The number of draws it takes. This is constant, so that every value's position in the stream
+    /// is known.
     const fn draws(self) -> u64 {
         match self {
             Self::Nothing => 0,

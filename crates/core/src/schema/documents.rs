@@ -11,7 +11,7 @@ use std::fmt;
 /// Up to this many entries, their versions are determined without allocating.
 const FEW: usize = 64;
 
-/// What each stream derived from the seed is used for.
+/// The purpose of each stream derived from the seed.
 #[derive(Clone, Copy)]
 enum Purpose {
     Words,
@@ -58,7 +58,7 @@ impl Documents {
         }
     }
 
-    /// The same documents with identifiers other than their numbers.
+    /// The same documents, with identifiers other than their numbers.
     pub fn named(self, naming: Naming) -> Self {
         Self { naming, ..self }
     }
@@ -78,7 +78,7 @@ impl Documents {
         if sum == 0 { 0 } else { kind }
     }
 
-    /// A version of the document with this number, ready to be written.
+    /// A version of the document with this number, to be written on demand.
     #[inline]
     pub const fn document(&self, key: Key, version: u32) -> Document<'_> {
         Document { documents: self, key, version }
@@ -141,7 +141,8 @@ impl Documents {
     /// For each entry, the latest version up to `version` that changed it, or 0 if none did.
     ///
     /// Goes back only until every entry is known: about `n ln n` steps for n entries (the coupon
-    /// collector's problem), however many versions there are. `entries` must be all zeros at first.
+    /// collector's problem), however many versions there are. `entries` must initially be all
+    /// zeros.
     fn entry_versions(&self, key: Key, version: u32, entries: &mut [u32]) {
         let state = scramble(self.picks ^ key);
         let mut unknown = entries.len();

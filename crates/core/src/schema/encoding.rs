@@ -1,8 +1,8 @@
 //! The text of a schema file, in any of four encodings.
 //!
 //! JSON is UTF-8 (RFC 8259). XML states its encoding by a byte order mark or in its declaration, by
-//! the rules of the XML Recommendation, appendix F; UTF-8, UTF-16, ISO-8859-1 and US-ASCII are
-//! supported. These take a few lines, while a library for all encodings would add half a megabyte.
+//! the rules of the XML Recommendation, appendix F. UTF-8, UTF-16, ISO-8859-1 and US-ASCII are
+//! supported: these take a few lines, while a library for all encodings would add half a megabyte.
 
 use super::shape::SchemaError;
 
@@ -12,7 +12,7 @@ const DECLARATION: usize = 200;
 /// Decodes `bytes` to text.
 ///
 /// # Errors
-/// If they have another encoding, or are invalid in theirs.
+/// Returns an error if the encoding is not supported, or the bytes are invalid in it.
 pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16, name: &'static str| {
         let (pairs, rest) = bytes.as_chunks();
@@ -23,7 +23,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     match bytes {
         [0xff, 0xfe, rest @ ..] => return wide(rest, u16::from_le_bytes, "UTF-16"),
         [0xfe, 0xff, rest @ ..] => return wide(rest, u16::from_be_bytes, "UTF-16"),
-        // `<?` without a byte order mark.
+        // `<?` in UTF-16 without a byte order mark.
         [b'<', 0, b'?', 0, ..] => return wide(bytes, u16::from_le_bytes, "UTF-16"),
         [0, b'<', 0, b'?', ..] => return wide(bytes, u16::from_be_bytes, "UTF-16"),
         _ => {}

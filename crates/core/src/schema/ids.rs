@@ -8,12 +8,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Keeps the streams of identifiers apart from other uses of the same seed.
+/// Separates the streams for identifiers from other uses of the same seed.
 const HIGH: u64 = u64::from_be_bytes(*b"ids high");
 const LOW: u64 = u64::from_be_bytes(*b"ids low.");
 /// The longest prefix, in bytes.
 const MOST_PREFIX: usize = 200;
-/// The same for other programs, as a regular expression.
+/// The grammar for other programs, as a regular expression.
 #[cfg(feature = "schema")]
 const PATTERN: &str = "^(sequential|random(:[0-9]+)?|uuid(:[0-9]+)?|prefix:.+|partitions:[0-9]+)$";
 /// The grammar, for messages.
@@ -145,7 +145,7 @@ pub enum Naming {
     Uuid(u64, u64),
     /// A text followed by the number.
     Prefix(Arc<str>),
-    /// One of so many partitions, drawn with a seed, and the number.
+    /// One of this many partitions, drawn with a seed, and the number.
     Partitions(u64, u64),
 }
 

@@ -1,4 +1,4 @@
-//! Templates written as JSON: any document is a template.
+//! Templates written as JSON: any document can serve as a template.
 //!
 //! Values are read as raw text, level by level. A number is classified by how it is written, so
 //! that one that fits no machine type (`1e400`, twenty digits) still has a type.
@@ -24,13 +24,13 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
     Err(SchemaError::NotAnObject { found })
 }
 
-/// Keeps the whole text, to report the position of every mistake in it.
+/// Keeps the whole text, in order to report the position of every mistake in it.
 struct JsonReader<'a> {
     text: &'a str,
 }
 
 impl<'a> JsonReader<'a> {
-    /// The shape of the value in `raw`, a part of the text; `depth` counts the levels.
+    /// The shape of the value in `raw`, a part of the text; `depth` counts nesting levels.
     fn shape(&self, raw: &'a str, depth: usize) -> Result<Shape, SchemaError> {
         let first = raw.as_bytes().first().copied().unwrap_or(b'n');
         if depth > MAX_DEPTH && matches!(first, b'[' | b'{') {
@@ -65,7 +65,7 @@ impl<'a> JsonReader<'a> {
         Ok(collected.into_entries())
     }
 
-    /// The error at a line and column of `part`, with its position in the whole text.
+    /// Converts an error at a line and column of `part` to a position in the whole text.
     fn refused(&self, part: &str, error: &serde_json::Error) -> SchemaError {
         let line_start = part
             .split_inclusive('\n')

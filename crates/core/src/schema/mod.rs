@@ -1,9 +1,9 @@
 //! Document templates, and the documents made from them.
 //!
 //! A template gives names, nesting and types; the values are drawn at random. [`decode`] turns the
-//! bytes of a template into text, which [`Template::parse`] reads as JSON (`json`) or XML (`xml`);
+//! bytes of a template into text, which [`Template::parse`] reads as JSON (`json`) or XML (`xml`).
 //! [`Documents`] compiles templates to flat programs (`compile`) of literal text and values
-//! (`value`, `words`, `bounded`) and runs them, under the identifiers of `ids`. Knows nothing about
+//! (`value`, `words`, `bounded`) and runs them, with the identifiers of `ids`. Knows nothing about
 //! revisions or databases.
 
 mod bounded;

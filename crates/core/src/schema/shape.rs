@@ -1,10 +1,9 @@
-//! The shapes of values that a template is made of, and what can be wrong with its text.
+//! The shapes of values that a template consists of, and the errors in its text.
 
 use std::collections::HashMap;
 
 /// How deeply objects and arrays may nest, including the root.
-///
-/// Many JSON readers, including `serde_json`, stop at 128 levels; a bulk request adds two of its
+/// Many JSON readers, including `serde_json`, stop at 128 levels. A bulk request adds two of its
 /// own, and this leaves room for more.
 pub const MAX_DEPTH: usize = 100;
 
@@ -20,17 +19,17 @@ pub enum Shape {
     Boolean,
     /// A signed 32-bit integer.
     Integer,
-    /// A decimal fraction from 0 up to but not including 1.
+    /// A decimal fraction from 0 (inclusive) to 1 (exclusive).
     Float,
     /// One to five words.
     String,
-    /// A whole number between these two, both included.
+    /// A whole number between these two, inclusive.
     Range(i64, i64),
     /// One of these texts.
     OneOf(Vec<String>),
-    /// An array of the same length, each element with its own shape.
+    /// An array of this length, each element with its own shape.
     Array(Vec<Self>),
-    /// An object with the same names, each with its own shape.
+    /// An object with these names, each with its own shape.
     Object(Entries),
 }
 
@@ -109,7 +108,8 @@ impl std::fmt::Display for Position {
     }
 }
 
-/// Collects the entries of one object: a repeated name keeps its position, with the later shape.
+/// Collects the entries of one object. A repeated name keeps its position, but gets the later
+/// shape.
 #[derive(Default)]
 pub(super) struct Collected {
     entries: Entries,

@@ -198,7 +198,7 @@ fn every_update_is_a_uniform_choice_of_entry() {
 
 #[test]
 fn a_late_version_costs_no_more_than_an_early_one() {
-    // If it went back as far as version 1, this would take minutes.
+    // If it went back to version 1, this would take minutes.
     let documents = documents(1, DEFAULT);
     for key in 0..2_000 {
         assert!(!text(&documents, key, u32::MAX).is_empty());
@@ -250,12 +250,13 @@ fn words_overlap_with_the_next_three_and_no_others() {
             let shared = tail.len().min(next.len());
             assert_eq!(tail[..shared], next[..shared], "{index} and {distance} on");
         }
-        // Every word has at least three characters. The word four further on shares none of them.
+        // Every word has at least three characters. The word four indices further on shares none of
+        // them.
         for (place, agree) in agree.iter_mut().enumerate() {
             *agree += u32::from(word[place] == dictionary.word(index + 4)[place]);
         }
     }
-    // Four standard deviations of one in 64: 4 * sqrt(32,764 * 63) / 64 = 90.
+    // Four standard deviations, with a probability of 1 in 64: 4 * sqrt(32,764 * 63) / 64 = 90.
     assert!(agree.iter().all(|count| count.abs_diff(512) < 90), "{agree:?}");
 }
 
@@ -294,8 +295,8 @@ fn strings_have_one_to_five_words_from_all_the_dictionary() {
         }
     }
     assert!(chi_square(&counts) < CRITICAL_4, "{counts:?}");
-    // 60,000 words from a dictionary that is itself a sample of 32,768: 1 + 60/33 < 4 times as
-    // wide.
+    // 60,000 words from a dictionary that is itself a sample of 32,768: 1 + 60/33 < 4 times the
+    // spread.
     assert!(chi_square(&lengths) < 4.0 * CRITICAL_12, "{lengths:?}");
 }
 
@@ -420,7 +421,7 @@ fn attributes_bound_what_is_drawn() {
         assert!(document["b"].is_string());
         assert!([-2_147_483_648, -2_147_483_647].contains(&document["d"].as_i64().unwrap()));
     }
-    // Six standard deviations from a half of 200.
+    // Six standard deviations around a half of 200.
     assert!(large.abs_diff(100) < 43 && reds.abs_diff(100) < 43, "{large} {reds}");
 }
 

@@ -17,7 +17,7 @@ pub(super) const BOOLEAN_MAX: usize = 5;
 /// ASCII zeros.
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
-/// Copies a text of fixed length to the window. As an array it compiles to one or two moves.
+/// Copies a text of fixed length to the window. As an array, it compiles to one or two moves.
 #[inline]
 fn put<const N: usize>(out: &mut [u8; NUMBER_WINDOW], at: usize, text: [u8; N]) {
     if let Some(place) = out[at..].first_chunk_mut() {
@@ -42,10 +42,10 @@ pub(super) fn integer(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     let sign = usize::from(value < 0);
     let magnitude = value.unsigned_abs();
     let (high, low) = (magnitude / 100_000_000, magnitude % 100_000_000);
-    // Ten digits, the first in the lowest byte, which is their order in memory.
+    // Ten digits, the first in the lowest byte, so that they are in order in memory.
     let tens = high / 10;
     let digits = (u128::from(digits(low)) << 16) | u128::from(((high - tens * 10) << 8) | tens);
-    // Leading zeros are removed; the last digit stays, so that 0 has one.
+    // Leading zeros are removed; the last digit stays, so that 0 is written as one digit.
     let leading = (digits.trailing_zeros() / 8).min(9);
     let text = (digits | (u128::from(ZEROS) << 16) | 0x3030) >> (8 * leading);
     put(out, sign, text.to_le_bytes());

@@ -11,7 +11,7 @@ pub(super) const STRING_WORDS: usize = 5;
 /// The longest string: five words of 15 and four spaces.
 pub(super) const STRING_MAX: usize = STRING_WORDS * SLOT - 1;
 /// The room for writing a string: more than needed, so that a word fits at every position below 128
-/// and the compiler can tell.
+/// and the compiler can prove it.
 pub(super) const STRING_WINDOW: usize = 128 + SLOT;
 /// The number of draws for one string.
 pub(super) const STRING_DRAWS: u64 = 2;
@@ -23,8 +23,8 @@ const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 const SLOT: usize = 16;
 
 /// The distance between the starts of words in one text. They overlap, so that all of them take an
-/// eighth of a megabyte of a core's second-level cache and leave the rest to the kernel, which
-/// keeps each request's data there. `docs/schemas.md` says what this means for a server.
+/// eighth of a megabyte of a core's L2 cache and leave the rest to the kernel, which keeps each
+/// request's data there. `docs/schemas.md` says what this means for a server.
 const STRIDE: usize = 4;
 
 /// The length of that text, with room for the last word.
@@ -61,7 +61,7 @@ impl Dictionary {
         *WORD_LENGTHS.start() + ((u64::from(place) * LENGTHS) >> 32) as usize
     }
 
-    /// The word with this index, and the text that follows it.
+    /// The word with this index, followed by the text after it.
     #[inline]
     fn slot(&self, index: usize) -> &[u8; SLOT] {
         self.text[index * STRIDE..].first_chunk().expect("the last word has all of its room")

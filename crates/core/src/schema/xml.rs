@@ -8,11 +8,12 @@
 //! TYPE     := object | array | <boolean/> | <integer/> | <float/> | <string/> | <null/>
 //! ```
 //!
-//! Iron Cushion's README reserves attributes for future bounds. Here `<integer min="0" max="9"/>`
-//! and `<string one-of="red green"/>` have them.
+//! Iron Cushion's README reserves attributes for future bounds. Here they are implemented:
+//! `<integer min="0" max="9"/>` and `<string one-of="red green"/>`.
 //!
-//! Stricter than the original, which took any tag for an entry or an element: a mistake is an error
-//! that says where it is. White space around TEXT is ignored, and a name may be empty.
+//! Stricter than the original, which accepted any tag as an entry or an element: a mistake is
+//! reported as an error with its position. White space around TEXT is ignored, and a name may be
+//! empty.
 
 use super::bounded::{MOST_BYTES, quoted};
 use super::shape::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
@@ -57,14 +58,14 @@ enum Token {
 struct XmlReader<'a> {
     text: &'a str,
     inner: quick_xml::Reader<&'a [u8]>,
-    /// Where the latest token begins, in bytes.
+    /// The byte offset of the latest token.
     at: u64,
     /// Names and values of the latest tag's attributes.
     bounds: Vec<(String, String)>,
 }
 
 impl XmlReader<'_> {
-    /// The entries up to `</object>`; `depth` counts the levels.
+    /// The entries up to `</object>`; `depth` counts nesting levels.
     fn object(&mut self, depth: usize) -> Result<Entries, SchemaError> {
         self.check_depth(depth)?;
         let mut collected = Collected::default();
@@ -134,7 +135,7 @@ impl XmlReader<'_> {
                 self.wrong(&format!("{name}=\"{text}\": give a whole number of 64 bits"))
             })
         };
-        // The range of an integer without attributes.
+        // The default range of an integer.
         let (least, most) = (bound("min", i32::MIN.into())?, bound("max", i32::MAX.into())?);
         if least > most {
             return Err(self.wrong(&format!("min {least} is above max {most}: swap them")));
@@ -176,7 +177,8 @@ impl XmlReader<'_> {
         }
     }
 
-    /// The next tag inside `parent`, or `None` where `parent` (or the text, outside the root) ends.
+    /// The next tag inside `parent`, or `None` at the end of `parent` (outside the root, at the end
+    /// of the text).
     fn child(&mut self, parent: &str) -> Result<Option<String>, SchemaError> {
         loop {
             match self.next()? {
@@ -298,12 +300,12 @@ impl XmlReader<'_> {
     }
 }
 
-/// A tag as shown in an error.
+/// A tag as shown in an error message.
 fn tag(name: &str) -> String {
     format!("<{}>", short(name))
 }
 
-/// At most forty characters, none of which breaks the line.
+/// At most forty characters, without line breaks.
 fn short(name: &str) -> String {
     name.chars().take(40).flat_map(char::escape_debug).collect()
 }

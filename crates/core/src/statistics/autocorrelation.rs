@@ -1,12 +1,12 @@
-//! How far the memory of a series reaches: neighbouring seconds of a run resemble each other, so n
-//! of them say less than n independent ones.
+//! How far the memory of a series reaches: neighboring seconds of a run resemble each other, so n
+//! of them carry less information than n independent ones.
 
 use super::{mean, squares};
 
-/// The fewest batches whose means still show how much they vary.
+/// The fewest batches whose means are enough to estimate a variance.
 const FEWEST_BATCHES: usize = 8;
-/// The strongest correlation that neighbours are assumed to have. A stronger one, seen in a few
-/// values, is as likely to be a drift, and corrections for it grow without bound.
+/// The strongest correlation that neighbors are assumed to have. A stronger one, seen in a few
+/// values, may just as well be a drift, and corrections for it grow without bound.
 pub(super) const STRONGEST: f64 = 0.95;
 
 /// The autocorrelation time of a series, in steps, at least 1: this many steps are worth one
@@ -16,7 +16,7 @@ pub(super) const STRONGEST: f64 = 0.95;
 /// independent, so that τ = b · var(mean of b steps) / var(step) (G. S. Fishman, "Grouping
 /// Observations in Digital Simulation", Management Science 24, 1978, 510–521). The result is the
 /// greatest τ over batches of 1, 2, 4 … steps, as long as there are at least eight: shorter batches
-/// show too little of it.
+/// underestimate it.
 pub fn autocorrelation_time(values: &[f64]) -> f64 {
     let variance = variance(values);
     if variance <= 0.0 || variance.is_nan() {
@@ -30,11 +30,11 @@ pub fn autocorrelation_time(values: &[f64]) -> f64 {
     times.fold(1.0, f64::max)
 }
 
-/// The correlation of neighbours in a series, from −1 to 1; 0 if all are equal.
+/// The correlation of neighbors in a series, from −1 to 1; 0 if all values are equal.
 pub(super) fn correlation(values: &[f64]) -> f64 {
     let (middle, all) = (mean(values), squares(values));
     let products = values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle));
-    // Equal except for rounding of the mean.
+    // All values are equal, except for rounding of the mean.
     let alike = all <= (middle * 1e-9).powi(2) * values.len() as f64;
     if alike || all.is_nan() { 0.0 } else { products.sum::<f64>() / all }
 }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn of_a_series_whose_memory_is_known() {
-        // An autoregressive series of order one has (1 + φ) / (1 − φ).
+        // An autoregressive series of order one has τ = (1 + φ) / (1 − φ).
         for phi in [0.0, 0.5, 0.8] {
             let mut draws = Stream::new(mix(21, (phi * 100.0) as u64, 0), 0);
             let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()).max(1e-12));
@@ -62,10 +62,10 @@ mod tests {
                     level
                 })
                 .collect();
-            // Batches of up to 64 steps: the longest have too few others to compare with.
+            // Batches of up to 64 steps: longer ones would be too few to compare.
             let times: Vec<f64> = values.chunks(512).map(autocorrelation_time).collect();
             let (tau, known) = (mean(&times), (1.0 + phi) / (1.0 - phi));
-            // The greatest of several estimates tends to be too long.
+            // The greatest of several estimates tends to be too high.
             assert!((known * 0.8..known * 1.5).contains(&tau), "{phi}: {tau}, not {known}");
         }
     }

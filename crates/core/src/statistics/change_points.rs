@@ -4,31 +4,32 @@
 //! for multiple change point analysis of multivariate data", arXiv 1306.4933), as modified for
 //! Hunter, now Apache Otava (M. Fleming, P. Kołaczkowski et al., "Hunter: Using change point
 //! detection to hunt for performance regressions", arXiv 2301.03034): Student's t instead of
-//! permutations, in overlapping windows, first with a lenient threshold, so that a strong change
-//! does not hide behind a weak one, then dropping those that do not pass the strict one.
+//! permutations, in overlapping windows, first with a lenient threshold, so that a strong change is
+//! not hidden by a weak one; then candidates that do not pass the strict one are dropped.
 //!
-//! Two rules are our own, so that an outlier is not a change: each level has at least three values,
-//! and the change passes the lenient threshold even without the one value that supports it most. A
-//! third is that a candidate is tested with the values up to κ (see `most_likely`), whereas Hunter
-//! takes all that follow: with those, a level that comes and goes is not a change.
+//! Two rules of our own prevent an outlier from counting as a change: each level has at least three
+//! values, and the change passes the lenient threshold even without the one value that supports it
+//! most. The third is that a candidate is tested with the values up to κ (see `most_likely`),
+//! whereas Hunter takes all that follow: with those, a level that comes and goes would not be a
+//! change.
 //!
-//! All of this assumes independent values. Where neighbours resemble each other, as runs on
-//! consecutive nights on one machine do, noise wanders, and would be divided into levels. So of the
-//! changes found, only those are kept that explain the values better than noise with a memory does.
+//! All of this assumes independent values. Where neighbors resemble each other, as runs on
+//! consecutive nights on one machine do, noise wanders, and would be divided into levels. So only
+//! those changes are kept that explain the values better than noise with a memory does.
 
 use super::{STRONGEST, correlation, mean, squares, two_sided};
 
 /// Where the level of a series changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoint {
-    /// The place of the first value at the new level, from 0.
+    /// The index of the first value at the new level.
     pub at: usize,
     /// The mean from the previous change to this one.
     pub before: f64,
     /// The mean from this change to the next.
     pub after: f64,
     /// The probability of such a difference by chance, 0 to 1, by Student's t, for noise whose
-    /// neighbours correlate as they do here; it ignores that the place was searched for.
+    /// neighbors correlate as they do here. It does not account for the search for the place.
     pub chance: f64,
 }
 
@@ -40,13 +41,13 @@ const STEP: usize = WINDOW / 2;
 /// The chance above which a difference does not count. A change point is the place, out of many,
 /// where the difference is greatest, so the usual 0.05 would find changes everywhere.
 const STRICT: f64 = 0.001;
-/// The same for candidates.
+/// The threshold for candidates.
 const LENIENT: f64 = 0.01;
 
 /// How much each change must explain of n values: 5 ln(n / 4). With 30 values that is about the 3
-/// ln n of the modified BIC, see `misfit`. As simulated in the tests below, that is too much for
-/// half as many, where a step of two and a half times the noise would be missed more often, and too
-/// little for more.
+/// ln n of the modified BIC, see `misfit`. As simulated in the tests below, 3 ln n is too strict
+/// for half as many, where a step of two and a half times the noise would be missed more often, and
+/// not strict enough for more.
 const PENALTY: f64 = 5.0;
 const FEW: f64 = 4.0;
 
@@ -65,8 +66,8 @@ pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
     places.iter().zip(levels(values, &places)).map(point).collect()
 }
 
-/// The candidates that pass the strict threshold next to their neighbours, if values were
-/// independent.
+/// The candidates that pass the strict threshold when compared with the neighboring levels, as if
+/// values were independent.
 fn significant(values: &[f64]) -> Vec<usize> {
     let mut places = candidates(values);
     loop {
@@ -82,7 +83,7 @@ fn significant(values: &[f64]) -> Vec<usize> {
 }
 
 /// The subset of these changes that explains the values best. Changes are removed one by one, each
-/// time the one that is missed least, down to none.
+/// time the one that matters least, until none is left.
 fn worthwhile(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     let mut best = (misfit(values, &places), places.clone());
     while !places.is_empty() {
@@ -117,7 +118,7 @@ fn misfit(values: &[f64], places: &[usize]) -> f64 {
     count * variance.ln() - kept.ln() + PENALTY * places.len() as f64 * (count / FEW).ln()
 }
 
-/// The distances of values from their level.
+/// The distances of values from their levels.
 fn residuals(values: &[f64], places: &[usize]) -> Vec<f64> {
     let ends = places.iter().copied().chain([values.len()]);
     let starts = std::iter::once(0).chain(places.iter().copied());
@@ -128,7 +129,7 @@ fn residuals(values: &[f64], places: &[usize]) -> Vec<f64> {
     starts.zip(ends).flat_map(level).collect()
 }
 
-/// The correlation of neighbours; a negative one counts as none.
+/// The correlation of neighbors; a negative one counts as none.
 fn memory(residuals: &[f64]) -> f64 {
     correlation(residuals).clamp(0.0, STRONGEST)
 }
@@ -158,7 +159,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
     }
     found.sort_unstable();
     found.dedup();
-    // Those of two windows may be closer together than a level is long.
+    // Candidates from two windows may be closer together than the shortest level.
     let mut last = 0;
     found.retain(|&at| {
         let far = at >= last + LEAST_AT_LEVEL;
@@ -210,8 +211,8 @@ fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
     best.map(|(_, place)| place)
 }
 
-/// How likely the difference of two levels is by chance; without the value that supports it most,
-/// ten times as likely will do.
+/// The probability of the difference of two levels by chance. Without the value that supports it
+/// most, ten times this probability is allowed.
 fn weakness(left: &[f64], right: &[f64]) -> f64 {
     let rises = mean(right) > mean(left);
     let (left_less, right_less) = (without(left, !rises), without(right, rises));
@@ -219,7 +220,7 @@ fn weakness(left: &[f64], right: &[f64]) -> f64 {
     chance(left, right, 1.0).max(less * STRICT / LENIENT)
 }
 
-/// The values without the highest, or without the lowest.
+/// The values without the highest or the lowest one.
 fn without(values: &[f64], highest: bool) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
@@ -231,13 +232,13 @@ fn without(values: &[f64], highest: bool) -> Vec<f64> {
     values
 }
 
-/// The probability that means of one level differ as much, by Student's t for two samples of equal
-/// variance (NIST/SEMATECH e-Handbook, 1.3.5.3), where `worth` values count as one independent
-/// value.
+/// The probability that means of one level differ this much, by Student's t for two samples of
+/// equal variance (NIST/SEMATECH e-Handbook, 1.3.5.3), where `worth` values count as one
+/// independent value.
 fn chance(left: &[f64], right: &[f64], worth: f64) -> f64 {
     let (n, m) = (left.len() as f64, right.len() as f64);
     let difference = mean(right) - mean(left);
-    // Equal except for rounding of the means.
+    // The means are equal, except for rounding.
     if difference.abs() <= 1e-9 * mean(left).abs().max(mean(right).abs()) {
         return 1.0;
     }
@@ -264,8 +265,8 @@ mod tests {
         change_points(values).iter().map(|point| point.at).collect()
     }
 
-    /// In how many of `times` series with these levels exactly these changes are found, to within a
-    /// run.
+    /// In how many of `times` series with these levels exactly these changes are found, to within
+    /// one run.
     fn found(levels: &[(f64, usize)], noise: f64, wanted: &[usize], times: u64) -> usize {
         let near = |seed: &u64| {
             let places = places(&series(levels, noise, *seed));
@@ -283,7 +284,7 @@ mod tests {
         let other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         let shown = chance(&one, &other, 1.0);
         assert!((shown - 0.07919).abs() < 5e-5, "{shown}");
-        // If two values were worth one, it would be t / √2.
+        // If two values were worth one, t would be t / √2.
         let shown = chance(&one, &other, 2.0);
         assert!((shown - two_sided(1.8608 / 2.0_f64.sqrt(), 18.0)).abs() < 1e-4, "{shown}");
     }
@@ -351,7 +352,7 @@ mod tests {
         }
     }
 
-    /// The same, with noise whose neighbours correlate by `phi`.
+    /// Like [`series`], with noise whose neighbors correlate by `phi`.
     fn slow(levels: &[(f64, usize)], phi: f64, seed: u64) -> Vec<f64> {
         let mut draws = Stream::new(mix(31, seed, (phi * 100.0) as u64), 0);
         let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
@@ -399,7 +400,7 @@ mod tests {
             let found = (0..100).filter(found).count();
             assert!(found >= least, "{levels:?}, {phi}: {found} of 100");
         }
-        // This many runs are worth fewer: the difference is less certain than it looks.
+        // 80 correlated runs are worth fewer: the difference is less certain than it looks.
         let values = slow(&[(100.0, 40), (90.0, 40)], 0.8, 1);
         let point = change_points(&values)[0];
         let alone = chance(&values[..point.at], &values[point.at..], 1.0);

@@ -12,7 +12,7 @@ pub enum Layout {
     Interleaved,
 }
 
-/// One value, its side, and its place in the order in which all were measured.
+/// One value, its side, and its place in the order of measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Whether it belongs to the second side.
@@ -98,7 +98,7 @@ impl Difference {
 
     /// Welch's t (B. L. Welch, "The generalization of 'Student's' problem when several different
     /// population variances are involved", Biometrika 34 (1947), 28–35; NIST/SEMATECH e-Handbook,
-    /// 1.3.5.3). A single value has no variance of its own and is assumed to vary as the others do.
+    /// 1.3.5.3). A single value has no variance of its own and is assumed to vary like the others.
     fn of_apart(samples: &[Observation]) -> Option<Self> {
         let side = |second: bool| -> Vec<f64> {
             samples.iter().filter(|it| it.second == second).map(|it| it.value).collect()
@@ -138,8 +138,8 @@ impl Difference {
     /// Least squares with the side and a straight line over time (NIST/SEMATECH e-Handbook,
     /// 4.1.4.1; the analysis of covariance). Differences of pairs would be free of drift, too, but
     /// have half the degrees of freedom: for changes of 5 % at a variation of 3 %, eight pairs
-    /// detect 80 to 83 %, the line 85 to 89 %. If the drift is not a line, the interval is too wide
-    /// rather than too narrow, since sides that alternate share whatever is slow.
+    /// detect 80 to 83 %, the line 85 to 89 %. If the drift is not linear, the interval is too wide
+    /// rather than too narrow, since alternating sides share all slow changes.
     fn of_interleaved(samples: &[Observation]) -> Option<Self> {
         let sums = Sums::of(samples)?;
         let freedom = samples.len() as f64 - 3.0;
@@ -165,7 +165,7 @@ impl Difference {
 
     /// Half the width of the interval that misses the truth with probability `alarms`.
     pub fn half_width(&self, alarms: f64) -> f64 {
-        // Equal values leave nothing uncertain.
+        // Equal values leave no uncertainty.
         if self.error == 0.0 { 0.0 } else { t_quantile(alarms, self.freedom) * self.error }
     }
 
@@ -178,7 +178,7 @@ impl Difference {
         }
     }
 
-    /// How many values per side it takes to see a difference of `size`: [`values_for`].
+    /// How many values per side are needed to detect a difference of `size`: see [`values_for`].
     pub fn values_for(&self, size: f64) -> f64 {
         values_for(self.deviation, size)
     }
@@ -186,18 +186,18 @@ impl Difference {
 
 /// 2 (1.96 + 0.84)².
 const LEHR: f64 = 15.7;
-/// This many values more, since the standard deviation is estimated rather than known.
+/// Two more values, since the standard deviation is estimated rather than known.
 const UNKNOWN: f64 = 2.0;
 
-/// How many values per side, with this standard deviation, it takes to see a difference of `size`
-/// four times out of five: 2 (1.96 + 0.84)² (s / size)² (R. Lehr, "Sixteen S-squared over
+/// How many values per side, with this standard deviation, are needed to detect a difference of
+/// `size` four times out of five: 2 (1.96 + 0.84)² (s / size)² (R. Lehr, "Sixteen S-squared over
 /// D-squared", Statistics in Medicine 11 (1992), 1099–1102), plus two.
 pub fn values_for(deviation: f64, size: f64) -> f64 {
     (LEHR * (deviation / size).powi(2) + UNKNOWN).ceil()
 }
 
-/// The difference that this many values per side show four times out of five. `None` if they are
-/// too few for any.
+/// The difference that this many values per side detect four times out of five. `None` if they are
+/// too few to detect any.
 pub fn size_for(deviation: f64, values: f64) -> Option<f64> {
     (values > UNKNOWN).then(|| deviation * (LEHR / (values - UNKNOWN)).sqrt())
 }

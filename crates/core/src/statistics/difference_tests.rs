@@ -1,4 +1,4 @@
-//! Differences compared with published values, and how often noise passes for one.
+//! Differences compared with published values, and how often noise is mistaken for one.
 
 //! Published examples, and simulations with fixed seeds.
 
@@ -43,7 +43,7 @@ fn a_straight_drift_is_no_difference() {
         "{it:?}"
     );
     assert!((it.drift.unwrap() - 3.5).abs() < 1e-9, "{it:?}");
-    // One side after the other: there is no way to know.
+    // If one side is measured after the other, a drift cannot be recognized.
     assert_eq!(Layout::of(&samples(&[1.0; 4], &[2.0; 4])), Layout::Apart);
 }
 
@@ -63,8 +63,8 @@ fn too_few_values_have_no_difference_and_equal_ones_no_doubt() {
     assert!((wanted - 8.0).abs() < 1e-9, "{wanted}");
 }
 
-/// The logarithms of runs of two sides: with a variation between runs, a true ratio, a drift from
-/// the first to the last run, in the order ABBA or one side after the other.
+/// The logarithms of the results of two sides, with a variation between runs, a true ratio, and a
+/// drift from the first to the last run, in the order ABBA or one side after the other.
 fn runs(
     draws: &mut Stream,
     pairs: usize,
@@ -101,7 +101,7 @@ fn without_a_difference_three_to_seven_of_a_hundred_comparisons_see_one() {
         let drifting = found(4_000, 8, (cv, 1.0, 0.02), true);
         assert!((3.0..=7.0).contains(&apart), "{cv}: {apart} %");
         assert!((3.0..=7.0).contains(&drifting), "{cv}: {drifting} % with a drift");
-        // The same drift, one side after the other: the reason for alternating.
+        // The same drift with one side after the other: this is why runs alternate.
         let fooled = found(1_000, 8, (cv, 1.0, 0.02), false);
         assert!(fooled > apart + 3.0, "{cv}: {fooled} %");
     }
@@ -117,7 +117,7 @@ fn eight_pairs_find_five_percent_at_a_variation_of_three() {
 }
 
 /// Looks at 4, 6 and 8 pairs, at the levels for them: wrong as often as a single look, and right
-/// hardly less often.
+/// almost as often.
 fn found_at_looks(times: u64, of: (f64, f64, f64), looks: &[f64]) -> f64 {
     let mut draws = Stream::new(mix(18, looks.len() as u64, (of.1 * 1e4) as u64), 0);
     let at = [4, 6, 8];
@@ -137,7 +137,7 @@ fn looking_three_times_costs_no_more_alarms_than_looking_once() {
         let alarms = found_at_looks(4_000, (cv, 1.0, 0.02), &looks);
         assert!((3.0..=7.0).contains(&alarms), "{cv}: {alarms} %");
     }
-    // At the full level for each look there would be more.
+    // With the full level for each look, there would be more false alarms.
     let careless = found_at_looks(4_000, (0.03, 1.0, 0.02), &[ALARMS; 3]);
     assert!(careless > 7.5, "{careless} %");
     let right = found_at_looks(4_000, (0.03, 0.95, 0.02), &looks);

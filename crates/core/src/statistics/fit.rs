@@ -31,10 +31,11 @@ struct Sums {
 }
 
 impl Fit {
-    /// The best line through several groups, each with its own intercept. Points are independent.
-    /// `None` if there are too few to distinguish the line from noise, or if all points of a group
-    /// have the same x. The slope is tested by Student's t, whose degrees of freedom are the number
-    /// of points, less one per group and one for the slope (e-Handbook, 1.3.6.7.2).
+    /// The best line through several groups, each with its own intercept. Points are assumed to be
+    /// independent. `None` if there are too few to distinguish the line from noise, or if all
+    /// points of a group have the same x. The slope is tested by Student's t, whose degrees of
+    /// freedom are the number of points, less one per group and one for the slope (e-Handbook,
+    /// 1.3.6.7.2).
     pub fn of(groups: &[Vec<(f64, f64)>]) -> Option<Self> {
         Self::through(groups, |centred, sums| {
             let points: usize = centred.iter().map(Vec::len).sum();
@@ -45,9 +46,9 @@ impl Fit {
         })
     }
 
-    /// The same line through the points of several runs. The points of a run are in order of time
-    /// and may be autocorrelated, as the windows of a fill are: a slow one follows a slow one. If
-    /// they were treated as independent, noise would often pass for a slope.
+    /// The best line through the points of several runs. The points of a run are in order of time
+    /// and may be autocorrelated, like the windows of a fill: a slow one follows a slow one. If
+    /// they were treated as independent, noise would often be mistaken for a slope.
     ///
     /// The long-run variance of the noise is estimated from cosines that are independent of the
     /// line (Y. Sun, "Robust trend inference with series variance estimator and testing-optimal
@@ -78,7 +79,7 @@ impl Fit {
             xy: all().map(|(x, y)| x * y).sum(),
             yy: all().map(|(_, y)| y * y).sum(),
         };
-        // Equal except for rounding of the mean.
+        // All values are equal, except for rounding of the mean.
         let alike = |squares: f64, mean: f64| squares <= (mean * 1e-9).powi(2) * count as f64;
         if count == 0 || alike(sums.xx, x) {
             return None;
@@ -114,10 +115,11 @@ fn centred(run: &[(f64, f64)]) -> Centred {
     run.iter().map(|point| (point.0 - x, point.1 - y)).collect()
 }
 
-/// How strong the noise around the line is in each of the slowest waves that fit into a run:
+/// The strength of the noise around the line in each of the slowest waves that fit into a run:
 /// cosines that are orthogonal to the run's mean, to its x and to each other. With 0.3 n^⅔ waves of
-/// n points, noise whose neighbours correlate by 0.8 passes for a slope in 6 to 9 % of all cases
-/// from 20 points on, as simulated in the tests below; with more waves it does so more often.
+/// n points, noise whose neighbors correlate by 0.8 is mistaken for a slope in 6 to 9 % of all
+/// cases from 20 points on, as simulated in the tests below; with more waves this happens more
+/// often.
 fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
     let count = run.len();
     let wanted = ((0.3 * (count as f64).powf(2.0 / 3.0)) as usize).max(2);
@@ -145,7 +147,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
             cosine.iter_mut().zip(other).for_each(|(value, other)| *value -= shared * other);
         }
         let left = length(&cosine);
-        // The remainder of a wave that is nearly spanned by the others is not slow.
+        // If a wave is nearly spanned by the others, its remainder is not slow.
         if left > 0.5 {
             for value in &mut cosine {
                 *value /= left;
@@ -158,7 +160,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
 }
 
 impl fmt::Display for Fit {
-    /// The slope in percent of the mean, with as many decimals as it takes not to show zero.
+    /// Shows the slope in percent of the mean, with enough decimals not to show zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.percent();
         let sign = if percent < 0.0 { '−' } else { '+' };
@@ -206,7 +208,7 @@ mod tests {
         assert_eq!(Fit::of(&[vec![(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)]]), None);
     }
 
-    /// Windows that are each `phi` times the one before plus something random, with a slope.
+    /// Windows that are each `phi` times the one before plus a random term, with a slope.
     fn windows(draws: &mut Stream, count: usize, phi: f64, slope: f64) -> Vec<(f64, f64)> {
         let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
         let mut noise = normal() / (1.0 - phi * phi).sqrt();

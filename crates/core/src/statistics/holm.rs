@@ -1,15 +1,16 @@
-//! Several tests at once.
+//! Several hypotheses tested at once.
 
-/// Which of the hypotheses with these p-values can be rejected, such that with probability `1 −
-/// alarms` or more none of them is rejected by chance: S. Holm, "A simple sequentially rejective
+/// Which of the hypotheses with these p-values can be rejected, such that the probability of
+/// rejecting any of them by chance is at most `alarms`: S. Holm, "A simple sequentially rejective
 /// multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65–70.
 pub fn holm(p: &[f64], alarms: f64) -> Vec<bool> {
-    // A p-value that is not a number is never less.
+    // A p-value that is NaN is never less.
     p.iter().zip(holm_levels(p, alarms)).map(|(p, level)| *p <= level).collect()
 }
 
 /// The level at which each of these hypotheses is tested: it is rejected if its p-value is not
-/// above that. All hypotheses after the first miss are tested at its level, which they miss, too.
+/// above its level. All hypotheses after the first one that is not rejected get the same level as
+/// that one, and are not rejected either.
 pub fn holm_levels(p: &[f64], alarms: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&one, &other| p[one].total_cmp(&p[other]));
@@ -32,7 +33,7 @@ mod tests {
     #[test]
     fn each_rejection_makes_the_next_easier_and_the_first_miss_ends_it() {
         assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005], 0.05), [true, false, false, true]);
-        // 0.04 alone would pass, but 0.03 misses 0.05 / 2.
+        // 0.04 alone would pass, but 0.03 exceeds 0.05 / 2.
         assert_eq!(holm(&[0.04, 0.03], 0.05), [false, false]);
         assert_eq!(holm(&[0.04, 0.024], 0.05), [true, true]);
         assert_eq!(holm(&[0.05], 0.05), [true]);

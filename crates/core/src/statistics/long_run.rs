@@ -1,27 +1,27 @@
-//! Intervals for means and quantiles of a series whose steps resemble their neighbours, such as the
+//! Intervals for means and quantiles of a series whose steps resemble their neighbors, such as the
 //! seconds of a run.
 //!
 //! How far off a mean can be depends on how strong the slow waves of the series are. So it is
-//! compared with the six slowest cosines that fit into the series: they are as strong, but have no
-//! part in the mean. Student's t then has six degrees of freedom, however long the series is, which
-//! makes up for not knowing how far its memory reaches (U. K. Müller, "A theory of robust long-run
-//! variance estimation", Journal of Econometrics 141, 2007, 1331–1352; E. Lazarus, D. J. Lewis, J.
-//! H. Stock and M. W. Watson, "HAR inference: recommendations for practice", Journal of Business &
-//! Economic Statistics 36, 2018, 541–559).
+//! compared with the six slowest cosines that fit into the series: they are as strong as the error
+//! of the mean, but do not depend on the mean itself. Student's t then has six degrees of freedom,
+//! however long the series is, which makes up for not knowing how far its memory reaches (U. K.
+//! Müller, "A theory of robust long-run variance estimation", Journal of Econometrics 141, 2007,
+//! 1331–1352; E. Lazarus, D. J. Lewis, J. H. Stock and M. W. Watson, "HAR inference:
+//! recommendations for practice", Journal of Business & Economic Statistics 36, 2018, 541–559).
 //!
 //! If the memory is long compared with the series, even these waves are too fast, and weaker than
-//! the mean. So they are corrected as for an autoregressive series of order one, which is what
-//! prewhitening does (D. W. K. Andrews and J. C. Monahan, "An improved heteroskedasticity and
-//! autocorrelation consistent covariance matrix estimator", Econometrica 60, 1992, 953–966).
-//! `docs/load-shapes.md` says how often these intervals contain the truth, as simulated.
+//! the error of the mean. So they are corrected as for an autoregressive series of order one, which
+//! is what prewhitening does (D. W. K. Andrews and J. C. Monahan, "An improved heteroskedasticity
+//! and autocorrelation consistent covariance matrix estimator", Econometrica 60, 1992, 953–966).
+//! `docs/load-shapes.md` says how often these intervals contain the true value, as simulated.
 
 use super::{ALARMS, STRONGEST, correlation, mean, t_quantile};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
-/// How many cosines: with eight the intervals are 5 % narrower at best, and contain the truth less
-/// often wherever there is memory (60 steps whose neighbours correlate by 0.9: 73 instead of 79 %,
-/// before the correction).
+/// The number of cosines. With eight, the intervals are at best 5 % narrower, and contain the true
+/// value less often wherever there is memory (60 steps whose neighbors correlate by 0.9: 73 instead
+/// of 79 %, before the correction).
 const WAVES: usize = 6;
 
 /// A 95 % interval, in the unit of the estimate.
@@ -42,15 +42,15 @@ pub fn mean_interval(series: &[f64]) -> Option<Bounds> {
     Some(Bounds { low: middle - reach, high: middle + reach })
 }
 
-/// A cosine of length 1 over `count` steps, orthogonal to a constant and to those of other waves.
-/// The first wave is half a period.
+/// A cosine of length 1 over `count` steps, orthogonal to a constant and to the other waves. The
+/// first wave is half a period.
 pub(super) fn cosine(wave: usize, count: usize) -> Vec<f64> {
     let length = (2.0 / count as f64).sqrt();
     let angle = |at: usize| PI * wave as f64 * (at as f64 + 0.5) / count as f64;
     (0..count).map(|at| angle(at).cos() * length).collect()
 }
 
-/// How strong a series is in each of the slowest waves.
+/// How strong each of the slowest waves is in a series.
 type Strengths = [f64; WAVES];
 
 /// The slowest cosines over a number of steps.
@@ -78,7 +78,7 @@ impl Waves {
         sums
     }
 
-    /// By what factor the waves of such a series have less power than its mean, at least 1.
+    /// The factor by which the waves of such a series have less power than its mean, at least 1.
     fn weakness(&self, series: &[f64]) -> f64 {
         let found = correlation(series);
         // The estimate is too low by about this much (M. G. Kendall, "Note on bias in the
@@ -91,7 +91,7 @@ impl Waves {
         (power(level, phi) / waves).max(1.0)
     }
 
-    /// How far off the series may be in a constant of length 1.
+    /// The half-width of the interval for the component of the series along a constant of length 1.
     #[expect(clippy::unused_self, reason = "the strengths are those of these waves")]
     fn reach(&self, strengths: Strengths, weakness: f64) -> f64 {
         let power = strengths.iter().map(|it| it * it).sum::<f64>() / WAVES as f64;
@@ -103,7 +103,7 @@ fn add(sums: &mut Strengths, step: &Strengths, times: f64) {
     sums.iter_mut().zip(step).for_each(|(sum, value)| *sum += value * times);
 }
 
-/// The power that a series has in a wave if neighbours correlate by `phi`, those two steps apart by
+/// The power that a series has in a wave if neighbors correlate by `phi`, values two steps apart by
 /// `phi`² and so on, and each step has variance 1.
 fn power(wave: impl Iterator<Item = f64>, phi: f64) -> f64 {
     let (mut before, mut sum) = (0.0, 0.0);
@@ -114,25 +114,25 @@ fn power(wave: impl Iterator<Item = f64>, phi: f64) -> f64 {
     sum
 }
 
-/// How often each value was seen in each step.
+/// How often each value occurred in each step.
 pub struct Seen<'a> {
     steps: &'a [Vec<(u64, u64)>],
     waves: Waves,
-    /// How much was seen up to each value, ascending.
+    /// How many samples there are up to each value, ascending.
     up_to: Vec<(u64, UpTo)>,
 }
 
-/// How much was seen up to a value.
+/// The samples up to some value.
 #[derive(Clone, Copy, Default)]
 struct UpTo {
     samples: u64,
-    /// The strengths of the number of samples per step.
+    /// The strengths of the waves in the number of samples per step.
     strengths: Strengths,
 }
 
 impl<'a> Seen<'a> {
-    /// From the values of each step with their counts, ascending. `None` if there are six steps or
-    /// fewer, or nothing was seen.
+    /// Takes the values of each step with their counts, ascending. `None` if there are six steps or
+    /// fewer, or no samples.
     pub fn new(steps: &'a [Vec<(u64, u64)>]) -> Option<Self> {
         let waves = Waves::of(steps.len())?;
         let mut at: BTreeMap<u64, UpTo> = BTreeMap::new();
@@ -153,13 +153,13 @@ impl<'a> Seen<'a> {
         (sum.samples > 0).then_some(Self { steps, waves, up_to })
     }
 
-    /// The interval for a quantile, `share` between 0 and 1.
+    /// The interval for a quantile, given as a `share` between 0 and 1.
     ///
     /// It consists of the values that cannot be rejected as that quantile, given how the share of
     /// samples up to them varies from step to step (C. A. Francisco and W. A. Fuller, "Quantile
     /// estimation with a complex survey design", Annals of Statistics 19, 1991, 454–469). Shares
     /// are compared as logits: shares near 0 or 1 vary less when they are off by chance towards
-    /// that side, so that p99 would be missed upwards.
+    /// that side, so that intervals for p99 would end too low.
     pub fn quantile_interval(&self, share: f64) -> Option<Bounds> {
         let (_, all) = self.up_to.last()?;
         let samples = all.samples as f64;
@@ -192,7 +192,7 @@ impl<'a> Seen<'a> {
     }
 
     /// What each step contributes to the error of the quantile, up to a factor: how many more of
-    /// its samples than expected are above `value`.
+    /// its samples than expected lie above `value`.
     fn pulls(&self, value: u64, share: f64) -> Vec<f64> {
         let pull = |step: &Vec<(u64, u64)>| {
             let all: u64 = step.iter().map(|it| it.1).sum();

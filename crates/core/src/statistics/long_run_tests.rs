@@ -1,11 +1,11 @@
-//! Intervals for series whose truth is known.
+//! Intervals for series whose true values are known.
 
 use super::*;
 use crate::generate::{Stream, below, mix, unit};
 use crate::statistics::squares;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// The number of quantiles of the normal distribution, which is as many as are needed.
+/// The number of quantiles of the normal distribution that are computed, which is enough.
 const QUANTILES: u32 = 4_096;
 /// Samples in each step.
 const SAMPLES: usize = 100;
@@ -14,7 +14,7 @@ fn normal(draws: &mut Stream) -> f64 {
     Normal::standard().inverse_cdf(unit(draws.draw()).max(1e-12))
 }
 
-/// Steps with a memory: each is `phi` times the one before plus something random, with variance 1
+/// Steps with a memory: each is `phi` times the one before plus a random term, with variance 1
 /// overall.
 fn levels(draws: &mut Stream, count: usize, phi: f64) -> Vec<f64> {
     let mut level = normal(draws);
@@ -63,8 +63,8 @@ fn coverage((steps, phi): (usize, f64), trials: u64) -> [f64; 3] {
     covered.map(|it| 100.0 * it as f64 / trials as f64)
 }
 
-/// The rows of the table in the documentation for this many seconds: the correlation of neighbours,
-/// and how often mean, p50 and p99 are in their intervals, in percent.
+/// The rows of the table in the documentation for this many seconds: the correlation of neighbors,
+/// and how often the intervals contain mean, p50 and p99, in percent.
 fn published(steps: usize) -> Vec<(f64, [f64; 3])> {
     let number = |cell: &str| cell.split_whitespace().next()?.parse::<f64>().ok();
     let row = |line: &str| {
@@ -75,7 +75,7 @@ fn published(steps: usize) -> Vec<(f64, [f64; 3])> {
     include_str!("../../../../docs/load-shapes.md").lines().filter_map(row).collect()
 }
 
-/// Simulates what is published and compares.
+/// Simulates what is published, and compares the results.
 fn as_published(steps: usize, trials: u64) {
     let rows = published(steps);
     let memories: Vec<f64> = rows.iter().map(|row| row.0).collect();
@@ -143,7 +143,7 @@ fn a_wave_has_the_power_that_its_memory_gives_it() {
     for wave in 1..=WAVES {
         assert!((power(cosine(wave, 20).into_iter(), 0.0) - 1.0).abs() < 1e-12, "{wave}");
     }
-    // Neighbours that differ by more than chance do not make an interval narrower.
+    // Negative correlation of neighbors does not make an interval narrower.
     let turning: Vec<f64> = (0..40).map(|at| f64::from(at % 2)).collect();
     assert!((Waves::of(40).unwrap().weakness(&turning) - 1.0).abs() < 1e-9);
 }

@@ -1,17 +1,17 @@
-//! Looks at a comparison before all of its runs are done: how unlikely a difference must be at
-//! each, so that all looks together give no more false alarms than a single one.
+//! Interim looks at a comparison: how unlikely a difference must be at each, so that all looks
+//! together give no more false alarms than a single one.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Points of the grid on which the statistic's distribution is tracked from look to look.
 const GRID: usize = 500;
-/// The furthest out that the statistic may be, in standard deviations.
+/// The greatest distance of the statistic from zero that is tracked, in standard deviations.
 const FAR: f64 = 8.0;
 
 /// The two-sided level of each look at the `shares` of the runs, which rise to 1, such that noise
-/// passes for a difference in `alarms` of all comparisons: K. K. G. Lan and D. L. `DeMets`,
+/// is mistaken for a difference in `alarms` of all comparisons: K. K. G. Lan and D. L. `DeMets`,
 /// "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983), 659–663, with the
-/// spending function of the O'Brien-Fleming type, which leaves most for the last look.
+/// spending function of the O'Brien-Fleming type, which leaves most of it for the last look.
 pub fn levels(shares: &[f64], alarms: f64) -> Vec<f64> {
     let normal = Normal::standard();
     let side = alarms / 2.0;
@@ -36,7 +36,7 @@ pub fn levels(shares: &[f64], alarms: f64) -> Vec<f64> {
 #[derive(Default)]
 struct Walk {
     share: f64,
-    /// Where it may be, and how likely; empty before the first look.
+    /// Its possible positions and their probabilities; empty before the first look.
     at: Vec<(f64, f64)>,
 }
 
@@ -51,7 +51,7 @@ impl Walk {
         self.at.iter().map(|(at, weight)| weight * normal.sf((value - at) / spread)).sum()
     }
 
-    /// The bound, in standard deviations, that is exceeded upwards with this probability.
+    /// The bound, in standard deviations, that is exceeded with this probability (on one side).
     fn bound(&self, share: f64, probability: f64) -> f64 {
         let (mut low, mut high) = (0.0, FAR);
         for _ in 0..60 {
@@ -65,7 +65,7 @@ impl Walk {
         f64::midpoint(low, high)
     }
 
-    /// Advances to the share, leaving out whatever is beyond the bound.
+    /// Advances to the share, and drops whatever is beyond the bound.
     fn step(&mut self, share: f64, bound: f64) {
         let most = bound * share.sqrt();
         let width = 2.0 * most / GRID as f64;

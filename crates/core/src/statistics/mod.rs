@@ -36,8 +36,8 @@ pub use student::{t_quantile, two_sided};
 pub use successive::successive_deviation;
 pub use usl::Usl;
 
-/// How often chance alone may pass for an effect: the level of all tests and, subtracted from 1, of
-/// all intervals, unless another level is given.
+/// How often chance alone may be mistaken for an effect: the level of all tests and, subtracted
+/// from 1, of all intervals, unless another level is given.
 pub const ALARMS: f64 = 0.05;
 
 /// The arithmetic mean; NaN if there are no values.

@@ -1,4 +1,4 @@
-//! Intervals for results computed from several estimates, from the intervals of those.
+//! Intervals for results computed from several estimates and their intervals.
 
 use super::Bounds;
 

@@ -1,11 +1,10 @@
-//! How certain a counted share is.
+//! Intervals for a counted share.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// The interval for a share of which `hits` among `of` independent cases were counted, at the level
-/// 1 − `alarms` (C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits
-/// illustrated in the case of the binomial", Biometrika 26, 1934). Without any case, it is from 0
-/// to 1.
+/// The interval for a share, given that `hits` of `of` independent cases were hits, at the level 1
+/// − `alarms` (C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits
+/// illustrated in the case of the binomial", Biometrika 26, 1934). Without any cases, it is 0 to 1.
 pub fn share_interval(hits: u64, of: u64, alarms: f64) -> (f64, f64) {
     let quantile = |a: u64, b: u64, p: f64| {
         Beta::new(a as f64, b as f64).map_or(f64::NAN, |law| law.inverse_cdf(p))
@@ -16,7 +15,7 @@ pub fn share_interval(hits: u64, of: u64, alarms: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// The smallest number of cases which, without a single hit, show that the share of hits is below
+/// The smallest number of cases that, without a single hit, show that the share of hits is below
 /// `share`: they bring the upper end of [`share_interval`], 1 − (alarms / 2)^(1 / n), down to it.
 pub fn least_to_show(share: f64, alarms: f64) -> f64 {
     ((alarms / 2.0).ln() / (-share).ln_1p()).ceil()
@@ -52,7 +51,7 @@ mod tests {
             assert!(high(least) <= share && high(least - 1.0) > share, "{share}: {least}");
         }
         assert_eq!(least_to_show(0.01, ALARMS) as u64, 368);
-        // Few out of many: it still says something.
+        // Few hits in many cases are still informative.
         let (low, high) = share_interval(1_000, 1_000_000, ALARMS);
         assert!(low > 0.0009 && high < 0.0011, "{low} to {high}");
     }

@@ -4,8 +4,8 @@ use super::{mean, squares};
 
 /// Spearman's rank correlation of pairs of values, from -1 to 1: Pearson's correlation of their
 /// ranks, where equal values share the mean of their ranks (C. Spearman, "The proof and measurement
-/// of association between two things", American Journal of Psychology 15, 1904). `None`: there are
-/// fewer than three pairs, or the values of one side are all equal.
+/// of association between two things", American Journal of Psychology 15, 1904). `None` if there
+/// are fewer than three pairs, or all values of one side are equal.
 pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < 3 {
         return None;

@@ -3,10 +3,10 @@
 use super::{ALARMS, autocorrelation_time, median};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// A slope, and how likely chance alone would give one as clear.
+/// A slope, and the probability of an order at least this clear by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
-    /// In units of y per unit of x.
+    /// The slope, in units of y per unit of x.
     pub per_x: f64,
     /// The probability of an order this clear by chance, 0 to 1.
     pub chance: f64,

@@ -1,12 +1,12 @@
-//! When a series has become steady.
+//! Detects when a series has become steady.
 
 use super::{autocorrelation_time, mean, squares, t_quantile};
 
-/// Steps are grouped in batches of this size.
+/// Steps are grouped into batches of this size.
 const BATCH: usize = 5;
-/// By which share of the level the beginning must differ from the rest to count.
+/// The share of the level by which the beginning must differ from the rest to count.
 const DIFFERS: f64 = 0.02;
-/// How often chance may pass for a warm-up.
+/// How often chance may be mistaken for a warm-up.
 const ALARMS: f64 = 0.01;
 
 /// How a series begins.
@@ -25,8 +25,8 @@ pub enum Beginning {
 /// and R. Davies, "Automating warm-up length estimation", Journal of the Operational Research
 /// Society 61, 2010, 1389–1403).
 ///
-/// The rule always cuts somewhere, so it counts only if the part cut off is visibly at another
-/// level than the rest.
+/// The rule always cuts somewhere, so the cut only counts if the part before it is visibly at
+/// another level than the rest.
 pub fn beginning(steps: &[f64]) -> Beginning {
     let batches: Vec<f64> = steps.chunks_exact(BATCH).map(mean).collect();
     if batches.len() < 2 {

@@ -14,15 +14,15 @@ pub struct Usl {
     pub coherency: f64,
 }
 
-/// How much an error counts at a given rate.
+/// The weight of an error at a given rate.
 type Weight = fn(f64) -> f64;
 
-/// More steps than the fit needs, provided there is one.
+/// More steps than the fit needs if it converges.
 const MOST_STEPS: usize = 500;
 
 impl Usl {
     /// The law with the least squares of relative errors at `points`, which are `(size, rate)`,
-    /// both greater than 0. Two sizes say nothing about coherency, and one says nothing about
+    /// both greater than 0. Two sizes do not determine coherency, and one does not determine
     /// contention: these are then 0. `None` without points.
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         Self::weighed(points, f64::recip)
@@ -36,7 +36,7 @@ impl Usl {
         if sizes.is_empty() || !points.iter().all(proper) {
             return None;
         }
-        // The best law without a negative part is the best of those with some parts left out.
+        // The best law without a negative part is among those with some parts left out.
         let parts: &[&[Part]] =
             &[&[], &[Part::Contention], &[Part::Contention, Part::Coherency], &[Part::Coherency]];
         let parts = match sizes.len() {
@@ -76,7 +76,7 @@ impl Usl {
         } else {
             (b < 0.0).then(|| -c / b)
         }?;
-        // Rounding may have gone to either side of a whole number.
+        // Rounding may have led to either side of a whole number.
         let near = first.max(1.0).floor();
         let whole = (0..3).map(|more| near + f64::from(more));
         let holds = |n: &f64| self.rate(*n) >= rate * (1.0 - 1e-12);
@@ -139,11 +139,11 @@ fn refined(points: &[(f64, f64)], weight: Weight, free: &[Part]) -> Option<Usl> 
     Some(law)
 }
 
-/// N / X is linear in whatever slows the system down, so a straight fit is close, although it
-/// weighs errors differently.
+/// N / X is linear in all parts of the slowdown, so a linear fit is close, although it weighs
+/// errors differently.
 fn guessed(points: &[(f64, f64)], free: &[Part]) -> Option<Usl> {
     let rows = points.iter().map(|(n, x)| {
-        // As shares of N / X, since small rates would otherwise count most.
+        // Relative to N / X, since small rates would otherwise dominate.
         let weight = x / n;
         let columns = free.iter().map(|part| part.grows(*n) * weight);
         (std::iter::once(weight).chain(columns).collect(), 1.0)
@@ -157,7 +157,7 @@ fn guessed(points: &[(f64, f64)], free: &[Part]) -> Option<Usl> {
 }
 
 impl Part {
-    /// The factor of this part in whatever slows down a system of size `n`.
+    /// The factor of this part in the slowdown of a system of size `n`.
     fn grows(self, n: f64) -> f64 {
         match self {
             Self::Contention => n - 1.0,
@@ -234,7 +234,8 @@ mod tests {
         assert!((law.coherency - 0.000_104_4).abs() < 1e-7, "{law:?}");
         assert!((law.single - 89.99523).abs() < 3e-3, "{law:?}");
         assert!((law.peak().unwrap() - 96.5).abs() < 0.1, "{:?}", law.peak());
-        // Weighed by shares, the rate of a single user, which that law misses by a third, matters.
+        // With relative errors, the rate of a single user matters, which that law misses by a
+        // third.
         let shares = Usl::fit(&SDM91).unwrap();
         let miss = |law: &Usl| (law.rate(1.0) / 64.9 - 1.0).abs();
         assert!(miss(&shares) < 0.5 * miss(&law), "{shares:?}");
@@ -253,7 +254,7 @@ mod tests {
             let law = fit(&[(1.0, 1_000.0), (3.0, f64::from(rate))]);
             assert!(law.coherency == 0.0, "{rate}: {law:?}");
         }
-        // Growth that is more than proportional is taken for a straight line.
+        // Growth that is more than proportional is treated as a straight line.
         let more = fit(&[(1.0, 1_000.0), (2.0, 2_400.0), (3.0, 4_000.0)]);
         assert_eq!((more.contention, more.coherency), (0.0, 0.0), "{more:?}");
         assert_eq!(Usl::fit(&[]), None);

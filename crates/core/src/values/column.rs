@@ -1,5 +1,5 @@
-//! The column of a CSV file: in memory if the file is small, otherwise read in small blocks whose
-//! places in the file are known, so that memory stays bounded.
+//! The column of a CSV file: in memory if the file is small, otherwise read in small blocks at
+//! known positions in the file, so that memory stays bounded.
 
 use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
 use std::cell::RefCell;
@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 /// The largest file that is kept in memory, in bytes.
 const SMALL: u64 = 64 << 20;
-/// The rows of a block: a few hundred bytes to read for each value, and 8 bytes of memory for as
-/// many rows.
+/// The rows of a block: a few hundred bytes to read for each value, and 8 bytes of memory per
+/// block.
 const BLOCK: u64 = 64;
 
 /// A column with at least one value.
@@ -26,23 +26,23 @@ pub(super) struct Column {
 
 #[derive(Debug)]
 enum Kept {
-    /// All values, one after the other, and where each ends.
+    /// All values, one after the other, and the end of each.
     Memory { bytes: Vec<u8>, ends: Vec<u32> },
-    /// The file, where each block begins, where the last one ends, and which field is wanted.
+    /// The file, where each block begins and the last one ends, and the index of the wanted field.
     File { file: File, blocks: Vec<u64>, field: usize },
 }
 
-/// What a file was read as: its path and column, when it was changed, and its size.
+/// What identifies a column that was read: path, column name, modification time and size.
 type Version = (PathBuf, String, Option<SystemTime>, u64);
 
-/// The columns that were read: a plan is looked at more often than once.
+/// The columns that were read, because a plan is processed more than once.
 static READ: Mutex<BTreeMap<Version, Arc<Column>>> = Mutex::new(BTreeMap::new());
 
 impl Column {
-    /// The column of this name.
+    /// The column with this name.
     ///
     /// # Errors
-    /// Why there is none, and what to do.
+    /// Returns a message that says why there is none, and what to do.
     pub(super) fn open(path: &str, name: &str) -> Result<Arc<Self>, String> {
         let wrong = |error: std::io::Error| format!("cannot read {path}: {error}");
         let about = std::fs::metadata(path).map_err(wrong)?;
@@ -61,7 +61,7 @@ impl Column {
         Ok(column)
     }
 
-    /// Reads a file, whose blocks have so many rows; 0: it is kept in memory.
+    /// Reads a file in blocks of `block` rows; with 0, it is kept in memory.
     fn read(file: File, name: &str, block: u64) -> Result<Self, String> {
         let wrong = |error: csv::Error| format!("not CSV: {error}");
         let mut reader =
@@ -82,7 +82,7 @@ impl Column {
             }
             if block == 0 {
                 bytes.extend_from_slice(record.get(field).unwrap_or_default());
-                // A file in memory is smaller than that.
+                // A file that is kept in memory is small enough for this.
                 ends.push(bytes.len() as u32);
             } else if rows % block == 0 {
                 blocks.push(place);
@@ -106,8 +106,8 @@ impl Column {
         self.rows
     }
 
-    /// Appends the value of a row, which must be one of them. Nothing is appended if the file
-    /// cannot be read any more.
+    /// Appends the value of a row, which must exist. Nothing is appended if the file can no longer
+    /// be read.
     pub(super) fn write(&self, row: u64, out: &mut Vec<u8>) {
         match &self.kept {
             Kept::Memory { bytes, ends } => {
@@ -141,7 +141,7 @@ fn headless(bytes: &[u8]) -> Reader<&[u8]> {
 }
 
 thread_local! {
-    /// A block and a row of it.
+    /// A buffer for a block, and one for a row of it.
     static ROOM: RefCell<(Vec<u8>, ByteRecord)> = RefCell::default();
 }
 

@@ -1,4 +1,4 @@
-//! Lists of values that a plan brings along.
+//! Lists of values that a plan defines.
 
 use crate::generate::below;
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,8 @@ impl Order {
         *self == Self::Random
     }
 
-    /// The place of the value that a request takes; `turn` is its number among those of its
-    /// operation.
+    /// The index of the value that a request takes; `turn` is the request's number among those of
+    /// its operation.
     pub(super) fn place(self, len: u64, turn: u64, draw: impl FnOnce() -> u64) -> u64 {
         match self {
             Self::Random => below(draw(), len),
@@ -61,7 +61,7 @@ impl DataPlan {
     /// Reads a list from a command line: JSON as in a plan file, or texts separated by commas.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns a message that says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.starts_with('{') {
             return serde_json::from_str(text).map_err(|error| error.to_string());
@@ -70,7 +70,7 @@ impl DataPlan {
         Ok(Self { one_of: one_of.collect(), csv: None, column: None, order: Order::default() })
     }
 
-    /// What is wrong with it, apart from what the file of a column has in it.
+    /// What is wrong with the list, apart from the contents of its file.
     pub fn problem(&self) -> Option<&'static str> {
         match (self.one_of.is_empty(), &self.csv, &self.column) {
             (true, None, None) => Some("it is empty"),

@@ -1,8 +1,9 @@
-//! Values that change from request to request: how they are written, where they come from, and how
-//! they are filled in.
+//! Values that change from request to request: how they are written in a plan, where they come
+//! from, and how they are filled in.
 //!
 //! A text has holes such as `{{key}}`. A driver cuts it into [`Pieces`] once; for each request a
-//! workload draws the [`Values`] of its holes, and the pieces are joined. Knows no driver.
+//! workload draws the [`Values`] of its holes, and the pieces are joined. Knows nothing about
+//! drivers.
 
 mod column;
 mod data;

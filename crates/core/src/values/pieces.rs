@@ -1,4 +1,4 @@
-//! Texts with holes, cut into pieces once, and joined with values for each request.
+//! Texts with holes, cut into pieces once and joined with values for each request.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::Value;
@@ -10,19 +10,19 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     bytes: Vec<u8>,
-    /// Where each ends, and whether it is text; all others are JSON.
+    /// Where each value ends, and whether it is text; all others are JSON.
     ends: Vec<(usize, bool)>,
 }
 
 impl Values {
-    /// Forgets the last request.
+    /// Discards the values of the last request.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// Values for so many holes that stand for others when a request is tried out: the number 1.
+    /// Placeholder values for this many holes, for trying a request out: the number 1.
     pub fn samples(holes: usize) -> Self {
         let mut values = Self::default();
         (0..holes).for_each(|_| {
@@ -34,14 +34,14 @@ impl Values {
         values
     }
 
-    /// Appends a value: `write` appends it to the buffer, and returns whether it is text. All
-    /// others are JSON.
+    /// Appends a value: `write` appends it to the buffer, and returns `true` if it is text, `false`
+    /// if it is JSON.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
         let is_text = write(&mut self.bytes);
         self.ends.push((self.bytes.len(), is_text));
     }
 
-    /// The value of the hole at this place, and whether it is text.
+    /// The value of the hole with this index, and whether it is text.
     pub fn get(&self, place: usize) -> (&[u8], bool) {
         let start = place.checked_sub(1).and_then(|before| self.ends.get(before));
         let start = start.map_or(0, |(end, _)| *end);
@@ -49,12 +49,12 @@ impl Values {
     }
 }
 
-/// The holes of a request: what is written in them, each once. The same text is the same value.
+/// The holes of a request: the distinct texts in them. The same text means the same value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holes(pub Vec<String>);
 
 impl Holes {
-    /// The place of what is written in a hole.
+    /// The index of the hole with this text.
     pub fn place(&mut self, text: &str) -> usize {
         let text = text.trim();
         self.0.iter().position(|hole| hole == text).unwrap_or_else(|| {
@@ -64,19 +64,19 @@ impl Holes {
     }
 }
 
-/// A text whose `{{` has no `}}`, from there on.
+/// The rest of a text from a `{{` without `}}`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} has no end; write it like {{{{key}}}}")]
 pub struct MalformedHole(String);
 
-/// How a value is written into its hole.
+/// How a value is encoded in its hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// As it is.
     Plain,
-    /// As a value of JSON.
+    /// As a JSON value.
     Json,
-    /// Inside a string of JSON.
+    /// Inside a JSON string.
     InString,
     /// Without control characters.
     InLine,
@@ -92,10 +92,10 @@ pub(super) enum Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pieces(pub(super) Vec<Piece>);
 
-/// The parts of a text with holes: whether it is a hole, and what is in it.
+/// The parts of a text with holes: whether each is a hole, and its content.
 ///
 /// # Errors
-/// If a hole has no end.
+/// Returns an error if a hole has no end.
 pub fn parts(text: &str) -> Result<Vec<(bool, &str)>, MalformedHole> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some(start) = rest.find("{{") {
@@ -112,12 +112,12 @@ pub fn parts(text: &str) -> Result<Vec<(bool, &str)>, MalformedHole> {
 }
 
 impl Pieces {
-    /// Whether there are none.
+    /// Whether there are no pieces.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it is this text, without holes.
+    /// Whether the pieces are just this text, without holes.
     pub fn is_only(&self, text: &[u8]) -> bool {
         match &self.0[..] {
             [] => text.is_empty(),
@@ -126,12 +126,12 @@ impl Pieces {
         }
     }
 
-    /// Appends a text without holes, as it is.
+    /// Appends text without holes, as is.
     pub fn literal(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
-    /// Appends bytes, as they are.
+    /// Appends bytes, as is.
     pub fn bytes(&mut self, bytes: &[u8]) {
         if let Some(Piece::Text(last)) = self.0.last_mut() {
             last.extend_from_slice(bytes);
@@ -152,11 +152,11 @@ impl Pieces {
         }
     }
 
-    /// Appends a text with holes. `encoded`: all of it is percent-encoded; otherwise only the
+    /// Appends text with holes. If `encoded`, all of it is percent-encoded; otherwise only the
     /// values are.
     ///
     /// # Errors
-    /// If a hole has no end.
+    /// Returns an error if a hole has no end.
     pub fn plain(
         &mut self,
         text: &str,
@@ -173,10 +173,10 @@ impl Pieces {
         Ok(())
     }
 
-    /// Appends a text with holes as it is, and the values as they are.
+    /// Appends text with holes and, later, the values as is.
     ///
     /// # Errors
-    /// If a hole has no end.
+    /// Returns an error if a hole has no end.
     pub fn raw(&mut self, text: &str, holes: &mut Holes) -> Result<(), MalformedHole> {
         for (is_hole, part) in parts(text)? {
             if is_hole {
@@ -188,11 +188,11 @@ impl Pieces {
         Ok(())
     }
 
-    /// Appends JSON, percent-encoded if that is wanted. A string that is one hole and nothing else
-    /// becomes a value of its own type.
+    /// Appends JSON, percent-encoded if requested. A string that consists of a single hole becomes
+    /// a value of its own type.
     ///
     /// # Errors
-    /// If a hole has no end.
+    /// Returns an error if a hole has no end.
     pub fn json(
         &mut self,
         value: &Value,
@@ -278,7 +278,7 @@ impl Pieces {
     }
 }
 
-/// Appends a value as it is spelled in its hole.
+/// Appends a value in the encoding of its hole.
 fn fill(value: &[u8], is_text: bool, spelling: Spelling, out: &mut Vec<u8>) {
     match spelling {
         Spelling::Json if is_text => {
@@ -292,7 +292,7 @@ fn fill(value: &[u8], is_text: bool, spelling: Spelling, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text as it is written inside a string of JSON.
+/// Appends text escaped for a JSON string.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {

@@ -1,7 +1,6 @@
-//! How the stored documents of a request are chosen.
+//! How the stored documents for a request are chosen.
 
-/// A distribution of requests over documents, with the parameters that YCSB's have unless told
-/// otherwise.
+/// A distribution of requests over documents, with YCSB's default parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Skew {
     /// All equally likely.
@@ -30,10 +29,10 @@ impl Skew {
         ("sequential", Self::Sequential),
     ];
 
-    /// The distribution of this name.
+    /// The distribution with this name.
     ///
     /// # Errors
-    /// If there is none.
+    /// Returns an error if there is none with this name.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().find(|(own, _)| *own == name);
         found.map(|(_, skew)| *skew).ok_or_else(|| {

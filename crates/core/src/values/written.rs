@@ -1,25 +1,25 @@
-//! Texts that others have written, such as bodies in files: only what is surely a value is one, and
-//! all else stays as it is, byte for byte.
+//! Texts from other sources, such as bodies in files: only what certainly is a value is treated as
+//! one, and everything else stays as it is, byte for byte.
 
 use super::pieces::{Piece, Spelling};
 use super::{Holes, Pieces};
 
-/// What a text is, and so how values are written into it.
+/// The format of a text, which determines how values are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// Anything: values stay as they are.
+    /// Anything: values are inserted as is.
     Plain,
-    /// Lines: values have no control characters, which would end one.
+    /// Lines: values are inserted without control characters, which would end a line.
     Line,
     /// An address or a form: values are percent-encoded.
     Encoded,
-    /// JSON: a value in quotation marks is escaped, and any other one a value of its own type.
+    /// JSON: values inside quotation marks are escaped, others become values of their own type.
     Json,
 }
 
 impl Pieces {
-    /// Cuts a text. Double braces around something that neither looks like a name nor is a value,
-    /// says `is_value`, remain text.
+    /// Cuts a text. Double braces around something that neither looks like a name nor is a value
+    /// according to `is_value` remain text.
     pub fn written(
         text: &[u8],
         written: Written,
@@ -52,7 +52,7 @@ impl Pieces {
         pieces
     }
 
-    /// The same with `change` applied to each piece of text.
+    /// The same pieces, with `change` applied to each piece of text.
     #[must_use]
     pub fn map_text(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         for piece in &mut self.0 {
@@ -70,7 +70,7 @@ fn is_name(text: &str) -> bool {
     !text.trim().is_empty() && text.trim().chars().all(plain)
 }
 
-/// Whether the end of this piece of JSON is in a string, as its beginning is or is not.
+/// Whether this piece of JSON ends inside a string, given whether it begins in one.
 fn ends_quoted(text: &[u8], mut quoted: bool) -> bool {
     let mut escaped = false;
     for byte in text {

@@ -1,4 +1,4 @@
-//! The rows of a running stage. In a long stage, older seconds are joined into longer rows, so that
+//! The rows of a running stage. In a long stage, older seconds are merged into longer rows, so that
 //! days take no more space than minutes; all but the latest rows are kept in a file, so that
 //! minutes take no more memory than seconds.
 
@@ -8,12 +8,12 @@ use crate::clock::SECOND_NS;
 use crate::measure::Interval;
 use std::io;
 
-/// The most rows. Beyond that they are joined, the oldest first.
+/// The most rows. Beyond that, they are merged, the oldest first.
 const MOST_ROWS: usize = 600;
-/// The latest rows, which stay in memory and are not joined, because they are still added to.
+/// The latest rows, which stay in memory and are not merged, because they may still grow.
 const LATEST_ROWS: usize = 30;
-/// Lengths of rows, in seconds: each divides the next, and the intervals of charts. After the last
-/// they double.
+/// Lengths of rows, in seconds: each divides the next one, and the intervals of charts. After the
+/// last one they double.
 const LENGTHS_S: [u32; 5] = [2, 10, 60, 300, 3600];
 
 /// The lengths that rows may have; the last covers all possible seconds.
@@ -43,7 +43,7 @@ impl Row {
 /// The seconds of a running stage. A second in which nothing ended has no row.
 #[derive(Debug, Default)]
 pub struct SeriesLog {
-    /// Whether each node is kept for itself.
+    /// Whether the nodes are kept separately.
     nodes: bool,
     rows: Vec<Row>,
     shelf: Option<Shelf>,
@@ -51,7 +51,7 @@ pub struct SeriesLog {
 }
 
 impl SeriesLog {
-    /// The same, with each node for itself if `nodes`.
+    /// Keeps each node separately if `nodes`.
     #[must_use]
     pub fn with_nodes(self, nodes: bool) -> Self {
         Self { nodes, ..self }
@@ -75,7 +75,7 @@ impl SeriesLog {
         }
         let index = index.unwrap_or(after);
         self.rows.insert(index, Row::Here(row));
-        // Shards send each second within a fraction of the next one: older ones are complete.
+        // Shards send each second within a fraction of the next one, so older ones are complete.
         self.pack(index);
         if let Some(old) = index.checked_sub(3) {
             self.pack(old);
@@ -94,7 +94,7 @@ impl SeriesLog {
         }
     }
 
-    /// All seconds so far, in order. What cannot be read is left out.
+    /// All seconds so far, in order. Rows that cannot be read are left out.
     pub fn so_far(&self) -> Series {
         let row = |row: &Row| match row {
             Row::Here(row) => Some(row.clone()),
@@ -145,7 +145,7 @@ impl SeriesLog {
         }
     }
 
-    /// Joins two rows: the oldest ones that make a row of the shortest length.
+    /// Merges two rows: the oldest ones that form a row of the shortest length.
     fn join(&mut self) {
         let old = self.rows.len() - LATEST_ROWS;
         let pair = lengths_s().find_map(|length_s| {
@@ -192,7 +192,7 @@ mod tests {
     fn days_take_no_more_rows_than_minutes_and_lose_nothing() {
         const SECONDS: u32 = 1_500;
         let (mut series, totals) = measured(0..SECONDS);
-        // A shard that reports late, with a second that was joined long ago.
+        // A shard that reports late, about a second that was merged long ago.
         let mut late = Interval::new(5);
         late.kind_mut(OpKind::Read).requests = 7;
         series.add(&late);

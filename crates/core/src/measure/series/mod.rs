@@ -231,7 +231,7 @@ impl SeriesKind {
         self.failed_times.values_mut().for_each(FailedTimes::pack);
     }
 
-    /// A count; zero, too, if it is known for whole stages alone.
+    /// A count. Zero if it is known for whole stages only.
     pub fn count(&self, count: Count) -> u64 {
         self.field(count).unwrap_or_else(|| self.counts.get(&count).copied().unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! The seconds of a running stage, each reported once, as soon as no more is expected of it.
+//! The seconds of a running stage, each reported once no more is expected of it.
 
 use super::SeriesRow;
 use crate::clock::SECOND_NS;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// A second of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second {
-    /// What was measured; nothing, if nothing ended in it.
+    /// What was measured; empty if nothing ended in this second.
     pub row: SeriesRow,
-    /// Whether the second was reported before: this is what came too late for it, and has to be
+    /// Whether the second was reported before: then this arrived too late for it, and has to be
     /// added.
     pub late: bool,
 }
@@ -19,7 +19,7 @@ pub struct Second {
 #[derive(Debug, Default)]
 pub struct Seconds {
     rows: BTreeMap<u32, SeriesRow>,
-    /// The first that was not reported yet.
+    /// The first second that has not been reported.
     next: u32,
 }
 
@@ -37,7 +37,7 @@ impl Seconds {
         }
     }
 
-    /// Takes all seconds before `until`, also those in which nothing ended, and what came late.
+    /// Takes all seconds before `until`, including those in which nothing ended and late additions.
     pub fn before(&mut self, until: u32) -> Vec<Second> {
         let later = self.rows.split_off(&until);
         let mut rows = std::mem::replace(&mut self.rows, later);
@@ -71,7 +71,7 @@ mod tests {
         interval
     }
 
-    /// Of each: the second, whether it is late, its requests.
+    /// For each second: its number, whether it is late, and its requests.
     fn shown(seconds: &[Second]) -> Vec<(u32, bool, u64)> {
         let requests = |row: &SeriesRow| row.kinds.values().map(|part| part.requests).sum();
         seconds.iter().map(|it| (it.row.second, it.late, requests(&it.row))).collect()

@@ -1,4 +1,4 @@
-//! Rows in a temporary file without a name, which goes away with the process, however that ends.
+//! Rows in an unnamed temporary file, which disappears with the process, however that ends.
 
 use super::SeriesRow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// Places are multiples of this, in bytes.
+/// Slots start at multiples of this, in bytes.
 const BLOCK: usize = 4096;
 
 #[derive(Debug)]
@@ -15,13 +15,13 @@ pub(super) struct Place {
     bytes: usize,
 }
 
-/// A file with rows. The space of rows that were taken out is reused.
+/// A file of rows. The space of rows that were taken out is reused.
 #[derive(Debug)]
 pub(super) struct Shelf {
     file: File,
-    /// The end of the last place.
+    /// The end of the last slot.
     end: u64,
-    /// Free places, by their number of blocks.
+    /// Free slots, by their number of blocks.
     free: BTreeMap<usize, Vec<u64>>,
 }
 
@@ -29,7 +29,7 @@ impl Shelf {
     /// Creates an empty shelf.
     ///
     /// # Errors
-    /// If no temporary file can be created.
+    /// Returns an error if no temporary file can be created.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self::on(tempfile::tempfile()?))
     }
@@ -42,7 +42,7 @@ impl Shelf {
     /// Stores a row.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub(super) fn put(&mut self, row: &SeriesRow) -> io::Result<Place> {
         let text = serde_json::to_vec(row)?;
         let blocks = text.len().div_ceil(BLOCK);
@@ -55,17 +55,17 @@ impl Shelf {
     /// Returns a row.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if it cannot be read.
     pub(super) fn read(&self, place: &Place) -> io::Result<SeriesRow> {
         let mut text = vec![0; place.bytes];
         self.file.read_exact_at(&mut text, place.at)?;
         Ok(serde_json::from_slice(&text)?)
     }
 
-    /// Returns a row and frees its place.
+    /// Returns a row and frees its slot.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if it cannot be read.
     pub(super) fn take(&mut self, place: &Place) -> io::Result<SeriesRow> {
         let row = self.read(place)?;
         self.free.entry(place.bytes.div_ceil(BLOCK)).or_default().push(place.at);

@@ -1,10 +1,10 @@
-//! `{{bytes SIZE}}` and `{{text SIZE}}`: random contents.
+//! `{{bytes SIZE}}` and `{{text SIZE}}`: random content.
 
 use super::{Draw, SourceCard, ValueSource};
 
-/// The most of them.
+/// The largest size.
 const MOST: usize = 1 << 30;
-/// The characters of a text: as many as six bits can tell apart.
+/// The characters of a text: as many as six bits can distinguish.
 const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .";
 
 pub(super) const CARD: SourceCard = SourceCard {
@@ -24,7 +24,7 @@ pub(super) const CARD: SourceCard = SourceCard {
     },
 };
 
-/// A number with `k`, `M` or `G` for thousands, millions and thousand millions.
+/// Parses a number with `k`, `M` or `G` for thousand, million and billion.
 fn parse(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(['k', 'M', 'G']);
     let unit = match &text[digits.len()..] {

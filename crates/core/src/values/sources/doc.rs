@@ -1,4 +1,4 @@
-//! `{{doc.MEMBER}}`: a value that a stored document has, made again from its key and version.
+//! `{{doc.MEMBER}}`: a value of a stored document, generated again from its key and version.
 
 use super::{Draw, Problem, SourceCard, ValueSource, numbered};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -19,7 +19,7 @@ pub(super) const CARD: SourceCard = SourceCard {
     },
 };
 
-/// The names of the member, with dots between them, and which document.
+/// The names leading to the member, separated by dots, and the index of the document.
 #[derive(Debug)]
 struct Member(String, usize);
 
@@ -53,7 +53,7 @@ impl ValueSource for Member {
     }
 }
 
-/// The JSON at a place, such as `address.city` or `rows.0.id`.
+/// The JSON at a path such as `address.city` or `rows.0.id`.
 pub fn json_at<'a>(document: &'a [u8], path: &str) -> Option<&'a [u8]> {
     let mut found = document.trim_ascii_start();
     for name in path.split('.') {
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// Whether a text is this one.
+/// Checks whether a text equals this one.
 struct IsName<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for IsName<'_> {
@@ -144,7 +144,7 @@ impl Visitor<'_> for IsName<'_> {
     }
 }
 
-/// Appends a string of JSON without its quotation marks and escapes.
+/// Appends a JSON string without its quotation marks and escapes.
 fn unquote(quoted: &[u8], out: &mut Vec<u8>) -> serde_json::Result<()> {
     struct Append<'o>(&'o mut Vec<u8>);
     impl Visitor<'_> for Append<'_> {

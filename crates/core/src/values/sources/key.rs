@@ -16,7 +16,7 @@ pub(super) const CARD: SourceCard = SourceCard {
     },
 };
 
-/// Which document, and how it is chosen, if that is said.
+/// The index of the document, and how it is chosen if that is given.
 #[derive(Debug)]
 struct Stored(usize, Option<Skew>);
 

@@ -32,9 +32,9 @@ struct List(Values, Order);
 
 #[derive(Debug)]
 enum Values {
-    /// Each with whether it is text.
+    /// The values in memory, each with whether it is text.
     Few(Vec<(Vec<u8>, bool)>),
-    /// Those of a file, which are text.
+    /// The values of a file, which are text.
     Column(Arc<Column>),
 }
 

@@ -1,13 +1,13 @@
-//! `{{made OPERATION}}`: what an earlier request has made.
+//! `{{made OPERATION}}`: a value made by an earlier request.
 
 use super::new::write_new;
 use super::{Draw, SourceCard, ValueSource};
 use crate::op::OpKind;
 
-/// A value that another operation has made.
+/// A dependency on a value that another operation has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
-    /// That operation.
+    /// The operation that makes it.
     pub kind: OpKind,
     /// Whether no other request may take the same value.
     pub takes: bool,

@@ -1,4 +1,4 @@
-//! The sources of values: a file for each, and a line in the list.
+//! The sources of values: one file for each, and one line in the list.
 
 mod bytes;
 mod doc;
@@ -27,14 +27,14 @@ use std::fmt::Debug;
 /// What a value is drawn from, for one request.
 #[derive(Debug)]
 pub struct Draw<'a> {
-    /// What documents look like.
+    /// The documents of the run.
     pub documents: &'a Documents,
     /// The stored documents that the request is about, by key and version: as many as its values
-    /// ask for.
+    /// need.
     pub stored: &'a [(Key, u32)],
     /// Random numbers.
     pub stream: &'a mut Stream,
-    /// The number of the request among those of the run that the plan defines.
+    /// The number of the request among all requests of the run that the plan defines.
     pub number: u64,
     /// The number of the request among those of its operation.
     pub turn: u64,
@@ -42,65 +42,65 @@ pub struct Draw<'a> {
     pub earlier: u64,
     /// What earlier steps of the same sequence have saved, by name.
     pub saved: &'a BTreeMap<String, Saved>,
-    /// Room for anything.
+    /// A scratch buffer.
     pub scratch: &'a mut Vec<u8>,
 }
 
 /// Where the value of a hole comes from.
 pub trait ValueSource: Debug + Send + Sync {
-    /// How many stored documents there have to be for it.
+    /// How many stored documents it needs.
     fn documents(&self) -> usize {
         0
     }
 
-    /// How the last of them is chosen, if that is said.
+    /// How the last of them is chosen, if that is given.
     fn skew(&self) -> Option<Skew> {
         None
     }
 
-    /// The operation that has made it, if one has.
+    /// The operation that makes the value, if it comes from one.
     fn after(&self) -> Option<After> {
         None
     }
 
-    /// The name under which an earlier step of the same sequence has saved it, if one has.
+    /// The name under which an earlier step of the same sequence saves the value, if one does.
     fn saved(&self) -> Option<&str> {
         None
     }
 
-    /// Whether a request with it makes something.
+    /// Whether a request with this value makes something.
     fn makes(&self) -> bool {
         false
     }
 
-    /// How many requests it has values for, if there is a limit.
+    /// The number of requests that it has values for, if limited.
     fn rows(&self) -> Option<u64> {
         None
     }
 
-    /// What is wrong with it, if documents look like the stored ones of `draw`.
+    /// What is wrong with it if documents look like the stored ones of `draw`.
     fn problem(&self, _draw: &mut Draw<'_>) -> Option<Problem> {
         None
     }
 
-    /// Appends a value, and returns whether it is text; otherwise it is JSON.
+    /// Appends a value, and returns `true` if it is text, `false` if it is JSON.
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool;
 }
 
 /// A problem and its cure.
 pub type Problem = (String, String);
 
-/// A source, or what is wrong with how it is written.
+/// A source, or what is wrong with the text in the hole.
 type Made = Result<Box<dyn ValueSource>, String>;
 
-/// What there is to know of a source.
+/// The description of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceCard {
     /// How it is written.
     pub form: &'static str,
-    /// What it gives, in a line.
+    /// What it produces, in one line.
     pub help: &'static str,
-    /// Makes one of what is written in a hole; `None`: that is another source.
+    /// Parses the text in a hole; `None` if it belongs to another source.
     parse: fn(&str, &Data) -> Option<Made>,
 }
 
@@ -125,13 +125,13 @@ pub fn cards() -> &'static [SourceCard] {
     CARDS
 }
 
-/// The most stored documents of one request.
+/// The most stored documents that one request can use.
 pub const MOST_DOCUMENTS: usize = 1_000;
 
-/// The source of what is written in a hole.
+/// The source for the text in a hole.
 ///
 /// # Errors
-/// What is wrong with it, and the sources there are.
+/// Returns what is wrong with the text, with a list of all sources.
 pub fn source(hole: &str, data: &Data) -> Result<Box<dyn ValueSource>, Problem> {
     if let Some((of, number)) = offset::split(hole) {
         let number = number.map_err(|cure| (format!("{{{{{hole}}}}} adds no number"), cure))?;
@@ -149,13 +149,13 @@ pub fn source(hole: &str, data: &Data) -> Result<Box<dyn ValueSource>, Problem> 
     }
 }
 
-/// Whether this is how a value is written, correctly or not.
+/// Whether this text denotes a value, correctly or not.
 pub fn is_value(hole: &str, data: &Data) -> bool {
     let hole = offset::split(hole).map_or(hole, |(of, _)| of);
     CARDS.iter().any(|card| (card.parse)(hole, data).is_some())
 }
 
-/// What is wrong with a source where documents look like these.
+/// What is wrong with a source if documents look like these.
 pub fn problem(value: &dyn ValueSource, documents: &Documents) -> Option<Problem> {
     value.problem(&mut Draw {
         documents,
@@ -169,7 +169,7 @@ pub fn problem(value: &dyn ValueSource, documents: &Documents) -> Option<Problem
     })
 }
 
-/// Splits `key#2` into its name and the place of the document that it is about, 0 without one.
+/// Splits `key#2` into its name and the index of its document, 0 without a number.
 fn numbered(hole: &str) -> (&str, Result<usize, String>) {
     let Some((name, number)) = hole.split_once('#') else { return (hole, Ok(0)) };
     let place = number.parse::<usize>().ok().filter(|it| (1..=MOST_DOCUMENTS).contains(it));
@@ -246,7 +246,7 @@ mod tests {
         assert!(drawn("now", 0).0.parse::<u64>().unwrap() > 1_600_000_000_000);
     }
 
-    /// What is wrong with a hole if documents are those of the default schema.
+    /// What is wrong with a hole if documents follow the default schema.
     fn problem_of(hole: &str) -> Option<String> {
         let source = source(hole, &Data::default()).unwrap();
         problem(&*source, &documents()).map(|(problem, _)| problem)

@@ -1,9 +1,9 @@
-//! `{{new}}`: the identifier of a document that is not there yet.
+//! `{{new}}`: the identifier of a document that does not exist yet.
 
 use super::{Draw, SourceCard, ValueSource};
 use crate::schema::Documents;
 
-/// The keys of documents that workloads create are far below this one.
+/// The keys of documents that workloads create are far below this.
 const FIRST: u64 = 1 << 60;
 
 pub(super) const CARD: SourceCard = SourceCard {
@@ -26,7 +26,7 @@ impl ValueSource for New {
     }
 }
 
-/// Appends the identifier that the request with this number has made.
+/// Appends the identifier made by the request with this number.
 pub(super) fn write_new(documents: &Documents, number: u64, out: &mut Vec<u8>) {
     documents.write_id(FIRST + number, out);
 }

@@ -1,16 +1,16 @@
-//! `{{VALUE + N}}`: a number of another source, and so much more or less.
+//! `{{VALUE + N}}`: a number from another source, with an offset.
 
 use super::{Draw, Problem, Skew, ValueSource};
 
-/// Milliseconds of the units that may follow a number.
+/// The units that may follow a number, in milliseconds.
 const UNITS: [(&str, i64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// The source in front of ` + N` or ` - N`, and the number with its sign; `None` if there is
-/// neither.
+/// The source in front of ` + N` or ` - N`, and the number with its sign; `None` if there is no
+/// such suffix.
 ///
 /// # Errors
-/// If what follows is not a number.
+/// Returns an error if the suffix is not a number.
 pub(super) fn split(hole: &str) -> Option<(&str, Result<i64, String>)> {
     let of = |sign: &str| hole.rfind(sign);
     let place = of(" + ").max(of(" - "))?;
@@ -31,12 +31,12 @@ pub(super) fn split(hole: &str) -> Option<(&str, Result<i64, String>)> {
     Some((source.trim(), number.ok_or_else(|| wrong().to_owned())))
 }
 
-/// A source, and what is added to its numbers.
+/// A source, and the offset added to its numbers.
 #[derive(Debug)]
 pub(super) struct Offset(pub(super) Box<dyn ValueSource>, pub(super) i64);
 
 impl Offset {
-    /// Appends the number; `None`: it is none.
+    /// Appends the number; `None` if the value is not a number.
     fn add(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> Option<()> {
         let start = out.len();
         self.0.write(draw, out);
@@ -74,7 +74,7 @@ impl ValueSource for Offset {
 
     fn problem(&self, draw: &mut Draw<'_>) -> Option<Problem> {
         if self.saved().is_some() {
-            // Nobody knows what the answer will be.
+            // The answer is not known in advance.
             return None;
         }
         if let Some(problem) = self.0.problem(draw) {

@@ -1,4 +1,4 @@
-//! `{{saved NAME}}`: what an earlier step of the same sequence was answered.
+//! `{{saved NAME}}`: a value from the answer to an earlier step of the same sequence.
 
 use super::{Draw, SourceCard, ValueSource};
 
@@ -21,7 +21,7 @@ impl ValueSource for FromAnswer {
     }
 
     fn write(&self, draw: &mut Draw<'_>, out: &mut Vec<u8>) -> bool {
-        // A checked plan saves it before.
+        // In a checked plan, an earlier step has saved it.
         let Some(saved) = draw.saved.get(&self.0) else { return true };
         out.extend_from_slice(&saved.bytes);
         saved.is_text
