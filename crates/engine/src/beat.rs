@@ -1,11 +1,11 @@
-//! The task of a shard that beats: it notes pauses of the thread, and ends seconds.
+//! The heartbeat task of a shard: it notes pauses of the thread, and closes seconds.
 
 use super::drive::Shared;
 use super::heartbeat::BEAT_NS;
 use crate::clock::Sleeper;
 use std::rc::Rc;
 
-/// Beats until dropped.
+/// Runs until dropped.
 pub(super) async fn beat(shared: Rc<Shared>, sleeper: Sleeper) {
     let (clock, end) = (shared.clock, shared.watch.end);
     let mut due = shared.start.max(clock.now());

@@ -1,4 +1,4 @@
-//! The beat on paused time: what stood still, what was used, and until when.
+//! The heartbeat on paused time: which pauses it notes, what was used, and until when.
 
 use super::*;
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
@@ -54,14 +54,14 @@ async fn sleep(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-/// The thread does nothing for this long, and timers do not notice.
+/// The thread is stalled for this long, without timers noticing.
 async fn stall(ms: u64) {
     tokio::time::advance(Duration::from_millis(ms)).await;
-    // Whatever was due to wake meanwhile does so now.
+    // Whatever became due meanwhile wakes up now.
     sleep(1).await;
 }
 
-/// The pauses that a beat notes while `act` goes on, from the start, in milliseconds.
+/// The pauses that a heartbeat notes during `act`, from the start, in milliseconds.
 async fn pauses(length_ms: Nanos, act: impl Future<Output = ()>) -> Vec<(f64, f64)> {
     let (sink, _source) = channel();
     let shared = shared(length_ms, sink);
@@ -79,7 +79,7 @@ async fn pauses(length_ms: Nanos, act: impl Future<Output = ()>) -> Vec<(f64, f6
 async fn a_pause_is_noted_from_the_beat_that_was_missed() {
     let none: [(f64, f64); 0] = [];
     assert_eq!(pauses(10_000, sleep(2_000)).await, none);
-    // Beats are at 20, 40 … 120 ms. A stall that ends less than 5 ms after one does not count.
+    // Beats are at 20, 40 … 120 ms. A stall that ends less than 5 ms after a beat does not count.
     let short = async {
         sleep(110).await;
         stall(14).await;
@@ -93,7 +93,7 @@ async fn a_pause_is_noted_from_the_beat_that_was_missed() {
     let twice = async {
         sleep(110).await;
         stall(300).await;
-        // After it the beat goes on as before: 20 ms after it woke.
+        // After it the beats continue as before: 20 ms after the thread woke.
         sleep(100).await;
         stall(1_000).await;
     };
@@ -119,7 +119,8 @@ async fn a_pause_goes_on_across_the_end_and_counts_until_then() {
         () = beat(shared.clone(), sleeper(&shared)) => unreachable!("it beats for ever"),
     }
     let (start, clock) = (shared.start, shared.clock);
-    // One was due during the stall over the end, the other long after the thread was back.
+    // One was due during the stall that lasted beyond the end, the other long after the thread was
+    // back.
     shared.watch.left_over([start + 60 * MS, start + 110 * MS].into_iter());
     let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
     let spans = loss.pauses.longest(start, 9);
@@ -145,7 +146,7 @@ async fn what_falls_due_in_a_pause_over_the_end_is_left_by_the_client() {
     shared.watch.left_over([900, 975, 985, 999].map(|ms| start + ms * MS).into_iter());
     let clock = shared.clock;
     let watched = Rc::into_inner(shared).unwrap().watch.finish(clock);
-    // It was last seen alive at the beat at 980 ms.
+    // The thread was last seen alive at the beat at 980 ms.
     assert_eq!(watched.loss.unsent, 2);
     let mut expected = crate::measure::Backlog::new(start, 1_000 * MS);
     expected.add(start + 900 * MS, Nanos::MAX);
@@ -167,8 +168,8 @@ async fn an_answer_that_lay_unread_in_a_pause_was_held_up() {
             // Before the beat has noted that it was late.
             assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
             assert_eq!(watch.held(0, &timing(105, 410), true), 0, "the kernel knows better");
-            // A connection whose answer was read begins another; the next answer has lain there as
-            // long.
+            // A connection whose answer was read begins another operation; the next answer has lain
+            // unread just as long.
             let began = start + 410 * MS;
             watch.begin(&Ticket { intended: began, began, idle_ns: 0, awaited: false });
             assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
@@ -208,14 +209,14 @@ async fn a_pause_makes_late_what_was_due_in_it_and_no_more() {
     for (intended_ms, began_ms) in [(200, 420), (50, 420), (415, 430), (50, 60)] {
         shared.watch.begin(&ticket(intended_ms, began_ms, false));
     }
-    // A connection was free: it is this side's fault, pause or no pause.
+    // A connection was free, so the client is at fault, whether it was paused or not.
     shared.watch.begin(&ticket(420, 427, true));
     shared.watch.begin(&ticket(420, 420, true));
     let clock = shared.clock;
     let late = Rc::into_inner(shared).unwrap().watch.finish(clock).loss.late;
     assert_eq!(late.len(), 6);
     let mut expected = crate::measure::Histogram::default();
-    // It was last seen at the beat before the one that it missed.
+    // The thread was last seen alive at the beat before the one that it missed.
     for ms in [210, 310, 0, 0, 7, 0] {
         expected.record(ms * MS);
     }
@@ -234,7 +235,7 @@ async fn what_was_used_is_counted_until_the_end_and_no_longer() {
         () = async {
             sleep(150).await;
             at_end = thread_cpu_ns();
-            // Time spent on answers after the end is not load.
+            // Time spent on answers after the end does not count as load.
             while thread_cpu_ns() < at_end + 20 * MS {
                 std::hint::spin_loop();
             }

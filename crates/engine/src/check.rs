@@ -1,4 +1,4 @@
-//! Records what workloads say of the data in answers.
+//! Records the results of workloads' checks of the data in answers.
 
 use super::drive::Shared;
 use crate::clock::Nanos;

@@ -1,4 +1,4 @@
-//! The connections of a stage, dealt out to threads, without the type of their workloads.
+//! Distributes the connections of a stage to threads, without the types of their workloads.
 
 use crate::drive::Lane;
 use crate::driver::{Driver, Target, WithTarget};
@@ -7,13 +7,13 @@ use crate::workload::{LaneContext, Runner, Stock, Workload, WorkloadPlan};
 use std::any::Any;
 use std::io;
 
-/// Which threads of a stage this process has. Connection c belongs to thread c modulo their number,
-/// and thread s to agent s modulo the number of agents.
+/// The threads of a stage that run in this process. Connection c belongs to thread c modulo the
+/// number of threads, and thread s to agent s modulo the number of agents.
 #[derive(Clone, Copy, Debug)]
 pub struct Deal {
     /// The threads that take part, over all agents.
     pub shards: usize,
-    /// The number of the agent that this process is; 0 if there are no others.
+    /// The number of this agent; 0 if there are no others.
     pub agent: usize,
     /// How many agents there are.
     pub agents: usize,
@@ -26,7 +26,7 @@ pub struct ShardWork {
     lanes: Box<dyn AnyLanes>,
 }
 
-/// What a thread leaves behind, besides the intervals it has sent.
+/// The results of a thread, besides the intervals it has sent.
 pub struct Worked {
     /// What it measured.
     pub measured: ShardResult<()>,
@@ -37,12 +37,12 @@ pub struct Worked {
 /// The workloads of a thread after a stage.
 pub struct Workloads(Box<dyn Any + Send>);
 
-/// Connections by their numbers, with the workload of each.
+/// Connections' numbers, each with its workload.
 type Numbered<W> = Vec<(usize, W)>;
 
 /// Has `run` carry out `work` on the threads of this process, and puts whatever later stages need
 /// into `stock`. `run` is called once, with the threads in the order of their numbers; it returns
-/// what they have left, in any order, or nothing if the stage could not be run.
+/// their results in any order, or nothing if the stage could not be run.
 pub fn carry_out(
     work: &WorkloadPlan,
     cx: &LaneContext,
@@ -50,13 +50,13 @@ pub fn carry_out(
     deal: Deal,
     run: &mut dyn FnMut(Vec<ShardWork>) -> Option<Vec<Workloads>>,
 ) {
-    // Then nothing is kept, and `run` knows why.
+    // On failure nothing is kept, and `run` knows the reason.
     let _: Result<(), NotRun> = work.carry_out(cx, stock, Threads { deal, run });
 }
 
 impl Deal {
-    /// Deals the connections out to threads, one by one. Returns those of this process's threads,
-    /// by the thread's number, and the workloads of all others, by the connection's.
+    /// Distributes the connections to threads in turn. Returns those of this process's threads, by
+    /// the thread's number, and the workloads of all others, by the connection's.
     #[allow(clippy::type_complexity, reason = "two lists, each of numbers and what they are of")]
     fn dealt<W>(self, workloads: Vec<W>) -> (Vec<(usize, Vec<Lane<W>>)>, Numbered<W>) {
         let Self { shards, agent, agents } = self;
@@ -79,14 +79,14 @@ impl ShardWork {
     /// Runs the connections on the calling thread until all of them are done.
     ///
     /// # Errors
-    /// If the operating system cannot create a runtime or a timer, or the driver cannot carry out
-    /// such a workload.
+    /// Returns an error if the operating system cannot create a runtime or a timer, or the driver
+    /// cannot carry out such a workload.
     pub fn run(self, plan: &ShardPlan, target: &Driver) -> io::Result<Worked> {
         self.lanes.run(plan, target)
     }
 }
 
-/// A stage could not be run.
+/// The stage could not be run.
 struct NotRun;
 
 /// The threads of this process, with any workload.
@@ -132,7 +132,7 @@ impl<W: Workload + 'static> WithTarget for OnTarget<'_, W> {
     type Output = io::Result<ShardResult<W>>;
 
     fn with<T: Target>(self, target: &T) -> Self::Output {
-        // Known at compile time, so that nothing is compiled for pairs that never meet.
+        // Known at compile time, so that nothing is compiled for combinations that cannot occur.
         if W::LISTED && T::LISTED || !W::LISTED && T::DOCUMENTS {
             return run_shard(self.plan, target, self.lanes);
         }

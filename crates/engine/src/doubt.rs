@@ -1,4 +1,4 @@
-//! The task of a shard that asks whether the server is there, when operations suggest that it is
+//! The task of a shard that checks whether the server is there when operations suggest that it is
 //! not.
 
 use super::drive::Shared;
@@ -6,7 +6,7 @@ use crate::driver::Target;
 use crate::op::Failure;
 use std::rc::Rc;
 
-/// Waits for doubts until dropped, and stops the run where they are confirmed.
+/// Waits for doubts until dropped, and stops the run if they are confirmed.
 pub(super) async fn doubt<T: Target>(shared: Rc<Shared>, target: T) {
     let patience = &shared.patience;
     loop {

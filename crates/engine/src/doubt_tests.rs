@@ -1,4 +1,4 @@
-//! A silent server is asked whether it is there, on paused time.
+//! A silent server is checked on paused time.
 
 use super::fake::Server;
 use super::fake::ShardOf;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-/// A server that serves nobody, but answers until this time when asked whether it is there.
+/// A server that serves no operation, but until this time answers when checked.
 #[derive(Clone, Copy)]
 struct Deaf(Clock, Nanos);
 

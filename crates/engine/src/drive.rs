@@ -21,20 +21,20 @@ use tokio::sync::Notify;
 /// How an operation ended.
 pub(super) type OpResult = Result<Reply, Failure>;
 
-/// How one part of an operation of several requests ended.
+/// The result of one part of an operation of several requests.
 struct PartEnd {
     timing: Timing,
     result: OpResult,
 }
 
-/// An operation of several requests, of which so many have ended.
+/// An operation of several requests, some of which have ended.
 struct Whole {
-    /// All of it so far.
+    /// The result of all parts so far.
     so_far: PartEnd,
     parts: u64,
 }
 
-/// What wakes the task that asks whether the server is there.
+/// Wakes the task that checks whether the server is there.
 #[derive(Debug, Default)]
 pub(super) struct Suspicion {
     /// How the last operation without an answer failed.
@@ -43,8 +43,8 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
-    /// An operation failed like this, without an answer; `asks`: whether that has gone on for too
-    /// long.
+    /// Notes that an operation failed like this, without an answer. `asks` says whether this has
+    /// gone on for so long that the server is to be checked.
     pub(super) fn raise(&self, failure: Failure, asks: bool) {
         self.last.set(Some(failure));
         if asks {
@@ -60,11 +60,11 @@ pub(super) struct Shared {
     pub(super) start: Nanos,
     pub(super) tickets: Tickets,
     pub(super) recorder: RefCell<Recorder>,
-    /// When operations have to have ended, as far as that can be foreseen.
+    /// When operations must have ended, as far as that can be predicted.
     pub(super) within: Option<Nanos>,
-    /// Whether writes that are acknowledged are reported to those who follow changes.
+    /// Whether acknowledged writes are reported, for comparison with followed changes.
     pub(super) acks: bool,
-    /// When documents were last written, if answers of an index are held against them.
+    /// When documents were last written, if answers of an index are compared with that.
     pub(super) written: Option<RefCell<HashMap<Key, Nanos>>>,
     /// Documents for which an operation was begun, per kind.
     pub(super) issued: ByKind<Cell<u64>>,
@@ -74,7 +74,7 @@ pub(super) struct Shared {
     pub(super) doubt: Suspicion,
     /// The log of documents inserted in bulk, if one is kept.
     pub(super) fill: Option<RefCell<FillLog>>,
-    /// Where writes are noted, if they are.
+    /// The journal of writes, if there is one.
     pub(super) journal: Option<RefCell<Writer>>,
 }
 
@@ -86,13 +86,13 @@ impl Shared {
         }
     }
 
-    /// Counts an operation that begins. Returns how late it is because of the client.
+    /// Counts an operation that begins. Returns how late it is through the client's fault.
     fn begin(&self, op: &Op, ticket: &Ticket) -> Nanos {
         self.issue(op.kind, op.documents);
         if op.part.follows() { 0 } else { self.watch.begin(ticket) }
     }
 
-    /// Notes for how long the client held up a request that ended like this.
+    /// Notes for how long the client held up a request with this outcome.
     #[inline]
     fn held(&self, kind: OpKind, ok: bool, late_ns: Nanos, timing: &Timing, noted: bool) {
         let held_ns = self.watch.held(late_ns, timing, noted);
@@ -101,8 +101,8 @@ impl Shared {
         }
     }
 
-    /// The first request of a connection that had nothing to do since `free`. Where there is no
-    /// pace, it was due then.
+    /// The first request of a connection that had nothing to do since `free`. Without a pace, it
+    /// was due then.
     fn first_sent(&self, timing: &Timing, free: Nanos) -> FirstSent {
         let sent = timing.done - timing.service_ns;
         let due = if self.tickets.has_pace() { timing.done - timing.response_ns } else { free };
@@ -110,7 +110,7 @@ impl Shared {
         FirstSent { at_ns, late_ns }
     }
 
-    /// A connection that has been there since `since` begins nothing more.
+    /// Notes that a connection that has existed since `since` begins no more operations.
     fn leave(&self, since: Nanos, connection: &mut Connection) {
         let now = self.clock.now();
         self.watch.leave(connection, now);
@@ -118,7 +118,7 @@ impl Shared {
         connection.times.ended_ns = now.saturating_sub(self.start);
     }
 
-    /// Checks whether the server is still there.
+    /// Notes whether the server still answers.
     #[inline]
     fn heed(&self, outcome: &Outcome) {
         match outcome.result {
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Tells the workload, and the journal, what became of an operation.
+    /// Passes the outcome of an operation to the workload and the journal.
     #[inline]
     fn observe<S: Session>(
         &self,
@@ -144,8 +144,9 @@ impl Shared {
         workload.observe(op, result, &answered)
     }
 
-    /// Notes a write that is about to be sent, with everything that was noted before: from then on
-    /// it is known, even if this process is killed, that the write may have been carried out.
+    /// Writes everything noted so far, including the write that is about to be sent, to the
+    /// journal: from then on it is known, even if this process is killed, that the write may have
+    /// been carried out.
     #[inline]
     fn announce(&self, next: &Next) {
         if let Some(journal) = &self.journal {
@@ -157,8 +158,8 @@ impl Shared {
         }
     }
 
-    /// Whether an operation that is as fast, document by document, as the last one of its
-    /// connection would end too late.
+    /// Whether an operation would end too late if it took as long per document as the last one of
+    /// its connection.
     #[inline]
     fn too_late(&self, op: &Op, last: Option<Pacemaker>) -> bool {
         let Some((within, last)) = self.within.zip(last) else { return false };
@@ -167,7 +168,8 @@ impl Shared {
         self.clock.now().saturating_add(foreseen_ns as Nanos) > within
     }
 
-    /// A connection that has been free since then does not begin this operation any more.
+    /// Discards this operation, because the connection, free since `free`, may not begin it any
+    /// more.
     #[cold]
     fn give_back(&self, op: &Op, free: Nanos, connection: &mut Connection) {
         connection.times.idle_ns += self.clock.now().saturating_sub(free);
@@ -183,7 +185,7 @@ impl Shared {
     }
 
     /// Counts an operation of several requests when its first part has ended, and records it after
-    /// its last.
+    /// its last part.
     #[inline]
     fn compose(&self, op: &Op, ended: PartEnd, whole: &mut Option<Box<Whole>>) {
         if op.part != Part::Whole {
@@ -214,14 +216,14 @@ impl Shared {
         let mut sample = Sample::single(op.whole, &so_far.timing, so_far.result);
         if op.whole.is_own() {
             sample.wire.requests = Some(parts);
-            // Rows and warnings are those of its parts.
+            // Rows and warnings belong to the parts.
             sample.result = so_far.result.map(|_| Reply::default());
         }
         self.recorder.borrow_mut().record(&sample);
     }
 
-    /// No connection, or no answer: asks for a check of the server if nothing has come for too
-    /// long.
+    /// Called when there was no connection or no answer. Has the server checked if there has been
+    /// no answer for too long.
     #[cold]
     fn refused(&self, failure: Failure) {
         let asks = self.patience.failed(self.clock.now());
@@ -229,7 +231,7 @@ impl Shared {
     }
 }
 
-/// How long the last operation of a connection took, and for how many documents.
+/// How long the last operation of a connection took, and how many documents it had.
 #[derive(Clone, Copy)]
 struct Pacemaker {
     documents: u32,
@@ -241,7 +243,7 @@ struct Pacemaker {
 pub(super) struct Prepared<P> {
     pen: P,
     next: Next,
-    /// When the connection was open, if that was after the start.
+    /// When the connection was opened, if that was after the start.
     pub(super) since: Option<Nanos>,
 }
 
@@ -269,13 +271,13 @@ pub(super) type AnyWorkload<S> = Box<dyn WorkloadFor<<S as Session>::Pen>>;
 pub struct LaneResult<W> {
     /// The connection's number in the run.
     pub connection: usize,
-    /// Its workload, in the state that it has reached.
+    /// Its workload, in its final state.
     pub workload: W,
     /// How it spent its time.
     pub times: ConnectionTimes,
     /// When its first request was sent, from the common start, in nanoseconds.
     pub first_sent_ns: Option<Nanos>,
-    /// How much later than due that was, in nanoseconds.
+    /// How late that was, in nanoseconds.
     pub first_late_ns: Option<Nanos>,
     /// Whether it was not connected in time for the common start.
     pub late: bool,
@@ -293,7 +295,7 @@ impl<W> LaneResult<W> {
         Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
     }
 
-    /// The same with another workload.
+    /// The same result with another workload.
     pub(super) fn map<V>(self, workload_of: impl FnOnce(W) -> V) -> LaneResult<V> {
         let Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened } =
             self;
@@ -325,7 +327,7 @@ pub(super) fn run_lane<S: Session>(
     }
 }
 
-/// When a connection sent its first request, from the common start, and how much later than due.
+/// When a connection sent its first request, from the common start, and how late that was.
 struct FirstSent {
     at_ns: Nanos,
     late_ns: Nanos,
@@ -362,7 +364,7 @@ async fn drive<S: Session>(
             shared.give_back(&op, last_done, &mut own);
             break;
         }
-        // The time of a late worker's first connection is reported separately.
+        // The time that a late worker's first connection takes is reported separately.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
         session.prepare(&op, pen);
         let ticket = if op.part.follows() {
@@ -421,7 +423,7 @@ fn learnt(outcome: &Outcome, session: &impl Session) -> OpResult {
     }
 }
 
-/// Waits as the workload asks, but not beyond the end. Returns for how long.
+/// Waits as long as the workload asks, but not beyond the end. Returns how long it waited.
 #[cold]
 async fn wait(shared: &Shared, wait_ns: Nanos) -> Nanos {
     let from = shared.clock.now();
@@ -444,7 +446,7 @@ fn record(
     timing: &Timing,
 ) -> bool {
     let mut row_failures = [0; Failure::COUNT];
-    // For a batch without an answer, the rows say what was found out later.
+    // For a batch without an answer, the rows contain what was found out later.
     let (rows, mut ok) = match outcome.result {
         Ok(_) => (session.answered().rows, u64::from(op.documents)),
         Err(_) => (&[][..], 0),

@@ -9,11 +9,12 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Maps the time at which an operation is sent to the time of its answer; `None`: never.
+/// Maps the time at which an operation is sent to the time of its answer; `None` if it is never
+/// answered.
 #[derive(Clone, Copy)]
 pub(super) struct Server(pub(super) fn(Nanos) -> Option<Nanos>);
 
-/// What sessions are made from.
+/// Creates sessions.
 #[derive(Clone, Debug)]
 pub(super) struct ShardOf<T> {
     pub(super) target: T,
@@ -25,7 +26,7 @@ pub(super) struct FakeSession {
     pub(super) clock: Clock,
     origin: Nanos,
     deadline: Deadline,
-    /// Whether the kernel claims to note when answers arrive.
+    /// Whether the kernel claims to timestamp answers.
     noted: bool,
 }
 

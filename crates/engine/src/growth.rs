@@ -1,4 +1,4 @@
-//! Opens more connections of an open loop while it runs, ahead of need. Knows no plan.
+//! Opens more connections of an open loop while it runs, ahead of need. Knows nothing about plans.
 
 use super::drive::{AnyWorkload, Lane, LaneResult, Prepared, Shared, run_lane};
 use super::pace::{Pace, Schedule};
@@ -13,31 +13,32 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// How often the need is checked, if nothing else calls for that.
+/// How often the need is checked, unless something calls for a check earlier.
 const CHECK_NS: Nanos = SECOND_NS / 10;
-/// The shortest time between two checks: operations that begin call for one.
+/// The shortest time between two checks: beginning operations can call for one.
 const PAUSE_NS: Nanos = SECOND_NS / 200;
-/// The need is that of the highest rate within this time from now.
+/// The need is estimated for the highest rate within this time from now.
 const AHEAD_NS: Nanos = SECOND_NS;
-/// How many checks back operations are considered.
+/// How many checks back operations are taken into account.
 const CHECKS: usize = 5;
 
 /// The connections of a shard that may still be opened.
 pub(super) struct Growth<'a, S: Shard> {
     shared: Rc<Shared>,
     shard: &'a S,
-    /// When operations are due, and what share of them is this shard's; `None`: a closed loop,
-    /// which opens no connections.
+    /// When operations are due, and this shard's share of them; `None` in a closed loop, which
+    /// opens no connections.
     schedule: Option<(&'a Schedule, f64)>,
-    /// Their places among the connections of the shard, and what they would work on.
+    /// Their indices among the connections of the shard, and their workloads.
     spare: VecDeque<(usize, Lane<AnyWorkload<S::Session>>)>,
     tasks: Vec<JoinHandle<LaneResult<AnyWorkload<S::Session>>>>,
-    /// How long all operations had held connections at the last checks, and when those were.
+    /// For how long all operations had held connections at the last checks, and the times of these.
     seen: VecDeque<(Nanos, Held)>,
 }
 
 impl<'a, S: Shard> Growth<'a, S> {
-    /// The connections `spare` of `shard`, one of `shards`, after the `open` that are open already.
+    /// Manages the connections `spare` of `shard`, one of `shards`, which follow the `open` that
+    /// are already open.
     pub(super) fn new(
         (pace, shards): (&'a Pace, usize),
         shard: &'a S,
@@ -54,7 +55,7 @@ impl<'a, S: Shard> Growth<'a, S> {
         Self { shared, shard, schedule, spare: spare.collect(), tasks: Vec::new(), seen }
     }
 
-    /// Opens connections as they are needed; never ends.
+    /// Opens connections as they are needed. Never ends.
     pub(super) async fn run(&mut self) {
         while let Some((schedule, share)) = self.schedule.filter(|_| !self.spare.is_empty()) {
             let now = self.shared.clock.now();
@@ -75,7 +76,7 @@ impl<'a, S: Shard> Growth<'a, S> {
         std::future::pending::<()>().await;
     }
 
-    /// How many more connections to open if this rate is coming.
+    /// How many more connections to open if this rate is coming up.
     fn missing(&mut self, now: Nanos, per_s: f64) -> u64 {
         let need = self.shared.tickets.need();
         let held = self.seen.front().map_or(need.held, |(_, seen)| need.held.since(seen));
@@ -88,10 +89,10 @@ impl<'a, S: Shard> Growth<'a, S> {
         more(per_s * held.mean_s().unwrap_or(0.0), &need)
     }
 
-    /// What became of these connections, once the others have ended.
+    /// The results of these connections, once the others have ended.
     ///
     /// # Errors
-    /// If one of them panicked.
+    /// Returns an error if one of them panicked.
     pub(super) async fn finish(self) -> std::io::Result<Vec<LaneResult<AnyWorkload<S::Session>>>> {
         let mut lanes = Vec::with_capacity(self.tasks.len() + self.spare.len());
         for task in self.tasks {
@@ -106,7 +107,8 @@ fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Out
     Box::pin(future)
 }
 
-/// Opens a connection, which then takes part like all others. No operation waits for it meanwhile.
+/// Opens a connection, which then takes part like all others. No operation waits for it in the
+/// meantime.
 async fn join<S: Session>(
     shared: Rc<Shared>,
     (seat, mut lane): (usize, Lane<AnyWorkload<S>>),

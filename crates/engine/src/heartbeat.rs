@@ -1,13 +1,13 @@
 //! A task of each shard that wakes regularly and notes when it was late: the thread was busy, lost
-//! its processor, or was stopped. Also sends off full seconds.
+//! its processor, or was stopped. Also sends completed seconds.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Scheduled, Scheduler, thread_cpu_ns};
 use crate::measure::{PAUSE_NS, ThreadLoss};
 
-/// The beat: longer pauses are always detected.
+/// The interval between beats: longer pauses are always detected.
 pub(super) const BEAT_NS: Nanos = SECOND_NS / 50;
 
-/// What a thread had used before, to be subtracted.
+/// What a thread had used before, which is subtracted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     at: Nanos,
@@ -62,8 +62,8 @@ impl Heartbeat {
         Some(((second - 1) as u32, waited_ns?.saturating_sub(waited_before?)))
     }
 
-    /// Notes that the thread was this late for a beat: an answer that came when the beat was due
-    /// would have lain unread for as long.
+    /// Notes how late the thread was for a beat: an answer that arrived when the beat was due would
+    /// have lain unread for that long.
     pub(super) fn late(&mut self, late_ns: Nanos) {
         let waited_ns = self.scheduler.waited_ns();
         let waited_before = std::mem::replace(&mut self.waited_at_beat, waited_ns);
@@ -71,7 +71,8 @@ impl Heartbeat {
         self.loss.unread.record_stall(lost_ns(late_ns, since), BEAT_NS);
     }
 
-    /// Sums up what the thread used and lost until `end`, or until now if `end` has not come.
+    /// Sums up what the thread used and lost until `end`, or until now if `end` has not been
+    /// reached.
     pub(super) fn finish(mut self, clock: Clock) -> ThreadLoss {
         let used = self.at_end.unwrap_or_else(|| self.used(clock.now()));
         self.loss.watched_ns = used.at.saturating_sub(self.before.at);
@@ -81,8 +82,8 @@ impl Heartbeat {
     }
 }
 
-/// How much of its lateness a thread has lost, given how long it waited for a processor. If it is
-/// late because it computed, that is what springload costs, and is measured as such.
+/// How much of its lateness a thread has lost, given how long it waited for a processor. Lateness
+/// due to its own computing is springload's own cost, and is measured as such.
 fn lost_ns(late_ns: Nanos, waited_ns: Option<Nanos>) -> Nanos {
     if late_ns >= PAUSE_NS { late_ns } else { late_ns.min(waited_ns.unwrap_or(0)) }
 }

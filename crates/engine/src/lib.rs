@@ -1,9 +1,9 @@
 //! Generates load on a target: one hot loop, many connections, one thread per shard.
 //!
-//! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
+//! Pace, stop, workload, session and recorder are parameters. Knows no database by name.
 //!
-//! A crate of its own, so that all that is compiled anew for each workload or driver is compiled
-//! here, once, and optimised as the hot path is.
+//! This is a separate crate so that code that is monomorphized for each workload or driver is
+//! compiled here, once, and optimized like the hot path.
 //!
 //! Its modules are for springload's own crates, and may change with any version.
 

@@ -1,5 +1,5 @@
-//! Naps: in an open loop a shard may sleep, together with all that runs on its thread, until the
-//! next operation is due. Answers that came meanwhile are read after that.
+//! Naps: in an open loop a shard may sleep, together with everything that runs on its thread, until
+//! the next operation is due. Answers that arrived in the meantime are read after that.
 
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::measure::OLDEST_NOTE_NS;
@@ -7,19 +7,19 @@ use crate::net::ShardContext;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// The longest nap of a shard: it leaves time to read what came meanwhile before the kernel's notes
-/// are too old to be trusted.
+/// The longest nap of a shard: it leaves time to read what arrived meanwhile before the kernel's
+/// timestamps are too old to be used.
 pub(super) const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
-/// How long all answers must have been able to wait before a shard naps.
+/// For how long all answers must have been able to wait before a shard naps.
 pub(super) const AWAKE_NS: Nanos = SECOND_NS / 10;
-/// For how long a shard that naps does not ask the kernel what else has happened: whether a server
-/// has closed a connection, or a timer has run out.
+/// How long a napping shard may go without asking the kernel for other events: that a server has
+/// closed a connection, or a timer has expired.
 const ASK_NS: Nanos = 2_000_000;
 
 /// Whether a shard may nap.
 #[derive(Debug)]
 pub(super) struct Naps {
-    /// Until when it does not; unlimited until an answer could have waited.
+    /// Until when it must stay awake; unlimited until an answer could have waited.
     awake_until: Nanos,
 }
 
@@ -30,7 +30,7 @@ impl Default for Naps {
 }
 
 impl Naps {
-    /// An answer came at `now`, and could have waited, or not.
+    /// Notes that an answer arrived at `now`, and whether it could have waited.
     pub(super) fn expect(&mut self, can_wait: bool, now: Nanos) {
         self.awake_until = if can_wait { self.awake_until.min(now + AWAKE_NS) } else { Nanos::MAX };
     }
@@ -48,8 +48,8 @@ pub(super) struct Between {
 }
 
 impl Between {
-    /// Lets granted operations begin, and the answers be read to the `unread` operations that were
-    /// in flight before.
+    /// Lets granted operations begin, and lets the answers to the `unread` operations that were in
+    /// flight before be read.
     pub(super) async fn work(&mut self, clock: Clock, context: &ShardContext, unread: u64) {
         if clock.now() < self.ask_at && context.call_unread(unread) {
             let_others_run().await;
@@ -60,8 +60,8 @@ impl Between {
     }
 }
 
-/// Lets the tasks that were woken run. Unlike `tokio::task::yield_now`, does not have the runtime
-/// ask the kernel for events before.
+/// Lets tasks that were woken run. Unlike `tokio::task::yield_now`, it does not make the runtime
+/// ask the kernel for events first.
 async fn let_others_run() {
     let mut yielded = false;
     poll_fn(|context| {
@@ -82,7 +82,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// A task that was woken before runs, and the kernel is asked again and again.
+    /// Woken tasks run, and the kernel is asked again and again.
     #[tokio::test]
     async fn others_run_and_timers_go_on() {
         tokio::task::LocalSet::new()

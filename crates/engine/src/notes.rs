@@ -1,5 +1,5 @@
-//! What is noted of writes: in the journal, for those who follow changes, for answers of an index
-//! that may not have them, and for the nodes among which a batch was divided.
+//! Notes about writes: for the journal, for followed changes, for answers of an index that may lack
+//! them, and for the nodes among which a batch was divided.
 
 use super::drive::OpResult;
 use super::watch::Watch;
@@ -9,8 +9,8 @@ use crate::measure::{Ack, Recorder, Sample, Timing, document_hash};
 use crate::op::{Certainty, Class, Failure, Key, Op, Token};
 use std::collections::{BTreeMap, HashMap};
 
-/// Notes that a write is to be sent, or what became of it. Of one without an answer there is
-/// nothing to add to the note before: it may have been carried out.
+/// Notes that a write is about to be sent, or what became of it. If there was no answer, nothing is
+/// added to the first note: the write may have been carried out.
 pub(super) fn note(
     journal: &mut Writer,
     op: &Op,
@@ -23,7 +23,7 @@ pub(super) fn note(
         _ => return,
     };
     for (place, key) in (op.key..op.key + u64::from(op.documents)).enumerate() {
-        // Where the request as a whole succeeded, each document of several has its own row.
+        // If the request as a whole succeeded, each of several documents has its own row.
         let row = rows.get(place).map(|row| row.map(Some));
         let of_document = result.map(|it| it.and_then(|it| row.unwrap_or(Ok(it.token))));
         let (fate, token) = match of_document {
@@ -40,7 +40,7 @@ pub(super) fn note(
     }
 }
 
-/// Tells those who follow changes which writes were acknowledged.
+/// Reports acknowledged writes, for comparison with followed changes.
 #[cold]
 pub(super) fn acknowledge(
     op: &Op,
@@ -63,7 +63,7 @@ pub(super) fn acknowledge(
     }
 }
 
-/// Notes when a document was written, or how old the write is that an answer does not have.
+/// Notes when a document was written, or the age of the write that an answer lacks.
 #[cold]
 pub(super) fn compare_age(
     op: &Op,
@@ -83,7 +83,7 @@ pub(super) fn compare_age(
     }
 }
 
-/// Records a batch whose documents went to several nodes, for each of these. If there was no
+/// Records a batch whose documents went to several nodes, for each of these nodes. If there was no
 /// answer to the batch, there are no `rows`.
 #[cold]
 pub(super) fn divide(
@@ -105,7 +105,7 @@ pub(super) fn divide(
     for (node, (documents, failures)) in parts {
         let row_failures = (!rows.is_empty()).then_some(&failures);
         recorder.record_node(node, &Sample { documents, row_failures, ..*batch });
-        // A node that answers nothing has none of its documents stored, though others had.
+        // A node that does not answer has stored none of its documents, even if other nodes have.
         let lost = [Failure::Unanswered, Failure::Timeout, Failure::Reset];
         let lost = lost.into_iter().find(|it| failures[it.index()] == documents);
         watch.ended_at(node, batch.result.err().or(lost), batch.timing);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Separates the stream of gaps from other uses of the same seed.
 const GAPS: u64 = u64::from_be_bytes(*b"arrivals");
-/// The same for pauses.
+/// Separates the stream of pauses from other uses of the same seed.
 const PAUSES: u64 = u64::from_be_bytes(*b"thinking");
 
 /// When the operations of a stage are due.
@@ -47,7 +47,7 @@ const fn default_slack_ns() -> Nanos {
 }
 
 impl Pace {
-    /// How many operations are due by `offset_ns` after the stage's start; `None`: a closed loop.
+    /// How many operations are due by `offset_ns` after the stage's start; `None` in a closed loop.
     pub fn due_by(&self, offset_ns: Nanos) -> Option<f64> {
         match self {
             Self::Closed { .. } | Self::Thinking { .. } => None,
@@ -127,8 +127,8 @@ impl Segment {
 
     /// The number of seconds after which `count` operations are due.
     ///
-    /// The number due by time t is from·t + (to − from)·t²/(2·length); this is its inverse, in
-    /// the form that does not cancel when the slope is small or the rate starts at zero.
+    /// The number due by time t is from·t + (to − from)·t²/(2·length); this is its inverse, in a
+    /// form without cancellation when the slope is small or the rate starts at zero.
     fn inverse(&self, count: f64) -> f64 {
         if count <= 0.0 {
             return 0.0;
@@ -154,7 +154,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// The offset from the stage's start, in nanoseconds, at which the number of operations due
-    /// reaches `count`. `None`: it never does.
+    /// reaches `count`. `None` if it never does.
     pub fn due(&self, count: f64) -> Option<Nanos> {
         let (mut before_ns, mut left) = (0, count);
         for segment in &self.segments {

@@ -1,5 +1,5 @@
-//! The pauses of a closed loop: their lengths, and one timer per shard that ends them to the
-//! microsecond.
+//! The pauses of a closed loop: their lengths, and one timer per shard that ends them with a
+//! precision of microseconds.
 
 use super::pace::Pace;
 use super::share::{STOP_CHECK_NS, Share};
@@ -23,7 +23,7 @@ pub(super) struct Pauses {
 struct Asleep {
     /// The end of each pause, and its connection.
     until: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// Their tasks, by connection, and whether they were called.
+    /// Their tasks, by connection, and whether they were woken.
     wakers: Vec<Option<Waker>>,
     /// The task that wakes them.
     timer: Option<Waker>,
@@ -32,7 +32,7 @@ struct Asleep {
 impl Pauses {
     pub(super) fn new(pace: &Pace, share: &Share) -> Self {
         let drawn = matches!(pace, Pace::Thinking { .. });
-        // Schedules may be long, and an open loop does not pause.
+        // Schedules may be long, so they are not copied: an open loop does not pause.
         let pace = match pace {
             Pace::Open { .. } => Pace::Closed { think_ns: 0 },
             closed => closed.clone(),
@@ -43,7 +43,7 @@ impl Pauses {
         Self { pace, shard: share.shard, begun, asleep }
     }
 
-    /// Whether there are none.
+    /// Whether there are no pauses.
     #[inline]
     pub(super) const fn none(&self) -> bool {
         matches!(self.pace, Pace::Closed { think_ns: 0 })
@@ -56,12 +56,13 @@ impl Pauses {
             *n += 1;
             *n
         });
-        // Connections are dealt to shards in turn, so draws do not depend on the number of shards.
+        // Connections are assigned to shards in turn, so draws do not depend on the number of
+        // shards.
         let (shard, shards) = self.shard;
         self.pace.pause_ns((seat * shards + shard) as u64, n)
     }
 
-    /// Waits for [`Pauses::end`]: until `until`, or the end of the stage.
+    /// Sleeps until `until`, or the end of the stage. [`Pauses::end`] wakes it.
     pub(super) async fn sleep(&self, seat: usize, until: Nanos) {
         let mut queued = false;
         poll_fn(|context| {
@@ -83,10 +84,10 @@ impl Pauses {
         .await;
     }
 
-    /// Ends pauses on time, until the stage is over.
+    /// Ends pauses on time. Runs until the stage is over.
     ///
     /// # Errors
-    /// If the operating system cannot create a timer.
+    /// Returns an error if the operating system cannot create a timer.
     pub(super) async fn end(
         &self,
         clock: Clock,
@@ -120,7 +121,7 @@ impl Pauses {
 }
 
 impl Asleep {
-    /// Wakes all connections whose pause is over by `now`. Returns when the next one ends.
+    /// Wakes all connections whose pause is over by `now`. Returns when the next pause ends.
     fn call(&mut self, now: Nanos) -> Option<Nanos> {
         while let Some(&Reverse((until, seat))) = self.until.peek() {
             if until > now {

@@ -1,10 +1,10 @@
-//! The connections of an open loop on paused time: how they are used.
+//! The use of an open loop's connections, on paused time.
 
 use super::*;
 use crate::measure::PoolLog;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A server that serves one request after the other, each for this long; every connection knows
+/// A server that serves one request after the other, each for this long. Every connection knows
 /// when the server will be free.
 #[derive(Clone)]
 struct OneByOne(Nanos, Arc<AtomicU64>);
@@ -110,7 +110,7 @@ async fn connections_are_opened_ahead_of_need_and_no_operation_waits_for_one() {
     assert_eq!(reads.ok, 5_000);
     assert!(reads.lag.max_us < 1_000.0, "{:?}", reads.lag);
     within(reads.response.p99_us, 100_000.0, 0.02);
-    // 100 are in use, and as many again would be too many.
+    // 100 are in use, and twice as many would be too many.
     assert!((110..170).contains(&pool.connections), "{pool:?}");
     assert_eq!((pool.opened.count, pool.opened.refused), (pool.connections - 50, 0));
     assert!(pool.opened.last_ns < 1_000 * MS, "{pool:?}");

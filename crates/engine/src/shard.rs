@@ -1,5 +1,5 @@
-//! One shard: an OS thread with its own runtime and connections. Shards share little but the stop
-//! flag and the common start.
+//! One shard: an OS thread with its own runtime and connections. Shards share little except the
+//! stop flag and the common start.
 
 use super::beat::beat;
 use super::doubt::doubt;
@@ -28,18 +28,18 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// What is kept of single requests, besides what counts them.
+/// What is kept of single requests, besides counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Details {
-    /// Send them off with their times.
+    /// Send each request with its times.
     pub raw: bool,
-    /// Send off the writes that were acknowledged.
+    /// Send acknowledged writes.
     pub acks: bool,
-    /// When documents were last written, for answers of an index that may not have that.
+    /// Keep when documents were last written, for answers of an index that may lack that write.
     pub ages: bool,
 }
 
-/// The task of a shard.
+/// The configuration of a shard.
 #[derive(Clone, Debug)]
 pub struct ShardPlan {
     /// This shard's number, and how many there are.
@@ -49,16 +49,17 @@ pub struct ShardPlan {
     /// The connections of all shards that are open from the start. Later lanes are for connections
     /// that an open loop may open.
     pub connections: usize,
-    /// The number of operations of this shard's connections, if there is one.
+    /// The number of operations of this shard's connections, if it is limited.
     pub operations: Option<u64>,
     /// When operations are due.
     pub pace: Pace,
-    /// How long operations may be begun, in nanoseconds; `None`: as long as there are any.
+    /// For how long operations may be begun, in nanoseconds; `None` for as long as there are any.
     pub length_ns: Option<Nanos>,
-    /// Begin none that, by the one before it on its connection, would end after that.
+    /// Do not begin operations that would end after that, judging by the previous one on the same
+    /// connection.
     pub within: bool,
-    /// How long the plan says operations are begun, in nanoseconds: what ends later does not count
-    /// in rates. `None`: the plan does not say.
+    /// For how long operations are begun according to the plan, in nanoseconds: what ends later
+    /// does not count in rates. `None` if the plan does not say.
     pub window_ns: Option<Nanos>,
     /// What the shards of this stage share.
     pub pulse: Arc<Pulse>,
@@ -66,15 +67,16 @@ pub struct ShardPlan {
     pub timeout_ns: Nanos,
     /// How long the server may be silent to all shards.
     pub patience: Arc<Patience>,
-    /// How long the start waits for connections, in nanoseconds. Later ones begin when they can.
+    /// How long the start waits for connections, in nanoseconds. Later ones begin as soon as they
+    /// can.
     pub gather_ns: Nanos,
-    /// Log documents inserted in bulk, at least this many at a time; `None`: keep no log.
+    /// Log documents inserted in bulk, in steps of at least this many; `None` to keep no log.
     pub fill_chunk: Option<u64>,
-    /// Keep the thread on one processor: the server is in this process, on others.
+    /// Keep the thread on one processor: the server runs in this process, on other processors.
     pub pinned: bool,
     /// What is kept of single requests.
     pub details: Details,
-    /// Where writes are noted, and the number of the stage; `None`: nowhere.
+    /// The journal of writes, and the number of the stage; `None` if there is no journal.
     pub journal: Option<(Arc<Journal>, usize)>,
     /// The stop flag.
     pub stop: Arc<Stop>,
@@ -85,8 +87,8 @@ pub struct ShardPlan {
 }
 
 impl ShardPlan {
-    /// A closed loop on a target without a server, where no timeout is ever reached. It lasts until
-    /// its workloads end.
+    /// A closed loop on a target without a server, in which no timeout is ever reached. It lasts
+    /// until its workloads end.
     pub fn alone(shard: (usize, usize), connections: usize, sink: Sender<Interval>) -> Self {
         Self {
             shard,
@@ -129,16 +131,16 @@ pub struct ShardResult<W> {
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
     pub cpu_ns: Nanos,
-    /// What it knows about each node, if there are several.
+    /// What is known about each node, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeLog>,
-    /// Its requests, if they are of HTTP.
+    /// Its HTTP requests, if any.
     #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub sent: Served,
 }
 
 impl<W> ShardResult<W> {
-    /// Converts times to another clock, on which `from` is `to`.
+    /// Converts times to another clock, which shows `to` when this one shows `from`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         self.watched.outage.convert(from, to);
         self.watched.silences.convert(from, to);
@@ -147,14 +149,14 @@ impl<W> ShardResult<W> {
         self.nodes.iter_mut().for_each(|node| node.convert(from, to));
     }
 
-    /// The same with other workloads.
+    /// The same result with other workloads.
     fn map<V>(self, mut workload_of: impl FnMut(W) -> V) -> ShardResult<V> {
         let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent } = self;
         let lanes = lanes.into_iter().map(|lane| lane.map(&mut workload_of)).collect();
         ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent }
     }
 
-    /// The measurements, and the workloads by the number of their connection.
+    /// Splits it into the measurements, and the workloads by the number of their connection.
     pub fn parted(self) -> (ShardResult<()>, Vec<(usize, W)>) {
         let mut workloads = Vec::with_capacity(self.lanes.len());
         let connections: Vec<_> = self.lanes.iter().map(|lane| lane.connection).collect();
@@ -168,13 +170,13 @@ impl<W> ShardResult<W> {
 /// Runs one shard on the calling thread until all its connections are done.
 ///
 /// # Errors
-/// If the operating system cannot create a runtime or a timer.
+/// Returns an error if the operating system cannot create a runtime or a timer.
 pub fn run_shard<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     lanes: Vec<Lane<W>>,
 ) -> io::Result<ShardResult<W>> {
-    // Whatever fails before the start, the other shards do not wait for this one.
+    // Even if something fails before the start, the other shards do not wait for this one.
     let place = plan.start.place();
     if plan.pinned {
         crate::cores::pin_from_first(plan.shard.0);
@@ -185,7 +187,7 @@ pub fn run_shard<T: Target, W: Workload + 'static>(
     runtime.block_on(erased(run_lanes(plan, target, lanes, place)))
 }
 
-/// A future without its type, so that the runtime is not compiled anew for each driver and
+/// Erases the type of a future, so that the runtime is not compiled again for each driver and
 /// workload.
 fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Output = O> + 'a>> {
     Box::pin(future)
@@ -201,14 +203,14 @@ fn context(plan: &ShardPlan) -> Rc<ShardContext> {
     }
 }
 
-/// All that depends on the type of the workloads.
+/// The part that depends on the type of the workloads.
 async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     lanes: Vec<Lane<W>>,
     place: Place<'_>,
 ) -> io::Result<ShardResult<W>> {
-    // Collected, they would keep the memory of the lanes that they are made from.
+    // Collecting would reuse the memory of the lanes, which is larger.
     let mut any = Vec::with_capacity(lanes.len());
     any.extend(lanes.into_iter().map(|Lane { connection, workload }| {
         let workload: AnyWorkload<SessionOf<T>> = Box::new(workload);
@@ -220,7 +222,8 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
 
 type SessionOf<T> = <<T as Target>::Shard as Shard>::Session;
 
-/// What the connections of a shard share: of so many lanes, and others that may be opened.
+/// The state shared by the connections of a shard with this many lanes, and others that may be
+/// opened.
 fn shared(plan: &ShardPlan, start: Nanos, lanes: usize, spare: usize) -> Shared {
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
     let window_end = plan.window_ns.map_or(Nanos::MAX, |length| start + length);
@@ -309,7 +312,8 @@ async fn run_any<T: Target>(
     Ok(ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes, sent })
 }
 
-/// The part of a shard with `open` connections, and `spare` more that may be opened later.
+/// This shard's share of a stage, with `open` connections and `spare` more that may be opened
+/// later.
 const fn share(plan: &ShardPlan, open: usize, spare: usize) -> Share {
     let &ShardPlan { shard, connections: all, operations, .. } = plan;
     Share { shard, own: open + spare, open, all, operations }
@@ -323,7 +327,7 @@ fn nodes(mut nodes: Vec<NodeLog>, watched: &mut Watched) -> Vec<NodeLog> {
     nodes
 }
 
-/// The results of connections once all of them have ended.
+/// The results of connections, once all of them have ended.
 async fn ended<W>(tasks: Vec<JoinHandle<LaneResult<W>>>) -> io::Result<Vec<LaneResult<W>>> {
     let mut done = Vec::with_capacity(tasks.len());
     for task in tasks {
@@ -336,8 +340,8 @@ async fn pace(shared: Rc<Shared>, context: Rc<ShardContext>) -> io::Result<()> {
     shared.tickets.pace(&context).await
 }
 
-/// Sessions, each with whether it is late, and their first operations. They stay where they are:
-/// moved from one task to the next, they would leave gaps that nothing else fills.
+/// Sessions, each with whether it is late, and their first operations. They are boxed, so that they
+/// stay in place: moving them from task to task would leave gaps in memory that nothing else fills.
 type Opened<S> = (Vec<(Box<S>, bool)>, Vec<Box<Prepared<<S as Session>::Pen>>>);
 
 /// Opens the connections of `lanes`; prepares the first operation of each.
@@ -356,7 +360,7 @@ async fn open<S: Shard>(
     Ok((sessions, firsts))
 }
 
-/// Opens all connections before the start, so that no operation includes it. Those that are not
+/// Opens all connections before the start, so that no operation includes this. Those that are not
 /// open after `gather_ns` are returned unopened, marked as late.
 async fn connect<S: Shard>(
     shard: &S,

@@ -43,11 +43,11 @@ struct Run {
     load: LoadCounts,
     pool: Option<crate::measure::PoolLog>,
     elapsed_s: f64,
-    /// How long the connections had nothing to do.
+    /// For how long the connections had nothing to do.
     idle_ns: Nanos,
     /// For each lane: whether it was late, and when its first request was sent.
     starts: Vec<(bool, Option<Nanos>)>,
-    /// How much later than due the first request of the first lane was sent.
+    /// How late the first request of the first lane was sent.
     first_late_ns: Option<Nanos>,
 }
 
@@ -96,7 +96,7 @@ async fn run_on<T: Target, W: Workload + 'static>(
     run_from(connections, clock, load, (lanes, ops), (seconds, stop)).await
 }
 
-/// The same, starting with this many connections.
+/// Like [`run`], with this many connections open from the start.
 async fn run_from<T: Target, W: Workload + 'static>(
     connections: usize,
     clock: Clock,
@@ -137,7 +137,7 @@ async fn run_from<T: Target, W: Workload + 'static>(
     totals.issued = result.issued;
     let summary = totals.summarise(1.0);
     assert!(summary.iter().all(|it| !it.kind.is_request() || it.bytes.sent == 2 * it.requests));
-    // A read-modify-write is begun once, and counts as two requests and as itself.
+    // A read-modify-write is begun once, and counts as two requests and also as one operation.
     let ended = |whole| -> u64 {
         let of =
             |kind: OpKind| if whole { kind == OpKind::ReadModifyWrite } else { kind.is_request() };
@@ -223,7 +223,7 @@ async fn the_start_waits_so_long_and_tells_who_was_late() {
     assert_eq!(run.reads().ok, 15, "a late worker works all the same");
 }
 
-/// Hangs up after each answer; connecting again takes 30 ms.
+/// Closes the connection after each answer; connecting again takes 30 ms.
 #[derive(Clone)]
 struct HangsUp(Server);
 
@@ -270,7 +270,7 @@ impl Session for HungUp {
 #[tokio::test(start_paused = true)]
 async fn a_connection_opened_again_belongs_to_the_response() {
     let closed = |ms| Pace::Closed { think_ns: ms * MS };
-    // A user who pauses connects again meanwhile.
+    // A user who pauses reconnects during the pause.
     for (pace, response_ms, elapsed_s) in [
         (closed(0), 40.0, 0.01 + 99.0 * 0.04),
         (closed(20), 20.0, 0.03 + 99.0 * 0.04),
@@ -290,7 +290,8 @@ async fn a_connection_opened_again_belongs_to_the_response() {
 
 #[tokio::test(start_paused = true)]
 async fn a_frozen_server_shows_in_response_times_alone() {
-    // Frozen for 2 s of 100: 2 % of all operations are due meanwhile, at latencies from 0 to 2 s.
+    // Frozen for 2 s of 100: 2 % of all operations become due meanwhile, with latencies from 0 to 2
+    // s.
     let freezing = Server(|sent| {
         let frozen = (50 * SECOND_NS..52 * SECOND_NS).contains(&sent);
         Some(if frozen { 52 * SECOND_NS } else { sent })
@@ -364,7 +365,7 @@ async fn a_wish_to_stop_ends_waiting_and_lets_answers_come() {
 
 #[tokio::test(start_paused = true)]
 async fn counted_work_ends_by_itself_at_a_rate() {
-    // The last answer takes long: nothing more falls due meanwhile.
+    // The last answer takes long, and nothing more becomes due meanwhile.
     let last = Server(|sent| Some(sent + if sent > 680 * MS { 500 * MS } else { MS }));
     let run = run(last, rate(100.0, 3600, 1000), (7, 10), None, Arc::default()).await;
     assert_eq!((run.load.offered, run.load.begun, run.load.unsent), (70, 70, 0));
@@ -390,7 +391,8 @@ async fn what_falls_due_beyond_the_limit_is_dropped_when_it_falls_due() {
             run(slow, rate(190.0, 10, limit), (limit as usize, 9999), Some(10), Arc::default());
         let run = run.await;
         assert!(run.load.dropped > 0 && run.load.unsent == 0, "{:?}", run.load);
-        // With a connection for each operation that the limit admits, none ever waits for one.
+        // With a connection for each operation that the limit admits, no operation ever waits for
+        // one.
         let worst_us = run.reads().lag.max_us;
         assert!(worst_us <= 2_000.0, "begun {worst_us} µs late");
     }
@@ -408,7 +410,7 @@ async fn a_server_is_given_up_on_by_all_shards_together() {
             patience: Arc::new(Patience::new(2 * SECOND_NS)),
             ..ShardPlan::alone((0, 1), 1, sink)
         };
-        // Each on its own start: this is one thread.
+        // Each shard has its own start, because this is a single thread.
         let two = ShardPlan { start: Arc::new(Start::new(1)), ..one.clone() };
         let lanes = || vec![Lane { connection: 0, workload: Reads(u64::MAX) }];
         let both = async {

@@ -15,6 +15,6 @@ pub(super) struct Share {
     pub(super) open: usize,
     /// The connections of all shards that are open from the start.
     pub(super) all: usize,
-    /// The operations of its connections, if they are counted.
+    /// The number of operations of its connections, if it is limited.
     pub(super) operations: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! The common start of the shards of a stage, once each has connected: at once, or at a time that
-//! others choose.
+//! The common start of the shards of a stage once all have connected: at once, or at a time that is
+//! chosen elsewhere.
 
 use crate::clock::{Clock, Nanos};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,14 +19,14 @@ pub struct Start {
 struct State {
     /// Shards that have not connected yet.
     missing: usize,
-    /// Whether a shard has ended instead of connecting.
+    /// Whether a shard has ended without connecting.
     deserted: bool,
-    /// When a gated start is made.
+    /// The time of a gated start.
     opens: Option<Nanos>,
 }
 
 /// The place of one shard at a start. If it is dropped before the shard has waited, because
-/// something failed, the others do not wait for it.
+/// something failed, the other shards do not wait for it.
 #[derive(Debug)]
 pub struct Place<'a> {
     start: &'a Start,
@@ -34,8 +34,8 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
-    /// shard that has not started.
+    /// Waits for all shards; all return the same time. Blocks the thread, since nothing else runs
+    /// in a shard that has not started.
     pub fn wait(mut self, clock: Clock) -> Nanos {
         self.taken = true;
         self.start.wait(clock)
@@ -60,12 +60,12 @@ impl Start {
         Self { state: Mutex::new(state), changed, gated: false, moment }
     }
 
-    /// A start of `shards` shards at the time that [`Start::open`] names.
+    /// A start of `shards` shards at the time passed to [`Start::open`].
     pub fn gated(shards: usize) -> Self {
         Self { gated: true, ..Self::new(shards) }
     }
 
-    /// A start that has been made, at `moment`.
+    /// A start that has already happened, at `moment`.
     pub fn made(moment: Nanos) -> Self {
         let start = Self::new(0);
         start.moment.get_or_init(|| moment);
@@ -76,7 +76,7 @@ impl Start {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One shard fewer is missing.
+    /// Notes that one more shard has arrived.
     fn arrive(&self, state: &mut State) {
         state.missing = state.missing.saturating_sub(1);
         self.changed.notify_all();
@@ -101,14 +101,15 @@ impl Start {
         };
         drop(state);
         let opens = *self.moment.get_or_init(|| opens);
-        // Spinning would take the processor from others that are about to start.
+        // Spinning would take the processor from other threads that are about to start.
         while let Some(left) = opens.checked_sub(clock.now()).filter(|&left| left > 0) {
             std::thread::sleep(Duration::from_nanos(left));
         }
         opens
     }
 
-    /// Lets the shards start at `moment`, or at once if that has passed. The first call counts.
+    /// Lets the shards start at `moment`, or at once if that has passed. Only the first call
+    /// counts.
     pub fn open(&self, moment: Nanos) {
         if self.gated {
             self.state().opens.get_or_insert(moment);
@@ -116,12 +117,12 @@ impl Start {
         }
     }
 
-    /// Whether all shards have connected, and wait for [`Start::open`].
+    /// Whether all shards have connected, and are waiting for [`Start::open`].
     pub fn is_reached(&self) -> bool {
         self.gated && self.state().missing == 0
     }
 
-    /// Whether a shard has ended before it could start; the others do not wait for it.
+    /// Whether a shard has ended before it could start; the other shards do not wait for it.
     pub fn is_deserted(&self) -> bool {
         self.state().deserted
     }

@@ -1,4 +1,4 @@
-//! The stop flag, shared by all shards and those who stop them, and the patience with a server.
+//! The stop flag, shared by all shards and whatever stops them, and the patience with a server.
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::Failure;
@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub enum StopReason {
     /// The user asked once: drain and report.
     Interrupted = 1,
-    /// The server refuses the credentials; continuing could lock the user out.
+    /// The server refuses the credentials, and continuing could lock the user out.
     Authentication = 2,
     /// This machine has had no ports or files left for too long.
     Starved = 3,
-    /// The server answered when asked on new connections, but answered no operation for too long.
+    /// The server answered checks on new connections, but no operations, for too long.
     Unserved = 4,
     /// The server has not answered for too long.
     Unreachable = 5,
@@ -34,7 +34,7 @@ impl StopReason {
         Self::Aborted,
     ];
 
-    /// Whether it was given up because there were no answers for too long.
+    /// Whether the run was given up because there were no answers for too long.
     pub const fn gave_up(self) -> bool {
         matches!(self, Self::Starved | Self::Unserved | Self::Unreachable)
     }
@@ -59,7 +59,8 @@ impl Stop {
         }
     }
 
-    /// Goes on after all if it was given up, and returns why it was. What the user asked for stays.
+    /// Clears the flag if the run was given up, and returns the reason. A stop requested by the
+    /// user stays.
     pub fn resume(&self) -> Option<StopReason> {
         let reason = self.reason().filter(|reason| reason.gave_up())?;
         let lowered = (reason as u8, 0);
@@ -68,21 +69,21 @@ impl Stop {
     }
 }
 
-/// How many times in a row the server may answer when asked on new connections, while no operation
-/// is answered. After that it is given up all the same.
+/// How many consecutive checks on new connections the server may answer while no operation is
+/// answered. After that the run is given up nevertheless.
 const MOST_ASKED: u32 = 10;
 
 /// How long the server may be silent before it counts as gone. Shared by all shards of a stage: a
-/// failing connection means nothing while another one gets answers. The server has the last word:
-/// it is asked on new connections.
+/// failing connection means nothing while another one gets answers. Before giving up, the server is
+/// checked on new connections.
 #[derive(Debug)]
 pub struct Patience {
     longest_ns: Nanos,
-    /// When the first operation failed since the last answer; 0: none has.
+    /// When the first operation failed since the last answer; 0 if none has.
     since: AtomicU64,
-    /// Whether somebody is asking the server.
+    /// Whether a shard is checking the server.
     asking: AtomicBool,
-    /// How many times it has answered since an operation was last answered.
+    /// How many checks it has answered since an operation was last answered.
     asked: AtomicU32,
 }
 
@@ -93,7 +94,8 @@ impl Patience {
         Self { longest_ns, since, asking, asked: AtomicU32::new(0) }
     }
 
-    /// An answer came. Writes only after a failure, so that threads do not disturb each other.
+    /// Notes an answer. Writes only after a failure, so that threads do not contend for the cache
+    /// line.
     #[inline]
     pub(super) fn answered(&self) {
         if self.since.load(Ordering::Relaxed) != 0 {
@@ -102,7 +104,8 @@ impl Patience {
         }
     }
 
-    /// An operation failed at `now` without an answer. Returns whether to ask the server.
+    /// Notes that an operation failed at `now` without an answer. Returns whether to check the
+    /// server.
     #[cold]
     pub(super) fn failed(&self, now: Nanos) -> bool {
         let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
@@ -114,18 +117,18 @@ impl Patience {
         since != 0 && now.saturating_sub(since) > self.longest_ns
     }
 
-    /// How long the server may take to answer when it is asked.
+    /// How long the server may take to answer a check.
     pub(super) fn answer_ns(&self) -> Nanos {
         self.longest_ns.clamp(SECOND_NS, 5 * SECOND_NS)
     }
 
-    /// Whether to ask the server at `now`; only one of the shards does.
+    /// Whether to check the server at `now`. Only one of the shards does.
     pub(super) fn ask(&self, now: Nanos) -> bool {
         self.is_over(now) && !self.asking.swap(true, Ordering::Relaxed)
     }
 
-    /// The server was asked, and answered or not by `now`; `None`: it cannot be asked. `failure` is
-    /// how the last operation failed. Returns why to give up, if it is time.
+    /// Takes the result of a check, which ended at `now`; `None` if the server cannot be checked.
+    /// `failure` is how the last operation failed. Returns the reason to give up, if it is time.
     pub(super) fn judge(
         &self,
         answer: Option<Result<(), Failure>>,
@@ -133,7 +136,7 @@ impl Patience {
         now: Nanos,
     ) -> Option<StopReason> {
         let why = match answer {
-            // An operation was answered meanwhile.
+            // An operation was answered in the meantime.
             _ if !self.is_over(now) => None,
             Some(Ok(())) if self.asked.fetch_add(1, Ordering::Relaxed) + 1 < MOST_ASKED => {
                 self.since.store(now, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! When a silent server is given up.
+//! Checks when a silent server is given up.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn the_server_has_the_last_word() {
     assert!(patience.failed(1_101 * MS));
     assert!(patience.ask(1_101 * MS) && !patience.ask(1_101 * MS), "one of the shards asks");
     assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, 1_200 * MS), None);
-    // It is there, and is asked again when as much time has passed.
+    // The server is there, and is checked again after the same time.
     assert!(!patience.failed(1_300 * MS));
     assert!(patience.failed(1_301 * MS) && patience.ask(1_301 * MS));
     let gone = patience.judge(SILENT, Failure::Timeout, 1_400 * MS);
@@ -57,7 +57,7 @@ fn whose_fault_it_is_that_nobody_answers_is_reported() {
     let (starved, gone) = (Some(StopReason::Starved), Some(StopReason::Unreachable));
     assert_eq!(why(SILENT, Failure::Local), gone, "there was a port for that");
     assert_eq!(why(Some(Err(Failure::Local)), Failure::Timeout), starved);
-    // One that cannot be asked.
+    // A server that cannot be checked.
     assert_eq!(why(None, Failure::Connect), gone);
     assert_eq!(why(None, Failure::Local), starved);
 }
@@ -76,7 +76,7 @@ fn a_server_that_serves_nobody_is_given_up_in_the_end() {
     assert!(patience.ask(now));
     let unserved = patience.judge(Some(Ok(())), Failure::Timeout, now);
     assert_eq!(unserved, Some(StopReason::Unserved));
-    // An answer to an operation begins it anew.
+    // An answer to an operation resets the patience.
     patience.answered();
     assert!(!patience.failed(now) && patience.ask(now + 101 * MS));
     assert_eq!(patience.judge(Some(Ok(())), Failure::Timeout, now + 101 * MS), None);

@@ -1,6 +1,6 @@
 //! Grants the right to begin an operation, with the time at which it was due.
 //!
-//! In a closed loop that is at once. In an open loop, due operations wait in a queue; those beyond
+//! A closed loop grants it at once. In an open loop, due operations wait in a queue; those beyond
 //! the limit are dropped and counted.
 
 use super::nap::{Between, NAP_NS, Naps};
@@ -28,7 +28,8 @@ pub struct Ticket {
     pub began: Nanos,
     /// How long the connection waited for it to become due.
     pub idle_ns: Nanos,
-    /// Whether the connection was free when it was due: a late start is then the client's fault.
+    /// Whether the connection was already free when it became due: a late start is then the
+    /// client's fault.
     pub awaited: bool,
 }
 
@@ -45,7 +46,8 @@ pub struct LoadCounts {
     pub unsent: u64,
 }
 
-/// A shard's part of `total`, dealt to `connections` in turn, and these to shards in turn.
+/// A shard's part of `total`, if that is distributed to `connections` in turn, and these to shards
+/// in turn.
 fn share_out(total: u64, connections: u64, (shard, shards): (usize, usize)) -> u64 {
     let own = (shard as u64..connections).step_by(shards);
     own.map(|c| total / connections + u64::from(c < total % connections)).sum()
@@ -55,7 +57,7 @@ fn share_out(total: u64, connections: u64, (shard, shards): (usize, usize)) -> u
 pub struct Tickets {
     clock: Clock,
     stop: Arc<Stop>,
-    /// No operation is begun from here on.
+    /// No operation is begun from this time on.
     end: Nanos,
     pauses: Pauses,
     counts: Cell<LoadCounts>,
@@ -69,15 +71,15 @@ struct Queue {
     steps: Box<dyn Iterator<Item = Nanos>>,
     /// When the next operation is due.
     next: Option<Nanos>,
-    /// How many operations have yet to become due, if they are counted.
+    /// How many operations have yet to become due, if their number is limited.
     left: u64,
     due: VecDeque<Nanos>,
     /// Operations that were granted and have not ended.
     in_flight: u64,
     limit: u64,
-    /// Connections that wait for an operation, the longest-waiting first.
+    /// Connections that are waiting for an operation, the longest-waiting first.
     waiting: VecDeque<usize>,
-    /// The tasks of the connections that wait, by connection, and whether they were called.
+    /// The tasks of waiting connections, by connection, and whether they were woken.
     seats: Vec<Seat>,
     pacer: Option<Waker>,
     naps: Naps,
@@ -133,7 +135,7 @@ impl Tickets {
         Self { clock, stop, end, pauses, counts: Cell::default(), queue }
     }
 
-    /// Whether operations may be due later than their connection is free.
+    /// Whether operations may become due after their connection is free.
     pub(super) const fn has_pace(&self) -> bool {
         self.queue.is_some() || !self.pauses.none()
     }
@@ -146,7 +148,7 @@ impl Tickets {
     /// over. Otherwise, use [`Tickets::take`].
     ///
     /// In a closed loop an operation is due when its connection is free or, if it had to be
-    /// reopened, when that began, at `reopening`.
+    /// reopened, when reopening began, at `reopening`.
     #[inline]
     pub fn at_once(&self, reopening: Option<Nanos>) -> Option<Ticket> {
         let endless = self.queue.is_none() && self.pauses.none();
@@ -155,7 +157,7 @@ impl Tickets {
     }
 
     /// Waits until connection number `connection` of this shard, which has had nothing to do since
-    /// `free`, may begin an operation. `None`: the stage is over.
+    /// `free`, may begin an operation. `None` if the stage is over.
     pub async fn take(
         &self,
         connection: usize,
@@ -195,14 +197,14 @@ impl Tickets {
         Some(Ticket { intended, began, idle_ns, awaited })
     }
 
-    /// How long to sleep before `until` without missing the end of the stage. `None`: `until` has
+    /// How long to sleep before `until` without missing the end of the stage. `None` if `until` has
     /// passed, or the stage is over.
     pub(super) fn left(&self, until: Nanos) -> Option<Nanos> {
         let now = self.clock.now();
         (now < until && !self.over(now)).then(|| (until.min(self.end) - now).min(STOP_CHECK_NS))
     }
 
-    /// Begins the last part of an operation whose first part has ended.
+    /// Begins a later part of an operation whose previous part has ended.
     pub fn proceed(&self, reopening: Option<Nanos>) -> Ticket {
         let now = self.clock.now();
         Ticket { intended: reopening.unwrap_or(now), began: now, idle_ns: 0, awaited: false }
@@ -214,7 +216,7 @@ impl Tickets {
         reopening: Option<Nanos>,
         asked: Nanos,
     ) -> Option<Ticket> {
-        // The connection is opened during the pause.
+        // The connection was reopened during the pause.
         let until = reopening.unwrap_or(asked) + self.pauses.next_ns(connection);
         if asked < until && !self.over(asked) {
             self.pauses.sleep(connection, until).await;
@@ -236,15 +238,16 @@ impl Tickets {
         Ticket { intended, began, idle_ns, awaited: false }
     }
 
-    /// An answer came at `now`. `can_wait`: the kernel noted when, and no request has to follow.
-    /// Otherwise answers must be read as soon as they come.
+    /// Notes that an answer arrived at `now`. `can_wait` if the kernel timestamped it and no
+    /// request has to follow. Otherwise answers must be read as soon as they arrive.
     pub fn expect(&self, can_wait: bool, now: Nanos) {
         if let Some(queue) = &self.queue {
             queue.borrow_mut().naps.expect(can_wait, now);
         }
     }
 
-    /// The operation that connection number `connection` of this shard had begun ended at `done`.
+    /// Notes that the operation begun by connection number `connection` of this shard ended at
+    /// `done`.
     #[inline]
     pub fn done(&self, connection: usize, done: Nanos) {
         if let Some(queue) = &self.queue {
@@ -254,7 +257,7 @@ impl Tickets {
 
     fn done_in(&self, queue: &RefCell<Queue>, connection: usize, done: Nanos) {
         let mut queue = queue.borrow_mut();
-        // Operations due before then saw one more in flight.
+        // Operations that became due before then saw one more in flight.
         self.fill(&mut queue, done);
         queue.in_flight -= 1;
         queue.usage.end(connection, done);
@@ -285,11 +288,11 @@ impl Tickets {
         }
     }
 
-    /// Wakes waiting connections when operations are due, or when their pauses are over, until the
-    /// stage is over.
+    /// Wakes waiting connections when operations become due, or when their pauses are over. Runs
+    /// until the stage is over.
     ///
     /// # Errors
-    /// If the operating system cannot create a timer.
+    /// Returns an error if the operating system cannot create a timer.
     pub async fn pace(&self, context: &ShardContext) -> std::io::Result<()> {
         match &self.queue {
             Some(queue) => self.call_when_due(queue, context).await,
@@ -312,7 +315,7 @@ impl Tickets {
                 let unread = queue.in_flight;
                 self.fill(&mut queue, now);
                 queue.grant(now);
-                // Connections stop waiting once no more operations will be due.
+                // Connections stop waiting once no more operations will become due.
                 if self.over(now) || (queue.left == 0 && queue.due.is_empty()) {
                     queue.close(now.min(self.end));
                     return Ok(());
@@ -349,7 +352,7 @@ impl Tickets {
             .map_or_else(Vec::new, |queue| queue.borrow().due.iter().copied().collect())
     }
 
-    /// Whether nothing more is to be begun.
+    /// Whether nothing more will be begun.
     pub(super) fn ended(&self) -> bool {
         let spent = |queue: &RefCell<Queue>| {
             let queue = queue.borrow();
@@ -358,7 +361,7 @@ impl Tickets {
         self.over(self.clock.now()) || self.queue.as_ref().is_some_and(spent)
     }
 
-    /// What connections are needed for; nothing, in a closed loop.
+    /// The demand for connections; empty in a closed loop.
     pub(super) fn need(&self) -> Need {
         let Some(queue) = &self.queue else { return Need::default() };
         let mut queue = queue.borrow_mut();
@@ -366,7 +369,7 @@ impl Tickets {
         queue.usage.need(queue.due.len() as u64)
     }
 
-    /// Waits until so many connections are in use that there should be more.
+    /// Waits until so many connections are in use that more are needed.
     pub(super) async fn crowded(&self) {
         let mut watching = false;
         poll_fn(|context| {
@@ -382,14 +385,15 @@ impl Tickets {
         .await;
     }
 
-    /// A connection is being opened.
+    /// Notes that a connection is being opened.
     pub(super) fn opening(&self) {
         if let Some(queue) = &self.queue {
             queue.borrow_mut().usage.opening();
         }
     }
 
-    /// A connection was opened, or could not be; `times`: from when to when that was tried.
+    /// Notes that a connection was opened, or could not be; `times` are the start and end of the
+    /// attempt.
     pub(super) fn opened(&self, is_open: bool, times: (Nanos, Nanos)) {
         if let Some(queue) = &self.queue {
             queue.borrow_mut().usage.opened(is_open, times);
@@ -413,7 +417,7 @@ impl Tickets {
     }
 }
 
-/// Waits for the pacer. `None`: the stage is over.
+/// Waits for the pacer. `None` if the stage is over.
 async fn wait(queue: &RefCell<Queue>, connection: usize, now: Nanos) -> Option<Nanos> {
     let mut queued = false;
     poll_fn(|context| {
@@ -440,14 +444,14 @@ async fn wait(queue: &RefCell<Queue>, connection: usize, now: Nanos) -> Option<N
 }
 
 impl Queue {
-    /// Looks up when the next operation falls due, if there is one.
+    /// Determines when the next operation becomes due, if there is one.
     fn step(&mut self) {
         let offset = if self.left > 0 { self.steps.next() } else { None };
         self.next = offset.map(|offset| self.start + offset);
     }
 
-    /// Whether the shard may nap: a connection is free for the next operation, and no answer needs
-    /// more than recording.
+    /// Whether the shard may nap: a connection is free for the next operation, and all answers only
+    /// need to be recorded.
     fn may_nap(&self, now: Nanos) -> bool {
         !self.waiting.is_empty() && self.naps.allowed(now)
     }
@@ -470,7 +474,7 @@ impl Queue {
         }
     }
 
-    /// A connection begins an operation.
+    /// Notes that a connection begins an operation.
     fn begin(&mut self, connection: usize, began: Nanos) {
         self.usage.begin(connection, began, self.waiting.is_empty());
     }
@@ -520,7 +524,7 @@ mod tests {
 
     #[test]
     fn a_total_is_dealt_to_connections_and_these_to_shards() {
-        // 11 to four connections: 3, 3, 3 and 2, of which a shard has every other one.
+        // 11 to four connections: 3, 3, 3 and 2, of which a shard gets every other one.
         assert_eq!([0, 1].map(|shard| share_out(11, 4, (shard, 2))), [6, 5]);
         assert_eq!([0, 1, 2].map(|shard| share_out(2, 3, (shard, 3))), [1, 1, 0]);
         for (total, connections, shards) in [(0, 1, 1), (100, 7, 3), (5, 9, 4), (1_000, 1, 1)] {
@@ -574,8 +578,8 @@ mod tests {
         assert!(!tickets.queue.as_ref().unwrap().borrow().may_nap(SECOND_NS), "nobody is free");
     }
 
-    /// Two connections at one operation per second: one is given the last operation, the other one
-    /// waits for more.
+    /// Two connections at one operation per second: one gets the last operation, the other is
+    /// waiting for more.
     #[tokio::test(start_paused = true)]
     async fn who_waits_is_sent_home_as_soon_as_nothing_more_falls_due() {
         let clock = Clock::virtual_time();

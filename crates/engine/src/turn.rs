@@ -1,4 +1,4 @@
-//! What the loop takes where nothing is waited for.
+//! Measures what the loop costs when there is nothing to wait for.
 
 use crate::clock::Clock;
 use crate::drive::Lane;
@@ -12,11 +12,11 @@ use std::sync::mpsc::channel;
 
 const TURNS: u64 = 5_000;
 
-/// Measures the duration of one turn of the loop without a wire, in nanoseconds: of reads from a
-/// target that answers at once.
+/// Measures the duration of one turn of the loop without a network, in nanoseconds, with reads from
+/// a target that answers at once.
 ///
 /// # Errors
-/// If the operating system cannot create a thread, a runtime or a timer.
+/// Returns an error if the operating system cannot create a thread, a runtime or a timer.
 pub fn turn_ns(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let mut live = Live::default();
     (0..100).for_each(|key| live.add(LiveEntry::new(key, 0, None)));

@@ -1,12 +1,12 @@
 //! How the connections of a shard are used in an open loop: whether one is free, and for how long
-//! operations hold theirs. Knows no rate.
+//! operations hold theirs. Knows nothing about rates.
 
 use crate::clock::Nanos;
 use crate::measure::{Held, PoolLog};
 use std::task::Waker;
 
-/// The number of operations under way is random: there is room for this many standard deviations
-/// more than the mean, as for a Poisson count.
+/// The number of operations in flight is random: room is kept for this many standard deviations
+/// above the mean, as for a Poisson count.
 const SPARE: f64 = 3.0;
 
 /// The use of one shard's connections.
@@ -15,13 +15,13 @@ pub(super) struct Usage {
     start: Nanos,
     /// Since when no connection has been free.
     none_free: Option<Nanos>,
-    /// What each connection works on.
+    /// For each connection, when its operation began, and how many connections were in use then.
     seats: Vec<(Nanos, Crowd)>,
     /// Operations that hold a connection.
     in_use: u64,
     /// Connections that are being opened.
     opening: u64,
-    /// Once this many are in use, `grower` is called; no limit if there are no more to open.
+    /// Once this many are in use, `grower` is woken; no limit if there are no more to open.
     alarm: u64,
     grower: Option<Waker>,
     log: PoolLog,
@@ -52,29 +52,30 @@ impl Usage {
         }
     }
 
-    /// What connections are needed for, with `waiting` operations that have none.
+    /// The demand for connections, with `waiting` operations that have none.
     pub(super) const fn need(&self, waiting: u64) -> Need {
         let PoolLog { connections: open, held, .. } = self.log;
         Need { in_use: self.in_use, waiting, open, opening: self.opening, held }
     }
 
-    /// Has `grower` called once so many connections are in use that there should be more.
+    /// Wakes `grower` once so many connections are in use that more are needed.
     pub(super) fn watch(&mut self, grower: &Waker) {
         self.alarm = alarm(self.log.connections + self.opening);
         self.grower = Some(grower.clone());
     }
 
-    /// Whether `grower` was called.
+    /// Whether `grower` was woken.
     pub(super) const fn called(&self) -> bool {
         self.grower.is_none()
     }
 
-    /// One more is being opened.
+    /// Notes that one more connection is being opened.
     pub(super) const fn opening(&mut self) {
         self.opening += 1;
     }
 
-    /// One that was being opened is open, or cannot be opened; from when to when that was tried.
+    /// Notes that a connection was opened or could not be opened, with the start and end of the
+    /// attempt.
     pub(super) fn opened(&mut self, is_open: bool, (from, to): (Nanos, Nanos)) {
         self.opening -= 1;
         if is_open {
@@ -85,19 +86,19 @@ impl Usage {
         }
     }
 
-    /// Some connection is free from `now` on, after none was.
+    /// Notes that a connection is free from `now` on, after none was.
     pub(super) fn free(&mut self, now: Nanos) {
         if let Some(since) = self.none_free.take() {
             self.log.none_free_ns += now.saturating_sub(since);
         }
     }
 
-    /// No connection is free any more from `now` on.
+    /// Notes that no connection is free from `now` on.
     pub(super) const fn none_free(&mut self, now: Nanos) {
         self.none_free = Some(now);
     }
 
-    /// A connection begins an operation; `last`: no other one is free.
+    /// Notes that a connection begins an operation; `last` if no other one is free.
     pub(super) fn begin(&mut self, connection: usize, began: Nanos, last: bool) {
         self.in_use += 1;
         if self.in_use >= self.alarm
@@ -113,7 +114,7 @@ impl Usage {
         self.seats[connection] = (began, crowd);
     }
 
-    /// The operation of a connection has ended.
+    /// Notes that the operation of a connection has ended.
     pub(super) fn end(&mut self, connection: usize, done: Nanos) {
         let (began, crowd) = self.seats[connection];
         let held_ns = done.saturating_sub(began);
@@ -126,7 +127,7 @@ impl Usage {
         }
     }
 
-    /// Nothing is begun from `now` on.
+    /// Notes that nothing is begun from `now` on.
     pub(super) fn close(&mut self, now: Nanos) {
         self.free(now);
         if self.log.over_ns == 0 {
@@ -139,12 +140,12 @@ impl Usage {
     }
 }
 
-/// What a shard needs connections for.
+/// The demand for connections of a shard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Need {
-    /// Operations under way.
+    /// Operations in flight.
     pub(super) in_use: u64,
-    /// Operations that are due and wait for a connection.
+    /// Operations that are due and waiting for a connection.
     pub(super) waiting: u64,
     /// Connections that are open.
     pub(super) open: u64,
@@ -154,9 +155,9 @@ pub(super) struct Need {
     pub(super) held: Held,
 }
 
-/// How many more connections to open if this many operations will soon be under way on average, by
-/// Little's law: with room for chance, at least a quarter more so that it need not be done often,
-/// and at most as many as there are, so that a stalled server is not flooded at once.
+/// How many more connections to open if this many operations will soon be in flight on average, by
+/// Little's law: with room for chance; at least a quarter more, so that this is rarely needed; and
+/// at most as many as there are, so that a stalled server is not flooded at once.
 pub(super) fn more(soon: f64, need: &Need) -> u64 {
     let mean = soon.max((need.in_use + need.waiting) as f64);
     let wanted = (mean + SPARE * mean.sqrt()).ceil() as u64;
@@ -167,8 +168,8 @@ pub(super) fn more(soon: f64, need: &Need) -> u64 {
     wanted.max(all + need.open / 4).min(need.open * 2).saturating_sub(all)
 }
 
-/// How many operations have to be under way before another connection is needed: the inverse of
-/// what [`more`] provides for.
+/// How many operations must be in flight before another connection is needed: the inverse of what
+/// [`more`] provides for.
 fn alarm(connections: u64) -> u64 {
     let root = ((SPARE * SPARE + 4.0 * connections as f64).sqrt() - SPARE) / 2.0;
     (root * root).floor() as u64 + 1

@@ -31,7 +31,7 @@ async fn a_workload_may_wait_before_each_operation_but_not_beyond_the_end() {
     let waits = |each_ns, left| {
         vec![Lane { connection: 0, workload: Waits { each_ns, left, waited: false } }]
     };
-    // At 320, 640, ... 1,920 ms; in an open loop, the reads that were due meanwhile wait for it.
+    // At 320, 640, ... 1,920 ms; in an open loop, the reads that became due meanwhile wait for it.
     for pace in [Pace::Closed { think_ns: 0 }, rate(100.0, 2, 1_000)] {
         let closed = matches!(pace, Pace::Closed { .. });
         let work = (waits(320 * MS, u64::MAX), u64::MAX);
@@ -43,7 +43,8 @@ async fn a_workload_may_wait_before_each_operation_but_not_beyond_the_end() {
         assert!(run.first_late_ns.is_some_and(|late| late.abs_diff(320 * MS - due_ns) < 10 * MS));
         assert!((1.99..=2.005).contains(&(run.idle_ns as f64 / 1e9)), "{} ns", run.idle_ns);
     }
-    // With nothing left to do, it waits until the stage ends, or until nothing more will be due.
+    // With nothing left to do, it waits until the stage ends, or until nothing more will become
+    // due.
     for (pace, seconds, ended_s) in
         [(Pace::Closed { think_ns: 0 }, Some(2), 2.0..2.005), (rate(10.0, 60, 100), None, 0.2..1.0)]
     {
@@ -65,8 +66,8 @@ async fn connections_pause_each_by_itself_until_the_end() {
 
 #[tokio::test]
 async fn a_pause_is_as_short_as_asked() {
-    // A timer in steps of a millisecond takes at least 4 ms, on any machine; few pauses in a row
-    // are undisturbed now and then, on any machine, too.
+    // A timer with steps of a millisecond takes at least 4 ms on any machine. Occasionally, a few
+    // pauses in a row are undisturbed, also on any machine.
     let mut shortest_s = f64::MAX;
     for _ in 0..500 {
         let lanes = vec![Lane { connection: 0, workload: Reads(5) }];

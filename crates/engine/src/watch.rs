@@ -22,11 +22,11 @@ pub(super) struct RequestEnd<'a> {
     pub(super) timing: &'a Timing,
 }
 
-/// What is noted about one connection.
+/// The notes about one connection.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) times: ConnectionTimes,
-    /// Its outage, while it is in one.
+    /// Its outage, while it has one.
     pub(super) spell: Option<Spell>,
 }
 
@@ -55,27 +55,27 @@ pub(super) struct Watch {
     shard: usize,
 }
 
-/// What is watched only in an open loop.
+/// The part that is only needed in an open loop.
 #[derive(Debug)]
 struct Open {
     late: RefCell<Histogram>,
-    /// Operations that were not late because of the client, and are counted nowhere else.
+    /// Operations that were not late through the client's fault, and are counted nowhere else.
     on_time: Cell<u64>,
     backlog: RefCell<Backlog>,
 }
 
-/// What a watch has seen.
+/// The results of a watch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Watched {
     /// What the thread used and lost.
     pub loss: ThreadLoss,
     /// Outages, as far as this shard has seen them.
     pub outage: OutageLog,
-    /// When it got no answer for a long time.
+    /// When there was no answer for a long time.
     #[serde(default)]
     pub silences: Silences,
-    /// The same for each node, if there are several; moved to everything else that is known about
-    /// them.
+    /// The silences of each node, if there are several; later moved to the other information about
+    /// the nodes.
     #[serde(skip)]
     pub nodes: Vec<Silences>,
     /// The backlog, in an open loop.
@@ -86,7 +86,7 @@ pub struct Watched {
 }
 
 impl Watch {
-    /// Watches shard number `shard` from `start` to `end`. `open`: operations are due at given
+    /// Watches shard number `shard` from `start` to `end`. `open` if operations are due at given
     /// times.
     pub(super) fn new(
         (start, end): (Nanos, Nanos),
@@ -117,7 +117,7 @@ impl Watch {
         }
     }
 
-    /// An operation begins: notes, and returns, how late it is because of the client.
+    /// Notes and returns how late an operation that begins is through the client's fault.
     #[inline]
     pub(super) fn begin(&self, ticket: &Ticket) -> Nanos {
         self.look(ticket.began);
@@ -136,7 +136,7 @@ impl Watch {
         late_ns
     }
 
-    /// Notes the pause that the thread is coming back from at `now`, if there was one and its beat
+    /// Notes the pause from which the thread is returning at `now`, if there was one and its beat
     /// has not noted it yet.
     #[inline]
     pub(super) fn look(&self, now: Nanos) {
@@ -145,8 +145,8 @@ impl Watch {
         }
     }
 
-    /// The thread has begun nothing since it was last seen alive, which was at most a beat before
-    /// the one that it missed.
+    /// Notes a pause. The thread has begun nothing since it was last seen alive, which was at most
+    /// one beat before the one that it missed.
     #[cold]
     fn came_back(&self, now: Nanos) {
         let due = self.next_beat.replace(Nanos::MAX);
@@ -156,8 +156,8 @@ impl Watch {
     }
 
     /// How long the client held up a request that it began `late_ns` late, or whose answer it may
-    /// have left unread in a pause; `noted`: the kernel noted when the answer came. Anything
-    /// shorter than [`HELD_NS`] is 0.
+    /// have left unread in a pause; `noted` if the kernel timestamped the answer. Anything shorter
+    /// than [`HELD_NS`] is 0.
     #[inline]
     pub(super) fn held(&self, late_ns: Nanos, timing: &Timing, noted: bool) -> Nanos {
         let mut unread_ns = 0;
@@ -180,8 +180,8 @@ impl Watch {
         held_ns
     }
 
-    /// A request has ended. In a healthy closed loop there is little to note, and that is done
-    /// without a call.
+    /// Notes that a request has ended. In a healthy closed loop there is little to note, and this
+    /// takes no function call.
     #[inline]
     pub(super) fn ended(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
         if ended.failure.is_none_or(Failure::answered) {
@@ -194,7 +194,7 @@ impl Watch {
         self.note(ended, connection);
     }
 
-    /// A request to this node, one of several, has ended.
+    /// Notes that a request to this node, one of several, has ended.
     #[inline]
     pub(super) fn ended_at(&self, node: usize, failure: Option<Failure>, timing: &Timing) {
         let mut nodes = self.nodes.borrow_mut();
@@ -221,7 +221,7 @@ impl Watch {
     fn heed(&self, ended: RequestEnd<'_>, connection: &mut Connection) {
         let (began, done, spell) = (ended.began, ended.timing.done, &mut connection.spell);
         match ended.failure {
-            // It says nothing about the server.
+            // This failure says nothing about the server.
             Some(failure) if failure.by_client() => {}
             Some(failure) if failure.unserved() => {
                 let mut log = self.outage.borrow_mut();
@@ -235,15 +235,16 @@ impl Watch {
         }
     }
 
-    /// A connection begins nothing more.
+    /// Notes that a connection begins no more operations.
     pub(super) fn leave(&self, connection: &mut Connection, now: Nanos) {
         let until = now.min(self.end);
         let down_ns = self.outage.borrow_mut().leave(&self.pulse, &mut connection.spell, until);
         connection.times.down_ns += down_ns;
     }
 
-    /// Operations that were due at these times and will never begin. Where the thread came back
-    /// from a pause after the end, what fell due in it waited for the client.
+    /// Notes operations that were due at these times and will never begin. If the thread returned
+    /// from a pause after the end, those that became due during the pause were held up by the
+    /// client.
     pub(super) fn left_over(&self, due: impl Iterator<Item = Nanos>) {
         let Some(open) = &self.open else { return };
         let Pause { from, to } = self.pause.get();

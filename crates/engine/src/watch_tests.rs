@@ -1,4 +1,4 @@
-//! What a watch makes of operations that begin and end.
+//! Checks what a watch notes about operations that begin and end.
 
 use super::*;
 use crate::clock::{Clock, SECOND_NS};
@@ -82,7 +82,7 @@ fn a_node_that_refuses_connections_is_not_silent() {
 
 #[test]
 fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
-    // Whoever waits longer than it takes to try again does not wait for the server.
+    // After the time that a retry takes, a connection is no longer waiting for the server.
     for (left_ms, down_ms) in [(1_500, 500), (3_000, 1_200), (20_000, 1_200)] {
         let (watch, _pulse) = watch(false);
         let mut connection = Connection::default();
@@ -102,7 +102,7 @@ fn the_backlog_has_each_operation_once_from_when_it_was_due() {
     for (part, counts) in [(Part::Whole, true), (Part::First, true), (Part::Last, false)] {
         for n in 0..80 {
             let (due, done) = (n * 100 * MS, (n * 100 + 350) * MS);
-            // Begun 300 ms after it was due.
+            // Begun 300 ms after it became due.
             let began = due + 300 * MS;
             let timing = Timing { response_ns: done - due, ..Timing::between(began, done) };
             let ended = RequestEnd { part, failure: None, began, timing: &timing };

@@ -1,8 +1,8 @@
-//! A stage whose operations have to end in time, as far as that can be foreseen.
+//! A stage whose operations must end in time, as far as that can be predicted.
 
 use super::*;
 
-/// Operations of one document, or each of twice as many as the one before.
+/// Operations of one document each, or of twice as many as the one before.
 struct Batches {
     documents: u32,
     grows: bool,
@@ -45,7 +45,7 @@ async fn what_would_end_too_late_is_not_begun() {
     let fast = Server(|sent| Some(sent + 99 * MS));
     assert_eq!(begun(fast, false, true).await, (10, 990));
     assert_eq!(begun(fast, true, true).await, (9, 891));
-    // Of the first one nothing is known.
+    // Nothing is known in advance about the first one.
     let silent = Server(|sent| Some(sent + 5_000 * MS));
     assert_eq!(begun(silent, false, true).await, (1, 5_000));
 }
