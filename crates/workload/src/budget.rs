@@ -9,10 +9,10 @@ use std::ops::Index;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Keeps the draws of shared budgets apart from other uses of the same seed.
+/// Separates the draws of shared budgets from other uses of the same seed.
 const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 
-/// The number of kinds that can be in a mix.
+/// The number of kinds that can be part of a mix.
 const KINDS_MIXED: usize = {
     let (mut count, mut place) = (0, 0);
     while place < OpKind::BUILT_IN.len() {
@@ -22,8 +22,8 @@ const KINDS_MIXED: usize = {
     count
 };
 
-/// A number for each kind that can be in a mix of single-document operations: its relative weight,
-/// or how many operations there are of it.
+/// A number for each kind that can be part of a mix of single-document operations: its relative
+/// weight, or a count of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "BTreeMap<OpKind, u64>", try_from = "BTreeMap<OpKind, u64>")]
 pub struct Mix([u64; KINDS_MIXED]);
@@ -52,7 +52,7 @@ impl schemars::JsonSchema for Mix {
     }
 }
 
-/// A mix with a kind that cannot be in one.
+/// A mix with a kind that cannot be part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} cannot be in a mix")]
 pub struct Unmixable(OpKind);
@@ -75,7 +75,7 @@ impl TryFrom<BTreeMap<OpKind, u64>> for Mix {
 }
 
 impl FromIterator<(OpKind, u64)> for Mix {
-    /// Kinds that cannot be in a mix are left out; those that are missing have 0.
+    /// Kinds that cannot be part of a mix are left out; missing kinds get 0.
     fn from_iter<I: IntoIterator<Item = (OpKind, u64)>>(weights: I) -> Self {
         let mut mix = Self::default();
         for (kind, weight) in weights {
@@ -104,7 +104,7 @@ impl fmt::Display for Mix {
 }
 
 impl Mix {
-    /// The kinds that can be in a mix, in the order of the table of kinds.
+    /// The kinds that can be part of a mix, in the order of the table of kinds.
     pub const KINDS: [OpKind; KINDS_MIXED] = {
         let (mut kinds, mut count, mut place) = ([OpKind::Create; KINDS_MIXED], 0, 0);
         while place < OpKind::BUILT_IN.len() {
@@ -117,7 +117,7 @@ impl Mix {
         kinds
     };
 
-    /// The usual weights, as the table of kinds has them.
+    /// The default weights, from the table of kinds.
     pub fn usual() -> Self {
         Self::KINDS.into_iter().map(|kind| (kind, kind.weight().unwrap_or(0))).collect()
     }
@@ -144,23 +144,24 @@ impl Mix {
         Self::KINDS.iter().position(|&it| it == kind)
     }
 
-    /// The kinds with their numbers, without those that neither are in this mix nor usually are.
+    /// The kinds with their numbers, without those that are neither in this mix nor in the default
+    /// one.
     fn shown(self) -> impl Iterator<Item = (OpKind, u64)> {
         let of = Self::KINDS.into_iter().zip(self.0);
         of.filter(|(kind, number)| *number > 0 || kind.weight() > Some(0))
     }
 
-    /// Each number by another one.
+    /// Replaces each number.
     fn map(self, of: impl FnMut(u64) -> u64) -> Self {
         Self(self.0.map(of))
     }
 
-    /// All numbers together.
+    /// The sum of all numbers.
     pub fn sum(&self) -> u64 {
         self.sum_of(|_| true)
     }
 
-    /// The numbers of all kinds for which `wanted` holds, together.
+    /// The sum of the numbers of all kinds whose class is `wanted`.
     pub fn sum_of(&self, wanted: impl Fn(Class) -> bool) -> u64 {
         let of = Self::KINDS.into_iter().zip(self.0);
         of.filter(|(kind, _)| wanted(kind.class())).fold(0, |sum, (_, it)| it.saturating_add(sum))
@@ -171,7 +172,7 @@ impl Mix {
         self.0.into_iter().max().unwrap_or(0)
     }
 
-    /// One operation of this kind less.
+    /// Subtracts one operation of this kind.
     #[inline]
     pub fn take_one(&mut self, kind: OpKind) {
         if let Some(place) = Self::place(kind) {
@@ -213,14 +214,16 @@ pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
 pub enum Budget {
     /// This many of each kind, in random order.
     Counted(Mix),
-    /// The same for several connections of one thread: the next free one takes the next operation.
+    /// Like `Counted`, for several connections of one thread: the next free one takes the next
+    /// operation.
     Shared(Arc<SharedBudget>),
     /// Each operation drawn by weight, without limit.
     Endless(Mix),
 }
 
 /// The operations that several connections of one thread still have to do. The seed decides the
-/// order of kinds, whichever connection takes them, as long as each has a document for its kind.
+/// order of kinds, regardless of which connection takes them, as long as each connection has a
+/// document for its kind.
 #[derive(Debug)]
 pub struct SharedBudget {
     left: [AtomicU64; KINDS_MIXED],
@@ -229,7 +232,7 @@ pub struct SharedBudget {
 }
 
 impl Budget {
-    /// How many operations there are, if they are counted for this connection alone.
+    /// The number of operations, if they are counted for this connection alone.
     pub fn counted(&self) -> Option<u64> {
         match self {
             Self::Counted(left) => Some(left.sum()),
@@ -237,7 +240,7 @@ impl Budget {
         }
     }
 
-    /// The joint budget of connections with the budgets `parts`.
+    /// The shared budget of connections with the budgets `parts`.
     pub fn shared(parts: impl Iterator<Item = Self>, seed: u64) -> Self {
         let mut left = [0; KINDS_MIXED];
         for part in parts {
@@ -250,7 +253,7 @@ impl Budget {
         Self::Shared(Arc::new(SharedBudget { left, seed, drawn: AtomicU64::new(0) }))
     }
 
-    /// How many of each kind are left, or their weights.
+    /// How many operations of each kind are left, or their weights.
     pub fn left(&self) -> Mix {
         match self {
             Self::Counted(left) => *left,
@@ -267,7 +270,7 @@ impl Budget {
             Self::Counted(left) => left.take_one(kind),
             Self::Shared(shared) => {
                 let Some(i) = Mix::place(kind) else { return };
-                // Only one thread draws from it.
+                // Only one thread draws from this budget.
                 let left = shared.left[i].load(Ordering::Relaxed);
                 shared.left[i].store(left.saturating_sub(1), Ordering::Relaxed);
             }

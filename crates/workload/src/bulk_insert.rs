@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// At 32 bytes each in memory, no client could hold more.
+/// The most documents: at 32 bytes each in memory, no client could hold more.
 pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
 /// The most documents in one request.
 pub(super) const MOST_BATCH: u64 = 1_000_000;
@@ -39,8 +39,8 @@ pub struct BulkInsertPlan {
 
 impl BulkInsertPlan {
     /// The range of keys that connection `k` of `connections` inserts. Whole requests are
-    /// distributed, so that only the very last one may have fewer documents; if they do not divide
-    /// evenly, the first connections get one more.
+    /// distributed, so that only the very last one may have fewer documents; if the number of
+    /// requests is not divisible, the first connections get one more.
     pub fn keys(&self, k: usize, connections: usize) -> Range<u64> {
         let (k, connections, batch) = (k as u64, connections as u64, u64::from(self.batch.max(1)));
         let requests = self.documents.div_ceil(batch);
@@ -51,7 +51,7 @@ impl BulkInsertPlan {
     }
 }
 
-/// A request for a fill alone.
+/// A request for a fill only.
 #[derive(Clone, Copy, Debug)]
 pub struct FillDemand(pub DocumentsAsked);
 
@@ -151,30 +151,30 @@ pub struct BulkInsert {
     documents: Arc<Documents>,
     keys: Range<Key>,
     batch: u32,
-    /// The most documents in the next request, while they grow.
+    /// The most documents in the next request, while requests grow.
     size: u32,
     persistence: Option<Persistence>,
     live: Live,
 }
 
-/// How often a batch was sent in vain.
+/// Tracks how often a batch was sent in vain.
 #[derive(Debug)]
 struct Persistence {
-    /// Batches of all connections that were answered.
+    /// The number of batches, over all connections, that were answered.
     answered: Arc<AtomicU64>,
-    /// How many there were when this connection's batch was last left without an answer.
+    /// That number when this connection's batch last got no answer.
     before: u64,
-    /// How often it was, while others were answered.
+    /// How often it got no answer while others were answered.
     vain: u32,
 }
 
-/// How often a batch may be left without an answer while others are answered: then it is not the
-/// server's absence that keeps it from being stored.
+/// How often a batch may get no answer while others are answered. After that, the reason is not
+/// that the server is away.
 const MOST_VAIN: u32 = 10;
 
 impl Persistence {
-    /// The batch was left without an answer; `sent`: although there was a connection. Returns
-    /// whether it is sent again.
+    /// Notes that the batch got no answer; `sent` if there was a connection. Returns whether to
+    /// send it again.
     fn goes_on(&mut self, sent: bool) -> bool {
         let now = self.answered.load(Ordering::Relaxed);
         self.vain += u32::from(sent && now > self.before);
@@ -199,21 +199,22 @@ impl BulkInsert {
         Self { documents, keys, batch, size: batch, persistence: None, live }
     }
 
-    /// The first request has one document, and each that is answered lets the next have twice as
-    /// many, up to a batch: how long a request takes is known before much depends on it.
+    /// Makes the first request have one document. Each request that is answered lets the next have
+    /// twice as many, up to a batch: this way, the duration of requests is known before much
+    /// depends on it.
     pub fn growing(mut self) -> Self {
         self.size = 1;
         self
     }
 
     /// Resends a batch until it is answered, the stage ends, or only this batch remains without an
-    /// answer; `answered` counts those of all connections that are answered.
+    /// answer. `answered` counts the answered batches of all connections.
     pub fn persisting(mut self, answered: Arc<AtomicU64>) -> Self {
         self.persistence = Some(Persistence { answered, before: 0, vain: 0 });
         self
     }
 
-    /// The documents that are in the database now.
+    /// The documents that are now in the database.
     pub fn into_live(self) -> Live {
         self.live
     }
@@ -224,7 +225,7 @@ impl Workload for BulkInsert {
         let first = self.keys.start;
         let mut count = (self.keys.end - first).min(Key::from(self.batch));
         if self.size < self.batch {
-            // Never of two batches: those may be of different databases.
+            // Never from two batches: these may belong to different databases.
             let batch = Key::from(self.batch);
             count = count.min(Key::from(self.size)).min(batch - first % batch);
         }
@@ -276,7 +277,7 @@ mod tests {
     use crate::schema::{DEFAULT, Template};
     use proptest::prelude::*;
 
-    /// Sends the next batch, which ends like this; returns its first document.
+    /// Sends the next batch, which has this outcome; returns its first document.
     fn send(fill: &mut BulkInsert, failure: Option<Failure>) -> Key {
         let Next::Op(op) = fill.next(&mut Draft::default()) else { panic!("there are more") };
         let result = failure.map_or(Ok(Reply::default()), Err);
@@ -293,7 +294,7 @@ mod tests {
             BulkInsert::new(documents, keys, 1).persisting(answered.clone())
         };
         let (mut poisoned, mut fine) = (fill(0..9), fill(100..1_000));
-        // The server is away for all: it is waited for.
+        // The server is away for all connections, so the batch waits for it.
         for _ in 0..200 {
             assert_eq!(send(&mut poisoned, Some(Failure::Timeout)), 0);
         }
@@ -306,7 +307,7 @@ mod tests {
             send(&mut fine, None);
             assert_eq!(send(&mut poisoned, Some(failure)), 0);
         }
-        // The next one has as many tries.
+        // The next batch gets as many tries.
         for _ in 1..MOST_VAIN {
             send(&mut fine, None);
             assert_eq!(send(&mut poisoned, Some(Failure::Unanswered)), 1);
@@ -329,7 +330,7 @@ mod tests {
         while let Next::Op(op) = fill.next(&mut Draft::default()) {
             let last = op.key + u64::from(op.documents) - 1;
             assert_eq!((op.key, op.key / 100), (next, last / 100), "{sizes:?}");
-            // One that fails does not let the next one grow.
+            // A failed request does not let the next one grow.
             let result =
                 if sizes.len() == 2 { Err(Failure::Timeout) } else { Ok(Reply::default()) };
             fill.observe(&op, result, &Answered::default());

@@ -9,7 +9,7 @@ use crate::op::{Answered, Class, Failure, Finding, Key, Op, OpKind, Pen, Reply, 
 use crate::schema::Documents;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Keeps the stream of operations apart from other uses of the same seed.
+/// Separates the stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"crud ops");
 
 /// The keys under which one connection creates documents: `next`, `next + step`, ...
@@ -68,21 +68,21 @@ pub struct Crud {
     keys: KeySequence,
     /// The index in `live` of the current operation's document.
     place: usize,
-    /// Compares what is read, if requested.
+    /// Compares what is read with what was written, if requested.
     verifier: Option<Box<Verifier<FromSchemas>>>,
-    /// What it works on together with the other connections of its thread; `None` if it has
-    /// documents of its own.
+    /// The documents shared with the other connections of its thread; `None` if it has documents of
+    /// its own.
     shelf: Option<Arc<Shelf>>,
 }
 
-/// The documents that the connections of one thread work on together, so that a connection opened
-/// later has as many to choose from. A connection takes a document for an operation and then puts
-/// it back. Only one thread uses it, so it never waits for the lock.
+/// The documents that the connections of one thread share, so that a connection opened later has as
+/// many to choose from. A connection takes a document for an operation and then puts it back. Only
+/// one thread uses the shelf, so the lock is never contended.
 #[derive(Debug)]
 pub(super) struct Shelf(Mutex<(Live, KeySequence)>);
 
 impl Shelf {
-    /// These documents, and the keys of those to be created.
+    /// A shelf with these documents, and the keys of those to be created.
     pub(super) const fn new(live: Live, keys: KeySequence) -> Self {
         Self(Mutex::new((live, keys)))
     }
@@ -111,7 +111,7 @@ impl Crud {
         self
     }
 
-    /// Works on the documents of `shelf`.
+    /// Makes it share the documents of `shelf`.
     pub(super) fn sharing(mut self, shelf: Arc<Shelf>) -> Self {
         self.shelf = Some(shelf);
         self
@@ -122,15 +122,16 @@ impl Crud {
         self.budget.left().sum()
     }
 
-    /// Gives back what was held.
+    /// Puts back the document that was held.
     pub(super) fn let_go(&mut self) {
         if let Some(shelf) = &self.shelf {
             shelf.open().0.take_over(&mut self.live);
         }
     }
 
-    /// A stored document, by key and version, of so many; `None`: there is none. With `holds`, no
-    /// other connection changes it until [`Crud::let_go`] or the next operation.
+    /// A stored document, by key and version, chosen among as many as there are; `None` if there is
+    /// none. With `holds`, no other connection changes it until [`Crud::let_go`] or the next
+    /// operation.
     pub(super) fn pick(
         &mut self,
         holds: bool,
@@ -141,7 +142,7 @@ impl Crud {
             Some((live, _)) if live.readable() > 0 => live,
             _ => &self.live,
         };
-        // Of the others, it is not known what they have.
+        // The content of the other documents is not known.
         let known = if live.known() > 0 { live.known() } else { live.readable() };
         if known == 0 {
             return None;
@@ -164,7 +165,7 @@ impl Crud {
         self.verifier.is_some()
     }
 
-    /// Compares a document that came in the answer to another operation, for which it was held.
+    /// Compares a document in the answer to another operation, for which it was held.
     pub(super) fn look(&mut self, key: Key, found: Result<(Token, &[u8]), Failure>) -> Check {
         let (live, place) = (&self.live, self.place);
         let held = place < live.readable() && live.at(place).key == key;

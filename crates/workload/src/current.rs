@@ -9,7 +9,7 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
-/// Keeps this stream of operations apart from other uses of the same seed.
+/// Separates this stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"iron ops");
 
 /// The operations of one connection, with one current document at a time.
@@ -75,8 +75,8 @@ impl CurrentDocument {
         })
     }
 
-    /// The oldest document created and not yet read, otherwise the next bulk document in a cycle,
-    /// or failing that any existing one.
+    /// The oldest document that was created and not yet read; otherwise the next bulk document in a
+    /// cycle, or failing that any existing one.
     fn next_read(&self) -> Option<usize> {
         let there = |place: &usize| self.entries[*place].is_some();
         (self.next_created..self.entries.len())

@@ -1,5 +1,4 @@
-//! Creates the databases of a run with many, or removes them: the stages before and after all
-//! others.
+//! Creates or removes the databases of a run with many: the stages before and after all others.
 
 use super::budget::share;
 use super::{
@@ -11,9 +10,9 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What no plan has more of: their numbers have five digits.
+/// The most databases of a plan: their numbers have five digits.
 const MOST: u64 = 99_999;
-/// How often a request that has no answer is sent again, if the run waits for its server.
+/// How often a request without an answer is sent again, if the run waits for its server.
 const MOST_TRIES: u32 = 10;
 
 /// The stage as planned. How they are called is the driver's.
@@ -28,12 +27,12 @@ pub struct DatabasesPlan {
     pub removes: bool,
 }
 
-/// The stage that creates so many databases.
+/// The stage that creates this many databases.
 pub fn create_databases(databases: u64) -> Step {
     step("database_create", DatabasesPlan { databases, removes: false })
 }
 
-/// The stage that removes them.
+/// The stage that removes this many databases.
 pub fn delete_databases(databases: u64) -> Step {
     step("database_delete", DatabasesPlan { databases, removes: true })
 }
@@ -73,13 +72,13 @@ impl StageWork for DatabasesPlan {
     }
 }
 
-/// The databases of one connection: every `step`th from `next` on.
+/// Creates or removes the databases of one connection: every `step`th from `next` on.
 struct Keeper {
     kind: OpKind,
     next: u64,
     step: u64,
     end: u64,
-    /// How often a request that has no answer may be sent again, and how often the current one was.
+    /// How often a request without an answer may be sent again, and how often the current one was.
     tries: (u32, u32),
 }
 
@@ -136,7 +135,7 @@ mod tests {
         Keeper { kind: OpKind::DatabaseCreate, next: 1, step: 3, end: 8, tries: (tries, 0) }
     }
 
-    /// Does all of it; every operation ends like this. Returns the databases in their order.
+    /// Does all of them, each with this result. Returns the databases in their order.
     fn all(mut keeper: Keeper, result: Result<Reply, Failure>) -> Vec<u64> {
         let mut done = Vec::new();
         while let Next::Op(op) = keeper.next(&mut Draft::default()) {

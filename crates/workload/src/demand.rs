@@ -1,4 +1,4 @@
-//! Requests for workloads, by a dialect or by `run --workload`, before they are checked.
+//! Requests for workloads, from a dialect or from `run --workload`, before they are checked.
 
 use super::bulk_insert::{BulkInsertPlan, FillDemand, MOST_BATCH, MOST_DOCUMENTS};
 use super::{Mix, OwnMix, Purpose, WorkloadPlan};
@@ -13,14 +13,14 @@ pub trait Demand: Debug {
     /// Adds the mistakes in the request itself.
     fn check(&self, ids: &Ids, mistakes: &mut Vec<Invalid>);
 
-    /// Adds the mistakes that depend on the number of connections. Called only if there are no
+    /// Adds the mistakes that depend on the number of connections. Only called if there are no
     /// others.
     fn check_shares(&self, _connections: usize, _mistakes: &mut Vec<Invalid>) {}
 
     /// The stages, in order.
     fn steps(&self) -> Vec<Step>;
 
-    /// The prefix of its documents' names, if the workload determines it.
+    /// The prefix of the documents' names, if the workload determines it.
     fn id_prefix(&self) -> Option<&str> {
         None
     }
@@ -46,9 +46,9 @@ pub enum Due {
     Free,
     /// As requested for the run.
     Asked,
-    /// The same, but for this many nanoseconds.
+    /// As requested for the run, but for this many nanoseconds.
     AskedFor(u64),
-    /// The same; the stage lasts this many nanoseconds, and so does each rate.
+    /// As requested for the run, but the stage lasts this many nanoseconds, and so does each rate.
     Short(u64),
 }
 
@@ -60,8 +60,8 @@ pub trait Offer {
     /// Makes a request from the workload's name and the flags of `run`.
     ///
     /// # Errors
-    /// A flag that does not apply to the workload; or, if `run` lacks the flags that the workload
-    /// needs, the verb to use instead.
+    /// Returns an error for a flag that does not apply to the workload; or, if `run` lacks the
+    /// flags that the workload needs, one that names the verb to use instead.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid>;
 }
 
@@ -83,14 +83,14 @@ pub struct RunAsked {
 }
 
 impl RunAsked {
-    /// Refuses flags that have no effect on the workload.
+    /// Refuses flags that do not apply to the workload.
     pub(super) fn refuse(&self, flags: &[&str], problem: &str) -> Result<(), Invalid> {
         let Some(flag) = self.given.iter().find(|it| flags.contains(it)) else { return Ok(()) };
         Err(Invalid::new(*flag, problem, "leave this out, or --workload"))
     }
 }
 
-/// A placeholder for an invalid workload, after the mistake has been reported.
+/// A placeholder for an invalid workload whose mistake has been reported.
 pub fn nothing(asked: &RunAsked) -> Arc<dyn Demand> {
     Arc::new(FillDemand(asked.documents))
 }
@@ -102,8 +102,8 @@ pub struct DocumentsAsked {
     pub documents: Flagged<u64>,
     /// Documents in one request.
     pub batch: Flagged<u64>,
-    /// How long the fill before operations may take, in nanoseconds: it then stores fewer
-    /// documents. `None`: as long as it needs for all of them.
+    /// How long the fill before operations may take, in nanoseconds: it may then store fewer
+    /// documents. `None` for no limit.
     pub within_ns: Option<u64>,
     /// Operations after that; `None` means until time is up.
     pub operations: Flagged<Option<u64>>,
@@ -127,13 +127,13 @@ impl DocumentsAsked {
 
     pub(super) fn fill(&self) -> BulkInsertPlan {
         let batch = self.batch.value.clamp(1, MOST_BATCH) as u32;
-        // A fill that is all there is to measure has a number.
+        // A fill that is the whole measurement has a fixed number of documents.
         let within_ns = self.within_ns.filter(|_| self.operations.value != Some(0));
         BulkInsertPlan { documents: self.documents.value, batch, within_ns }
     }
 
     /// The fill, the warm-up and the main stage, if requested. `work` plans a given number of
-    /// operations, `name` is that of the main stage.
+    /// operations; `name` is the name of the main stage.
     pub(super) fn steps(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Two workloads as one type, so that the loop is compiled for both at once.
+//! Two workloads as one type, so that the loop is compiled once for both.
 
 use super::{Check, Next, Workload};
 use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
@@ -11,7 +11,7 @@ pub(super) enum Either<A, B> {
 }
 
 impl<A, B> Either<A, B> {
-    /// The first, if it is that one.
+    /// The first workload, if it is this one.
     pub(super) fn one(self) -> Option<A> {
         match self {
             Self::One(one) => Some(one),

@@ -4,13 +4,13 @@ use super::{Check, Next, Workload};
 use crate::op::{Answered, Failure, Finding, Op, Pen, Reply, Unconfirmed};
 use std::any::Any;
 
-/// A workload, for a connection whose driver writes with `P`. The hot loop is thus compiled for
-/// each driver, and not for each pair of a driver and a workload.
+/// A workload, for a connection whose driver writes with `P`. The hot loop is thus compiled once
+/// for each driver, rather than for each combination of driver and workload.
 pub trait WorkloadFor<P> {
-    /// As [`Workload::next`].
+    /// See [`Workload::next`].
     fn next(&mut self, pen: &mut P) -> Next;
 
-    /// As [`Workload::observe`].
+    /// See [`Workload::observe`].
     fn observe(
         &mut self,
         op: &Op,
@@ -18,16 +18,16 @@ pub trait WorkloadFor<P> {
         answered: &Answered<'_>,
     ) -> Check;
 
-    /// As [`Workload::finding`].
+    /// See [`Workload::finding`].
     fn finding(&mut self) -> Option<Finding>;
 
-    /// As [`Workload::unconfirmed`].
+    /// See [`Workload::unconfirmed`].
     fn unconfirmed(&mut self) -> Option<Unconfirmed>;
 
-    /// As [`Workload::compared`].
+    /// See [`Workload::compared`].
     fn compared(&mut self) -> Option<Result<(), Failure>>;
 
-    /// The workload, for whoever knows its type.
+    /// The workload, for callers that know its type.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 

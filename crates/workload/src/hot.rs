@@ -15,7 +15,7 @@ use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Keeps the stream of operations apart from other uses of the same seed.
+/// Separates the stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"hot docs");
 /// One in this many documents is hot.
 const ONE_IN: usize = 100;
@@ -171,13 +171,13 @@ pub struct HotLane {
     documents: Arc<Documents>,
     stream: Stream,
     budget: Budget,
-    /// At least one in a hundred documents.
+    /// At least one document in a hundred.
     hot: Live,
     cold: Live,
     keys: KeySequence,
     /// Whether the current operation's document is hot, and its index.
     place: (bool, usize),
-    /// Compares what is read, if requested.
+    /// Compares what is read with what was written, if requested.
     verifier: Option<Box<Verifier<FromSchemas>>>,
 }
 

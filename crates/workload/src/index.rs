@@ -18,7 +18,7 @@ pub struct IndexPlan {
     pub indexes: u64,
 }
 
-/// The stage that builds so many indexes.
+/// The stage that builds this many indexes.
 pub fn build_indexes(indexes: u64) -> Step {
     let (name, work) = ("index_build".to_owned(), IndexPlan { indexes }.into());
     Step { name, purpose: Purpose::Index, work, timing: Due::Free }

@@ -67,7 +67,8 @@ pub trait Workload {
     /// Whether its operations are requests from the driver's list; all others are on documents.
     const LISTED: bool = false;
 
-    /// Makes the next operation, if there is one now, writing its names and documents with `pen`.
+    /// Makes the next operation, if there is one now, and writes its names and documents with
+    /// `pen`.
     fn next<P: Pen>(&mut self, pen: &mut P) -> Next;
 
     /// Takes the result of the last operation from `next`, and returns its check of the data.
@@ -78,18 +79,18 @@ pub trait Workload {
         answered: &Answered<'_>,
     ) -> Check;
 
-    /// What was wrong, after a check that failed; can be taken once.
+    /// What was wrong, after a failed check. Can only be taken once.
     fn finding(&mut self) -> Option<Finding> {
         None
     }
 
-    /// What became of a write of the document that was just checked, if it was neither acknowledged
-    /// nor refused; can be taken once.
+    /// What became of a write of the document that was just checked, if the write was neither
+    /// acknowledged nor refused. Can only be taken once.
     fn unconfirmed(&mut self) -> Option<Unconfirmed> {
         None
     }
 
-    /// The result for the next of several documents that were compared. If it failed, the next
+    /// The result for the next one of several documents that were compared. If it failed, the next
     /// finding says what was wrong.
     fn compared(&mut self) -> Option<Result<(), Failure>> {
         None
@@ -101,15 +102,15 @@ pub trait Workload {
 pub enum Next {
     /// This operation.
     Op(Op),
-    /// Nothing for this many nanoseconds, or until the stage is over; then its workload is asked
-    /// again. Nothing was written, and the last operation was not the first part of another.
+    /// Nothing for this many nanoseconds, or until the stage is over; then ask the workload again.
+    /// Nothing was written, and the last operation was not the first part of another.
     Wait(u64),
     /// Nothing more.
     End,
 }
 
 impl Next {
-    /// The operation, if it is one.
+    /// The operation, if there is one.
     #[inline]
     pub fn op(self) -> Option<Op> {
         match self {

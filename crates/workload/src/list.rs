@@ -29,7 +29,7 @@ macro_rules! workloads {
         /// Makes a request from the name of a workload and the flags of `run`.
         ///
         /// # Errors
-        /// If the name is unknown, or a flag does not apply to the workload.
+        /// Returns an error if the name is unknown, or a flag does not apply to the workload.
         pub fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
             $(if $module::$Plan::NAMES.iter().any(|(known, _)| *known == name) {
                 return $module::$Plan::demand(name, asked);
@@ -43,7 +43,7 @@ macro_rules! workloads {
             /// Has `runner` run the stage, as [`Lanes::carry_out`] does.
             ///
             /// # Errors
-            /// Those of `runner`.
+            /// Passes on the errors of `runner`.
             pub fn carry_out<R: Runner>(
                 &self,
                 cx: &LaneContext,

@@ -22,7 +22,7 @@ impl LiveEntry {
     }
 }
 
-/// What may have been carried out on a document since its last known version.
+/// What may have been done to a document since its last known version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Nothing: everything that was sent had an answer.
@@ -70,8 +70,8 @@ impl Doubt {
 pub struct Live {
     known: Vec<LiveEntry>,
     lost: Vec<(LiveEntry, Doubt)>,
-    /// Writes without an answer that no read has shown: they may yet be carried out, until another
-    /// write changes the document.
+    /// Unanswered writes whose effect no read has shown: they may still be carried out, until
+    /// another write changes the document.
     late: BTreeMap<Key, Doubt>,
 }
 
@@ -106,7 +106,7 @@ impl Live {
         self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()].0)
     }
 
-    /// What may have been carried out on the document at `place` since.
+    /// What may have been done to the document at `place` since its last known version.
     #[inline]
     pub fn doubt(&self, place: usize) -> Doubt {
         let lost = self.lost.get(place.wrapping_sub(self.known.len()));
@@ -166,7 +166,7 @@ impl Live {
     }
 
     /// Takes the outcome of an operation on the document at `place`. `version` is the version that
-    /// a read found, if that was checked. Returns whether the document is gone.
+    /// a read found, if it was checked. Returns whether the document is gone.
     #[inline]
     pub fn observe(
         &mut self,

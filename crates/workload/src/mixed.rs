@@ -57,7 +57,7 @@ impl MixedPlan {
         })
     }
 
-    /// The same with the operations that the plan defines.
+    /// The lanes of a mix that includes operations that the plan defines.
     fn with_own(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<WithOwn> {
         let weight = |operation: &OwnOperation| self.own.get(&operation.kind).copied().unwrap_or(0);
         let weights: OwnMix = cx.operations.iter().map(|it| (it.kind, weight(it))).collect();
@@ -95,8 +95,8 @@ impl MixedPlan {
         stock.take_live().into_iter().enumerate().map(make).collect()
     }
 
-    /// The operations of connections whose number may grow: those of a thread share all of its
-    /// documents.
+    /// The operations of connections whose number may grow: the connections of a thread share all
+    /// of its documents.
     fn shelved(
         &self,
         cx: &LaneContext,
@@ -114,7 +114,8 @@ impl MixedPlan {
             Arc::new(Shelf::new(live, keys))
         };
         let shelves: Vec<Arc<Shelf>> = shelves.into_iter().enumerate().map(shelf).collect();
-        // Those that are open hold a document each, and the others shall find one.
+        // Each open connection holds one document, and there must still be some left for the
+        // others.
         let creates_only = self.mix.sum_of(|class| class != Class::Create) == 0;
         let most = if creates_only { u64::MAX } else { inserted / DOCUMENTS_EACH };
         let all = usize::try_from(most).unwrap_or(usize::MAX).max(cx.connections);
@@ -129,7 +130,7 @@ impl MixedPlan {
     /// The operations of each connection: those of the warm-up with a new budget, or new ones.
     fn uniform(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<Crud> {
         let budgets = budgets(cx, |k| self.budget(k, cx.connections));
-        // The connections of a thread have the same budget, however many there will be.
+        // All connections of a thread share a budget, however many there will be.
         let shards = cx.sharing.unwrap_or(1);
         let later =
             (cx.connections..cx.connections + cx.spare).map(|k| budgets[k % shards].clone());
@@ -168,7 +169,7 @@ pub struct MixedDemand {
     pub mix: Flagged<Mix>,
     /// The weights of operations that the plan defines.
     pub own: OwnMix,
-    /// The flag with which connections get more documents.
+    /// The flag that gives connections more documents.
     pub more_documents: &'static str,
     /// Which documents operations go to.
     pub order: CrudOrder,
@@ -215,8 +216,9 @@ impl Offer for MixedPlan {
     }
 }
 
-/// The mistake if operations would find no document on some connection; it describes the first such
-/// connection. `mix` and `documents` are the flags of the weights and of the documents.
+/// The mistake of too few documents, which leaves operations without a document on some connection.
+/// It describes the first such connection. `mix` and `documents` are the flags for the weights and
+/// the documents.
 pub(super) fn too_few_documents(
     asked: &DocumentsAsked,
     connections: usize,
@@ -262,8 +264,8 @@ pub(super) fn too_few_documents(
     })
 }
 
-/// The budget of each connection, alone or shared with the others of its thread: if shared, a
-/// connection that waits for a slow answer leaves nothing behind for the end.
+/// The budget of each connection, alone or shared with the others of its thread. If it is shared, a
+/// connection that waits for a slow answer leaves no operations behind at the end.
 pub(super) fn budgets(cx: &LaneContext, own: impl Fn(usize) -> Budget) -> Vec<Budget> {
     let connections = cx.connections;
     let Some(shards) = cx.sharing else { return (0..connections).map(own).collect() };

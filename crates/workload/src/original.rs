@@ -6,11 +6,11 @@ use crate::schema::Documents;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// How many versions before the known one a document is compared with, to tell an old version from
-/// wrong content.
+/// How many versions before the known one a document is compared with, to distinguish an old
+/// version from wrong content.
 const OLDER: u32 = 16;
 
-/// What a workload wrote. It is a function of key and version.
+/// The documents that a workload wrote, as a function of key and version.
 pub trait Original: Debug + Send {
     /// Appends the name of a document.
     fn write_id(&self, key: Key, out: &mut Vec<u8>);
@@ -18,7 +18,7 @@ pub trait Original: Debug + Send {
     /// Whether `document` has the content of this version.
     fn holds(&mut self, key: Key, version: u32, document: &[u8]) -> bool;
 
-    /// How `document` differs from this version, in words.
+    /// A description of how `document` differs from this version.
     fn difference(&mut self, key: Key, version: u32, document: &[u8]) -> String;
 
     /// The earlier version whose content `document` has, out of the last few and the first.

@@ -1,5 +1,5 @@
-//! Operations that the plan defines, in between those of a mix: which comes next, and with which
-//! values.
+//! Operations that the plan defines, interleaved with those of a mix: which one comes next, and
+//! with which values.
 
 use super::budget::share;
 use super::pick::Pick;
@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keeps the draws of these operations apart from other uses of the same seed.
+/// Separates the draws of these operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"own ops.");
 const VALUES: u64 = u64::from_be_bytes(*b"own vals");
 
-/// The most that is remembered of what requests of an operation have made; then new ones replace
-/// others.
+/// The most values that are remembered of those that an operation's requests have made. Beyond
+/// that, new ones replace others.
 const MOST_MADE: usize = 100_000;
 
 /// The weights of operations that the plan defines, relative to those of a mix.
 pub type OwnMix = BTreeMap<OpKind, u64>;
 
-/// An operation that the plan defines, as a workload sees it.
+/// An operation that the plan defines, as needed by workloads.
 #[derive(Debug)]
 pub struct OwnOperation {
     /// Its kind.
@@ -32,17 +32,17 @@ pub struct OwnOperation {
     values: Vec<Box<dyn ValueSource>>,
     /// How each stored document that a request is about is chosen.
     skews: Vec<Skew>,
-    /// How many requests there are values for, if there is a limit.
+    /// How many requests there are values for, if limited.
     rows: Option<u64>,
-    /// The operation that makes what it needs.
+    /// The operation that makes the value it needs.
     after: Option<After>,
-    /// Whether its requests make something.
+    /// Whether its requests make a value that others can use.
     makes: bool,
-    /// Whether nobody may change the first document while a request is under way.
+    /// Whether no other connection may change the first document while a request is in flight.
     holds: bool,
-    /// The operations that it is a sequence of; none if it is a single request.
+    /// The steps, if it is a sequence; empty if it is a single request.
     steps: Vec<OpKind>,
-    /// The names under which it saves what is answered, in the order of the answer.
+    /// The names under which it saves values of the answer, in the order of the answer.
     saves: Vec<String>,
 }
 
@@ -50,7 +50,8 @@ impl OwnOperation {
     /// An operation with these values.
     ///
     /// # Errors
-    /// If a document is to be chosen in two ways, or it needs what two others make.
+    /// Returns an error if a document would be chosen in two ways, or the operation needs the
+    /// values of two others.
     pub fn new(kind: OpKind, values: Vec<Box<dyn ValueSource>>) -> Result<Self, Problem> {
         let documents = values.iter().map(|value| value.documents()).max().unwrap_or(0);
         let mut skews = vec![None; documents];
@@ -79,7 +80,7 @@ impl OwnOperation {
         Ok(Self { kind, values, skews, rows, after, makes, holds: false, steps, saves })
     }
 
-    /// A sequence of others.
+    /// A sequence of other operations.
     pub fn sequence(kind: OpKind, steps: Vec<OpKind>) -> Self {
         Self {
             kind,
@@ -94,39 +95,39 @@ impl OwnOperation {
         }
     }
 
-    /// Sets the names under which it saves what is answered.
+    /// Sets the names under which it saves values of the answer.
     #[must_use]
     pub fn saving(self, saves: Vec<String>) -> Self {
         Self { saves, ..self }
     }
 
-    /// The names under which it saves what is answered.
+    /// The names under which it saves values of the answer.
     pub fn saves(&self) -> &[String] {
         &self.saves
     }
 
-    /// The operations that it is a sequence of; none if it is a single request.
+    /// The steps, if it is a sequence; empty if it is a single request.
     pub fn steps(&self) -> &[OpKind] {
         &self.steps
     }
 
-    /// Whether it has something to ask for only a number of times, or after another operation.
+    /// Whether it may run out of values, or needs those of another operation.
     pub const fn may_end(&self) -> bool {
         self.rows.is_some() || self.after.is_some()
     }
 
-    /// Sets whether nobody may change the first document while a request is under way.
+    /// Sets whether no other connection may change the first document while a request is in flight.
     #[must_use]
     pub fn holding(self, holds: bool) -> Self {
         Self { holds, ..self }
     }
 
-    /// The operation that makes what it needs, if it needs something.
+    /// The operation that makes the value it needs, if it needs one.
     pub fn after(&self) -> Option<OpKind> {
         self.after.map(|after| after.kind)
     }
 
-    /// Whether its requests make something.
+    /// Whether its requests make a value that others can use.
     pub const fn makes(&self) -> bool {
         self.makes
     }
@@ -137,13 +138,13 @@ impl OwnOperation {
     }
 }
 
-/// How many of `operations` are of each kind: the first number is that of the mix, whose weights
-/// add up to `mixed`.
+/// Divides `operations` among the mix, whose weights add up to `mixed`, and the operations that the
+/// plan defines. The first number is that of the mix.
 pub(super) fn split(operations: u64, mixed: u64, own: &OwnMix) -> (u64, Vec<u64>) {
     let sum = u128::from(mixed) + own.values().map(|it| u128::from(*it)).sum::<u128>();
     let part = |weight: u64| (u128::from(operations) * u128::from(weight)).checked_div(sum);
     let mut counts: Vec<u64> = own.values().map(|it| part(*it).unwrap_or(0) as u64).collect();
-    // What does not divide evenly goes to the mix, or without one to the first that has a weight.
+    // The remainder goes to the mix, or without a mix to the first operation that has a weight.
     let left = operations - counts.iter().sum::<u64>();
     if mixed > 0 {
         return (left, counts);
@@ -155,16 +156,16 @@ pub(super) fn split(operations: u64, mixed: u64, own: &OwnMix) -> (u64, Vec<u64>
     (0, counts)
 }
 
-/// How many operations of each kind are left, or their weights; shared by the connections of a
+/// How many operations of each kind are left, or their weights. Shared by the connections of a
 /// thread in an open loop.
 #[derive(Clone, Debug)]
 pub(super) struct OwnBudget {
     left: Arc<[AtomicU64]>,
-    /// How often each was begun by those that share it.
+    /// How often each was begun by the connections that share this budget.
     begun: Arc<[AtomicU64]>,
-    /// The numbers of the requests that made something others may need.
+    /// The numbers of the requests that made values which others may need.
     made: Arc<[Mutex<Vec<u64>>]>,
-    /// The number of those that share it among as many.
+    /// The number of this group of connections, and the number of groups.
     group: (u64, u64),
     counted: bool,
     drawn: Arc<AtomicU64>,
@@ -172,7 +173,7 @@ pub(super) struct OwnBudget {
 }
 
 impl OwnBudget {
-    /// The budgets of all connections, of `counts` operations or with these weights.
+    /// The budgets of all connections, with `counts` as counts or as weights.
     pub(super) fn each(cx: &LaneContext, counts: &[u64], counted: bool) -> Vec<Self> {
         let groups = cx.sharing.unwrap_or(cx.connections) as u64;
         let of = |group: u64, left: Vec<u64>| Self {
@@ -203,7 +204,7 @@ impl OwnBudget {
         (0..connections + cx.spare).map(|k| shared[k % shards].clone()).collect()
     }
 
-    /// The place of the next operation; `None`: the mix is next, of which `mixed` are left.
+    /// The index of the next operation; `None` if the mix is next, of which `mixed` are left.
     fn next(&self, mixed: u64) -> Option<usize> {
         let left = || self.left.iter().map(|left| left.load(Ordering::Relaxed));
         let sum = left().fold(mixed, u64::saturating_add);
@@ -221,13 +222,13 @@ impl OwnBudget {
         Some(place)
     }
 
-    /// The number of the next request among those of its operation, of all connections.
+    /// The number of the next request among all requests of its operation, over all connections.
     fn turn(&self, place: usize) -> u64 {
         let (group, groups) = self.group;
         self.begun[place].fetch_add(1, Ordering::Relaxed) * groups + group
     }
 
-    /// Notes what a request of an operation has made.
+    /// Notes that a request of an operation has made a value.
     fn add(&self, place: usize, number: u64, draw: u64) {
         let mut made = self.made[place].lock().unwrap_or_else(PoisonError::into_inner);
         if made.len() < MOST_MADE {
@@ -237,7 +238,7 @@ impl OwnBudget {
         }
     }
 
-    /// The number of a request of an operation that has made something, all equally likely.
+    /// The number of a request that has made a value, all equally likely.
     fn earlier(&self, place: usize, takes: bool, draw: u64) -> Option<u64> {
         let mut made = self.made[place].lock().unwrap_or_else(PoisonError::into_inner);
         let chosen = below(draw, made.len() as u64) as usize;
@@ -247,7 +248,8 @@ impl OwnBudget {
         made.get(chosen).copied()
     }
 
-    /// Exchanges what was drawn for another operation; `false`: there is none of it left.
+    /// Takes one of another operation instead of the one drawn. Returns `false` if none of it is
+    /// left.
     fn exchange(&self, place: usize, other: usize) -> bool {
         let left = self.left[other].load(Ordering::Relaxed);
         if left > 0 && self.counted {
@@ -257,32 +259,32 @@ impl OwnBudget {
         left > 0
     }
 
-    /// Does an operation no more.
+    /// Marks an operation as used up.
     fn end(&self, place: usize) {
         self.left[place].store(0, Ordering::Relaxed);
     }
 }
 
-/// The operations of a mix, and between them those that the plan defines.
+/// The operations of a mix, interleaved with those that the plan defines.
 #[derive(Debug)]
 pub(super) struct WithOwn {
     crud: Crud,
     budget: OwnBudget,
     documents: Arc<Documents>,
     operations: Arc<[OwnOperation]>,
-    /// How the documents of each operation are chosen, once there are some.
+    /// How the documents of each operation are chosen, once there are any.
     picks: Vec<Vec<Pick>>,
     stream: Stream,
     /// The number of the next request among those of the run.
     number: u64,
-    /// The distance to the number after it.
+    /// The distance to the next number.
     step: u64,
     stored: Vec<(Key, u32)>,
-    /// What the request that is under way makes: the place of its operation, and its number.
+    /// The value that the request in flight makes: the index of its operation, and its number.
     making: Option<(usize, u64)>,
-    /// The sequence that is under way: its place, and the number of its next step.
+    /// The sequence in progress: its index, and the number of its next step.
     under_way: Option<(usize, usize)>,
-    /// What its steps have saved.
+    /// The values saved by its steps.
     saved: BTreeMap<String, Saved>,
     scratch: Vec<u8>,
 }
@@ -310,16 +312,16 @@ impl WithOwn {
     /// Continues with other budgets, after a warm-up.
     pub(super) fn with_budgets(mut self, crud: Budget, budget: OwnBudget) -> Self {
         self.crud = self.crud.with_budget(crud);
-        // What was given once is not given again.
+        // Values that may be used only once are not used again.
         let OwnBudget { begun, made, .. } = self.budget;
         self.budget = OwnBudget { begun, made, ..budget };
-        // Its first step may have been prepared, but was not sent.
+        // The first step of a sequence may have been prepared, but was not sent.
         self.under_way = None;
         self
     }
 
-    /// What an operation needs of an earlier one, and the operation to do now: that one, as long
-    /// as there is nothing.
+    /// The operation to do, and the earlier request whose value it needs. As long as there is no
+    /// such value, this is the operation that makes it.
     fn earlier(&mut self, place: usize) -> Option<(usize, u64)> {
         let Some(After { kind, takes }) = self.operations[place].after else {
             return Some((place, 0));
@@ -335,8 +337,8 @@ impl WithOwn {
         self.earlier(other)
     }
 
-    /// The next step of the sequence that is under way, or the operation at this place, which may
-    /// begin one; `None`: it needs something of which there is none.
+    /// The next step of the sequence in progress, or the operation at this index, which may begin
+    /// one; `None` if it needs a value that does not exist.
     fn at<P: Pen>(&mut self, place: usize, pen: &mut P) -> Option<Op> {
         let Some(&first) = self.operations[place].steps.first() else {
             return self.own(place, pen);
@@ -354,13 +356,13 @@ impl WithOwn {
         };
         let op = self.own(place, pen);
         if op.is_none() {
-            // Only the first step may have nothing to ask for.
+            // Only the first step may lack a value.
             self.under_way = None;
         }
         op.map(|op| Op { part, whole, ..op })
     }
 
-    /// Goes on with the sequence that is under way, after a step with this result.
+    /// Moves on in the sequence in progress, after a step with this result.
     fn go_on(&mut self, op: &Op, failed: bool) {
         let Some((place, step)) = self.under_way else { return };
         self.under_way = (!op.ends_whole(failed)).then_some((place, step + 1));
@@ -369,7 +371,7 @@ impl WithOwn {
         }
     }
 
-    /// Writes the values of an operation; `None`: it needs something of which there is none.
+    /// Writes the values of an operation; `None` if it needs something that does not exist.
     fn own<P: Pen>(&mut self, place: usize, pen: &mut P) -> Option<Op> {
         let (place, earlier) = self.earlier(place)?;
         let operation = &self.operations[place];
@@ -396,7 +398,7 @@ impl WithOwn {
                 picks[number].draw(stored, stream)
             };
             let holds = holds && number == 0;
-            // A sequence that has begun goes on, with a document that is not there if need be.
+            // A sequence in progress is continued, if need be with a document that does not exist.
             let follows = self.under_way.is_some_and(|(_, step)| step > 0);
             let any = follows.then_some((Key::MAX, 0));
             self.stored.push(self.crud.pick(holds, choose).or(any)?);

@@ -1,9 +1,9 @@
-//! Which of the stored documents a request is about.
+//! Chooses which of the stored documents a request is about.
 
 use crate::generate::{Exponential, Hotspot, Latest, Scrambled, Stream, below};
 use crate::values::Skew;
 
-/// The share of the documents, and that of the requests that go to them: YCSB's defaults.
+/// The hot share of the documents, and the share of the requests that go to them: YCSB's defaults.
 const HOT: (f64, f64) = (0.2, 0.8);
 /// This percentage of the requests goes to this newest part of the documents: YCSB's defaults.
 const NEWEST: (f64, f64) = (95.0, 0.857_142_857_1);
@@ -20,7 +20,7 @@ pub(super) enum Pick {
 }
 
 impl Pick {
-    /// For `stored` documents, which may become more or fewer: popular ones stay popular.
+    /// For `stored` documents. Their number may change; popular documents stay popular.
     pub(super) fn new(skew: Skew, stored: u64) -> Self {
         match skew {
             Skew::Uniform => Self::Uniform,
@@ -34,13 +34,13 @@ impl Pick {
         }
     }
 
-    /// The place of the next one among those that are there, in the order in which they were
+    /// The index of the next document among the stored ones, in the order in which they were
     /// stored.
     pub(super) fn draw(&mut self, stored: u64, stream: &mut Stream) -> u64 {
         let drawn = match self {
             Self::Uniform => return below(stream.draw(), stored),
             Self::Zipfian(zipfian) => zipfian.draw(stream),
-            // It counts from 1.
+            // `Latest` counts from 1.
             Self::Latest(latest) => latest.draw(stored, stream).saturating_sub(1),
             Self::Hotspot(hotspot) => hotspot.draw(stream),
             Self::Exponential(distance) => stored - 1 - distance.draw(stream) % stored,

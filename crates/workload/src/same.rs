@@ -1,4 +1,4 @@
-//! Whether two documents have the same content, however a database spells it.
+//! Checks whether two documents have the same content, however a database formats it.
 
 use serde_json::{Map, Value};
 
@@ -8,8 +8,9 @@ const MOST_SHOWN: usize = 40;
 /// Whether `found`, as a database returned it, has the content of `expected`, a JSON object
 /// without white space. Members whose names begin with an underscore are the database's own.
 ///
-/// Numbers are compared by value, since CouchDB and others rewrite them. If `found` has a string
-/// for a value that is not one, they are compared as text, since some databases store nothing else.
+/// Numbers are compared by value, since CouchDB and others reformat them. If `found` has a string
+/// where `expected` has another type, both are compared as text, since some databases store nothing
+/// else.
 #[inline]
 pub(super) fn content(expected: &[u8], found: &[u8]) -> bool {
     // CouchDB ends its answers with a newline.
@@ -23,7 +24,7 @@ fn is_exact(expected: &[u8], found: &[u8]) -> bool {
         return false;
     };
     let Some(own) = found.strip_suffix(rest) else { return false };
-    // Four strings, none of which contains a quote.
+    // Four strings (`_id`, `_rev` and their values), none of which contains a quote.
     let quotes = || memchr::memchr_iter(b'"', own).count();
     own == b"{"
         || own.starts_with(b"{\"_id\":\"")
@@ -40,7 +41,7 @@ fn is_equal(expected: &[u8], found: &[u8]) -> bool {
     is_same_object(&expected, &found)
 }
 
-/// The first difference in words, for two documents that are not the same.
+/// Describes the first difference between two documents that are not the same.
 pub(super) fn difference(expected: &[u8], found: &[u8]) -> String {
     let object = |text| serde_json::from_slice::<Map<String, Value>>(text);
     let (Ok(expected), Ok(found)) = (object(expected), object(found)) else {
@@ -102,7 +103,7 @@ mod tests {
         let sent = format!("{{\"_id\":\"1\",\"_rev\":\"1-a\",{rest}");
         assert!(exact(&sent));
         assert!(holds(&format!("{sent}\n")));
-        // A matching end does not count after a foreign member, or on its own.
+        // A matching end does not count after a member that is not the database's own, or alone.
         assert!(!exact(&format!(r#"{{"_id":"1","_rev":"1-a","b":"c",{rest}"#)));
         assert!(!exact(&format!(r#"{{"_id":"1","_rev":"1-a","b":2,{rest}"#)));
         assert!(!exact(&format!(r#"{{"b":2,{rest}"#)));

@@ -1,7 +1,7 @@
 //! What a workload provides for planning, running and reporting a stage.
 //!
 //! Each workload implements [`StageWork`] in its own file, for its settings as stored in a plan. No
-//! other room knows which workloads there are.
+//! other module knows which workloads there are.
 
 use super::{FromSchemas, Ledger, Live, Original, OwnOperation, UrlEntry, Workload};
 use crate::mistake::Invalid;
@@ -16,8 +16,8 @@ pub trait StageWork {
     /// Whether it includes operations of this kind.
     fn does(&self, kind: OpKind) -> bool;
 
-    /// Adds what is wrong with stored settings, which may stem from another version or have been
-    /// edited since. Mistakes name the members.
+    /// Adds mistakes in stored settings, which may come from another version or have been edited
+    /// since. Mistakes name the members.
     fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>);
 
     /// How many operations connection `k` of `connections` is to do, if they are counted.
@@ -26,7 +26,7 @@ pub trait StageWork {
     /// What was planned, for reports; `count` formats numbers of things.
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String>;
 
-    /// What sets it apart from other workloads.
+    /// How it differs from other workloads.
     fn traits(&self) -> Traits;
 
     /// The fields of the documents that it writes; none if these are the run's documents.
@@ -34,18 +34,18 @@ pub trait StageWork {
         Vec::new()
     }
 
-    /// A generator for what it has written, if it is auditable.
+    /// A generator for the documents that it has written, if it is auditable.
     fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
         Box::new(FromSchemas::new(cx.documents.clone()))
     }
 
-    /// How many operations connection `k` is to do alone: none are its own in an open loop, where
-    /// the next free connection takes the next operation due.
+    /// How many operations connection `k` alone has to do: none in an open loop, where the next
+    /// free connection takes the next operation due.
     fn own_operations(&self, k: usize, cx: &LaneContext) -> Option<u64> {
         if cx.sharing.is_some() { None } else { self.operations(k, cx.connections) }
     }
 
-    /// How many operations `connections` are to do together, if they are counted.
+    /// How many operations `connections` have to do together, if they are counted.
     fn planned(&self, connections: usize) -> Option<u64> {
         (0..connections).map(|k| self.operations(k, connections)).sum()
     }
@@ -62,7 +62,7 @@ pub trait Lanes: StageWork {
     /// back into `stock`.
     ///
     /// # Errors
-    /// Those of `runner`.
+    /// Passes on the errors of `runner`.
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,
@@ -71,44 +71,44 @@ pub trait Lanes: StageWork {
     ) -> Result<R::Output, R::Error>;
 }
 
-/// What sets a workload apart, for those that plan, run and report its stages.
+/// The properties of a workload that matter for planning, running and reporting its stages.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Traits {
-    /// What its operations ask for beyond their kinds.
+    /// The features that its operations require.
     pub needs: &'static [Feature],
     /// What it fills the database with, if it does so.
     pub fill: Option<Fill>,
     /// How many documents must be stored at the end for the run to succeed.
     pub must_store: Option<u64>,
-    /// When the connections start together, if they have to.
+    /// When the connections start together, if they must.
     pub gathering: Option<Gathering>,
-    /// Why connections may end before they have done everything that was planned; `None`: only if
+    /// Why connections may end before everything planned was done; `None` if they only do so when
     /// there is nothing left to do.
     pub why_too_few: Option<&'static str>,
     /// Its connections write the same documents, or an audit looks for such documents: conflicts
     /// are expected, and the order of writes is unknown.
     pub shares_documents: bool,
-    /// Its connections share what they work on, so that an open loop may open more of them as
-    /// needed.
+    /// Its connections share their documents or requests, so that an open loop may open more of
+    /// them as needed.
     pub grows: bool,
-    /// Can compare what it reads with what was written.
+    /// It can compare what it reads with what was written.
     pub verifies: bool,
     /// Each document that it writes is generated from its number and version alone, so that an
     /// audit can generate it again.
     pub is_auditable: bool,
-    /// Looks for what earlier stages have written.
+    /// It looks for what earlier stages have written.
     pub audits: bool,
-    /// The only node that is asked, by its place among the addresses from 0; `None`: all.
+    /// The only node that is asked, as an index into the addresses, from 0; `None` for all nodes.
     pub node: Option<usize>,
-    /// All documents in the database can be counted afterwards, to find any that nobody wrote.
+    /// All documents in the database can be counted afterwards, to find any that do not belong to
+    /// the run.
     pub counts_others: bool,
-    /// What the later stages work on: if some of it cannot be made, the run ends. Called what it
-    /// makes, in the plural.
+    /// What it makes for later stages, in the plural: if some of it cannot be made, the run ends.
     pub makes: Option<&'static str>,
 }
 
-/// The rest of the plan to which stored settings belong.
+/// The rest of the plan that stored settings belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct Restored<'a> {
     /// The number of connections.
@@ -128,7 +128,7 @@ pub struct Fill {
     pub documents: u64,
     /// Documents in one request.
     pub batch: u32,
-    /// How long it may take, in nanoseconds, if it is bounded: there may then be fewer documents.
+    /// How long it may take, in nanoseconds, if this is limited: there may then be fewer documents.
     pub within_ns: Option<u64>,
 }
 
@@ -152,14 +152,14 @@ pub trait Runner {
     /// are not open yet come last.
     ///
     /// # Errors
-    /// If the stage cannot be run.
+    /// Returns an error if the stage cannot be run.
     fn run<W: Workload + Send + 'static>(
         self,
         lanes: Vec<W>,
     ) -> Result<(Self::Output, Vec<W>), Self::Error>;
 }
 
-/// What the workloads of a stage are created from.
+/// The context from which the workloads of a stage are created.
 #[derive(Debug)]
 pub struct LaneContext {
     /// The seed of all random choices.
@@ -171,9 +171,9 @@ pub struct LaneContext {
     /// The number of the agent that this process is; 0 if there are no others.
     pub agent: u64,
     /// In an open loop, the number of threads; the connections of a thread share its operations.
-    /// `None` in a closed loop, in which each connection has its own share.
+    /// `None` in a closed loop, where each connection has its own share.
     pub sharing: Option<usize>,
-    /// What documents look like.
+    /// The generator of documents.
     pub documents: Arc<Documents>,
     /// The operations that the plan defines and the stage may do, in the order of their names.
     pub operations: Arc<[OwnOperation]>,
@@ -185,18 +185,18 @@ pub struct LaneContext {
     pub persists: bool,
     /// Whether reads are compared with what was written.
     pub verify: bool,
-    /// Whether a read may ask for several documents at once ...
+    /// Whether a read may request several documents at once ...
     pub reads_several: bool,
-    /// ... and which of them: those in the same place; `None`: any.
+    /// ... and if only documents in the same place, where each is; `None` if any can be combined.
     pub places: Option<Places>,
 }
 
-/// Where documents are that cannot all be asked for at once.
+/// Where documents are, if not all of them can be requested at once.
 #[derive(Clone)]
 pub struct Places(Arc<dyn Fn(Key) -> u32 + Send + Sync>);
 
 impl Places {
-    /// The number of the place of each document, by this rule.
+    /// Places by this rule, which returns the number of each document's place.
     pub fn new(of: impl Fn(Key) -> u32 + Send + Sync + 'static) -> Self {
         Self(Arc::new(of))
     }
@@ -220,7 +220,7 @@ pub struct Stock {
     inserted: u64,
     /// The lanes of earlier stages, identified by type.
     lanes: Vec<Box<dyn Any>>,
-    /// What an audit looks for.
+    /// The state that the next audit looks for.
     owed: Ledger,
 }
 
@@ -235,8 +235,8 @@ impl Stock {
         }
     }
 
-    /// Notes that a fill has inserted `inserted` documents in total; `live` are those of each
-    /// connection.
+    /// Notes that a fill has inserted `inserted` documents in total; `live` holds the documents of
+    /// each connection.
     pub fn filled(&mut self, inserted: u64, live: Vec<Live>) {
         (self.inserted, self.live) = (inserted, live);
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Keeps the stream of requests apart from other uses of the same seed.
+/// Separates the stream of requests from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
 
 /// The order in which a user makes the requests of the list.
@@ -60,7 +60,7 @@ pub struct UrlsPlan {
     pub kinds: Vec<OpKind>,
 }
 
-/// A request for a list of requests.
+/// A request for a stage that sends a list of requests.
 #[derive(Clone, Debug)]
 pub struct UrlsDemand {
     /// Total number of requests; `None`: until time is up.
@@ -136,7 +136,7 @@ impl StageWork for UrlsPlan {
         Traits { grows: self.order != UrlOrder::Once, ..Traits::default() }
     }
 
-    /// Whoever goes through the list once does so alone, in an open loop, too.
+    /// Users that go through the list only once do so on their own, even in an open loop.
     fn own_operations(&self, k: usize, cx: &LaneContext) -> Option<u64> {
         let is_own = cx.sharing.is_none() || self.order == UrlOrder::Once;
         if is_own { self.operations(k, cx.connections) } else { None }
@@ -153,7 +153,8 @@ impl Lanes for UrlsPlan {
         let mut users = stock.kept::<Urls>();
         if users.is_empty() {
             let (first, list) = (cx.connections, Arc::new(UrlList::new(cx.entries.clone())));
-            // The users of a thread number their requests together, however many there will be.
+            // The users of a thread share a numbering of their requests, however many users there
+            // will be.
             let shards = cx.sharing.filter(|_| cx.spare > 0).unwrap_or(0);
             let number = |group: (u64, u64)| Numbers::new(group, &list);
             let numbers: Vec<_> =
@@ -182,22 +183,22 @@ pub struct UrlEntry {
     pub kind: OpKind,
     /// The sequence of which it is a step.
     pub sequence: Option<OpKind>,
-    /// Whether it goes on with the sequence of the entry before it.
+    /// Whether it continues the sequence of the entry before it.
     pub follows: bool,
     /// The sources of its values, in the order of its holes.
     pub values: Vec<Box<dyn ValueSource>>,
     /// A new document as the body of each request, drawn by its number.
     pub documents: Option<Arc<Documents>>,
-    /// The names under which it saves what is answered, in the order of the answer.
+    /// The names under which it saves values of the answer, in the order of the answer.
     pub saves: Vec<String>,
 }
 
-/// The entries, and where each sequence or single request begins.
+/// The entries, and the start of each sequence or single request.
 #[derive(Debug)]
 struct UrlList {
     entries: Arc<[UrlEntry]>,
     starts: Vec<usize>,
-    /// For how often each has values, if there is a limit.
+    /// How often there are values for each of these, if limited.
     rows: Vec<Option<u64>>,
     /// Whether it matters how often each was begun: some have values.
     counted: bool,
@@ -220,7 +221,7 @@ impl UrlList {
         Self { entries, starts, rows, counted }
     }
 
-    /// The place of an entry in the sequence that it is a step of.
+    /// The part of a sequence that an entry is.
     fn part(&self, place: usize) -> Part {
         let follows = |place: usize| self.entries.get(place).is_some_and(|it| it.follows);
         match (follows(place), follows(place + 1)) {
@@ -232,17 +233,17 @@ impl UrlList {
     }
 }
 
-/// The numbers of the requests that one user makes, or the users of one thread together.
+/// Numbers the requests of one user, or of all users of one thread together.
 #[derive(Clone, Debug)]
 struct Numbers(Arc<Counters>);
 
 #[derive(Debug)]
 struct Counters {
-    /// The number of those that count, among as many.
+    /// The number of this group of users, and the number of groups.
     group: (u64, u64),
     requests: AtomicU64,
-    /// How often each sequence or single request was begun; none if that does not matter: of a
-    /// long list, these would take most of the memory.
+    /// How often each sequence or single request was begun; empty if that does not matter, since
+    /// for a long list these counters would take most of the memory.
     begun: Box<[AtomicU64]>,
 }
 
@@ -253,7 +254,7 @@ impl Numbers {
         Self(Arc::new(Counters { group, requests: AtomicU64::new(0), begun }))
     }
 
-    /// The next of these numbers: no other group takes it. Only one thread counts.
+    /// The next number, which no other group takes. Only one thread counts.
     fn next(&self, counter: &AtomicU64) -> u64 {
         let count = counter.load(Ordering::Relaxed);
         counter.store(count + 1, Ordering::Relaxed);
@@ -266,7 +267,7 @@ impl Numbers {
         1 + self.next(&self.0.requests)
     }
 
-    /// How often what has this place was begun before, by anyone.
+    /// How often the sequence or request at this index was begun before, over all users.
     fn turn(&self, place: usize) -> u64 {
         self.0.begun.get(place).map_or(0, |counter| self.next(counter))
     }
@@ -285,11 +286,11 @@ pub struct Urls {
     made: u64,
     left: Option<u64>,
     numbers: Numbers,
-    /// The entry with which the sequence goes on that is under way.
+    /// The entry that continues the sequence in progress.
     under_way: Option<usize>,
-    /// How often this sequence or request was begun before, by anyone.
+    /// How often this sequence or request was begun before, over all users.
     turn: u64,
-    /// What the steps of the sequence have saved.
+    /// The values saved by the steps of the sequence.
     saved: BTreeMap<String, Saved>,
     documents: Arc<Documents>,
     scratch: Vec<u8>,
@@ -305,7 +306,7 @@ impl Urls {
         seed: u64,
         documents: Arc<Documents>,
     ) -> Self {
-        // Users that come later begin where others did.
+        // Users that are added later begin where others did.
         let start = order.start(list.starts.len() as u64, user.0 % user.1.max(1), user.1);
         Self {
             list,
@@ -324,7 +325,7 @@ impl Urls {
         }
     }
 
-    /// The only user of a list.
+    /// A user that has the list to itself.
     pub fn alone(entries: Arc<[UrlEntry]>, seed: u64, documents: Arc<Documents>) -> Self {
         let list = Arc::new(UrlList::new(entries));
         let user = (0, 1);
@@ -332,14 +333,14 @@ impl Urls {
         Self::new(list, UrlOrder::Sequential, user, numbers, seed, documents)
     }
 
-    /// The same user with other requests left to make.
+    /// The same user, with another number of requests left to make.
     fn with_left(self, left: Option<u64>) -> Self {
         // The first step of a sequence may have been prepared, but was not sent.
         Self { left, under_way: None, ..self }
     }
 
-    /// The entry that is next: of the sequence under way, or one that begins; `None`: there is
-    /// nothing left to do.
+    /// The index of the next entry: a further step of the sequence in progress, or one that begins
+    /// something; `None` if there is nothing left to do.
     fn choose(&mut self, stream: &mut Stream) -> Option<usize> {
         if let Some(place) = self.under_way {
             return Some(place);
@@ -352,7 +353,7 @@ impl Urls {
             UrlOrder::Random => below(stream.draw(), length),
             UrlOrder::Sequential | UrlOrder::Once => self.start + self.begun,
         };
-        // What has no values left is passed over.
+        // Entries that have no values left are skipped.
         for (place, passed) in (first..first + length).zip(0..) {
             let place = (place % length) as usize;
             self.turn = self.numbers.turn(place);

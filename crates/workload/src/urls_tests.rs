@@ -1,4 +1,4 @@
-//! Which requests of a list a user makes, with which values, and what a sequence does.
+//! Which requests of a list a user makes, with which values, and how sequences work.
 
 use super::*;
 use crate::op::Draft;
@@ -22,7 +22,7 @@ fn entries(count: usize) -> Vec<UrlEntry> {
     (0..count).map(|_| entry(&["seq", "uuid", "int 0 9"])).collect()
 }
 
-/// Three steps, of which the first saves what the others take, and a request alone.
+/// Three steps, the first of which saves what the others use, and a single request.
 fn sequence() -> Vec<UrlEntry> {
     let sequence = Some(OpKind::of_name("buy").unwrap());
     let step = |follows: bool, holes: &[&str]| UrlEntry { sequence, follows, ..entry(holes) };
@@ -36,7 +36,7 @@ fn user(entries: Vec<UrlEntry>, order: UrlOrder, user: (u64, u64), seed: u64) ->
     Urls::new(list, order, user, numbers, seed, Arc::new(Documents::new(1, Vec::new())))
 }
 
-/// The number of the entry of each request, and its values; `answer` is what comes back.
+/// The index of each request's entry, and the values; `answer` is what comes back.
 fn made(urls: &mut Urls, answer: impl Fn(u64) -> (bool, &'static str)) -> Vec<(u64, String)> {
     let mut made = Vec::new();
     loop {
@@ -179,7 +179,7 @@ fn a_list_used_once_ends_what_takes_it_for_all_users_together() {
         assert_eq!(rows, ["a", "b", "c"], "{order:?}");
         assert_eq!(taken.len(), 9, "{order:?}");
     }
-    // What needs none of it goes on.
+    // Entries that need none of the saved values continue.
     let made = all(user(sequence(), UrlOrder::Random, (0, 1), 1), 20);
     assert_eq!(made.iter().filter(|(place, _)| *place == 3).count(), 17);
 }

@@ -1,7 +1,7 @@
 //! Compares what was read with what was written: `--verify`.
 //!
-//! A document is a function of its key and version, so nothing that was written is kept: it is
-//! generated again.
+//! A document is a function of its key and version, so nothing that was written has to be kept: it
+//! is generated again.
 
 use super::live::{Doubt, Live, LiveEntry};
 use super::{Check, FromSchemas, Original};
@@ -10,7 +10,7 @@ use crate::schema::Documents;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// What one connection's reads are compared with.
+/// Compares the reads of one connection with what was written.
 #[derive(Debug)]
 pub(super) struct Verifier<O> {
     original: O,
@@ -38,7 +38,7 @@ pub(super) fn verifier(
     wanted.then(|| Box::new(Verifier::new(FromSchemas::new(documents.clone()))))
 }
 
-/// What became of a document.
+/// The result for a document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     /// The result of the comparison.
@@ -47,8 +47,8 @@ pub(super) struct Observed {
     pub(super) gone: bool,
 }
 
-/// Updates `live` with the outcome for the document at `place`, and compares that with what is
-/// known about it, if requested.
+/// Updates `live` with the outcome for the document at `place`, and compares the outcome with what
+/// is known about the document, if requested.
 #[inline]
 pub(super) fn observe(
     verifier: &mut Option<Box<Verifier<FromSchemas>>>,
@@ -62,7 +62,7 @@ pub(super) fn observe(
         Some(verifier) => verifier.look(live.at(place), live.doubt(place), kind, result, answered),
         None => Verified::UNCHECKED,
     };
-    // If an old version was read, the known state of the document still holds.
+    // If an old version was read, the known state of the document still applies.
     let stale = verified.check == Check::Checked(Err(Failure::Stale));
     let gone = !stale && live.observe(place, kind, result, verified.version);
     Observed { check: verified.check, gone }

@@ -1,4 +1,4 @@
-//! How a read is judged, given what is known about the document.
+//! How a read is evaluated, given what is known about the document.
 
 use super::*;
 use crate::schema::{DEFAULT, Documents, Template};
@@ -14,7 +14,7 @@ fn token(number: u32, rest: u8) -> Token {
     Token { number, rest: [rest; 16] }
 }
 
-/// What a server would return for this version, spelled as CouchDB does.
+/// What a server would return for this version, formatted as CouchDB does.
 fn stored(version: u32) -> Vec<u8> {
     let mut out = Vec::new();
     documents().write(KEY, version, br#""_id":"17","_rev":"1-a""#, &mut out);
@@ -43,7 +43,7 @@ fn look(
     (verified, verifier.finding())
 }
 
-/// The failure class that a read amounts to, or the version that it found.
+/// The failure class of a read, or the version that it found.
 fn class(doubt: Doubt, token: Option<Token>, document: &[u8]) -> Result<u32, Failure> {
     let (verified, finding) = look(&known(doubt), Ok(token), document);
     let Check::Checked(result) = verified.check else { panic!("unchecked") };

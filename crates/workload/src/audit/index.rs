@@ -1,4 +1,4 @@
-//! Holds the rows of an index against the documents: each has one row, and no other has any.
+//! Compares the rows of an index with the documents: each has one row, and there are no others.
 
 use super::ledger::Ledger;
 use super::owed::{Last, Owed};
@@ -8,19 +8,19 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-/// An index whose rows are known, and the documents that have not been looked at.
+/// An index whose rows are known, and the documents that remain to be checked.
 #[derive(Debug)]
 pub(super) struct IndexRows {
     name: String,
-    /// How many rows there are by the hash of the document's identifier: of ten million documents,
-    /// two share one with a probability of 1 in 370,000.
+    /// The number of rows by the hash of the document's identifier: among ten million documents,
+    /// two share a hash with a probability of 1 in 370,000.
     rows: HashMap<u64, u32>,
     hasher: RandomState,
     keys: KeysOf,
 }
 
 impl IndexRows {
-    /// The rows that a driver has listed: the identifiers of their documents, in JSON.
+    /// Reads the rows that a driver has listed: the identifiers of their documents, in JSON.
     pub(super) fn read(name: &str, listed: &[u8], keys: KeysOf) -> Option<Self> {
         let ids: Vec<std::borrow::Cow<'_, str>> = serde_json::from_slice(listed).ok()?;
         let (mut rows, hasher) = (HashMap::new(), RandomState::new());
@@ -35,7 +35,7 @@ impl IndexRows {
         self.keys.next()
     }
 
-    /// What is wrong with the rows of a document, if anything.
+    /// Checks the rows of a document, and returns what is wrong with them.
     pub(super) fn judge(&self, id: &[u8], owed: &Owed) -> Result<(), (Failure, Finding)> {
         let rows = self.rows.get(&self.hasher.hash_one(id)).copied().unwrap_or(0);
         let doubts = &owed.doubts;
@@ -70,7 +70,7 @@ impl IndexRows {
 pub(super) struct KeysOf {
     ledger: Arc<Ledger>,
     pages: Vec<u64>,
-    /// Those of the current page, in reverse.
+    /// The keys of the current page, in reverse.
     keys: Vec<Key>,
 }
 

@@ -1,4 +1,4 @@
-//! Asks for documents and compares them with what is owed.
+//! Asks for documents and compares them with what should be there.
 
 use super::index::{IndexRows, KeysOf};
 use super::ledger::Ledger;
@@ -11,16 +11,16 @@ use crate::verify::words;
 use crate::{Check, Next, Original, Places, Workload};
 use std::sync::Arc;
 
-/// How often a document is asked for until there is an answer.
+/// How often a document is requested until there is an answer.
 const TRIES: u32 = 5;
-/// How long to wait before asking for it again, in nanoseconds.
+/// How long to wait before requesting it again, in nanoseconds.
 const PAUSE_NS: u64 = 200_000_000;
 
 /// One connection's part of an audit.
 #[derive(Debug)]
 pub(super) struct Audit {
     original: Box<dyn Original>,
-    /// Whether the database contains nobody else's documents.
+    /// Whether the database contains only documents of the run.
     alone: bool,
     ledger: Arc<Ledger>,
     /// Its pages, in reverse: the last one is next.
@@ -28,12 +28,12 @@ pub(super) struct Audit {
     /// The documents of the current page, in reverse.
     keys: Vec<Key>,
     tries: u32,
-    /// Whether to wait before asking again.
+    /// Whether to wait before the next request.
     pauses: bool,
     finding: Option<Finding>,
-    /// What became of a write of the last document that was neither acknowledged nor refused.
+    /// The result of a write of the last document that was neither acknowledged nor refused.
     unconfirmed: Option<Unconfirmed>,
-    /// Whether all documents of a page are asked for at once, as long as the server can do that ...
+    /// Whether all documents of a page are requested at once, if the server supports it ...
     several: bool,
     /// ... and they are in the same place, if there are several places ...
     places: Option<Places>,
@@ -41,9 +41,9 @@ pub(super) struct Audit {
     left: usize,
     /// What was found about several documents, in reverse.
     compared: Vec<Compared>,
-    /// The indexes that it looks at after the documents: their places and names.
+    /// The indexes to check after the documents: their indices and names.
     indexes: Vec<(usize, String)>,
-    /// The one whose rows are held against the documents.
+    /// The index whose rows are being compared with the documents.
     rows: Option<IndexRows>,
 }
 
@@ -81,19 +81,19 @@ impl Audit {
         }
     }
 
-    /// Sets whether a read may ask for several documents, and where they are, if they have to be
-    /// in the same place for that.
+    /// Sets whether a read may request several documents, and where they are, if they must be in
+    /// the same place for that.
     pub(super) fn several(self, several: bool, places: Option<Places>) -> Self {
         Self { several, places, ..self }
     }
 
-    /// With indexes of which every row is looked at.
+    /// Adds indexes whose rows are all checked.
     pub(super) fn and_indexes(mut self, indexes: Vec<(usize, String)>) -> Self {
         self.indexes = indexes;
         self
     }
 
-    /// Holds the rows of an index against all documents.
+    /// Compares the rows of an index with all documents.
     fn observe_index(&mut self, result: Result<Reply, Failure>, answered: &Answered<'_>) -> Check {
         let name = self.indexes.last().map(|(_, name)| name.clone()).unwrap_or_default();
         let listed = answered.document.filter(|_| result.is_ok());
@@ -110,12 +110,12 @@ impl Audit {
         self.indexes.pop();
         match self.rows {
             Some(_) => Check::Several,
-            // Neither right nor wrong.
+            // The index is neither right nor wrong.
             None => Check::Checked(Err(result.err().unwrap_or(Failure::Protocol))),
         }
     }
 
-    /// What is to be said of the next document's rows in an index.
+    /// The result for the next document's rows in an index.
     fn compared_index(&mut self) -> Option<Result<(), Failure>> {
         let key = self.rows.as_mut()?.next();
         let Some((key, owed)) = key.and_then(|key| Some((key, self.ledger.at(key)?))) else {
@@ -131,7 +131,7 @@ impl Audit {
         }))
     }
 
-    /// The class of what is wrong with a document that was found, if anything.
+    /// Checks a document that was found, and returns the class of what is wrong with it.
     fn found(
         &mut self,
         key: Key,
@@ -145,7 +145,7 @@ impl Audit {
         let is_later = token.is_none_or(|token| token.number > before.number);
         let written = |it: &&Doubt| is_later && it.act == Act::Write && holds(it.version);
         if let Some(done) = owed.doubts.maybe.iter().find(written) {
-            // An update may leave a document as it was: a flag gets the value that it had.
+            // An update may leave a document unchanged, for example when a flag keeps its value.
             let is_as_before = matches!(owed.last, Last::Written { version, .. } if holds(version));
             let told_apart = token.is_some() || !is_as_before;
             self.unconfirmed = done.became(true).filter(|_| told_apart);
@@ -155,7 +155,7 @@ impl Audit {
         let (version, known) = match owed.last {
             Last::Written { version, token } => (version, token),
             Last::Deleted { .. } => return Err(Failure::Resurrected),
-            // Somebody else's document, which may be why this run's was refused.
+            // A document of another client, which may be why this run's was refused.
             Last::Nothing if !self.alone => return Ok(()),
             Last::Nothing if !owed.doubts.any(Act::Write) => return Err(Failure::Extra),
             Last::Unknown | Last::Nothing => return Err(Failure::WrongBody),
@@ -175,7 +175,7 @@ impl Audit {
         })
     }
 
-    /// Compares an answer with what is owed. `None` if there was no answer.
+    /// Compares an answer with what should be there. `None` if there was no answer.
     fn judge(
         &mut self,
         key: Key,
@@ -190,19 +190,19 @@ impl Audit {
             (Err(class @ Failure::WrongDocument), _) => Err(class),
             _ => return None,
         };
-        // Whatever is there, an acknowledged write was lost in between.
+        // Whatever is found, an acknowledged write was lost in between.
         let judged = if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged };
         self.unconfirmed = self.unconfirmed.filter(|_| judged.is_ok());
         Some(judged)
     }
 
-    /// The class of what is wrong with a document that was not found, if anything.
+    /// Checks a document that was not found, and returns the class of what is wrong with it.
     fn not_found(&mut self, owed: &Owed) -> Result<(), Failure> {
         let deleted = owed.doubts.maybe.iter().find(|it| it.act == Act::Delete);
         match (owed.last, deleted) {
             (Last::Written { .. }, None) => return Err(Failure::Lost),
             (Last::Written { .. }, Some(deleted)) => self.unconfirmed = deleted.became(true),
-            // Of what may have been deleted since, nobody knows whether it was written before.
+            // If it may have been deleted since, it is unknown whether it was written before that.
             _ if owed.doubts.any(Act::Delete) => {}
             _ => self.unconfirmed = owed.doubts.not_done(),
         }
@@ -210,7 +210,7 @@ impl Audit {
     }
 
     /// Compares an answer about the next `count` documents of a page. Documents without an answer
-    /// are asked for one by one.
+    /// are requested again one by one.
     fn observe_several(
         &mut self,
         count: usize,
@@ -218,7 +218,7 @@ impl Audit {
         answered: &Answered<'_>,
     ) -> Check {
         use Failure::{Connect, Reset, Timeout};
-        // Not every server can do this.
+        // Not every server supports this.
         self.several = matches!(result, Ok(_) | Err(Connect | Reset | Timeout));
         let keys = self.keys.split_off(self.keys.len().saturating_sub(count));
         let mut again = Vec::new();
@@ -288,7 +288,7 @@ impl Audit {
         self.finding = Some(Finding::new(class, &id, &expected, &found));
     }
 
-    /// Asks for the next document, or for those of the next page.
+    /// Requests the next document, or those of the next page.
     fn ask<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         while self.keys.is_empty() {
             self.keys.extend(self.ledger.keys(self.pages.pop()?));
@@ -308,14 +308,14 @@ impl Audit {
         Some(Op { documents: count as u32, ..read })
     }
 
-    /// The next document was asked for alone, and is done with.
+    /// Notes that the next document was requested alone, and is done.
     fn done(&mut self) {
         self.tries = 0;
         self.keys.pop();
         self.left = self.left.saturating_sub(1);
     }
 
-    /// How many of the next documents of the page can be asked for at once.
+    /// How many of the next documents of the page can be requested at once.
     fn together(&self) -> usize {
         let Some(places) = &self.places else { return self.keys.len() };
         let mut next = self.keys.iter().rev().map(|key| places.of(*key));
@@ -356,7 +356,7 @@ impl Workload for Audit {
                 return Check::Unchecked;
             }
             self.done();
-            // Neither right nor wrong.
+            // The document is neither right nor wrong.
             return Check::Checked(Err(result.err().unwrap_or(Failure::Protocol)));
         };
         self.done();

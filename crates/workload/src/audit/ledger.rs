@@ -1,4 +1,4 @@
-//! What should be found of each document.
+//! What an audit should find for each document.
 
 use super::owed::{Doubts, Last, Owed};
 use crate::journal::{Journal, JournalEntry};
@@ -6,11 +6,11 @@ use crate::op::Key;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Documents with consecutive keys that are kept together.
+/// The number of documents with consecutive keys that are stored together.
 const PAGE: usize = 64;
 
-/// What should be found of each document: 28 bytes for one whose writes were all answered. Keys are
-/// numbers without large gaps.
+/// What an audit should find for each document: 28 bytes for one whose writes were all answered.
+/// Keys are numbers without large gaps.
 #[derive(Debug, Default)]
 pub struct Ledger {
     pages: BTreeMap<u64, Box<[Last; PAGE]>>,
@@ -18,17 +18,17 @@ pub struct Ledger {
 }
 
 /// What an audit should find, according to a journal; `shared` if several connections have written
-/// the same documents. Nothing is owed of documents that may have been written without a note.
+/// the same documents. Documents that may have been written without a note are left out.
 ///
 /// # Errors
-/// If the journal cannot be read.
+/// Returns an error if the journal cannot be read.
 pub fn owed(journal: &Journal, shared: bool) -> io::Result<Ledger> {
     let mut ledger = Ledger::default();
     journal.read(shared, |entry| ledger.add(&entry, shared))?;
     Ok(ledger)
 }
 
-/// The page of a key, and the key's place in it.
+/// The page of a key, and the key's index in it.
 const fn place(key: Key) -> (u64, usize) {
     (key / PAGE as u64, (key % PAGE as u64) as usize)
 }
@@ -55,7 +55,7 @@ impl Ledger {
         }
     }
 
-    /// What is owed for a document; `None` if nothing is known about it.
+    /// What should be found for a document; `None` if nothing is known about it.
     pub(super) fn at(&self, key: Key) -> Option<Owed> {
         let (page, at) = place(key);
         let last = self.pages.get(&page)?[at];
@@ -85,7 +85,7 @@ mod tests {
     use crate::journal::{Act, Fate};
     use crate::op::Token;
 
-    /// What is owed for each document, and why notes are missing if they are.
+    /// What should be found for each document, and why notes are missing if they are.
     fn owed_by(journal: &Journal) -> (Vec<Option<Owed>>, Option<String>) {
         let ledger = owed(journal, false).unwrap_or_default();
         ((0..KEYS).map(|key| ledger.at(key)).collect(), journal.broken())
@@ -96,8 +96,8 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
 
-        /// Wherever a closed journal is cut, and whatever else befalls a file of it: nobody is
-        /// accused by what is left of it.
+        /// Wherever a closed journal is cut, and however else one of its files is damaged: what is
+        /// left never leads to a false accusation.
         #[test]
         fn a_journal_that_is_cut_anywhere_accuses_nobody(
             notes in proptest::collection::vec((0..2_usize, 0..KEYS, 0..4_usize, 0..3_u32), 1..60),

@@ -116,7 +116,7 @@ impl AuditDemand {
         Self { of: own.last().cloned(), alone, indexes: Vec::new() }
     }
 
-    /// The same, and of every row of these indexes.
+    /// Also audits every row of these indexes.
     #[must_use]
     pub fn with_indexes(self, indexes: Vec<String>) -> Self {
         Self { indexes, ..self }
@@ -129,8 +129,8 @@ impl AuditDemand {
         Step { name, purpose, work: AuditPlan { of, alone, indexes, node: None }.into(), timing }
     }
 
-    /// The same through each of `nodes` nodes alone, one after the other; without several nodes,
-    /// one audit.
+    /// The stages of an audit through each of `nodes` nodes alone, one after the other; a single
+    /// audit unless there are several nodes.
     pub fn steps_at(self, nodes: usize) -> Vec<Step> {
         if nodes < 2 {
             return vec![self.step()];

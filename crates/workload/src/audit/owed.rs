@@ -1,4 +1,4 @@
-//! What follows from the notes about one document.
+//! Derives from the notes about a document what should be found.
 
 use crate::journal::{Act, Fate, JournalEntry};
 use crate::op::{Token, Unconfirmed};
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 pub(super) enum Last {
     /// Nothing is known about it.
     Unknown,
-    /// It was sent, but nothing was acknowledged.
+    /// A write was sent, but nothing was acknowledged.
     Nothing,
     /// A version was stored.
     Written { version: u32, token: Token },
@@ -17,66 +17,67 @@ pub(super) enum Last {
     Deleted { token: Token },
 }
 
-/// What should be found of one document.
+/// What should be found for one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owed {
     pub(super) last: Last,
     pub(super) doubts: Doubts,
 }
 
-/// A write since then that may have been carried out.
+/// A write after the last acknowledged one that may have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Doubt {
     pub(super) act: Act,
-    /// What it was to store.
+    /// The version that it was to store.
     pub(super) version: u32,
-    /// What is known of it: it was sent; it failed; or it was acknowledged, but nobody knows
-    /// whether before the others or after them.
+    /// What is known about it: that it was sent; that it failed; or that it was acknowledged, but
+    /// not whether before the other writes or after them.
     pub(super) fate: Fate,
 }
 
 impl Doubt {
-    /// What is to be said of it if it was carried out or not; nothing if it was acknowledged.
+    /// What to report about it, depending on whether it was carried out; nothing if it was
+    /// acknowledged.
     pub(super) fn became(&self, done: bool) -> Option<Unconfirmed> {
         let failed = self.fate == Fate::Failed;
         (self.fate != Fate::Acknowledged).then_some(Unconfirmed { failed, done })
     }
 }
 
-/// What else may be found of it. For most documents, nothing.
+/// Other states in which the document may be found. For most documents, there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doubts {
     /// Writes that may have been carried out since.
     pub(super) maybe: Vec<Doubt>,
-    /// Set if a revision was acknowledged that does not follow the one acknowledged before it,
+    /// Set if a revision was acknowledged that does not follow the previously acknowledged one,
     /// which was lost in between.
     pub(super) undone: Option<(Token, Token)>,
 }
 
 impl Doubts {
-    /// Whether it may have been written, or deleted, since.
+    /// Whether the document may have been written, or deleted, since.
     pub(super) fn any(&self, act: Act) -> bool {
         self.maybe.iter().any(|it| it.act == act)
     }
 
-    /// What is to be said of the document if none of them was carried out.
+    /// What to report about the document if none of these writes was carried out.
     pub(super) fn not_done(&self) -> Option<Unconfirmed> {
         let all = || self.maybe.iter().filter_map(|it| it.became(false));
         all().find(|it| it.failed).or_else(|| all().next())
     }
 
-    /// The last write like this one of which nothing is known but that it was sent. The version of
-    /// a deletion says nothing.
+    /// The last write like this one about which it is only known that it was sent. The version of a
+    /// deletion is ignored.
     fn sent(&self, act: Act, version: u32) -> Option<usize> {
         let same = |it: &Doubt| it.act == act && (act == Act::Delete || it.version == version);
         self.maybe.iter().rposition(|it| it.fate == Fate::Sent && same(it))
     }
 
-    /// Notes what became of it.
+    /// Notes the fate of a write.
     fn note(&mut self, act: Act, version: u32, fate: Fate) {
         match self.sent(act, version) {
             Some(place) => self.maybe[place].fate = fate,
-            // The notes of several connections come in any order.
+            // The notes of several connections are in no particular order.
             None => self.maybe.push(Doubt { act, version, fate }),
         }
     }
@@ -89,7 +90,7 @@ impl Owed {
         let doubts = &mut self.doubts;
         match fate {
             Fate::Sent => doubts.maybe.push(Doubt { act, version, fate }),
-            // Only this one: the same write may have been sent before and had no answer.
+            // Only this one: the same write may have been sent before without an answer.
             Fate::Refused => {
                 doubts.sent(act, version).map(|place| doubts.maybe.remove(place));
             }
@@ -115,15 +116,15 @@ impl Owed {
             return self.add(entry);
         }
         if token == Token::default() && act == Act::Delete {
-            // It may have come before all the others or after them: whatever is found is right.
+            // It may have come before all others or after them, so whatever is found is right.
             return self.doubts.note(act, version, fate);
         }
-        // It no longer counts as unanswered.
+        // The write no longer counts as unanswered.
         self.add(&JournalEntry { fate: Fate::Refused, ..*entry });
         let last = self.last.token();
         match token.number.cmp(&last.number) {
             Ordering::Less => {}
-            // Of two writes with one revision, only one can be kept.
+            // Of two writes with the same revision, only one can have been kept.
             Ordering::Equal if token != last => {
                 self.doubts.undone.get_or_insert((last, token));
             }

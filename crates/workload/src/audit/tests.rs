@@ -1,4 +1,4 @@
-//! What the audit concludes from notes and from what it finds.
+//! What an audit concludes from the notes and from what it finds.
 
 use super::*;
 use crate::FromSchemas;
@@ -33,7 +33,7 @@ fn delete(fate: Fate, version: u32) -> JournalEntry {
     JournalEntry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
 }
 
-/// An audit of one document after these notes.
+/// An audit of one document, given these notes.
 fn lane(entries: &[JournalEntry], shared: bool) -> Audit {
     let mut ledger = Ledger::default();
     for entry in entries {
@@ -44,7 +44,7 @@ fn lane(entries: &[JournalEntry], shared: bool) -> Audit {
     Audit::new(original, true, Arc::new(ledger), pages)
 }
 
-/// The verdict on a document after these notes. It is found with this revision and version, or not
+/// The verdict on a document, given these notes. It is found with this revision and version, or not
 /// at all.
 fn judged(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     judge(lane(entries, false), found)
@@ -123,7 +123,7 @@ fn what_was_refused_is_not_there() {
     // Unless it may have been there before.
     let among_others = Audit { alone: false, ..lane(&create, false) };
     assert_eq!(judge(among_others, Some((1, 5))), Ok(()));
-    // An earlier write had no answer: it may be the reason why this one was refused.
+    // An earlier write without an answer may be the reason why this one was refused.
     let twice = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 1), write(Refused, 1)];
     assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
     let twice = [write(Acknowledged, 0), delete(Sent, 0), delete(Sent, 0), delete(Refused, 0)];
@@ -132,23 +132,23 @@ fn what_was_refused_is_not_there() {
     assert_eq!((judged(&twice, Some((1, 0))), judged(&twice, None)), (Ok(()), Ok(())));
 }
 
-/// What happens to a document of a batch that a fill sends, and sends again if it has no answer.
+/// What happens to a document in a batch that a fill sends, and sends again if there is no answer.
 #[derive(Clone, Copy, Debug)]
 enum Sending {
-    /// It is not sent, as there is no connection.
+    /// It is not sent, because there is no connection.
     Not,
-    /// It has no answer, and was carried out or not.
+    /// There is no answer; it was carried out or not.
     Lost(bool),
-    /// The server says that it failed, and it was carried out or not.
+    /// The server reports a failure; it was carried out or not.
     Failed(bool),
-    /// It is answered: stored, or a conflict if it was there.
+    /// There is an answer: stored, or a conflict if the document existed.
     Answered,
-    /// A conflict that is found to be due to an earlier request.
+    /// A conflict that turns out to be due to an earlier request.
     Settled,
 }
 
-/// The notes about these until it is acknowledged, after which it is not sent again; whether the
-/// document is there, and whether that was acknowledged.
+/// The notes about these requests until the document is acknowledged, after which it is not sent
+/// again; whether the document exists; and whether it was acknowledged.
 fn sent_again(all: &[Sending]) -> (Vec<JournalEntry>, bool, bool) {
     let (mut notes, mut there, mut acknowledged) = (Vec::new(), false, false);
     for sending in all {
@@ -172,8 +172,8 @@ fn sent_again(all: &[Sending]) -> (Vec<JournalEntry>, bool, bool) {
 
 proptest::proptest! {
     /// However often the batch is sent, and whatever becomes of each request: an honest server is
-    /// never accused, one that loses what it acknowledged always, and one that has what was never
-    /// carried out wherever no other request may have.
+    /// never accused; one that loses what it acknowledged always is; and so is one that has what
+    /// was never carried out, unless another request may have stored it.
     #[test]
     fn a_batch_that_is_sent_again_leaves_its_doubts(
         all in proptest::collection::vec(proptest::sample::select(vec![
@@ -213,7 +213,7 @@ fn became(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Option<(bool, 
     Some((failed, done))
 }
 
-/// As what had no answer, but told apart from it.
+/// Like a write without an answer, but reported separately.
 #[test]
 fn what_the_server_failed_may_be_there_or_not() {
     let (done, not) = (Some((true, true)), Some((true, false)));
@@ -229,16 +229,16 @@ fn what_the_server_failed_may_be_there_or_not() {
     let deletion = [write(Acknowledged, 0), delete(Sent, 0), delete(Failed, 0)];
     assert_eq!(became(&deletion, Some((1, 0))), not);
     assert_eq!(became(&deletion, None), done);
-    // Sent once more, and refused because of the first.
+    // Sent again, and refused because the first one was carried out.
     let again = [&update[..], &[write(Sent, 1), write(Refused, 1)]].concat();
     assert_eq!(became(&again, Some((2, 1))), done);
     let again = [&deletion[..], &[delete(Sent, 0), delete(Refused, 0)]].concat();
     assert_eq!(became(&again, None), done);
-    // Later acknowledged: no longer in doubt.
+    // Acknowledged later, so no longer in doubt.
     let mended = [&update[..], &[write(Sent, 2), write(Acknowledged, 2)]].concat();
     assert_eq!(became(&mended, Some((3, 2))), None);
     assert_eq!(judged(&mended, Some((2, 1))), Err(Failure::Stale));
-    // Without an answer, and of both kinds.
+    // Writes without an answer, alone and together with failed ones.
     assert_eq!(became(&[write(Sent, 0)], None), Some((false, false)));
     let both = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 2), write(Failed, 2)];
     assert_eq!(became(&both, Some((2, 1))), Some((false, true)));
@@ -246,20 +246,20 @@ fn what_the_server_failed_may_be_there_or_not() {
     assert_eq!(became(&both, Some((1, 0))), not);
 }
 
-/// Where versions cannot be told apart, nothing is said of what became of a write.
+/// If versions cannot be distinguished, nothing is reported about the fate of a write.
 #[test]
 fn what_cannot_be_told_apart_is_not_counted() {
     let plain = |entry: JournalEntry| JournalEntry { token: Token::default(), version: 0, ..entry };
     let same = [plain(write(Acknowledged, 0)), plain(write(Sent, 0)), plain(write(Failed, 0))];
     assert_eq!(became(&same, Some((0, 0))), None);
-    // An update that gave a member the value that it had.
+    // An update that gave a member the value that it already had.
     let is_alike = |version: &u32| stored(*version) == stored(version - 1);
     let alike = (1..500).find(is_alike).expect("one of them");
     let updates = [write(Acknowledged, alike - 1), write(Sent, alike), write(Failed, alike)];
     let without = updates.map(|entry| JournalEntry { token: Token::default(), ..entry });
     assert_eq!(became(&without, Some((0, alike))), None);
     assert_eq!(became(&updates, Some((alike + 1, alike))), Some((true, true)), "by its revision");
-    // A deletion that was acknowledged, before the others or after them.
+    // A deletion that was acknowledged, either before the others or after them.
     let mut ledger = Ledger::default();
     for entry in [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)].map(plain) {
         ledger.add(&entry, true);
@@ -277,7 +277,7 @@ fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
     assert_eq!(judged(&follows, Some((3, 2))), Ok(()));
 }
 
-/// The verdict after these notes of several connections, in any order.
+/// The verdict, given these notes of several connections, in any order.
 fn judged_shared(entries: &[JournalEntry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     let forth = judge(lane(entries, true), found);
     let reversed: Vec<JournalEntry> = entries.iter().rev().copied().collect();
@@ -297,12 +297,12 @@ fn the_highest_revision_counts_where_several_write() {
     assert_eq!(judged_shared(&both, Some((5, 0))), Err(Failure::Stale));
     assert_eq!(judged_shared(&both, Some((7, 0))), Err(Failure::UnknownRevision));
     assert_eq!(judged_shared(&both, None), Err(Failure::Lost));
-    // One more write has no answer.
+    // Another write has no answer.
     let doubt = [JournalEntry { version: 0, ..write(Sent, 6) }, acknowledged(3), acknowledged(5)];
     let doubt = [doubt[0], doubt[0], doubt[1], doubt[2], doubt[0]];
     assert_eq!(judged_shared(&doubt, Some((7, 0))), Ok(()));
     assert_eq!(judged_shared(&doubt, Some((5, 0))), Err(Failure::Stale));
-    // A deletion is a revision, too.
+    // A deletion is also a revision.
     let gone = [delete(Acknowledged, 6), acknowledged(5)];
     assert_eq!(judged_shared(&gone, None), Ok(()));
     assert_eq!(judged_shared(&gone, Some((6, 0))), Err(Failure::Resurrected));
@@ -337,14 +337,14 @@ fn what_has_no_answer_is_asked_for_again() {
     assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (Next::End, None));
 }
 
-/// The document with this key in its first version, as `written`.
+/// The document with this key in its first version, as written.
 fn stored_as(key: Key) -> Vec<u8> {
     let mut out = Vec::new();
     documents().write(key, 0, br#""_id":"x","_rev":"1-a""#, &mut out);
     out
 }
 
-/// An audit of documents 3 to 6 that reads them at once.
+/// An audit of documents 3 to 6 that requests them all at once.
 fn several() -> Audit {
     let mut ledger = Ledger::default();
     for key in 3..7 {
@@ -367,7 +367,7 @@ fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
     let mut lane = several();
     let op = lane.next(&mut crate::op::Draft::default()).op().expect("a page");
     assert_eq!((op.key, op.documents), (3, 4));
-    // As written; somebody else's; no answer; missing.
+    // As written; another client's document; no answer; missing.
     let (text, right) = ([stored_as(3), stored_as(9)].concat(), stored_as(3).len());
     let places = [0..right, right..text.len(), 0..0, 0..0];
     let rows = [Ok(token(1)), Ok(token(1)), Err(Failure::ServerError), Err(Failure::NotFound)];
@@ -393,7 +393,7 @@ fn documents_of_several_places_are_asked_for_place_by_place() {
     assert_eq!((op.key, op.documents), (4, 2));
     let (text, right) = (stored_as(4), stored_as(4).len());
     let places = [0..right, 0..0];
-    // One as written, and no answer about the other, which is asked for by itself.
+    // One as written; the other without an answer, so it is requested alone.
     let rows = [Ok(token(1)), Err(Failure::ServerError)];
     let document = Some(&text[..]);
     let answered = Answered { rows: &rows, document, places: &places, ..Answered::default() };
@@ -405,7 +405,7 @@ fn documents_of_several_places_are_asked_for_place_by_place() {
     let answered = Answered { document: Some(&text), ..Answered::default() };
     let reply = Reply { token: Some(token(1)), ..Reply::default() };
     assert_eq!(lane.observe(&one, Ok(reply), &answered), Check::Checked(Ok(())));
-    // The rest is in the other place, and asked for at once again.
+    // The remaining documents are in the other place, and are again requested at once.
     assert_eq!(next(&mut lane), Some((3, 2)));
 }
 

@@ -6,7 +6,7 @@ use crate::op::{Fields, Key};
 use crate::schema::Naming;
 use crate::{Original, same};
 
-/// Keeps the stream of bodies apart from other uses of the same seed.
+/// Separates the stream of bodies from other uses of the same seed.
 const BODIES: u64 = u64::from_be_bytes(*b"bursts..");
 /// The letters of a random body: six bits each, and none needs escaping in JSON.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -44,7 +44,7 @@ impl Bodies {
         Body { bodies: self, key, version }
     }
 
-    /// The same documents, for comparing others with.
+    /// A generator of the same documents, for comparison.
     pub(super) const fn original(self) -> BodyOriginal {
         BodyOriginal { bodies: self, expected: Vec::new() }
     }
@@ -54,7 +54,8 @@ impl Bodies {
         match self.filling {
             Filling::Zeros => out.resize(end, b'0'),
             Filling::Random => {
-                // Versions are further apart than the number of draws in the longest body.
+                // Versions are further apart in the stream than the number of draws for the longest
+                // body.
                 let mut stream = Stream::new(mix(self.seed, key, BODIES), u64::from(version) << 32);
                 while out.len() < end {
                     let mut draw = stream.draw();
@@ -98,7 +99,7 @@ pub(super) struct BodyOriginal {
 }
 
 impl BodyOriginal {
-    /// Generates what should have been found instead of `found`.
+    /// Generates the document that should have been found instead of `found`.
     fn make(&mut self, key: Key, version: u32, found: &[u8]) {
         self.expected.clear();
         self.expected.extend_from_slice(b"{\"");
@@ -110,7 +111,7 @@ impl BodyOriginal {
     }
 
     /// The length of the field. If the size is that on the wire, it depends on what else the
-    /// request contained; then it is the length of what was found, if that is possible.
+    /// request contained; then the length of the field that was found is used, if it is possible.
     fn length(&self, key: Key, found: &[u8]) -> usize {
         let bytes = self.bodies.size.bytes as usize;
         if !self.bodies.size.wire {

@@ -79,7 +79,7 @@ const DIGITS: u64 = 5;
 /// CouchDB limits documents to 8 MB by default; this leaves room to try larger ones.
 const MOST_BYTES: u64 = 100_000_000;
 const MOST_ROUNDS: u64 = 10_000;
-/// The longest time before a burst: all rounds of a year, in nanoseconds.
+/// The longest time before a burst: all rounds within a year, in nanoseconds.
 const MOST_TIME_NS: u64 = 1 << 62;
 
 impl Demand for BurstDemand {

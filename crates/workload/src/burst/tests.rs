@@ -1,4 +1,4 @@
-//! What workers send, and how they judge what they read.
+//! What workers send, and how they evaluate what they read.
 
 use super::*;
 use crate::op::{Answered, Draft, Failure, Fields as _, Reply, Token};
@@ -81,7 +81,7 @@ fn preparing_writes_once_and_reading_never() {
     assert_eq!(worker.with_role(Role::Prepare).next(&mut Draft::default()), Next::End);
 }
 
-/// What a server would return for this version, spelled as CouchDB does; written with `first`.
+/// What a server would return for this version, formatted as CouchDB does; written with `first`.
 fn stored(of: &Bodies, version: u32, first: &str) -> Vec<u8> {
     let mut out = Vec::new();
     of.body(12, version).write(first.as_bytes(), &mut out);
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// One step of a verifying worker: the operation, and the outcome.
+/// One step of a verifying worker: the kind of operation, and the check.
 fn look(worker: &mut Burst, result: Result<(u32, &[u8]), Failure>) -> (OpKind, Check) {
     let op = worker.next(&mut Draft::default()).op().unwrap();
     let document = result.ok().map(|(_, document)| document);
@@ -136,7 +136,7 @@ fn what_is_read_is_compared_with_what_this_worker_wrote() {
     assert_eq!(look(&mut worker, Err(Failure::Timeout)), (update, Check::Unchecked));
     assert_eq!(look(&mut worker, Ok((2, &version(1)))), (read, right));
     assert_eq!(look(&mut worker, Ok((3, b""))), (update, Check::Unchecked));
-    // The same, but it was slow: a read in between does not show it yet.
+    // The write is slow this time: a read in between does not show it yet.
     assert_eq!(look(&mut worker, Err(Failure::Timeout)), (update, Check::Unchecked));
     assert_eq!(look(&mut worker, Ok((3, &version(2)))), (read, right));
     assert_eq!(look(&mut worker, Err(Failure::Conflict)), (update, Check::Unchecked));
@@ -151,7 +151,7 @@ fn what_is_read_is_compared_with_what_this_worker_wrote() {
     assert_eq!(look(&mut worker, Ok((4, &version(2)))), (read, wrong(Failure::WrongBody)));
     assert_eq!(look(&mut worker, Ok((4, &version(4)))), (read, right));
     assert_eq!(look(&mut worker, Err(Failure::NotFound)), (read, wrong(Failure::Lost)));
-    // It is gone, which is reported once.
+    // The document is gone, which is reported only once.
     assert_eq!(look(&mut worker, Err(Failure::NotFound)), (read, Check::Unchecked));
 }
 
@@ -166,12 +166,12 @@ fn what_others_wrote_is_not_compared() {
         let read = look(&mut worker, Ok((7, b"{}")));
         assert_eq!(read, (OpKind::Read, Check::Unchecked));
     }
-    // If a create without an answer was carried out, the document is this worker's.
+    // If an unanswered create was carried out, the document belongs to this worker.
     let mut worker = Burst::new(12, of.clone()).verifying(true).with_role(Role::Write);
     look(&mut worker, Err(Failure::Timeout));
     assert_eq!(look(&mut worker, Ok((1, &stored(&of, 0, "")))).1, Check::Checked(Ok(())));
     let mut worker = Burst::new(12, of).verifying(true).with_role(Role::Write);
-    // Unless it was there before.
+    // But not if the document existed before.
     look(&mut worker, Err(Failure::Timeout));
     assert_eq!(look(&mut worker, Ok((1, b"{}"))).1, Check::Unchecked);
 }

@@ -16,16 +16,16 @@ pub struct Burst {
     stored: Option<LiveEntry>,
     /// Whether the stored document was written by this worker.
     own: bool,
-    /// Set if the last write had no answer or was refused, so that the stored state is unknown.
+    /// Set if the last write had no answer or was refused, so that the stored state is not known.
     lost: Option<Doubt>,
-    /// What an earlier, unanswered write that no read has shown may yet do.
+    /// What an earlier, unanswered write may still do, as long as no read has shown its effect.
     late: Doubt,
     prepared: bool,
     /// Whether reads send the token of the previous one.
     conditional: bool,
     /// The token of the last read.
     read: Option<Token>,
-    /// Compares what is read, if requested.
+    /// Compares what is read with what was written, if requested.
     verifier: Option<Box<Verifier<BodyOriginal>>>,
 }
 
@@ -61,7 +61,7 @@ impl Burst {
     }
 
     /// Sets whether each read sends the token of the previous one, if there was one, as a client
-    /// with a cache does.
+    /// with a cache would.
     pub fn conditional(self, conditional: bool) -> Self {
         Self { conditional, read: None, ..self }
     }
@@ -96,7 +96,7 @@ impl Burst {
         };
         let verified = verifier.look(&known.0, known.1, kind, result, answered);
         if self.stored.is_none() && verified.version.is_none() {
-            // It was not created after all: the document is somebody else's.
+            // It was not created after all: the document belongs to another client.
             verifier.finding();
             return (Check::Unchecked, None);
         }
@@ -131,7 +131,7 @@ impl Workload for Burst {
         }
         let (check, found) = self.verify(op.kind, result, answered);
         match (op.kind, result) {
-            // The known state still holds, except for a writer, which could not continue from it.
+            // The known state still applies, except for a writer, which could not continue from it.
             (OpKind::Read, Ok(_))
                 if self.role == Role::Read && check == Check::Checked(Err(Failure::Stale)) => {}
             (OpKind::Read, Ok(Reply { token, .. })) => {

@@ -13,7 +13,7 @@ const MOST_PREFIX: usize = 1_000;
 const MOST_PAUSE_S: f64 = 366.0 * 86_400.0;
 const CURE: &str = "make the plan again, from its command line";
 
-/// Adds what is wrong with `stage`, for this number of connections.
+/// Adds the mistakes in `stage`, for this number of connections.
 pub(super) fn check(stage: &YcsbStage, connections: u64, mistakes: &mut Vec<Invalid>) {
     let config = &stage.config;
     let counts = [

@@ -10,11 +10,11 @@ pub const WORKLOADS: [(&str, &str); 6] = [
     ("workloadf", include_str!("workloads/workloadf")),
 ];
 
-/// The time series workload, likewise.
+/// The property file of the time series workload.
 const SERIES: (&str, &str) = ("tsworkloada", include_str!("workloads/tsworkloada"));
 
-/// The text of the standard workload named by the last part of a path, whatever the folders:
-/// `workloads/workloada`, `workloada`. `None` if there is none of that name.
+/// The text of the standard workload named by the last part of a path, regardless of the folders:
+/// `workloads/workloada`, `workloada`. `None` if there is none with this name.
 pub fn named(path: &str) -> Option<&'static str> {
     let name = path.rsplit(['/', '\\']).next()?;
     WORKLOADS.iter().chain([&SERIES]).find(|(known, _)| *known == name).map(|(_, text)| *text)

@@ -64,15 +64,15 @@ enum Kind {
 }
 
 impl Chooser {
-    /// The chooser that the configuration describes. For sequential order, it is number
-    /// `connection` of the `connections` choosers that share the sequence.
+    /// The chooser for a configuration. In sequential order, it is number `connection` of the
+    /// `connections` choosers that share the sequence.
     pub fn new(config: &CoreConfig, connection: u64, connections: u64) -> Self {
         let (start, count) = (config.insert_start, config.insert_count);
         Self(match config.requests {
             RequestSpec::Uniform => Kind::Uniform(Uniform::new(start, count)),
             RequestSpec::Zipfian => {
                 // Records that will be inserted are included from the start, so that the same ones
-                // stay hot. Twice as many as expected, plus one, as in YCSB.
+                // stay hot: twice as many as expected, plus one, as in YCSB.
                 let inserts = config.proportions.insert * config.operations as f64 * 2.0;
                 Kind::Zipfian(Scrambled::new(start, count + inserts as u64 + 1))
             }
@@ -97,7 +97,7 @@ impl Chooser {
         })
     }
 
-    /// Draws the numbers of `count` keys, a fixed number. Distributions that follow inserts are
+    /// Draws the numbers of a fixed number of keys, `count`. Distributions that follow inserts are
     /// replaced by uniform ones.
     pub fn of_keys(requests: &RequestSpec, count: u64, connection: u64, connections: u64) -> Self {
         Self(match *requests {
@@ -125,7 +125,7 @@ impl Chooser {
                 Kind::Latest(latest) => latest.draw(stored - 1, stream),
                 Kind::Hotspot(hotspot) => hotspot.draw(stream),
                 Kind::Sequential(sequential) => sequential.draw(),
-                // A distance beyond the first record wraps to a very large number.
+                // A distance beyond the first record wraps around to a very large number.
                 Kind::Exponential(exponential) => {
                     (stored - 1).wrapping_sub(exponential.draw(stream))
                 }

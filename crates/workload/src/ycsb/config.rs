@@ -1,4 +1,4 @@
-//! The checked configuration of a core workload. Independent of where properties come from.
+//! The validated configuration of a core workload, wherever the properties come from.
 
 use super::keys::{KeyNames, KeyOrder};
 use super::lengths::LengthSpec;
@@ -84,7 +84,7 @@ pub struct Proportions {
 }
 
 impl Proportions {
-    /// For drawing by them, in the order of their members; `None` if every proportion is 0.
+    /// Draws by these proportions, in the order of the members; `None` if all are 0.
     pub(super) fn weighted(&self) -> Option<Weighted<6>> {
         let Self { read, update, insert, scan, read_modify_write, delete } = *self;
         Weighted::new([read, update, insert, scan, read_modify_write, delete])
@@ -193,7 +193,7 @@ impl CoreConfig {
     /// keys; `file` reads the histogram file that a property may name.
     ///
     /// # Errors
-    /// One for each property whose value is invalid, alone or with the others.
+    /// Returns one for each property whose value is invalid, alone or in combination with others.
     pub fn read(
         properties: &Properties,
         go_keys: bool,
@@ -237,11 +237,11 @@ impl CoreConfig {
     }
 
     /// The offset of the numbers that this client gives to new records in the run phase, so that
-    /// clients that loaded different slices never insert the same record. 0 for a client that
+    /// clients that loaded different slices never insert the same record. It is 0 for a client that
     /// loaded from record 0 on, as in YCSB, where all clients insert the same records.
     ///
-    /// Connections know from their own number which records are theirs to insert. Where all
-    /// connections count together, each agent counts from its own offset.
+    /// Connections determine from their own number which records to insert. If all connections
+    /// count together, each agent counts from its own offset.
     pub fn insert_shift(&self, agent: u64) -> u64 {
         let client = (self.insert_start / self.insert_count).saturating_add(agent);
         // No client inserts more records than it has operations.
@@ -254,7 +254,7 @@ fn keys(read: &mut PropertyReader, go_keys: bool) -> KeyNames {
     let order = match (read.text("insertorder", "hashed").as_str(), go_keys) {
         ("hashed", false) => KeyOrder::Hashed,
         ("hashed", true) => KeyOrder::GoHashed,
-        // YCSB accepts any other word as well.
+        // YCSB treats any other word in this way as well.
         _ => KeyOrder::Ordered,
     };
     let digits = read.within("zeropadding", 1, 0..=200) as usize;

@@ -15,13 +15,13 @@ use crate::{Check, Next, Workload};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Keeps the draws of the two phases apart.
+/// Separates the draws of the two phases.
 const LOAD: u64 = 0x6c6f_6164;
 const RUN: u64 = 0x7275_6e00;
 /// Texts are drawn separately, so that operations are the same whether texts are generated or not.
 const TEXT: u64 = 0x7465_7874;
 
-/// What all connections of a core workload share.
+/// The state that all connections of a core workload share.
 #[derive(Debug)]
 pub struct Core {
     config: CoreConfig,
@@ -31,13 +31,13 @@ pub struct Core {
     chooser: Chooser,
     /// Used for YCSB's form of `latest`.
     newest: Option<Newest>,
-    /// Added to the numbers of new records.
+    /// The offset added to the numbers of new records.
     shift: u64,
     seed: u64,
 }
 
 impl Core {
-    /// The workload that `config` describes, for process number `agent` of those that run it.
+    /// The workload for a configuration, for process number `agent` of those that run it.
     pub fn new(config: &CoreConfig, seed: u64, agent: u64) -> Self {
         Self {
             shift: config.insert_shift(agent),
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// Connection `k` of `connections` in the run phase, with this many operations to do; `None`
-    /// means no limit.
+    /// for no limit.
     pub fn run(self: &Arc<Self>, k: u64, connections: u64, operations: Option<u64>) -> CoreLane {
         let chooser = match self.config.requests {
             RequestSpec::Sequential => Chooser::new(&self.config, k, connections),
@@ -123,12 +123,12 @@ struct Running {
     /// How many records this connection has inserted.
     inserted: u64,
     chooser: Chooser,
-    /// The record to be updated now that it has been read.
+    /// The record to update now that it has been read.
     update: Option<u64>,
 }
 
 impl CoreLane {
-    /// The same connection with another number of operations to do.
+    /// The same connection, with another number of operations to do.
     #[must_use]
     pub fn with_operations(mut self, operations: Option<u64>) -> Self {
         if let Work::Run(running) = &mut self.work {
@@ -177,7 +177,8 @@ impl CoreLane {
             core.insert(&self.key, &mut self.text, pen);
             return Some(Op::single(OpKind::Create, number, None));
         }
-        // An estimate of how many are stored: as if all connections had inserted equally many.
+        // An estimate of the number of stored records, assuming that all connections have inserted
+        // equally many.
         let stored = match &core.newest {
             None => core.config.records + running.inserted * of,
             Some(newest) => newest.stored(),
@@ -218,7 +219,7 @@ impl CoreLane {
     }
 }
 
-/// How operations are written, once they are known.
+/// Writes the operations once they have been drawn.
 impl Core {
     /// Writes the name of the record with this number, and keeps its key.
     #[inline]
@@ -282,7 +283,7 @@ impl Core {
         line.extend_from_slice(key);
     }
 
-    /// The line of a write, with the text of each field.
+    /// Appends the line of a write, with the text of each field.
     #[cold]
     fn show_write(
         &self,
@@ -312,7 +313,7 @@ impl Core {
 }
 
 impl Loading {
-    /// To be called after a batch: if it failed, repeats it or ends.
+    /// Called after a batch: if it failed, repeats it or ends the connection.
     fn ended(&mut self, failed: bool, retry: &RetrySpec, of: u64, stream: &mut Stream) {
         if failed && self.retries < retry.limit {
             self.retries += 1;
@@ -367,7 +368,7 @@ impl Workload for CoreLane {
         match &mut self.work {
             Work::Load(loading) => {
                 let failed = result.is_err() || answered.rows.iter().any(Result::is_err);
-                // Rows already stored would conflict on a second attempt.
+                // Rows that are already stored would conflict on a second attempt.
                 let once = RetrySpec { limit: 0, ..self.core.config.retry };
                 let retry = if result.is_err() { &self.core.config.retry } else { &once };
                 loading.ended(failed, retry, self.connections, &mut self.stream);

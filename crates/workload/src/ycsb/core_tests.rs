@@ -1,4 +1,4 @@
-//! Together, connections do what was requested; each uses only what it knows to exist.
+//! Together, connections do what was requested; each only uses records that it knows to exist.
 
 use super::*;
 use crate::op::{Draft, Fields as _};

@@ -1,4 +1,4 @@
-//! Requests for YCSB's workloads, by its own dialect or by `run --workload`.
+//! Requests for YCSB's workloads, from its own dialect or from `run --workload`.
 
 use super::{Class, CoreConfig, YcsbPhase, YcsbStage, builtin};
 use crate::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
@@ -21,7 +21,7 @@ pub struct YcsbDemand {
     pub batch: Flagged<u64>,
     /// Counts of records and operations, as given.
     pub counts: Vec<Flagged<u64>>,
-    /// Whether the load phase is paced as requested, too, because it does more than prepare the run
+    /// Whether the load phase is also paced as requested, because it does more than prepare the run
     /// phase.
     pub paced_load: bool,
     /// The warm-up before the run phase, in nanoseconds.
@@ -85,7 +85,7 @@ impl Offer for YcsbStage {
         ("ycsb", "Any other YCSB workload: use springload ycsb"),
     ];
 
-    /// A standard workload with the numbers of records and operations from flags.
+    /// A standard workload with the numbers of records and operations given by flags.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
         let wrong = |problem: &str| Invalid::new("--workload", problem, "choose another");
         let places = Self::NAMES.iter().zip(builtin::WORKLOADS);

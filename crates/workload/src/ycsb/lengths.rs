@@ -40,7 +40,7 @@ impl LengthSpec {
     /// Reads a histogram file: `BlockSize`, tab, length; then lines of bucket, tab, count.
     ///
     /// # Errors
-    /// A message that names the first invalid line.
+    /// Returns a message that names the first invalid line.
     pub fn histogram(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().enumerate();
         let block = lines
@@ -73,7 +73,7 @@ impl LengthSpec {
         }
     }
 
-    /// The mean length, if YCSB knows one: not for a zipfian distribution.
+    /// The mean length, if YCSB defines one: it does not for a zipfian distribution.
     pub fn mean(&self) -> Option<f64> {
         Some(match self {
             Self::Constant { length } => *length as f64,
@@ -94,16 +94,16 @@ impl LengthSpec {
 pub enum Lengths {
     /// Always the same.
     Constant(u64),
-    /// The smallest, and how many there are.
+    /// The smallest, and the number of different lengths.
     Uniform(u64, u64),
-    /// The smallest, and the distribution of what is added.
+    /// The smallest, and the distribution of the difference from it.
     Zipfian(u64, Zipfian),
     /// The length of a block, the counts and their sum.
     Histogram(u64, Box<[u64]>, u64),
 }
 
 impl Lengths {
-    /// The lengths as requested. Bounds in the wrong order are swapped.
+    /// The lengths as requested. If the bounds are in the wrong order, they are swapped.
     pub fn new(spec: &LengthSpec) -> Self {
         match *spec {
             LengthSpec::Constant { length } => Self::Constant(length),
@@ -131,8 +131,8 @@ impl Lengths {
     }
 }
 
-/// YCSB's search through the counts: a bucket also includes the position where it ends, and the
-/// last one is only drawn if its own share is left over.
+/// YCSB's search through the counts: a bucket includes the position where it ends, and the last one
+/// is only drawn if its own share is left over.
 fn blocks(counts: &[u64], place: u64) -> u64 {
     let last = counts.len() - 1;
     let mut end = 0;

@@ -1,6 +1,6 @@
 //! YCSB's workloads and their pieces: keys, texts, choices.
 //!
-//! Follows YCSB 0.17.0 and its later head, so that each finds the data loaded by the other. Knows
+//! Follows YCSB 0.17.0 and its later head, so that each can read data loaded by the other. Knows
 //! nothing about databases, threads or clocks.
 
 mod again;

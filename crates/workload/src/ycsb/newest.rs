@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Gives out numbers of new records, and tracks the number below which all inserts have ended.
+/// Assigns numbers to new records, and tracks the number below which all inserts have ended.
 #[derive(Debug)]
 pub(super) struct Newest {
     next: AtomicU64,
@@ -25,7 +25,7 @@ impl Newest {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The number of records: all inserts below this number have ended.
+    /// The number of records: all inserts of lower numbers have ended.
     pub(super) fn stored(&self) -> u64 {
         self.stored.load(Ordering::Relaxed)
     }

@@ -13,7 +13,8 @@ const SET: [&str; 3] = ["recordcount", "insertcount", "operationcount"];
 /// rewritten several times. Returns the properties that had other values before.
 ///
 /// # Errors
-/// If a property is invalid, the disk holds no record, or the mean length of a field is unknown.
+/// Returns an error if a property is invalid, the disk holds no record, or the mean length of a
+/// field is unknown.
 pub fn occupy(
     properties: &mut Properties,
     file: &dyn Fn(&str) -> Result<String, String>,
@@ -28,7 +29,7 @@ pub fn occupy(
         read.wrong("fieldlengthdistribution", "a zipfian length has no mean here", cure);
         1.0
     });
-    // YCSB's order of operations.
+    // The order of operations is YCSB's.
     let records = (occupancy * (disk as f64 / (mean * fields.count as f64))) as u64;
     if records == 0 {
         read.wrong("disksize", "holds no record", "make it larger, or the fields smaller");
@@ -41,7 +42,7 @@ pub fn occupy(
     Ok(said)
 }
 
-/// The properties without those that will be set, whose current values do not matter.
+/// The properties without those that will be set, whose current values are irrelevant.
 fn without_counts(properties: &Properties) -> Properties {
     let mut others = Properties::default();
     for (name, value) in properties.iter().filter(|(name, _)| !SET.contains(name)) {

@@ -98,15 +98,15 @@ impl Records {
     }
 
     fn integrity(&self, key: &[u8], field: usize, out: &mut Vec<u8>) {
-        // The length is constant: this was checked together with the integrity property.
+        // The length is constant, which was checked together with the integrity property.
         let Lengths::Constant(length) = self.lengths else { return };
         let key = String::from_utf8_lossy(key);
         integrity_text(&key, &self.names[field], length as usize, out);
     }
 }
 
-/// Compares stored records with those that were written. The texts of fields are only known if they
-/// are computed from the key; otherwise the record must have all fields, whatever their content.
+/// Compares stored records with what was written. The texts of fields are only known if they are
+/// computed from the key; otherwise the record must have all fields, whatever their content.
 #[derive(Debug)]
 pub(super) struct RecordOriginal {
     records: Records,

@@ -13,7 +13,7 @@ use crate::{Fill, LaneContext, Lanes, Original, Restored, Runner, StageWork, Sto
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A lane of either class that works on documents.
+/// A lane of a class that works on documents.
 type Lane = Either<CoreLane, SeriesLane>;
 
 /// A phase of a YCSB workload.
@@ -46,7 +46,7 @@ pub struct YcsbStage {
 }
 
 impl YcsbStage {
-    /// How many records the load phase is to insert; `None` in the run phase.
+    /// How many records the load phase inserts; `None` in the run phase.
     fn records(&self) -> Option<u64> {
         (self.phase == YcsbPhase::Load).then_some(self.config.insert_count)
     }

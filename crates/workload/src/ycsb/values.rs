@@ -22,8 +22,8 @@ pub fn random_text(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     out.truncate(start + length);
 }
 
-/// The same, with quotes and backslashes escaped as in a JSON string. `length` counts characters
-/// before escaping.
+/// Like [`random_text`], with quotes and backslashes escaped as in a JSON string. `length` counts
+/// characters before escaping.
 pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     let mut at = out.len();
     // Twice the room, in case every character is escaped.
@@ -37,7 +37,7 @@ pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
                 (at, left) = (at + GROUP, left - GROUP);
                 continue;
             }
-            // Without a branch on the character, which the processor could not predict.
+            // There is no branch on the character, because the processor could not predict it.
             for &byte in &group.to_le_bytes()[..left.min(GROUP)] {
                 out[at] = b'\\';
                 at += usize::from(matches!(byte, b'"' | b'\\'));
@@ -77,9 +77,9 @@ fn characters(bits: u32) -> u64 {
     text + SPACES
 }
 
-/// Appends the text of a field whose data are to be verified: key, `:` and field, then `:` and
-/// Java's hash of the text so far, repeatedly, truncated to `length` characters (as Java counts
-/// them, in UTF-16 units).
+/// Appends the text of a field whose data are verified: key, `:` and field, then `:` and Java's
+/// hash of the text so far, repeatedly, truncated to `length` characters (as Java counts them, in
+/// UTF-16 units).
 pub fn integrity_text(key: &str, field: &str, length: usize, out: &mut Vec<u8>) {
     let mut text = Hashed { out, left: length, hash: 0 };
     text.push(key);
@@ -100,7 +100,7 @@ pub fn java_hash(text: &str) -> i32 {
     hashed.hash
 }
 
-/// A text of limited length and the `String.hashCode` of everything pushed.
+/// A text of limited length, and the `String.hashCode` of everything pushed.
 struct Hashed<'a> {
     out: &'a mut Vec<u8>,
     left: usize,

@@ -1,4 +1,4 @@
-//! The checked configuration of a replay of traces, in addition to that of a core workload.
+//! The validated configuration of a replay of traces, in addition to that of a core workload.
 //!
 //! Defaults and checks are those of YCSB's `RestWorkload` and `RestClient`.
 
@@ -11,7 +11,7 @@ use url::Url;
 
 /// The default address of `RestClient`.
 const PREFIX: &str = "http://127.0.0.1:8080";
-/// Its default headers: names and values in turn.
+/// Its default headers: names and values alternately.
 const HEADERS: &str = "Accept */* Content-Type application/xml user-agent Mozilla/5.0";
 
 /// Four traces, and the server on which they are replayed.
@@ -47,7 +47,7 @@ pub struct Trace {
     pub lines: Arc<[(String, String)]>,
 }
 
-/// The prefixes of the names of properties, by operation.
+/// The prefixes of property names, by operation.
 const KINDS: [&str; 4] = ["read", "insert", "update", "delete"];
 
 impl RestConfig {
@@ -75,7 +75,7 @@ impl RestConfig {
     /// name.
     ///
     /// # Errors
-    /// One for each property whose value is invalid, alone or with the others.
+    /// Returns one for each property whose value is invalid, alone or in combination with others.
     pub fn read(
         properties: &Properties,
         file: &dyn Fn(&str) -> Result<String, String>,
@@ -167,7 +167,7 @@ fn trace(
     Trace { file: path, urls: lines.len() as u64, exponent, lines: lines.into() }
 }
 
-/// A message without the password of the address.
+/// A message with the password of the address removed.
 fn redact(message: &str, base: Option<&Url>) -> String {
     match base.and_then(Url::password) {
         Some(password) if !password.is_empty() => message.replace(password, "***"),

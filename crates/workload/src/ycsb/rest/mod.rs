@@ -15,7 +15,7 @@ use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::{Check, Next, Workload};
 use std::sync::Arc;
 
-/// Keeps the streams of requests and of bodies apart from other uses of the same seed.
+/// Separates the streams of requests and of bodies from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"rest url");
 const BODIES: u64 = u64::from_be_bytes(*b"restbody");
 
@@ -89,7 +89,7 @@ impl Picker {
 }
 
 impl Rest {
-    /// The replay that `core` and `config` describe.
+    /// The replay for these configurations.
     pub fn new(core: &CoreConfig, config: &RestConfig, seed: u64) -> Self {
         let lengths = match core.fields.length {
             LengthSpec::Zipfian { max, .. } if max > 1 => {
@@ -106,7 +106,7 @@ impl Rest {
         }
     }
 
-    /// Connection `k` with this many operations to do; `None` means no limit.
+    /// Connection `k`, with this many operations to do; `None` for no limit.
     pub fn run(self: &Arc<Self>, k: u64, operations: Option<u64>) -> RestLane {
         RestLane {
             left: operations.unwrap_or(u64::MAX),

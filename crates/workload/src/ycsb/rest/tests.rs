@@ -21,7 +21,8 @@ fn config(text: &str) -> Result<(CoreConfig, RestConfig), Vec<String>> {
     config.map_err(|errors| errors.into_iter().map(|error| error.to_string()).collect())
 }
 
-/// How often each target was requested in 20,000 operations of two connections; lengths of bodies.
+/// How often each target was requested in 20,000 operations of two connections, and the lengths of
+/// bodies.
 fn asked(text: &str) -> (BTreeMap<(OpKind, String), u64>, Vec<usize>) {
     let (core, config) = config(text).unwrap();
     let rest = Arc::new(Rest::new(&core, &config, 11));

@@ -1,4 +1,4 @@
-//! The checked configuration of a time series workload, in addition to that of a core workload.
+//! The validated configuration of a time series workload, in addition to that of a core workload.
 //!
 //! Defaults and checks are those of YCSB's `TimeSeriesWorkload`; `docs/ycsb.md` lists the
 //! differences.
@@ -8,7 +8,7 @@ use super::names;
 use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
-/// More points in time than this are not shuffled; this is YCSB's limit.
+/// More points in time than this cannot be shuffled; this is YCSB's limit.
 const MOST_SHUFFLED: u64 = 1 << 24;
 /// More series than this make no sense in one client.
 const MOST_SERIES: u64 = 1 << 40;
@@ -89,7 +89,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The length of a unit, in the numbers by which points in time are given: milliseconds for the
+    /// The length of a unit, in the unit in which points in time are given: milliseconds for the
     /// first unit, otherwise seconds.
     pub const fn length(self) -> i64 {
         match self {
@@ -138,7 +138,7 @@ pub struct Downsampling {
     pub interval: u64,
 }
 
-/// Properties that mean something else here, or nothing.
+/// Properties that have another meaning here, or none.
 const OTHERS: [&str; 8] = [
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -157,7 +157,7 @@ pub struct Asker {
     pub threads: u64,
     /// Now, in milliseconds since 1970: the default for the first point in time.
     pub now_ms: i64,
-    /// Whether points are to be queried, not only written.
+    /// Whether points are queried, rather than only written.
     pub queries: bool,
 }
 
@@ -194,7 +194,7 @@ impl SeriesConfig {
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
-    /// One for each property whose value is invalid, alone or with the others.
+    /// Returns one for each property whose value is invalid, alone or in combination with others.
     pub fn read(
         properties: &Properties,
         asker: Asker,
@@ -240,8 +240,8 @@ impl SeriesConfig {
         read.end((core, series))
     }
 
-    /// What is wrong with a stored configuration, by property. `threads` share its keys, and
-    /// `queries` says whether it is asked for points.
+    /// The mistakes in a stored configuration, by property. `threads` share its keys, and `queries`
+    /// says whether points are queried.
     pub(in crate::ycsb) fn check_again(
         &self,
         core: &CoreConfig,
@@ -289,7 +289,7 @@ impl SeriesConfig {
         self.tags.iter().product()
     }
 
-    /// The interval, in the numbers by which points in time are given.
+    /// The interval, in the unit in which points in time are given.
     pub const fn step(&self) -> i64 {
         self.interval * self.unit.length()
     }
@@ -316,7 +316,7 @@ fn config(read: &mut PropertyReader<'_>, now_ms: i64) -> SeriesConfig {
         delete_delimiter: read.text("deletedelimiter", ":"),
         timestamp_key: read.text("timestampkey", "YCSBTS"),
         value_key: read.text("valuekey", "YCSBV"),
-        // As in YCSB, writing begins one interval before now.
+        // As in YCSB, timestamps begin one interval before now.
         start: start.unwrap_or(now - interval * unit.length()),
         interval,
         unit,
@@ -361,7 +361,7 @@ fn values(read: &mut PropertyReader<'_>) -> ValueKind {
     read.parsed("valuetype", cure, word).unwrap_or(ValueKind::Floats)
 }
 
-/// The number of values of each tag; 1 where the list is too short.
+/// The number of values of each tag; 1 if the list is too short.
 fn tags(read: &mut PropertyReader<'_>) -> Vec<u64> {
     let count = read.within("tagcount", 4, 1..=1_000) as usize;
     let one = |text: &str| text.trim().parse().ok().filter(|it| (1..=MOST_VALUES).contains(it));
@@ -401,7 +401,7 @@ fn downsampling(read: &mut PropertyReader<'_>) -> Option<Downsampling> {
     Some(Downsampling { key: read.text("downsamplingkey", "YCSBDS"), function, interval })
 }
 
-/// Refuses lengths with which names would repeat.
+/// Refuses lengths that would make names repeat.
 fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     let values = config.tags.iter().copied().max().unwrap_or(1);
     for (i, (name, count)) in [

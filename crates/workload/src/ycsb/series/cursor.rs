@@ -1,4 +1,4 @@
-//! Which point of which series a connection writes next, in the order that YCSB's threads follow.
+//! Determines which point of which series a connection writes next, in the order of YCSB's threads.
 
 use super::config::SeriesConfig;
 use crate::generate::{Stream, below};
@@ -23,24 +23,24 @@ pub(super) struct Cursor {
     keys: Range<usize>,
     key: usize,
     tags: Vec<usize>,
-    /// For each tag, the number of series that the tags after it make up.
+    /// For each tag, the number of series formed by the tags after it.
     weights: Vec<u64>,
-    /// Whether all series of the connection have a point for the current point in time.
+    /// Whether every series of the connection has a point for the current point in time.
     rollover: bool,
     now: i64,
     /// The remaining points in time, in reverse, if their order is random.
     shuffled: Vec<u32>,
-    /// The number of the point in time after all of these.
+    /// The number of the next point in time after all of these.
     next: i64,
 }
 
 impl Cursor {
-    /// Connection `k` of `of`, with its share of the keys; the last one takes the remainder.
+    /// Connection `k` of `of`, with its share of the keys; the last connection takes the remainder.
     pub(super) fn new(config: &SeriesConfig, k: u64, of: u64, stream: &mut Stream) -> Self {
         let each = config.keys / of;
         let end = if k + 1 == of { config.keys } else { (k + 1) * each };
         let keys = (k * each) as usize..end as usize;
-        // As many as the records require.
+        // As many points in time as the records require.
         let random = if config.random_timestamps { config.offsets as u32 - 1 } else { 0 };
         let mut shuffled: Vec<u32> = (0..random).collect();
         super::shuffle(&mut shuffled, stream);

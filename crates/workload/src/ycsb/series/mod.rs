@@ -20,7 +20,7 @@ use cursor::Cursor;
 use spell::{PointFields, Query, Spelling};
 use std::sync::Arc;
 
-/// Keep the draws of the two phases, and of names, apart.
+/// Separate the draws of the two phases, and of names.
 const LOAD: u64 = u64::from_be_bytes(*b"ts: load");
 const RUN: u64 = u64::from_be_bytes(*b"ts:  run");
 const NAMES: u64 = u64::from_be_bytes(*b"ts:names");
@@ -28,7 +28,7 @@ const NAMES: u64 = u64::from_be_bytes(*b"ts:names");
 /// not.
 const VALUES: u64 = u64::from_be_bytes(*b"ts:value");
 
-/// What all connections of a time series workload share.
+/// The state that all connections of a time series workload share.
 #[derive(Debug)]
 pub struct Series {
     core: CoreConfig,
@@ -55,16 +55,16 @@ pub struct SeriesLane {
 }
 
 impl Series {
-    /// The workload that `core` and `config` describe.
+    /// The workload for these configurations.
     pub fn new(core: &CoreConfig, config: &SeriesConfig, seed: u64) -> Self {
-        // The shortest scan is one point: minscanlength is a number of records.
+        // The shortest scan is one point: `minscanlength` is a number of records.
         let scans = match core.scan_length {
             LengthSpec::Zipfian { max, .. } => LengthSpec::Zipfian { min: 1, max },
             LengthSpec::Uniform { max, .. } => LengthSpec::Uniform { min: 1, max },
             ref other => other.clone(),
         };
-        // The same in both phases, or else the second would query points that the first did not
-        // write.
+        // Both phases use the same stream; otherwise the second would query points that the first
+        // did not write.
         let mut stream = Stream::new(mix(seed, NAMES, 0), 0);
         Self {
             spelling: Spelling::new(&core.table, config, &mut stream),
@@ -96,8 +96,8 @@ impl Series {
         SeriesLane { batch: Some(u64::from(batch.max(1))), ..self.lane(k, of, LOAD, points) }
     }
 
-    /// Connection `k` of `of` in the run phase, with this many operations to do; `None`
-    /// means no limit.
+    /// Connection `k` of `of` in the run phase, with this many operations to do; `None` for no
+    /// limit.
     pub fn run(self: &Arc<Self>, k: u64, of: u64, operations: Option<u64>) -> SeriesLane {
         self.lane(k, of, RUN, operations.unwrap_or(u64::MAX))
     }
@@ -170,7 +170,7 @@ impl SeriesLane {
         Op::single(kind, point.key as u64, None)
     }
 
-    /// Draws a query of this key.
+    /// Draws a query for this key.
     fn ask(&mut self, key: u64) {
         let (config, stream) = (&self.series.config, &mut self.stream);
         let query = &mut self.query;

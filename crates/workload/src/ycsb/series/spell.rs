@@ -1,4 +1,4 @@
-//! How points and queries of time series are written: as documents, their identifiers, and the
+//! How points and queries of time series are formatted: as documents, their identifiers, and the
 //! lines that YCSB's `BasicTSDB` prints.
 
 use super::super::values::java_hash;
@@ -131,7 +131,7 @@ impl Spelling {
         }
     }
 
-    /// Writes the name of the point that a query reads or begins with and, for a range, that of the
+    /// Writes the name of the point that a query reads or begins with and, for a range, that of its
     /// last point.
     pub(super) fn range<P: Pen>(&self, query: &Query, pen: &mut P) {
         let known = || query.tags.iter().map_while(|tag| *tag);
@@ -201,7 +201,7 @@ impl Spelling {
         }
     }
 
-    /// The tags and the time of a query, as YCSB writes them.
+    /// The tags and the time of a query, as formatted by YCSB.
     fn parts<'a>(
         &'a self,
         config: &'a SeriesConfig,
@@ -218,7 +218,7 @@ impl Spelling {
     }
 }
 
-/// What is stored for a point: its tags, its time and its value.
+/// The stored fields of a point: its tags, its time and its value.
 pub(super) struct PointFields<'a> {
     pub(super) spelling: &'a Spelling,
     pub(super) config: &'a SeriesConfig,
@@ -232,7 +232,7 @@ impl Fields for PointFields<'_> {
         let Self { spelling, config, point, draw } = self;
         let value = spelling.value(config, point, draw);
         let string = |text: &str, out: &mut Vec<u8>| {
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             let _ = serde_json::to_writer(out, text);
         };
         out.push(b'{');
@@ -253,7 +253,7 @@ impl Fields for PointFields<'_> {
     }
 }
 
-/// Whether a stored point has the value computed from the rest of it.
+/// Whether a stored point has the value that is computed from the rest of it.
 pub(super) fn holds(config: &SeriesConfig, body: &[u8]) -> bool {
     let Ok(members) = serde_json::from_slice::<Map<String, Json>>(body) else { return false };
     let whole = |name: &str| members.get(name).and_then(Json::as_i64);
@@ -279,7 +279,7 @@ fn expected<'a>(tags: impl Iterator<Item = (&'a str, &'a str)>, at: i64) -> i64 
 }
 
 fn number(value: Value, out: &mut Vec<u8>) {
-    // Both are valid JSON, too: with the `?`, decimals keep their point.
+    // Both are also valid JSON: with `?`, decimals keep their point.
     let _ = match value {
         Value::Whole(value) => write!(out, "{value}"),
         Value::Decimal(value) => write!(out, "{value:?}"),

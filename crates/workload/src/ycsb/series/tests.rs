@@ -81,7 +81,7 @@ fn ranges_have_two_ends_and_room_for_what_is_between() {
 fn values_that_follow_from_the_point_hold_until_altered() {
     let text = "recordcount=60\nfieldcount=3\ntagcount=2\ntagcardinality=2,2\ninsertstart=9\n\
                 dataintegrity=true\nvaluetype=integers\nrandomtimeseriesorder=false";
-    // Some of these series lag behind: what counts is what they store.
+    // Some of these series lag behind: the stored time counts.
     let series = series(text).unwrap();
     for (_, draft) in all(&series, Some(1)) {
         assert!(spell::holds(&series.config, &draft.body));
