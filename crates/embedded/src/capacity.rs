@@ -1,4 +1,5 @@
-//! A server with a single queue, which serves requests one after the other, each for the same time.
+//! A server with a single queue, which serves requests one after the other, each taking the same
+//! time.
 //!
 //! Pure: knows nothing about sockets or clocks; `turnstile` applies it.
 
@@ -31,7 +32,7 @@ impl Queue {
             let begin = release(stalls, read.max(free));
             Some(release(stalls, begin.saturating_add(self.service_ns)))
         };
-        // The counter guards nothing but itself.
+        // The counter protects no other data.
         let before = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         next(before.unwrap_or_else(|free| free)).unwrap_or(read)
     }
@@ -69,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_closed_loop_gets_the_capacity() {
-        // Each connection asks again 0.2 ms after its answer, which arrives up to 0.3 ms late.
+        // Each connection sends the next request 0.2 ms after its answer, which arrives up to 0.3
+        // ms late.
         for connections in [2_usize, 3, 16, 64] {
             let queue = Queue::new(1000.0);
             let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -94,7 +96,7 @@ mod tests {
             now -= (1.0 - uniform(&mut random)).ln() * 1e6 / load;
             waited += queue.take(now as Nanos, &[]) as f64 - now - 1e6;
         }
-        // Pollaczek-Khinchine: with equal service times, half of that with random ones.
+        // Pollaczek-Khinchine: with equal service times, the wait is half of that with random ones.
         let mean = load / (2.0 * (1.0 - load));
         let found = waited / f64::from(count) / 1e6;
         assert!((found / mean - 1.0).abs() < 0.03, "{found} instead of {mean}");

@@ -1,7 +1,7 @@
-//! All faults that have names, how often each is to happen, and how often it did.
+//! All named faults, how often each should happen, and how often it did.
 //!
-//! The effect of a fault is in the file for its kind: `lies` about documents, `wire` for the bytes
-//! of an answer and the connection.
+//! The effect of a fault is in the file for its kind: `lies` for documents, `wire` for the bytes of
+//! an answer and the connection.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub enum Fault {
     Lie(Lie),
     /// A request is refused instead of carried out.
     Refuse(Refused),
-    /// A fault of an answer on its way, or of the connection.
+    /// A fault of an answer in transit, or of the connection.
     Wire(Wire),
 }
 
@@ -32,9 +32,9 @@ pub enum Lie {
     DropDelete,
     /// A deletion is carried out, and undone a hundred writes later.
     UndoDelete,
-    /// A write is answered with an error of the server, and not carried out.
+    /// A write is answered with a server error, and not carried out.
     FailDropped,
-    /// A write is carried out, and answered with an error of the server.
+    /// A write is carried out, and answered with a server error.
     FailStored,
     /// A write is carried out, and answered with a conflict.
     RefuseStored,

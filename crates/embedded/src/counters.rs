@@ -9,7 +9,7 @@ use serde::Serialize;
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 /// Statuses are counted from this one on ...
 const FIRST_STATUS: u16 = 200;
-/// ... and so many of them.
+/// ... and this many of them.
 const STATUSES: usize = 400;
 
 /// Answers by status.
@@ -34,7 +34,7 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(super) struct Tally {
             $(pub(super) $name: AtomicU64,)*
-            /// Requests by method, whatever they ask for.
+            /// All requests, by method.
             methods: [AtomicU64; METHODS.len()],
             /// Answers by status, from 200 on.
             statuses: Statuses,
@@ -61,7 +61,7 @@ counters! {
     /// Documents created by `PUT` or `POST` of one document, including those that replaced a
     /// tombstone.
     documents_created,
-    /// Documents returned for `GET` or `HEAD` of one document, including 304.
+    /// Documents returned for `GET` or `HEAD` of one document, including 304 answers.
     documents_read,
     /// Documents updated by `PUT` or `POST` of one document.
     documents_updated,
@@ -121,7 +121,7 @@ impl Tally {
         METHODS.iter().map(|&name| name.to_owned()).zip(counts).collect()
     }
 
-    /// The answers of each status that there was.
+    /// The number of answers for each status that occurred.
     pub(super) fn statuses(&self) -> Vec<(String, u64)> {
         let counts = self.statuses.0.iter().map(|it| it.load(Ordering::Relaxed));
         let named = counts.enumerate().filter(|(_, count)| *count > 0);

@@ -47,7 +47,7 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// Draws the delay for a request that was served at `served`, in nanoseconds after the first
+    /// Draws the delay of a request that was served at `served`, in nanoseconds after the first
     /// one.
     pub(super) fn draw(self, served: Nanos, random: &mut Xoshiro256PlusPlus) -> Nanos {
         match self {
@@ -61,7 +61,7 @@ impl Delay {
                 }
             }
             Self::LogNormal { median_ns, sigma } => {
-                // Box-Muller: two uniform numbers make a normal one.
+                // Box-Muller: turns two uniform numbers into a normal one.
                 let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
                 let normal = radius * (std::f64::consts::TAU * uniform(random)).cos();
                 to_ns(median_ns as f64 * (sigma * normal).exp())
@@ -121,7 +121,7 @@ pub struct Faults {
     pub slow_fraction: f64,
     /// How much longer slow requests take, in nanoseconds.
     pub slow_ns: Nanos,
-    /// The faults that have names.
+    /// The named faults.
     pub named: Vec<Occurrence>,
     /// The seed of all draws; a connection's draws depend on it and on the connection's number.
     pub seed: u64,
@@ -147,7 +147,7 @@ impl Faults {
             && !self.named.iter().any(|it| !matches!(it.fault, Fault::Lie(_)))
     }
 
-    /// The fault of a request, if any, apart from lies; `now` is in nanoseconds after the first
+    /// The fault of a request, if any, except for lies; `now` is in nanoseconds after the first
     /// request.
     pub(super) fn of_request(&self, now: Nanos, random: &mut Xoshiro256PlusPlus) -> Option<Fault> {
         let requests = self.named.iter().filter(|it| !matches!(it.fault, Fault::Lie(_)));
@@ -155,7 +155,7 @@ impl Faults {
         due.find(|it| chance(random, it.fraction)).map(|it| it.fault)
     }
 
-    /// Whether there are lies about documents.
+    /// Whether any faults are lies about documents.
     pub(super) fn lie(&self) -> bool {
         self.named.iter().any(|it| matches!(it.fault, Fault::Lie(_)))
     }
@@ -175,7 +175,7 @@ pub(super) fn chance(random: &mut Xoshiro256PlusPlus, fraction: f64) -> bool {
     fraction > 0.0 && uniform(random) < fraction
 }
 
-/// A number from 0 up to but not including 1.
+/// A number from 0 (inclusive) to 1 (exclusive).
 pub(super) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

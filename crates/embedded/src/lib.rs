@@ -4,7 +4,7 @@
 //! trees, views, attachments or replication. It exists so that a run needs no server, so that the
 //! client's own ceiling can be measured, and so that faults can be scripted.
 //!
-//! This room knows CouchDB's statuses, bodies and revision rules, and shares no CouchDB code with
+//! This crate knows CouchDB's statuses, bodies and revision rules, and shares no CouchDB code with
 //! the client's driver, so that one bug cannot hide in both. Of springload's own code it imports
 //! only `clock`.
 //!
@@ -43,7 +43,8 @@ use std::time::Duration;
 /// How a stand-in behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Name and password of the only user, a server admin. Without it, everybody is an admin.
+    /// Name and password of the only user, a server admin. Without it, every request has admin
+    /// rights.
     pub admin: Option<(String, String)>,
     /// The lifetime of a session cookie, in nanoseconds.
     pub session_ns: Nanos,
@@ -53,14 +54,14 @@ pub struct Options {
     pub mode: Mode,
     /// What happens to the answers.
     pub faults: Faults,
-    /// The log in which the times of each request and its answer are entered.
+    /// The log of the times at which each request arrived and was answered.
     pub log: Option<Log>,
-    /// How long a client may take to send a request, and the next one. The null responder limits
-    /// only the former.
+    /// How long a client may take to send a request, and to begin the next one. The null responder
+    /// limits only the former.
     pub patience: Duration,
     /// The most connections at a time; others wait to be accepted.
     pub most_connections: usize,
-    /// Whether to pin each serving thread to a processor, starting with the last: for clients in
+    /// Whether to pin each serving thread to a processor, counted from the last: for clients in
     /// this process.
     pub pinned: bool,
 }

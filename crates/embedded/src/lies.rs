@@ -1,5 +1,5 @@
-//! Lies about data: what a stand-in acknowledges without doing it, or returns although it is not
-//! what is stored.
+//! Lies about data: what a stand-in acknowledges without carrying it out, or returns although
+//! something else is stored.
 //!
 //! Knows nothing about HTTP or documents; `couch::store` tells the lies.
 
@@ -38,7 +38,7 @@ impl Liar {
         for it in gate.faults().named.iter().filter(|it| it.fault == Fault::Lie(lie)) {
             tells |= it.is_due(gate.elapsed_ns()) && chance(&mut self.random, it.fraction);
         }
-        // A deletion that will be undone is counted at that time.
+        // A deletion that will be undone is counted when it is undone.
         if tells && lie != Lie::UndoDelete {
             self.count(lie);
         }

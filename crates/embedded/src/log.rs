@@ -1,6 +1,6 @@
 //! The log of a server: when each request arrived and when it was answered, by the server's clock.
 //!
-//! Connections just pass on two numbers; a separate thread writes them a few times per second.
+//! Connections only pass on two numbers; a separate thread writes them a few times per second.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ const HEAD: &[u8] = b"arrived_us,answered_us\n";
 /// The time between two rounds of writing.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// When a request arrived, and when it was answered, if at all: nanoseconds after the first.
+/// When a request arrived, and when it was answered, if it was: in nanoseconds after the first.
 type Entry = (Nanos, Option<Nanos>);
 
 /// A log that is being written. Ends when the last clone is dropped.
@@ -27,7 +27,7 @@ pub struct Log(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     entries: Sender<Entry>,
-    /// Whether no more entries are coming.
+    /// Whether no more entries will be added.
     ended: Arc<AtomicBool>,
     /// The writing thread, until its result has been taken.
     writer: Mutex<Option<JoinHandle<io::Result<()>>>>,
@@ -37,7 +37,7 @@ impl Log {
     /// Writes a log to `file`.
     ///
     /// # Errors
-    /// If its first line cannot be written.
+    /// Returns an error if its first line cannot be written.
     pub fn start(file: impl Write + Send + 'static) -> io::Result<Self> {
         let mut file = BufWriter::with_capacity(1 << 16, file);
         file.write_all(HEAD)?;
@@ -65,7 +65,7 @@ impl Log {
     /// Writes whatever is left. Nothing may be entered after that.
     ///
     /// # Errors
-    /// If not everything could be written. Reported only once.
+    /// Returns an error if not everything could be written. Reported only once.
     pub fn finish(&self) -> io::Result<()> {
         self.0.finish()
     }
@@ -73,7 +73,7 @@ impl Log {
 
 impl Inner {
     fn finish(&self) -> io::Result<()> {
-        // The channel takes care of passing on the entries themselves.
+        // The channel itself orders the entries.
         self.ended.store(true, Ordering::Release);
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         match writer.map(JoinHandle::join) {
@@ -86,14 +86,14 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Anyone who wants to know the result has called `finish`.
+        // Callers that want to know the result have called `finish`.
         let _ = self.finish();
     }
 }
 
 fn write(mut file: impl Write, coming: &Receiver<Entry>, ended: &AtomicBool) -> io::Result<()> {
     loop {
-        // Read before the last round, so that the round is complete.
+        // Read before the last round, so that this round is complete.
         let last = ended.load(Ordering::Acquire);
         for (arrived, answered) in coming.try_iter() {
             write!(file, "{},", arrived / 1000)?;
@@ -151,7 +151,7 @@ mod tests {
         lines.dedup();
         assert!(lines.len() == 1000 && lines.contains(&"999,999"), "{}", lines.len());
         assert!(!log.has_failed());
-        // It was reported already.
+        // The error was already reported.
         log.finish().unwrap();
     }
 

@@ -1,5 +1,5 @@
 //! Where a stand-in listens, and its nodes if there are several: each listens on its own address,
-//! and all have the same documents. Each can be stopped and started again, or frozen.
+//! and all have the same documents. Each node can be stopped, restarted or frozen.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// Listens on an address such as `127.0.0.1:0`.
 ///
 /// # Errors
-/// If the address does not resolve, or cannot be listened on.
+/// Returns an error if the address does not resolve, or cannot be listened on.
 pub fn bind(address: &str) -> io::Result<std::net::TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
     for address in address.to_socket_addrs()? {
@@ -38,12 +38,12 @@ fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// What a node does.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeState {
     /// It answers.
     Up,
-    /// It answers nothing but keeps its connections, as a stopped process does.
+    /// It does not answer but keeps its connections, like a stopped process.
     Still,
     /// Nothing listens and all connections are closed, as after the death of a process.
     Down,
@@ -107,9 +107,9 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Serves a connection while the node is up. While the node stands still, so does the
-    /// connection. When it goes down, the connection is closed, after the listener, so that a
-    /// client that reconnects at once is refused rather than accepted by a dying node.
+    /// Serves a connection while the node is up, and pauses it while the node is frozen. When the
+    /// node goes down, the connection is closed after the listener, so that a client that
+    /// reconnects at once is refused rather than accepted by a dying node.
     pub(super) async fn during(mut self, connection: impl Future<Output = ()>) {
         let mut connection = std::pin::pin!(connection);
         self.until_down(connection.as_mut()).await;

@@ -60,17 +60,17 @@ impl StandIn {
     /// Starts serving on new threads.
     ///
     /// # Errors
-    /// If a thread, a runtime or the listener cannot be set up.
+    /// Returns an error if a thread, a runtime or the listener cannot be set up.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         Self::start_nodes(vec![listener], options)
     }
 
     /// Starts serving on new threads, with one node on each of the listeners, of which there must
-    /// be at least one. If there are several, writes are answered 202 while fewer than a majority
-    /// is up.
+    /// be at least one. If there are several, writes are answered with 202 while at most half of
+    /// the nodes are up.
     ///
     /// # Errors
-    /// If a thread, a runtime or a listener cannot be set up.
+    /// Returns an error if a thread, a runtime or a listener cannot be set up.
     pub fn start_nodes(listeners: Vec<TcpListener>, options: Options) -> io::Result<Self> {
         let quorum = Quorum::of(listeners.len());
         let several = listeners.len() > 1;
@@ -161,8 +161,8 @@ impl StandIn {
     }
 
     /// How long the null responder took from reading a request to writing its answer, in
-    /// nanoseconds, as measured by the responder. An answer may be counted slightly after the
-    /// client has received it. Empty in [`Mode::Couch`].
+    /// nanoseconds, as measured by the responder itself. An answer may be counted slightly after
+    /// the client has received it. Empty in [`Mode::Couch`].
     pub fn served(&self) -> Histogram<u64> {
         let mut merged = histogram();
         for served in &self.served {
@@ -216,7 +216,7 @@ impl Drop for StandIn {
     }
 }
 
-/// A connection with its number, and its place among those that are open.
+/// A connection with its number, and its slot among those that are open.
 type Arrival = (std::net::TcpStream, u64, Place);
 
 /// A thread's part in serving.
@@ -225,8 +225,8 @@ struct Worker {
     served: Arc<Mutex<Histogram<u64>>>,
 }
 
-/// The place of a connection among those served at the same time, and the node that it came to, if
-/// there are several.
+/// The slot of a connection among those served at the same time, and the node that it was accepted
+/// by, if there are several.
 type Place = (OwnedSemaphorePermit, Option<Node>);
 
 /// Serves a connection as long as its node is up.
@@ -245,10 +245,10 @@ fn spawn(
 }
 
 impl Worker {
-    /// Serves a connection, which frees its place for another when it ends.
+    /// Serves a connection, which frees its slot for another when it ends.
     fn serve(&self, stream: TcpStream, number: u64, (permit, node): Place) {
         count(&self.engine.tally().connections);
-        // Without this, answers may be delayed by 40 ms, but they arrive.
+        // If this fails, answers may be delayed by 40 ms, but they arrive.
         let _ = stream.set_nodelay(true);
         match &self.engine {
             Engine::Couch(shared, gate) => {

@@ -1,4 +1,4 @@
-//! A `timerfd`, for more precise sleeps than tokio's timer allows with its resolution of a
+//! A `timerfd`, for sleeps more precise than those of tokio's timer, whose resolution is a
 //! millisecond.
 
 use std::io;
@@ -19,7 +19,7 @@ impl Timer {
     /// A timer on the current runtime.
     ///
     /// # Errors
-    /// If the process has no file descriptors left.
+    /// Returns an error if the process has no file descriptors left.
     #[allow(
         deprecated,
         reason = "its safe substitute is unsafe to call; an OwnedFd keeps its side"
@@ -32,7 +32,7 @@ impl Timer {
     /// Waits for this many nanoseconds.
     ///
     /// # Errors
-    /// If the operating system refuses the timer.
+    /// Returns an error if the operating system refuses the timer.
     pub(super) async fn sleep(&self, ns: Nanos) -> io::Result<()> {
         // Zero would disarm the timer.
         let ns = ns.max(1);

@@ -17,7 +17,7 @@ use super::log::Log;
 use super::timer::Timer;
 use crate::clock::{Clock, Nanos};
 
-/// The faults of a server and their time, which begins with the first request.
+/// The faults of a server, and the time since its first request.
 #[derive(Debug)]
 pub(super) struct Gate {
     faults: Faults,
@@ -32,14 +32,15 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A gate that applies `faults`, waits this long for the rest of a request, and keeps a log.
+    /// A gate that applies `faults`, waits this long for the rest of a request, and keeps a log if
+    /// given.
     pub(super) fn new(faults: Faults, patience: Duration, log: Option<Log>) -> Self {
         let queue = faults.capacity.map(Queue::new);
         let (clock, first) = (Clock::system(), AtomicU64::new(0));
         Self { faults, queue, log, clock, patience, first, happened: Happened::default() }
     }
 
-    /// The clock for its times.
+    /// The clock that all times are read from.
     pub(super) const fn clock(&self) -> Clock {
         self.clock
     }
@@ -73,7 +74,7 @@ impl Gate {
         self.faults.is_prompt() && self.log.is_none()
     }
 
-    /// Logs a request that was read at `read`, and answered now if it `is_answered`.
+    /// Logs a request that was read at `read`, and answered now if `is_answered`.
     pub(super) fn log(&self, read: Nanos, is_answered: bool) {
         if let Some(log) = &self.log {
             let first = self.first(read);
@@ -107,7 +108,7 @@ pub(super) struct Turnstile {
 }
 
 impl Turnstile {
-    /// The passage of the connection with this number, which gives it its own random draws.
+    /// The passage of the connection with this number, from which its own random draws follow.
     pub(super) fn new(gate: Arc<Gate>, number: u64) -> Self {
         let seed = gate.faults.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }
@@ -117,7 +118,7 @@ impl Turnstile {
         &self.gate
     }
 
-    /// The fault of a request read at `read`, apart from lies; counts it.
+    /// Draws and counts the fault of a request read at `read`, except for lies.
     pub(super) fn fault(&mut self, read: Nanos) -> Option<Fault> {
         let now = read.saturating_sub(self.gate.first(read));
         let fault = self.gate.faults.of_request(now, &mut self.random)?;
@@ -125,10 +126,10 @@ impl Turnstile {
         Some(fault)
     }
 
-    /// Waits until the answer to a request read at `read` is due; `false` if it is never due.
+    /// Waits until the answer to a request read at `read` is due; returns `false` if it never is.
     ///
     /// # Errors
-    /// If the process has no file descriptors left for a timer.
+    /// Returns an error if the process has no file descriptors left for a timer.
     pub(super) async fn pass(&mut self, read: Nanos) -> io::Result<bool> {
         let first = self.gate.first(read);
         let served = self.gate.serve(read.saturating_sub(first));

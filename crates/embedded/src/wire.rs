@@ -1,4 +1,4 @@
-//! Faults of the connection: what happens to the bytes of an answer on their way.
+//! Faults of the connection: what happens to the bytes of an answer in transit.
 //!
 //! Knows just enough HTTP to find the end of a head.
 
@@ -36,18 +36,18 @@ pub enum Wire {
     IdleClose,
     /// The answer is sent twice.
     DuplicateAnswer,
-    /// The answer is followed by another one, to a request that nobody sent.
+    /// The answer is followed by another one, to a request that was never sent.
     UnsolicitedAnswer,
 }
 
 /// The time between two bytes of a slow answer, in nanoseconds.
 const BETWEEN_BYTES_NS: Nanos = 1_000_000;
 
-/// An answer to a request that nobody sent.
+/// An answer to a request that was never sent.
 const UNSOLICITED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
     Content-Length: 12\r\n\r\n{\"ok\":true}\n";
 
-/// What becomes of a connection after an answer.
+/// What happens to a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// It is kept.
@@ -56,7 +56,7 @@ pub(super) enum After {
     Ended,
 }
 
-/// The pieces in which an answer is sent, and what becomes of the connection after them.
+/// The pieces in which an answer is sent, and what happens to the connection after them.
 fn pieces(wire: Wire, answer: &[u8]) -> (Vec<&[u8]>, After) {
     let head = memmem::find(answer, b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
     let (kept, ended) = (After::Kept, After::Ended);
@@ -75,7 +75,8 @@ fn pieces(wire: Wire, answer: &[u8]) -> (Vec<&[u8]>, After) {
 /// Sends an answer with a fault.
 ///
 /// # Errors
-/// If the other side is gone, or the process has no file descriptors left.
+/// Returns an error if the other side has closed the connection, or the process has no file
+/// descriptors left.
 pub(super) async fn play(stream: &TcpStream, wire: Wire, answer: &[u8]) -> io::Result<After> {
     let (pieces, after) = pieces(wire, answer);
     if wire == Wire::SlowBytes {
@@ -107,11 +108,11 @@ async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A stream that a server reads and writes while somebody else may write in its place.
+/// A stream that a server reads and writes, and on which other code may write in its place.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     stream: Arc<TcpStream>,
-    /// Whether the server's output is discarded, because it was sent already.
+    /// Whether the server's output is discarded, because the answer has been sent already.
     muted: Arc<AtomicBool>,
 }
 

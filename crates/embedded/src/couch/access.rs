@@ -1,5 +1,5 @@
-//! Checks before a request's body is read. Here CouchDB refuses without reading the body, and
-//! closes the connection if there was one.
+//! Checks that are made before a request's body is read. If one fails, CouchDB refuses without
+//! reading the body, and closes the connection if there was one.
 
 use std::net::IpAddr;
 
@@ -14,10 +14,10 @@ use super::route::{Place, Within};
 use super::single::check_id;
 use super::stand_in::{SharedState, is_json};
 
-/// Lets a request in, or answers it.
+/// Admits a request, or refuses it.
 ///
 /// # Errors
-/// The answer.
+/// Returns the answer to a refused request.
 pub(crate) fn admit(
     shared: &SharedState,
     parts: &Parts,

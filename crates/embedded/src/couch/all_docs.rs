@@ -11,7 +11,7 @@ use super::stand_in::Call;
 use super::store::{Database, Entry, State, name, write_document};
 use crate::counters::{add, count};
 
-/// A bound of a range. Ids are strings; in CouchDB's order other values sort before or after all
+/// A bound of a range. Ids are strings; in CouchDB's order, other values sort before or after all
 /// strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Bound {
@@ -52,7 +52,7 @@ impl Listing {
             let value = match serde_json::from_str(text) {
                 Ok(value) => value,
                 Err(_) if KEYS.contains(&name) => return Err(Refusal::INVALID_JSON),
-                // Refused below if it is supposed to be a number or a flag.
+                // Refused below if this should be a number or a flag.
                 Err(_) => Value::Null,
             };
             parameters.insert(name.to_owned(), value);

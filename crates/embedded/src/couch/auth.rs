@@ -25,20 +25,20 @@ const LOCK_OUT_AFTER: u32 = 5;
 /// How long a user stays locked out (CouchDB's default: five minutes).
 const LOCK_OUT_NS: Nanos = 300 * SECOND_NS;
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The user's name; `None` for an anonymous request.
     pub(crate) name: Option<String>,
     /// How the user was authenticated: `cookie` or `default`.
     pub(crate) proof: Option<&'static str>,
-    /// Whether everything is allowed.
+    /// Whether it has admin rights.
     pub(crate) admin: bool,
     /// A new cookie to send, because the current one is ageing.
     pub(crate) renewed: Option<String>,
 }
 
-/// The one user, the sessions and the failures.
+/// The only user, the sessions and the failed attempts.
 #[derive(Debug)]
 pub(crate) struct Auth {
     admin: Option<Admin>,
@@ -65,8 +65,8 @@ struct Guarded {
 }
 
 impl Auth {
-    /// With this admin, or with none, in which case everybody is an admin. Cookies are valid for
-    /// `session_ns`.
+    /// With this admin, or with none, in which case every request has admin rights. Cookies are
+    /// valid for `session_ns`.
     pub(crate) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         let admin = admin.map(|(name, password)| Admin {
             basic: format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))),
@@ -83,10 +83,10 @@ impl Auth {
         format!("AuthSession={token}; Version=1; Max-Age={age_s}; Path=/; HttpOnly")
     }
 
-    /// Finds out who sent a request.
+    /// Determines who sent a request.
     ///
     /// # Errors
-    /// On wrong credentials and during a lock-out.
+    /// Returns an error for wrong credentials, and during a lock-out.
     pub(crate) fn identify(&self, headers: &HeaderMap, peer: IpAddr) -> Result<Identity, Refusal> {
         let nobody = Identity { name: None, proof: None, admin: false, renewed: None };
         let Some(admin) = &self.admin else { return Ok(Identity { admin: true, ..nobody }) };
@@ -120,7 +120,7 @@ impl Auth {
     /// Opens a session and returns its token.
     ///
     /// # Errors
-    /// On wrong credentials and during a lock-out.
+    /// Returns an error for wrong credentials, and during a lock-out.
     pub(crate) fn log_in(
         &self,
         name: &str,
@@ -139,7 +139,7 @@ impl Auth {
         self.admin.as_ref().is_some_and(|admin| admin.name == name && admin.password == password)
     }
 
-    /// Counts failures by user and peer. During a lock-out, the right password is refused, too.
+    /// Counts failures by user and peer. During a lock-out, even the right password is refused.
     fn judge(&self, name: &str, peer: IpAddr, right: bool) -> Result<(), Refusal> {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         if right && guarded.failures.is_empty() {

@@ -31,7 +31,7 @@ struct Wanted {
     rev: Option<String>,
 }
 
-/// Parses a body, which must be an object; any other type error means that `docs` is not an array.
+/// Parses a body. If it is an object, any other type error means that `docs` is not an array.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     let object = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     serde_json::from_slice(body).map_err(|error| match (error.is_data(), object) {
@@ -41,9 +41,10 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     })
 }
 
-/// `POST /db/_bulk_docs`. One invalid document makes it refuse the whole request, as in CouchDB; a
-/// conflict affects only its own row. If the server fails at a document, the status says so, and
-/// the rows say of which; they may say of others that they are stored.
+/// `POST /db/_bulk_docs`. As in CouchDB, a single invalid document makes it refuse the whole
+/// request, but a conflict only affects its own row. If the server fails on a document, the status
+/// shows it, and the rows tell which one; other rows may still report that their document was
+/// stored.
 pub(crate) fn bulk_docs(call: &Call<'_>, database: &Database) -> Result<Reply, Refusal> {
     let request: BulkDocs = read(call.body)?;
     let drafts = request.docs.ok_or(Refusal::NO_DOCS)?;

@@ -1,4 +1,4 @@
-//! `_changes`: updates since a sequence number, at once or as a feed.
+//! `_changes`: updates since a sequence number, in one answer or as a feed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether each change is a line of its own.
+    /// Whether each change is written as a line of its own.
     const fn is_lines(self) -> bool {
         matches!(self, Self::Continuous | Self::Eventsource)
     }
@@ -140,7 +140,7 @@ impl Feed {
 
     fn write_end(&self, state: &mut State, out: &mut Vec<u8>) {
         out.extend_from_slice(match self.kind {
-            // CouchDB ends this one without a word.
+            // CouchDB ends this kind without any text.
             Kind::Eventsource => return,
             Kind::Continuous => b"{\"last_seq\":\"",
             Kind::Normal | Kind::Longpoll => b"\n],\n\"last_seq\":\"",
@@ -191,7 +191,7 @@ pub(crate) fn changes(call: &Call<'_>, database: &Arc<Database>) -> Result<Reply
     Ok(Reply::new(200, ReplyBody::Feed(receiver)))
 }
 
-/// Sends rows as they come until the feed ends or the reader is gone.
+/// Sends rows as they arrive until the feed ends or the reader closes the connection.
 async fn serve(
     mut feed: Feed,
     database: Arc<Database>,
@@ -229,7 +229,7 @@ async fn serve(
                     out.extend_from_slice(beat);
                 } else {
                     feed.write_end(&mut database.lock(), &mut out);
-                    // If the reader is gone, nothing is lost.
+                    // If the reader has gone, nothing is lost.
                     let _ = sender.send(out.into()).await;
                     return;
                 }

@@ -1,5 +1,5 @@
-//! One connection to the stand-in: requests and answers go through hyper, with the faults due for
-//! each.
+//! One connection to the stand-in: requests and answers go through hyper, with the faults that are
+//! due for each.
 
 use std::io;
 use std::net::IpAddr;
@@ -63,10 +63,10 @@ struct Connection {
 }
 
 impl Connection {
-    /// Answers one request, applying the fault that is due to the answer.
+    /// Answers one request, and applies the fault that is due to the answer.
     ///
     /// # Errors
-    /// If the connection can no longer be used, or is meant to end.
+    /// Returns an error if the connection can no longer be used, or is meant to end.
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<ReplyBody>> {
         self.stream.mute(false);
         let read = self.clock.now();
@@ -75,7 +75,7 @@ impl Connection {
         if service::is_exempt(&request) {
             return serve(request).await.map_err(io::Error::other);
         }
-        // One request at a time: nobody else wants the lock.
+        // One request at a time, so the lock is not contended.
         let mut turnstile = self.turnstile.lock().await;
         let is_head = request.method() == Method::HEAD;
         let fault = turnstile.fault(read);
@@ -95,11 +95,11 @@ impl Connection {
         if !turnstile.pass(read).await? {
             count(&self.shared.tally.dropped);
             turnstile.gate().log(read, false);
-            // Until the client closes the connection.
+            // Waits until the client closes the connection.
             std::future::pending::<()>().await;
         }
         let sent = match fault {
-            // A feed has no end to which anything could be done.
+            // A feed has no end that a fault could apply to.
             Some(Fault::Wire(wire)) if !matches!(answer.body(), ReplyBody::Feed(_)) => {
                 self.send(wire, answer, is_head).await
             }
@@ -109,7 +109,7 @@ impl Connection {
         sent
     }
 
-    /// Sends an answer in place of hyper, which is led to believe that it did so.
+    /// Sends an answer in place of hyper, which is made to believe that it sent the answer itself.
     async fn send(
         &self,
         wire: Wire,

@@ -1,6 +1,7 @@
 //! Parses a document: separates the special members from the rest, which is kept as sent.
 //!
-//! One pass over the bytes, without a tree of values: the stand-in spends most of its time here.
+//! A single pass over the bytes, without a tree of values: the stand-in spends most of its time
+//! here.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -28,7 +29,7 @@ pub(crate) struct NewDocument {
     pub(crate) deleted: bool,
     /// All other members, `"name":value` separated by commas, without the braces.
     pub(crate) body: Box<str>,
-    /// Why it cannot be stored.
+    /// Why the document cannot be stored, if so.
     pub(crate) fault: Option<Refusal>,
 }
 
@@ -41,7 +42,7 @@ impl NewDocument {
     /// Parses one document.
     ///
     /// # Errors
-    /// The error that CouchDB would give for these bytes.
+    /// Returns the error that CouchDB would give for these bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let draft: Self = serde_json::from_slice(bytes).map_err(|_| Refusal::INVALID_JSON)?;
         draft.sound()
@@ -50,7 +51,7 @@ impl NewDocument {
     /// The document, unless it cannot be stored.
     ///
     /// # Errors
-    /// Why it cannot be stored.
+    /// Returns the reason if it cannot be stored.
     pub(crate) fn sound(self) -> Result<Self, Refusal> {
         match self.fault {
             Some(fault) => Err(fault),
@@ -136,7 +137,7 @@ impl<'de> Visitor<'de> for DraftVisitor {
             if bytes > MAX_DOCUMENT_BYTES {
                 draft.fault = Some(Refusal::DOCUMENT_TOO_LARGE);
             }
-            // Only complete strings were added, so this check never fails; it is cheap.
+            // Only complete strings were added, so this check never fails. It is cheap.
             draft.body = std::str::from_utf8(body).map_err(serde::de::Error::custom)?.into();
             Ok(draft)
         })

@@ -1,5 +1,5 @@
-//! What the stand-in says about itself, in CouchDB's words: its counts of requests and documents,
-//! and nothing that it does not have, such as a disk.
+//! What the stand-in reports about itself, in CouchDB's terms: its counts of requests and
+//! documents, and nothing that it lacks, such as a disk.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::stand_in::{SharedState, json_line};
 /// `GET /_node/_local/_stats`
 ///
 /// # Errors
-/// If there are several nodes: they count together.
+/// Returns an error if there are several nodes, since these share their counters.
 pub(crate) fn stats(shared: &SharedState) -> Result<Reply, Refusal> {
     if shared.quorum.is_some() {
         return Err(Refusal::NOT_SUPPORTED);

@@ -30,7 +30,7 @@ impl Query {
     /// A whole number, if there is one.
     ///
     /// # Errors
-    /// If it is not a whole number.
+    /// Returns an error if it is not a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
         self.get(name).map(|text| text.parse().map_err(|_| Refusal::BAD_PARAMETER)).transpose()
     }

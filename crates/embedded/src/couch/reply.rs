@@ -185,13 +185,13 @@ impl Body for ReplyBody {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// What follows the headers.
+    /// The body.
     pub(crate) payload: ReplyBody,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Reply {
-    /// A JSON answer; the caller appends a line feed, as CouchDB does.
+    /// A JSON answer. The caller appends a line feed, as CouchDB does.
     pub(crate) fn json(status: u16, body: impl Into<Bytes>) -> Self {
         Self::new(status, ReplyBody::Whole(Some(body.into())))
     }
@@ -201,7 +201,7 @@ impl Reply {
         Self { status, payload, headers: Vec::new() }
     }
 
-    /// The answer with `ETag: "rev"`.
+    /// Adds `ETag: "rev"`.
     pub(crate) fn etag(self, rev: Rev) -> Self {
         let mut value = vec![b'"'];
         rev.write(&mut value);
@@ -209,22 +209,22 @@ impl Reply {
         self.header(ETAG, value)
     }
 
-    /// The answer with `Location`.
+    /// Adds `Location`.
     pub(crate) fn location(self, path: String) -> Self {
         self.header(LOCATION, path.into_bytes())
     }
 
-    /// The answer with `Set-Cookie`.
+    /// Adds `Set-Cookie`.
     pub(crate) fn cookie(self, cookie: String) -> Self {
         self.header(SET_COOKIE, cookie.into_bytes())
     }
 
-    /// The answer with `Allow`.
+    /// Adds `Allow`.
     pub(crate) fn allow(self, methods: &'static str) -> Self {
         self.header(ALLOW, methods.as_bytes().to_vec())
     }
 
-    /// The answer, after which the connection closes.
+    /// Makes the connection close after this answer.
     pub(crate) fn close(self) -> Self {
         self.header(CONNECTION, b"close".to_vec())
     }

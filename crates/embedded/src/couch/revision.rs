@@ -12,7 +12,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Rev {
     /// Parses `generation-hash`; `None` for any other form. CouchDB also allows a hash that is not
-    /// 32 hexadecimal digits: here, such a hash is hashed again, so that it equals only itself.
+    /// 32 hexadecimal digits. Here such a hash is hashed again, so that it equals only itself.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (generation, hash) = text.split_once('-')?;
         if hash.is_empty() || !generation.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Parses a request's path, and knows which methods the place it names supports.
+//! Parses a request's path, and knows the methods that each resource supports.
 
 use std::borrow::Cow;
 
@@ -78,7 +78,7 @@ impl Place {
     }
 
     /// The status of the answer to a write that was carried out, but not by a quorum of nodes. For
-    /// any other request it is `status`.
+    /// any other request, returns `status`.
     pub(crate) fn accepted(&self, method: &Method, status: u16) -> u16 {
         let Self::In(_, within) = self else { return status };
         let writes = match within {
@@ -91,7 +91,7 @@ impl Place {
         if writes && matches!(status, 200 | 201) { 202 } else { status }
     }
 
-    /// Whether it is about the server itself: such questions are asked beside a load, and are not
+    /// Whether it is about the server itself: such requests are sent alongside a load, and are not
     /// part of it.
     pub(crate) const fn is_about_itself(&self) -> bool {
         matches!(self, Self::Counters | Self::Stats | Self::System | Self::Config | Self::Tasks)

@@ -1,4 +1,4 @@
-//! Answers an HTTP request: checks it, reads the body, calls the right function, counts.
+//! Answers an HTTP request: checks it, reads the body, calls the right function, and counts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Answers one request.
 ///
 /// # Errors
-/// If the body cannot be read to its end: the connection can no longer be used.
+/// Returns an error if the body cannot be read completely: the connection can no longer be used.
 pub(crate) async fn serve(
     shared: Arc<SharedState>,
     (peer, patience): (IpAddr, Duration),
@@ -77,7 +77,7 @@ pub(crate) async fn serve(
 /// Refuses a request without carrying it out.
 ///
 /// # Errors
-/// If the body cannot be read to its end: the connection can no longer be used.
+/// Returns an error if the body cannot be read completely: the connection can no longer be used.
 pub(crate) async fn refuse(
     shared: &SharedState,
     patience: Duration,
@@ -93,7 +93,8 @@ pub(crate) async fn refuse(
     Ok(send(&shared.tally, &place, reply))
 }
 
-/// Whether a request is exempt from faults: what the server says about itself can always be read.
+/// Whether a request is exempt from faults: what the server reports about itself can always be
+/// read.
 pub(crate) fn is_exempt(request: &Request<Incoming>) -> bool {
     Place::parse(request.uri().path()).is_about_itself()
 }
@@ -173,8 +174,8 @@ async fn read_all(mut body: Incoming, length: u64) -> Result<Option<Bytes>, hype
             continue;
         }
         if gathered.is_empty() {
-            // An announced length is only trusted up to a limit, because it costs nothing to
-            // announce one.
+            // An announced length is only trusted up to a limit, because announcing one costs
+            // nothing.
             gathered.reserve((length as usize).min(1 << 20));
         }
         gathered.extend_from_slice(&data);

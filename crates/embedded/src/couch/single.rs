@@ -20,7 +20,7 @@ const UNRESERVED: &AsciiSet =
 /// Refuses ids that CouchDB reserves.
 ///
 /// # Errors
-/// If the id is reserved or empty.
+/// Returns an error if the id is reserved or empty.
 pub(crate) fn check_id(id: &str) -> Result<(), Refusal> {
     if id.is_empty() {
         return Err(Refusal::ID_EMPTY);
@@ -142,7 +142,7 @@ fn written(call: &Call<'_>, status: u16, id: &str, rev: Rev) -> Reply {
     rev.write(&mut body);
     body.extend_from_slice(b"\"}\n");
     let reply = Reply::json(status, body);
-    // CouchDB gives POST /db no ETag.
+    // CouchDB sends no ETag for `POST /db`.
     if call.method == Method::POST { reply } else { reply.etag(rev) }
 }
 
@@ -154,8 +154,7 @@ fn tally(tally: &Tally, change: Change) {
     });
 }
 
-/// The revision that an edit is based on, from its body, the query or `If-Match`, which must not
-/// differ.
+/// The revision that an edit is based on, from its body, the query or `If-Match`, which must agree.
 fn based_on(call: &Call<'_>, body: Option<Rev>) -> Result<Option<Rev>, Refusal> {
     let query = query_rev(call)?;
     let header = header_rev(call, &IF_MATCH)

@@ -87,13 +87,13 @@ impl SharedState {
     /// The database with this name.
     ///
     /// # Errors
-    /// If there is none.
+    /// Returns an error if there is none.
     pub(crate) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name).cloned().ok_or(Refusal::NO_DATABASE)
     }
 
-    /// For how many whole seconds it has been up.
+    /// How long the server has been up, in whole seconds.
     pub(super) fn up_s(&self) -> u64 {
         Clock::system().now().saturating_sub(self.began) / SECOND_NS
     }
@@ -186,7 +186,7 @@ struct Keys {
 /// `POST /_dbs_info`
 ///
 /// # Errors
-/// If it does not ask about one to a hundred databases.
+/// Returns an error if it does not ask about one to a hundred databases.
 pub(crate) fn dbs_info(call: &Call<'_>) -> Result<Reply, Refusal> {
     let Keys { keys } =
         serde_json::from_slice(call.body).map_err(|_| Refusal::NO_DATABASE_NAMES)?;

@@ -1,4 +1,4 @@
-//! One database in memory: its documents, its revision rules and its order of updates.
+//! One database in memory: its documents, its revision rules and the order of its updates.
 //!
 //! Knows nothing about HTTP. Only the winning revision of a document is kept.
 
@@ -61,7 +61,7 @@ pub(crate) struct Edit {
     pub(crate) body: Box<str>,
 }
 
-/// Why an edit is said not to have been carried out.
+/// Why an edit is reported as not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwritten {
     /// It was based on a revision other than the winning one.
@@ -77,7 +77,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// An empty database, about which `liar` may lie.
+    /// An empty database, which `liar` may lie about.
     pub(crate) fn new(liar: Option<Liar>) -> Self {
         let state = State { liar, ..State::default() };
         Self { state: state.into(), updates: watch::Sender::new(0) }
@@ -85,7 +85,7 @@ impl Database {
 
     /// Its state, locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A request that panics leaves, at worst, its own edit undone.
+        // If a request panics, at worst its own edit is lost.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +102,7 @@ impl Database {
         self.updates.send_replace(u64::MAX);
     }
 
-    /// Signals each update after this call.
+    /// Receives a signal for each update after this call.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.updates.subscribe()
     }
@@ -121,9 +121,9 @@ pub(crate) struct State {
     /// Updates in order, including stale ones; created on first use, then kept up to date.
     log: Option<Vec<(u64, u32)>>,
     liar: Option<Liar>,
-    /// Documents to be restored: after which update, the id, and the former revision and members.
+    /// Documents to restore: after which update, the id, and the former revision and members.
     undone: VecDeque<(u64, Box<str>, Rev, Box<str>)>,
-    /// Edits still to be carried out: after which write, the id, the revision and the edit.
+    /// Edits to carry out later: after which write, the id, the revision and the edit.
     late: VecDeque<(u64, Box<str>, Rev, Edit)>,
     /// Writes that were acknowledged.
     acknowledged: u64,
@@ -161,10 +161,10 @@ impl State {
     }
 
     /// Applies an edit under CouchDB's rules: it must name the winning revision, or none if there
-    /// is no document; a live document may replace a tombstone without a revision.
+    /// is no document. A tombstone may be replaced by a live document without a revision.
     ///
     /// # Errors
-    /// If it names another revision, or by a lie.
+    /// Returns an error if it names another revision, or because of a lie.
     pub(crate) fn edit(&mut self, id: &str, edit: Edit) -> Result<(Rev, Change), Unwritten> {
         let index = self.docs.get_index_of(id);
         let current = index.map(|index| &self.docs[index]);
@@ -249,7 +249,7 @@ impl State {
         }
     }
 
-    /// The document that a reader is given instead of this one, if there is another.
+    /// The document that a reader gets instead of this one, if there is another.
     pub(crate) fn other_than(&mut self, id: &str) -> Option<Box<str>> {
         self.liar.as_ref()?;
         let (index, _, entry) = self.docs.get_full(id)?;
@@ -258,7 +258,7 @@ impl State {
         self.tells(Lie::OtherDocument).then_some(other)
     }
 
-    /// What a reader is given for a document instead of the truth; `None` for the truth.
+    /// What a reader gets for a document instead of the stored one; `None` for the stored one.
     pub(crate) fn lie_about(&mut self, id: &str) -> Option<Entry> {
         self.liar.as_ref()?;
         let entry = self.docs.get(id).filter(|entry| !entry.deleted)?;
@@ -360,7 +360,7 @@ impl State {
     }
 }
 
-/// After how many further writes a deletion is undone, or a late write is carried out.
+/// The number of further writes after which a deletion is undone, or a late write is carried out.
 const LATER: u64 = 100;
 
 /// The revision and the members of a live document.

@@ -115,7 +115,7 @@ impl Answers {
     }
 
     fn document(&self, id: &[u8], with_body: bool, out: &mut Vec<u8>) {
-        // A longer id takes the place of filler, as long as there is any.
+        // A longer id replaces filler, as long as there is any.
         let filler = self.document.len() - id.len().min(DOCUMENT_BYTES / 2);
         let length = DOCUMENT.len() + id.len() + filler + 3;
         head(&self.ok, length, out);
@@ -139,7 +139,7 @@ impl Answers {
         out.extend_from_slice(&self.row);
     }
 
-    /// Appends rows for the documents of a bulk request, in its order. Returns how many.
+    /// Appends rows for the documents of a bulk request, in its order. Returns the number of rows.
     fn rows(&self, body: &[u8], out: &mut Vec<u8>) -> u64 {
         out.extend_from_slice(&self.created);
         // White space before a number is legal: the length is written last, right-aligned.

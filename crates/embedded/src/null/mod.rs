@@ -25,7 +25,7 @@ use crate::wire::{After, Wire, play};
 /// The longest time in the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Bytes requested from a socket at once.
+/// The number of bytes requested from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
 
 /// State shared by the connections of all threads.
@@ -42,7 +42,7 @@ pub(super) fn histogram() -> Histogram<u64> {
 }
 
 impl Script {
-    /// Answers through `gate`.
+    /// A responder that answers through `gate`.
     pub(super) fn new(gate: Arc<Gate>) -> Self {
         Self { tally: Tally::default(), gate, answers: Answers::new() }
     }
@@ -74,14 +74,14 @@ struct Connection {
     stream: TcpStream,
     turnstile: Turnstile,
     out: Vec<u8>,
-    /// How many answers are in `out`.
+    /// The number of answers in `out`.
     waiting: u64,
 }
 
 /// Serves a connection until it ends; `number` gives it its own random draws.
 ///
 /// # Errors
-/// If the other side closes the connection within a request or an answer.
+/// Returns an error if the other side closes the connection within a request or an answer.
 pub(super) async fn serve(
     script: Arc<Script>,
     served: Arc<Mutex<Histogram<u64>>>,

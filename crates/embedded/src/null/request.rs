@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr_iter, memmem};
 
-/// What kind of answer a request needs.
+/// The kind of answer that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     /// `GET` of the document with this id, as written in the path
@@ -44,7 +44,7 @@ const MAX_BODY_BYTES: usize = 1 << 30;
 /// How far into a body its revision is searched for, in bytes.
 const REVISION_WITHIN: usize = 64;
 
-/// The id of a document without one.
+/// The id that is used for a document without one.
 pub(super) const NO_ID: &[u8] = b"x";
 
 /// The text before an id in a document.
@@ -85,7 +85,7 @@ fn kind<'a>(head: &'a [u8], body: &'a [u8]) -> Kind<'a> {
         (_, [b'_', ..]) if !id.starts_with(b"_local/") && !id.starts_with(b"_design/") => {
             Kind::Unknown
         }
-        // Neither is allowed in a path, and both would break the answer's JSON.
+        // Neither character is allowed in a path, and both would break the answer's JSON.
         _ if id.iter().any(|byte| matches!(byte, b'"' | b'\\')) => Kind::Unknown,
         (b"GET", _) => Kind::Read(id),
         (b"PUT", _) if is_update(body) => Kind::Update(id),
@@ -153,7 +153,7 @@ pub(super) fn ids(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The number of elements in the array of `"docs"`: counts whatever opens at depth two.
+/// The number of elements in the array of `"docs"`: counts everything that opens at depth two.
 pub(super) fn documents(body: &[u8]) -> usize {
     let (mut depth, mut count, mut at) = (0_usize, 0, 0);
     while let Some(byte) = body.get(at) {
