@@ -92,7 +92,7 @@ impl Admin {
         }
     }
 
-    /// Another one of the same server, with the same log-in, on connections of its own.
+    /// Another administration of the same server with the same log-in, on connections of its own.
     pub(super) fn again(&self) -> Self {
         let again = Self::new(&self.endpoint, self.credentials.clone(), self.timeout_ns);
         again.with_lines(&self.lines)
@@ -103,7 +103,7 @@ impl Admin {
         Self { kept_open: true, ..self }
     }
 
-    /// The same, with these header lines in each request in place of just the host's.
+    /// The same, but with these header lines in each request instead of just the host's.
     pub fn with_lines(self, lines: &str) -> Self {
         Self { lines: lines.to_owned(), ..self }
     }
@@ -128,7 +128,7 @@ impl Admin {
         &self.credentials
     }
 
-    /// Uses a cookie that somebody else has received. `false` if there is no newer one.
+    /// Uses a cookie that was received elsewhere. `false` if there is no newer one.
     pub(super) fn adopt(&mut self, cookie: &str) -> bool {
         self.credentials.adopt(cookie)
     }
@@ -136,7 +136,7 @@ impl Admin {
     /// Sends one request. `path` must already be percent-encoded.
     ///
     /// # Errors
-    /// If there is no answer.
+    /// Fails if there is no answer.
     pub async fn request(
         &mut self,
         method: &str,
@@ -201,7 +201,7 @@ impl Admin {
         Err(AdminError::Unreachable { server: self.server.clone(), trouble })
     }
 
-    /// What a failure to get an answer means.
+    /// Explains a failure to get an answer.
     fn trouble(&self, failure: Failure) -> Trouble {
         let why = self.connection.trouble();
         match failure {
@@ -218,11 +218,8 @@ impl Admin {
         }
     }
 
-    /// The given error, as caused at once by a server that is not CouchDB; or an error about TLS,
-    /// if the server was spoken to in plain text and understands nothing else.
-    ///
-    /// # Errors
-    /// In any case.
+    /// An error about TLS if `error` comes from plain text sent to a server that understands only
+    /// TLS; otherwise `error` itself, whose likely cause is a server that is not CouchDB.
     pub async fn unless_tls(&self, error: AdminError) -> AdminError {
         let server = self.server.clone();
         match error {
@@ -237,7 +234,7 @@ impl Admin {
     /// Sends one request and requires one of `statuses`.
     ///
     /// # Errors
-    /// If there is no answer, or one with another status.
+    /// Fails if there is no answer, or one with another status.
     pub async fn expect(
         &mut self,
         statuses: &[u16],
@@ -252,7 +249,7 @@ impl Admin {
     /// Passes on a reply with one of `statuses`.
     ///
     /// # Errors
-    /// If it has another status.
+    /// Fails if it has another status.
     pub fn expect_reply(
         &self,
         (status, value): Reply,
@@ -298,7 +295,7 @@ impl Admin {
     /// `_session`. Tries only once: CouchDB locks a user out after five failed attempts.
     ///
     /// # Errors
-    /// If the credentials are refused or there is no answer.
+    /// Fails if the credentials are refused or there is no answer.
     pub async fn log_in(&mut self) -> Result<(), AdminError> {
         let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(()) };
         let status = self.send(&request, "POST").await?;

@@ -119,8 +119,9 @@ pub fn rows(
     }
 }
 
-/// Whether a bulk insert that failed with this status has an answer by row, in which not all failed
-/// so: CouchDB does that if it could not store all, as on a full disk.
+/// Whether a bulk insert that failed with this status has an answer with rows, not all of which
+/// failed that way: CouchDB answers like this if it could not store everything, for example because
+/// the disk is full.
 #[cold]
 pub(super) fn failed_rows(
     status: u16,
@@ -178,14 +179,14 @@ struct ScannedRow<'a> {
     doc: &'a RawValue,
 }
 
-/// The documents in an answer to a scan; `None` if it is not one.
+/// The documents in an answer to a scan; `None` if it is not such an answer.
 pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
     let Scanned { rows } = serde_json::from_slice(body).ok()?;
     Some(rows.iter().map(|row| row.doc.get().as_bytes()).collect())
 }
 
-/// Counts the rows of an answer to a scan for at most `limit` documents. Each must contain its own
-/// document.
+/// Counts the rows of an answer to a scan for at most `limit` documents. Each row must contain its
+/// own document.
 ///
 /// # Errors
 /// [`Failure::Protocol`] if it is not an answer to a scan.
@@ -200,11 +201,11 @@ pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
 }
 
 /// Appends the stored document `stored` to `out`, with the members of `changes` replacing its own
-/// or added to them. Returns the revision that this is based on.
+/// or added to them. Returns the revision of the stored document.
 ///
 /// # Errors
 /// [`Failure::Protocol`] if either is not a JSON object, [`Failure::WrongDocument`] if the stored
-/// one is not that of `id`.
+/// one is not the document `id`.
 pub fn merge(
     stored: &[u8],
     id: &[u8],
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
     }
 
-    /// As CouchDB 3.5.0 answers when its disk is full; nothing else is taken for that.
+    /// As CouchDB 3.5.0 answers when its disk is full; no other answer is treated that way.
     #[test]
     fn of_a_bulk_insert_that_failed_some_rows_may_be_stored() {
         let failed = r#"{"id":"11","error":"error","reason":"internal_server_error"}"#;

@@ -1,8 +1,8 @@
-//! Asks for compactions, or keeps the server from them.
+//! Requests compactions, or keeps the server from them.
 //!
-//! CouchDB compacts by itself (smoosh), shard by shard, except for those that its configuration
-//! names in the section `smoosh.ignore`. What is set there for a run is not written to a file of
-//! the server: it is gone when the node is started again.
+//! CouchDB compacts by itself (smoosh), shard by shard, except for the shards listed in the section
+//! `smoosh.ignore` of its configuration. What is set there for a run is not written to a file of
+//! the server: it is gone when the node restarts.
 
 use super::many::Sum;
 use super::{Admin, AdminError, CouchDb};
@@ -12,15 +12,15 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The header with which a setting is not written to a file.
+/// The header that keeps a setting out of the server's files.
 const IN_MEMORY: &str = "X-Couch-Persist: false\r\n";
-/// A section of the configuration that any CouchDB of today lets its administrators read.
+/// A section of the configuration that administrators can read in any current CouchDB.
 const READABLE: &str = "/_node/_local/_config/smoosh.ignore";
 
 /// The settings that keep a server from compacting the databases of a run, by their paths.
 pub(super) type Held = Arc<Mutex<Vec<String>>>;
 
-/// Fails if the user may not do what the plan says of compaction.
+/// Fails if the user may not do what the plan requires for compaction.
 pub(super) async fn check(
     plan: CompactionPlan,
     admin: &mut Admin,
@@ -74,7 +74,7 @@ async fn may_compact(admin: &mut Admin, path: &str) -> Result<bool, AdminError> 
 }
 
 impl CouchDb {
-    /// An administration of a node that is there.
+    /// The administration of a node that answers.
     fn one_admin(&self) -> Result<Admin, TargetError> {
         self.admins().next().ok_or_else(|| TargetError("there is no server".to_owned()))
     }
@@ -101,8 +101,8 @@ impl CouchDb {
         Ok(())
     }
 
-    /// Takes back what keeps the server from compacting them. A node that was started again has
-    /// forgotten it.
+    /// Removes the settings that keep the server from compacting them. A node that has been
+    /// restarted has lost them already.
     pub(super) async fn release(&self) -> Result<(), TargetError> {
         let settings = std::mem::take(&mut *self.held());
         if settings.is_empty() {
@@ -125,7 +125,7 @@ impl CouchDb {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a compaction of all databases.
+    /// Requests a compaction of all databases.
     pub(super) async fn ask_to_compact(&self) -> Result<(), TargetError> {
         let mut admin = self.one_admin()?;
         admin.log_in().await?;
@@ -135,7 +135,7 @@ impl CouchDb {
         Ok(())
     }
 
-    /// Whether one of the databases is being compacted; `None`: there is no answer.
+    /// Whether one of the databases is being compacted; `None` if there is no answer.
     pub(super) async fn compacts(&self) -> Option<bool> {
         let Some(many) = &self.paths.many else {
             return self.ask("").await?["compact_running"].as_bool();
@@ -145,8 +145,8 @@ impl CouchDb {
     }
 }
 
-/// The shards of a database, named as their files and percent-encoded, with the nodes that have a
-/// copy.
+/// The shards of a database, named like their files and percent-encoded, each with the nodes that
+/// have a copy.
 pub(super) async fn copies(
     admin: &mut Admin,
     path: &str,
@@ -176,8 +176,8 @@ async fn shards(admin: &mut Admin, path: &str) -> Result<Vec<String>, AdminError
     Ok(all.into_iter().flat_map(of_shard).collect())
 }
 
-/// The section of the configuration of each node of the cluster, by its path, with the settings in
-/// it. What cannot be asked is left out.
+/// The section of the configuration on each node of the cluster: its path, and the settings in it.
+/// Nodes that cannot be asked are left out.
 async fn sections(admin: &mut Admin) -> Vec<(String, Vec<String>)> {
     let Ok((200, members)) = admin.request("GET", "/_membership", None).await else {
         return Vec::new();
@@ -199,7 +199,7 @@ fn database_of(setting: &str) -> Option<&str> {
     Some(rest.rsplit_once('.')?.0)
 }
 
-/// The databases of runs that settings on any node name.
+/// The databases of runs that are named in settings on any node.
 pub(super) async fn left(admin: &mut Admin) -> Vec<Scratch> {
     let sections = sections(admin).await;
     let settings = sections.iter().flat_map(|(_, settings)| settings);
@@ -208,7 +208,7 @@ pub(super) async fn left(admin: &mut Admin) -> Vec<Scratch> {
     found.map(|it| Scratch { kind: Leftover::Compaction, ..it }).collect()
 }
 
-/// Takes back all settings that name these databases.
+/// Removes all settings that name these databases.
 pub(super) async fn take_back(admin: &mut Admin, databases: &[String]) -> Result<(), AdminError> {
     if databases.is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! The copies of a database on the nodes of its cluster, each for itself.
+//! Reads the copies of a database on each node of its cluster separately.
 //!
 //! A request for a document is answered from several copies. Administrators can ask a node for its
-//! own copy of a shard, as a database whose name is that of the file: `/_node/{node}/shards%2F…`.
+//! own copy of a shard, as a database named like the file: `/_node/{node}/shards%2F…`.
 
 use super::open::enter;
 use super::{Admin, AdminError, CouchPlan, compaction, encode_segment};
@@ -15,14 +15,14 @@ use std::hash::{BuildHasher as _, RandomState};
 /// Documents that are listed in one answer.
 const PAGE: usize = 5_000;
 
-/// A revision: its number, and what follows it, shortened. Of two, the winner is the greater.
+/// A revision: its number, and its shortened hash. The greater of two is the winner.
 type Revision = (u64, u128);
 /// The documents of one copy of a shard: their ids, shortened, and revisions.
 type Copy = HashMap<u64, Revision>;
 
 impl CouchPlan {
-    /// Compares the copies of a database with each other. `None`: there is only one of each shard,
-    /// or the server has no shards.
+    /// Compares the copies of a database with each other. `None` if there is only one of each
+    /// shard, or the server has no shards.
     pub(super) async fn compare_copies(
         &self,
         opening: &Opening,
@@ -32,7 +32,7 @@ impl CouchPlan {
         let path = format!("/{}", encode_segment(database));
         let shards = match compaction::copies(&mut admin, &path).await {
             Ok(shards) => shards,
-            // Servers that know no shards say so in different ways.
+            // Servers without shards refuse in different ways.
             Err(AdminError::Unexpected { status: 400 | 404..=499 | 501, .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -63,8 +63,8 @@ impl CouchPlan {
         Ok(Some(Copies { nodes: found.into_values().collect(), ..Copies::default() }))
     }
 
-    /// The administration of the first node that answers, and of each node that does, by what the
-    /// cluster calls it.
+    /// The administration of the first node that answers, and those of all nodes that do, by the
+    /// cluster's names for them.
     async fn ways(&self, opening: &Opening) -> Result<(Admin, Named), TargetError> {
         let mut away = TargetError("there is no server".to_owned());
         let (mut first, mut own) = (None, Named::new());
@@ -86,10 +86,10 @@ impl CouchPlan {
     }
 }
 
-/// Administrations of nodes, by what the cluster calls them.
+/// Administrations of nodes, by the cluster's names for them.
 type Named = HashMap<String, Admin>;
 
-/// Adds what each copy of a shard has and lacks.
+/// Adds up how much each copy of a shard has and lacks.
 fn compare(all: &[(&str, Copy)], found: &mut BTreeMap<String, NodeCopies>) {
     let mut best = Copy::new();
     for (id, revision) in all.iter().flat_map(|(_, copy)| copy) {
@@ -126,7 +126,7 @@ struct Changed<'a> {
     rev: Cow<'a, str>,
 }
 
-/// Reads all that a node has in its copy of a shard, or why it cannot be read.
+/// Reads a node's whole copy of a shard; the error is the reason why it cannot be read.
 async fn read(
     admin: &mut Admin,
     node: &str,

@@ -34,7 +34,7 @@ impl CouchSession {
     ) -> Outcome {
         let before = many.ask(op.key);
         let mut outcome = self.request(op, pen, probe).await;
-        // The request before had no answer, and was carried out.
+        // The previous request had no answer, but was carried out.
         if before && outcome.result == Err(Failure::PreconditionFailed) {
             outcome.result = Ok(Reply::default());
         }
@@ -50,7 +50,7 @@ impl CouchSession {
         probe: &mut Probe,
     ) -> Outcome {
         if !many.is_own(op.key) {
-            // Somebody else's: nothing is sent.
+            // It was not created by this run: nothing is sent.
             probe.mark_send_at_once();
             probe.mark_received();
             return Outcome::of(Err(Failure::Rejected));

@@ -34,7 +34,7 @@ pub enum Credentials {
         /// `AuthSession=...`; empty before the first log-in.
         cookie: String,
     },
-    /// Headers in every request that say who is asking, the way a proxy does for CouchDB.
+    /// Headers in every request that name the user, as a proxy adds them for CouchDB.
     Proxy {
         /// The headers, each with its line end.
         lines: String,
@@ -84,8 +84,8 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// The credentials for CouchDB's proxy authentication. The token is the HMAC of the user under
-    /// the secret, in hexadecimal; without a secret there is none.
+    /// The credentials for CouchDB's proxy authentication. The token is the hexadecimal HMAC of the
+    /// user with the secret as its key; without a secret there is no token.
     pub(super) fn proxy(user: &str, roles: &str, secret: String, sha1: bool) -> Self {
         let algorithm = if sha1 { HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { HMAC_SHA256 };
         let token = if secret.is_empty() {
@@ -123,7 +123,8 @@ impl Credentials {
         }
     }
 
-    /// All of a head after the target: version, the lines of every request, credentials.
+    /// The rest of a request head after the target: version, the lines of every request,
+    /// credentials.
     pub(super) fn common_head(&self, lines: &str) -> Arc<[u8]> {
         let mut head = format!(" HTTP/1.1\r\n{lines}").into_bytes();
         self.write_header(&mut head);
@@ -187,7 +188,7 @@ impl Credentials {
     }
 }
 
-/// Refuses flags that have no effect with this address.
+/// Refuses flags that would have no effect with this address.
 pub(super) fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
     let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
     if named("authorization") && !url.username().is_empty() {

@@ -1,4 +1,4 @@
-//! Design documents and Mango indexes that a plan brings along: how they are stored, and how their
+//! Design documents and Mango indexes that come with a plan: how they are stored, and how their
 //! indexes are built before the load.
 
 use super::pen::CouchPen;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// How long to wait between two looks at an index that is being built.
+/// How long to wait between two checks of an index that is being built.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The list of design documents.
@@ -62,7 +62,7 @@ impl Design {
         id.strip_prefix("_design/").unwrap_or(id)
     }
 
-    /// Whether its indexes are those of single partitions, in a database that has partitions.
+    /// Whether it indexes each partition separately, in a database that has partitions.
     fn is_partitioned(&self) -> bool {
         let own = self.0.get("options").and_then(|it| it.get("partitioned"));
         let own = if self.is_index() { self.0.get("partitioned") } else { own };
@@ -94,7 +94,7 @@ impl Design {
         }
     }
 
-    /// A request that is answered when its index is there; `None`: it has none.
+    /// A request that is answered once its index is built; `None` if it has no index.
     fn asked_by(&self) -> Option<(&'static str, String, Vec<u8>)> {
         if self.is_index() {
             let (field, name) = (self.first_field()?, self.0.get("name")?);
@@ -111,7 +111,7 @@ impl Design {
         Some(("GET", format!("_design/{name}/_view/{view}?limit=0{plain}"), Vec::new()))
     }
 
-    /// Whether a stored design document is the same but for its revision.
+    /// Whether a stored design document is the same except for its revision.
     fn is(&self, stored: &Value) -> bool {
         let own = self.0.iter().filter(|(name, _)| *name != "_rev");
         let others = stored.as_object().map_or(0, Map::len);
@@ -147,8 +147,8 @@ pub(super) fn check(designs: &[Design], builds: bool, partitioned: bool) -> Resu
     Ok(())
 }
 
-/// Looks for design documents of these names that are others, which are never replaced. If nothing
-/// builds them later, all are stored.
+/// Fails if a different design document of one of these names exists: it is never replaced. Stores
+/// all of them if nothing builds their indexes later.
 pub(super) async fn put(
     admin: &mut Admin,
     path: &str,
@@ -205,7 +205,7 @@ impl CouchSession {
         let (method, place, body) = design.stored_by();
         let put = Asked { method, place: &place, body: &body };
         let stored = self.send(&put, pen).await?;
-        // The same one was there before.
+        // The same design document existed before.
         if !matches!(stored.status, 200 | 201 | 202 | 409) {
             return Err(answer::failure(stored.status, self.connection.body()));
         }
@@ -216,7 +216,7 @@ impl CouchSession {
         Ok(Reply { rows, ..Reply::default() })
     }
 
-    /// Asks an index, and waits as long as the server gets on with building it.
+    /// Queries an index, and waits as long as the server makes progress with building it.
     pub(super) async fn ask_patiently(
         &mut self,
         method: &'static str,
@@ -231,7 +231,7 @@ impl CouchSession {
                 Ok(answer) => {
                     return Err(answer::failure(answer.status, self.connection.body()));
                 }
-                // The server goes on building it.
+                // The server goes on building the index.
                 Err(Failure::Timeout | Failure::Unanswered) if self.connection.timed_out() => {
                     self.watch(info, pen).await?;
                 }
@@ -255,14 +255,14 @@ impl CouchSession {
         Ok(all.saturating_sub(designs).try_into().unwrap_or(u32::MAX))
     }
 
-    /// Waits until the server has indexed every document, as long as it gets on.
+    /// Waits until the server has indexed every document, as long as it makes progress.
     async fn watch(&mut self, info: &str, pen: &mut CouchPen) -> Result<(), Failure> {
         let (mut least, mut since) = (u64::MAX, self.clock.now());
         loop {
             let asked = Asked { method: "GET", place: info, body: b"" };
             let answer = self.send(&asked, pen).await?;
             let left = if answer.status == 200 { pending(self.connection.body()) } else { None };
-            // A server that does not say how far it is, is asked for the index again.
+            // If the server does not report its progress, the index is queried again.
             let Some(left) = left.filter(|left| *left > 0) else { return Ok(()) };
             let now: Nanos = self.clock.now();
             if left < least {
@@ -274,8 +274,8 @@ impl CouchSession {
         }
     }
 
-    /// Sends a request below the database, with a time-out of its own. If the cookie has expired,
-    /// it is sent again with a new one.
+    /// Sends a request below the database, with its own timeout. If the cookie has expired, the
+    /// request is sent again with a new one.
     async fn send(&mut self, asked: &Asked<'_>, pen: &mut CouchPen) -> Result<Answer, Failure> {
         for _ in 0..2 {
             let now = self.clock.now();
@@ -311,16 +311,16 @@ impl CouchSession {
     }
 }
 
-/// How many changes an index has yet to see; `None`: the server does not say.
+/// How many changes an index has yet to process; `None` if the server does not say.
 fn pending(body: &[u8]) -> Option<u64> {
     let info: Value = serde_json::from_slice(body).ok()?;
     let index = &info["view_index"];
     let left = index["updates_pending"]["total"].as_u64()?;
-    // It may have seen all, and still be writing.
+    // It may have processed all changes, and still be writing.
     Some(left.max(u64::from(index["updater_running"] == true)))
 }
 
-/// How many documents a database has, by what the server says of it.
+/// How many documents a database has, according to the server.
 fn documents(body: &[u8]) -> u64 {
     let database: Value = serde_json::from_slice(body).unwrap_or_default();
     database["doc_count"].as_u64().unwrap_or(0)

@@ -43,7 +43,7 @@ struct Page<'a> {
     last_seq: &'a RawValue,
 }
 
-/// What a row says; `None`: it is not a change of a document.
+/// The change in a row; `None` if it is not a change of a document.
 fn change(row: &Row<'_>, at: Option<Nanos>) -> Option<Change> {
     let revisions = row.changes.iter().filter_map(|leaf| Revision::parse(leaf.rev.as_bytes()));
     let number = revisions.map(|revision| revision.generation).max()?;
@@ -55,11 +55,11 @@ fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, TargetError> {
     serde_json::from_slice(text).map_err(unreadable)
 }
 
-/// Reads a page of changes, which came at this time. Returns how many there are, and where the
-/// changes are after it, as JSON.
+/// Reads a page of changes, which arrived at this time. Returns how many there are, and the
+/// position in the feed after them, as JSON.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if it is not such a page.
 pub(super) fn read_page(
     text: &[u8],
     at: Option<Nanos>,
@@ -70,7 +70,7 @@ pub(super) fn read_page(
     Ok((page.results.len(), page.last_seq.get().to_owned()))
 }
 
-/// Reads a feed of lines, piece by piece.
+/// Reads a line-based feed, piece by piece.
 #[derive(Debug, Default)]
 pub struct Lines {
     text: Vec<u8>,
@@ -83,15 +83,15 @@ impl Lines {
         self.text.extend_from_slice(piece);
     }
 
-    /// Where the changes are after the last line that was read, as JSON, if that has changed.
+    /// The position in the feed after the last line that was read, as JSON, if it has changed.
     pub const fn take_since(&mut self) -> Option<String> {
         self.since.take()
     }
 
-    /// Passes on the changes of all lines that are whole; they came at this time.
+    /// Passes on the changes of all complete lines, which arrived at this time.
     ///
     /// # Errors
-    /// What is wrong with a line, or what the server says of an error. Nothing after it is read.
+    /// Fails if a line is invalid, or is an error from the server. Nothing after it is read.
     pub fn read(&mut self, at: Nanos, each: &mut impl FnMut(Change)) -> Result<(), TargetError> {
         let whole = memchr::memrchr(b'\n', &self.text).map_or(0, |end| end + 1);
         for line in self.text[..whole].split(|&byte| byte == b'\n') {
@@ -105,7 +105,7 @@ impl Lines {
     }
 }
 
-/// Reads a line of a feed, and where the changes are after it.
+/// Reads a line of a feed, and the position after it.
 fn read_line(
     line: &[u8],
     at: Nanos,
@@ -114,7 +114,7 @@ fn read_line(
 ) -> Result<(), TargetError> {
     let line = line.trim_ascii();
     let data = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii);
-    // In the format of browsers, other lines repeat what this one says.
+    // In the format for browsers, other lines repeat what this one says.
     let Some(text) = data.or(line.starts_with(b"{").then_some(line)) else { return Ok(()) };
     if text.is_empty() {
         return Ok(());
@@ -127,7 +127,7 @@ fn read_line(
     if let Some(change) = change(&row, Some(at)) {
         each(change);
     }
-    // Between every so many changes it may be null.
+    // The server may send null for most changes, and a position only now and then.
     if let Some(seq) = row.seq.or(row.last_seq).filter(|seq| seq.get() != "null") {
         *since = Some(seq.get().to_owned());
     }
@@ -138,12 +138,12 @@ fn read_line(
 mod tests {
     use super::*;
 
-    /// Documents with the numbers of their changes, and where the changes are then.
+    /// Documents with the numbers of their changes, and the position after them.
     type Said = (Vec<(u64, u32)>, Option<String>);
 
     const REV: &str = "3-967a00dff5e02add41819138abb3284d";
 
-    /// What these lines of a feed say.
+    /// Reads these lines of a feed.
     fn read(text: &str) -> Result<Said, String> {
         let (mut changes, mut lines) = (Vec::new(), Lines::default());
         lines.add(text.as_bytes());

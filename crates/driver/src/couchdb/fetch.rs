@@ -9,7 +9,7 @@ use url::Url;
 /// Fetches the document at `url`, in JSON. If the URL has a user, Basic authentication is used.
 ///
 /// # Errors
-/// If there is no answer, or it is not a document.
+/// Fails if there is no answer, or it is not a document.
 pub async fn fetch_document(
     url: &Url,
     tls: &TlsOptions,

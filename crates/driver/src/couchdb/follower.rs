@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::time::Duration;
 
-/// Changes of one page, when all that is left is asked for.
+/// Changes per page when all remaining changes are requested.
 const PAGE: usize = 10_000;
 /// The server sends an empty line this many times within the timeout of a request.
 const BEATS: u64 = 3;
@@ -27,12 +27,12 @@ pub struct CouchFollower {
     selector: Option<Value>,
     timeout_ns: Nanos,
     node: Option<String>,
-    /// Where the changes are of which none came yet: as JSON.
+    /// The position from which no change has been received yet, as JSON.
     since: String,
 }
 
 impl CouchFollower {
-    /// As many as the plan wants, spread over the nodes.
+    /// As many followers as the plan wants, spread over the nodes.
     pub(super) fn all(target: &CouchDb, plan: &FollowPlan) -> Vec<Self> {
         let several = target.nodes.len() > 1;
         let (filter, selector) = asked(plan.filter.as_deref());
@@ -53,9 +53,9 @@ impl CouchFollower {
         (0..plan.followers as usize).filter_map(follower).collect()
     }
 
-    /// The path of a request with these parameters, after the last change that came.
+    /// The path of a request with these parameters, from the last change received on.
     fn path(&self, parameters: &str) -> String {
-        // CouchDB takes a string without its quotes.
+        // CouchDB takes a string without quotes.
         let since = encode_segment(self.since.trim_matches('"'));
         format!("{}?{parameters}&since={since}{}", self.path, self.filter)
     }
@@ -69,7 +69,7 @@ impl CouchFollower {
         Some(json!({ "selector": self.selector.as_ref()? }).to_string())
     }
 
-    /// Asks for a page of changes.
+    /// Requests a page of changes.
     async fn page(
         &mut self,
         parameters: &str,
@@ -101,7 +101,7 @@ impl CouchFollower {
             match feed.status() {
                 200 => return Ok(feed),
                 401 if is_first => self.admin.log_in().await?,
-                // It says why.
+                // The body says why.
                 _ => break,
             }
         }
@@ -109,7 +109,7 @@ impl CouchFollower {
         Err(TargetError("the feed of changes cannot be opened".to_owned()))
     }
 
-    /// Waits no longer than the timeout of a request.
+    /// Waits for `work`, but no longer than the timeout of a request.
     async fn within<T>(&self, work: impl Future<Output = io::Result<T>>) -> Result<T, TargetError> {
         let limit = Duration::from_nanos(self.timeout_ns);
         match tokio::time::timeout(limit, work).await {
@@ -118,7 +118,7 @@ impl CouchFollower {
         }
     }
 
-    /// Reads a feed of lines to its end.
+    /// Reads a line-based feed to its end.
     async fn lines(&mut self, each: &mut impl FnMut(Change)) -> Result<(), TargetError> {
         let mut feed = self.open().await?;
         let (mut lines, clock) = (Lines::default(), Clock::system());
@@ -150,7 +150,7 @@ impl CouchFollower {
     }
 }
 
-/// Checks that the server takes a filter.
+/// Checks that the server accepts a filter.
 pub(super) async fn find_filter(
     admin: &mut Admin,
     path: &str,

@@ -39,7 +39,7 @@ pub(super) fn is_of_index(op: &Op) -> bool {
     matches!(op.kind, OpKind::IndexBuild | OpKind::IndexAudit)
 }
 
-/// Whether an operation is about a database as a whole, whose number is its key.
+/// Whether an operation creates or deletes a whole database, whose number is its key.
 pub(super) fn is_of_database(op: &Op) -> bool {
     matches!(op.kind, OpKind::DatabaseCreate | OpKind::DatabaseDelete)
 }

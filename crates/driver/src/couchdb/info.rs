@@ -1,7 +1,8 @@
-//! Reads what CouchDB says about itself: which of its numbers are of interest, and what they are.
+//! Reads what CouchDB reports about itself: which of its numbers are of interest, and what they
+//! mean.
 //!
-//! Of its own descriptions, some are wrong: times are in milliseconds where it says microseconds,
-//! and numbers that it calls counters rise and fall. Histograms cover the last ten seconds alone.
+//! Some of its own descriptions are wrong: times are in milliseconds where it says microseconds,
+//! and numbers that it calls counters rise and fall. Histograms cover only the last ten seconds.
 
 use crate::measure::Served;
 use crate::observed::{Meter, Reading, Task};
@@ -85,7 +86,7 @@ const COUNTS: [Place; 26] = [
     ),
 ];
 
-/// Numbers that rise and fall, whatever `_stats` calls them.
+/// Numbers that rise and fall, even if `_stats` calls them counters.
 const GAUGES: [Place; 4] = [
     ("open_databases", Meter::gauge("open_databases", "open shards", "", FILES)),
     ("open_os_files", Meter::gauge("open_os_files", "open files", "", FILES)),
@@ -126,7 +127,7 @@ pub(super) fn stats(stats: &Value, reading: &mut Reading) {
     }
     for (path, meter) in HISTOGRAMS {
         let histogram = at(stats, path);
-        // Nothing happened in the last ten seconds, so there is no time to speak of.
+        // Nothing happened in the last ten seconds, so there is no time to report.
         let some = histogram["n"].as_u64().is_some_and(|n| n > 0);
         let percentiles = histogram["percentile"].as_array().filter(|_| some);
         let p99 = percentiles.into_iter().flatten().find(|it| it[0].as_u64() == Some(99));
@@ -142,8 +143,8 @@ pub(super) fn stats(stats: &Value, reading: &mut Reading) {
     reading.served = (!methods.is_empty()).then_some(Served { methods, statuses });
 }
 
-/// Takes the questions themselves out of what a node has served. When it counts, it has counted
-/// the request that asks for the counts, but not yet the answer to it.
+/// Subtracts the monitor's own requests from what a node has served. The node's counts include the
+/// request for these counts, but not yet the answer to it.
 pub(super) fn take_away(served: &mut Served, sent: &Served, answered: &Served) {
     for (method, count) in &sent.methods {
         take(&mut served.methods, method, *count);
@@ -187,7 +188,7 @@ pub(super) fn system(system: &Value, reading: &mut Reading) {
             Meter::gauge("db_updater_queue", "longest couch_db_updater queue", "", QUEUES),
         ),
     ] {
-        // Nothing is open: nothing waits.
+        // Nothing is open, so nothing waits.
         let longest = system["message_queues"].get(queue);
         add(meter, longest.map(|it| it["max"].as_f64().unwrap_or(0.0)));
     }
@@ -209,7 +210,7 @@ pub(super) fn system(system: &Value, reading: &mut Reading) {
     reading.tasks = system.get("distribution_events").map(|_| down);
 }
 
-/// Whether the last that was heard of a node is that it is down.
+/// Whether a node is down, according to the last event about it.
 fn is_down(events: &Value) -> bool {
     let last = events.as_array().and_then(|all| all.last());
     last.is_some_and(|last| last[1] == "nodedown")
@@ -259,19 +260,19 @@ pub(super) fn database(database: &Value, reading: &mut Reading) {
     }
 }
 
-/// The share of the files that is not live data, in percent.
+/// The share of the files that is not live data, as a percentage.
 fn fragmentation(sizes: &Value) -> Option<f64> {
     let (file, active) = (sizes["file"].as_f64()?, sizes["active"].as_f64()?);
     (file > 0.0).then(|| (file - active).max(0.0) / file * 100.0)
 }
 
-/// The shards and copies of the database, as `GET /{db}` has them.
+/// The shards and copies of the database, as in `GET /{db}`.
 pub(super) fn cluster(database: &Value) -> Vec<(String, String)> {
     let members = database["cluster"].as_object().into_iter().flatten();
     members.map(|(name, value)| (format!("cluster.{name}"), value.to_string())).collect()
 }
 
-/// The sections of the configuration that matter for speed, and hold nothing secret.
+/// The sections of the configuration that matter for speed and contain nothing secret.
 const SECTIONS: [&str; 9] = [
     "couchdb",
     "cluster",
@@ -284,7 +285,8 @@ const SECTIONS: [&str; 9] = [
     "mango",
 ];
 
-/// What is left out of these: what differs between any two installations, or might be secret.
+/// Settings left out of these sections: those that differ between any two installations, or might
+/// be secret.
 const LEFT_OUT: [&str; 10] = [
     "secret",
     "password",

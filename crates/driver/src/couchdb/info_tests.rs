@@ -1,4 +1,4 @@
-//! What CouchDB says about itself, as CouchDB 3.5 writes it.
+//! CouchDB's reports about itself, as CouchDB 3.5 writes them.
 
 use super::*;
 use serde_json::json;
@@ -37,7 +37,7 @@ fn counts_are_rates_and_what_rises_and_falls_is_not() {
     assert_eq!(value(&reading, "open_os_files"), Some(12.0));
     let counted = |name: &str| reading.values.iter().any(|(it, _)| it.name == name && it.counted);
     assert!(counted("fsyncs_per_s") && !counted("open_os_files"));
-    // What a server does not have is unknown, and not 0.
+    // A number that a server does not have is unknown, and not 0.
     assert_eq!(value(&reading, "mango_results_per_s"), None);
     assert_eq!(reading.served.unwrap().requests(), 33);
 }

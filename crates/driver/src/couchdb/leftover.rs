@@ -27,7 +27,7 @@ impl CouchPlan {
         let mut found: Vec<_> =
             names.iter().filter_map(|name| Scratch::of_name(name.as_str()?)).collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
-        // Whoever may not see them, or has none, still wants the databases removed.
+        // A user who may not see replications, or has none, still wants the databases removed.
         let path = format!("{REPLICATOR}/_all_docs");
         if let (200, listed) = admin.request("GET", &path, None).await? {
             let rows = listed["rows"].as_array().into_iter().flatten();

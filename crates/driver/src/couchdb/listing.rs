@@ -67,8 +67,8 @@ struct Row<'a> {
     key: &'a RawValue,
 }
 
-/// Where the next page begins: the key and the document of the last row, and how many rows of these
-/// were there.
+/// Where the next page begins: the key and the document of the last row, and how many rows with
+/// both of these have been read.
 struct Place {
     key: String,
     id: String,
@@ -76,7 +76,7 @@ struct Place {
 }
 
 impl Place {
-    /// After these rows, which follow others that ended at `before`.
+    /// The position after these rows, which follow others that ended at `before`.
     fn after(rows: &[Row<'_>], before: Option<&Self>) -> Option<Self> {
         let last = rows.last()?;
         let is_same = |row: &&Row<'_>| row.id == last.id && row.key.get() == last.key.get();
@@ -88,7 +88,7 @@ impl Place {
         Some(Self { key: last.key.get().to_owned(), id: last.id.clone().into_owned(), seen })
     }
 
-    /// The parameters with which a page begins after it.
+    /// The parameters of the page that begins there.
     fn query(&self) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let Self { key, id, seen } = self;
@@ -153,7 +153,7 @@ mod tests {
             rows(r#"{"rows":[{"id":"a","key":1},{"id":"b","key":["x"]},{"id":"b","key":["x"]}]}"#);
         let place = Place::after(&first.rows, None).unwrap();
         assert_eq!(place.query(), "&startkey=%5B%22x%22%5D&startkey_docid=b&skip=2");
-        // A whole page of the same document and key goes on.
+        // A full page of the same document and key is continued.
         let more = rows(r#"{"rows":[{"id":"b","key":["x"]},{"id":"b","key":["x"]}]}"#);
         let again = Place::after(&more.rows, Some(&place)).unwrap();
         assert!(again.query().ends_with("&skip=4"));

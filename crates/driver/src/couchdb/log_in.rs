@@ -23,7 +23,7 @@ impl CouchSession {
         {
             self.make_common();
         }
-        // At most twice: the cookie that another session received may have expired, too.
+        // At most twice: a cookie that another session received may have expired, too.
         for _ in 0..2 {
             if answer.status != 401 || !self.log_in().await? {
                 break;
@@ -42,8 +42,8 @@ impl CouchSession {
     }
 
     /// Requests a new cookie. `false` without cookie credentials. Only one session requests it at a
-    /// time while the others wait for its result; after a refusal nobody tries again, because the
-    /// server counts refusals.
+    /// time while the others wait for its result; after a refusal no session tries again, because
+    /// the server counts refusals.
     ///
     /// # Errors
     /// [`Failure::Authentication`] only if the name and password are refused: after any other

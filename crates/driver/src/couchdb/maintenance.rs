@@ -1,4 +1,4 @@
-//! Maintenance mode of a node: it stays in the cluster, but serves nobody's documents.
+//! Maintenance mode of a node: it stays in the cluster, but serves no documents.
 
 use super::open::enter;
 use super::{Admin, CouchPlan};
@@ -9,7 +9,7 @@ use serde_json::Value;
 const MODE: &str = "/_node/_local/_config/couchdb/maintenance_mode";
 
 impl CouchPlan {
-    /// The mode of a node; `None`: it is not set.
+    /// The mode of a node; `None` if it is not set.
     pub(super) async fn maintenance(
         &self,
         opening: &Opening,
@@ -24,7 +24,7 @@ impl CouchPlan {
         Ok(mode.as_str().map(str::to_owned))
     }
 
-    /// Sets the mode of a node; `None`: removes the setting.
+    /// Sets the mode of a node; `None` removes the setting.
     pub(super) async fn set_maintenance(
         &self,
         opening: &Opening,

@@ -25,7 +25,7 @@ impl Making {
         *self == Self::default()
     }
 
-    /// Reads the parameters of a target; the error says what is wrong with them.
+    /// Reads the parameters of a target; the error says which is wrong.
     pub(super) fn read(url: &Url) -> Result<Self, String> {
         let mut making = Self::default();
         for (name, value) in url.query_pairs().filter(|(name, _)| !Quorum::is_own(name)) {
@@ -47,7 +47,8 @@ impl Making {
         Ok(making)
     }
 
-    /// Why documents whose identifiers begin with `prefix` would be refused by this database.
+    /// The reason why this database would refuse documents whose identifiers begin with `prefix`,
+    /// if it would.
     pub(super) fn mistake(&self, prefix: &str) -> Option<&'static str> {
         let in_partition = prefix.find(':').is_some_and(|colon| colon > 0);
         (self.partitioned && !in_partition)

@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The digits of a database's number.
 const DIGITS: usize = 5;
-/// As many databases as CouchDB tells of in one answer.
+/// As many databases as CouchDB reports on in one answer.
 const PAGE: u32 = 100;
 
-/// What is known of a database: that this run has not made it ...
+/// What is known about a database: this run has not created it ...
 const NOT_MADE: u8 = 0;
-/// ... or has asked for it, and had no answer, so that it may be there or come yet ...
+/// ... or has requested it, but got no answer, so that it may exist or may still appear ...
 const ASKED: u8 = 1;
-/// ... or has made it.
+/// ... or has created it.
 const MADE: u8 = 2;
 
 /// Where the documents of a run are.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
-    /// `/name/`, percent-encoded; of many databases what comes before their numbers.
+    /// `/name/`, percent-encoded; with many databases, the part before their numbers.
     start: Arc<[u8]>,
     /// `/name` of the only database, or of the first, percent-encoded.
     pub(super) first: Arc<str>,
@@ -32,13 +32,13 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Those below the database `name`.
+    /// The paths below the database `name`.
     pub(super) fn one(name: &str) -> Self {
         let first = format!("/{}", encode_segment(name));
         Self { start: format!("{first}/").into_bytes().into(), first: first.into(), many: None }
     }
 
-    /// Those below many.
+    /// The paths below many databases.
     pub(super) fn of(many: Many) -> Self {
         let first = many.path(0);
         let start = first.as_bytes()[..first.len() - DIGITS].into();
@@ -60,7 +60,8 @@ impl Paths {
         }
     }
 
-    /// Appends what creates or removes the database with this number.
+    /// Appends the rest of the request target that creates or removes the database with this
+    /// number.
     pub(super) fn write_database(&self, kind: OpKind, number: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.start);
         let Some(many) = &self.many else { return };
@@ -75,15 +76,15 @@ impl Paths {
 #[derive(Debug)]
 pub(super) struct Many {
     pub(super) spread: Spread,
-    /// All of their names before the numbers.
+    /// The part of all names before the numbers.
     start: String,
     /// Whether these are springload's own.
     pub(super) own_names: bool,
-    /// What follows the path of one that is created.
+    /// What follows the path in the request that creates one.
     query: String,
-    /// What is known of each.
+    /// What is known about each.
     made: Box<[AtomicU8]>,
-    /// What the server says of one of them.
+    /// The server's answer about one of them.
     pub(super) one: Value,
 }
 
@@ -116,7 +117,7 @@ impl Many {
         format!("/{}", encode_segment(&self.name(number)))
     }
 
-    /// What creates it.
+    /// The target of the request that creates it.
     pub(super) fn made_by(&self, number: u32) -> String {
         format!("{}{}", self.path(number), self.query)
     }
@@ -127,12 +128,12 @@ impl Many {
         (number < self.spread.count && self.name(number) == name).then_some(number)
     }
 
-    /// How many requests tell of all.
+    /// How many requests it takes to ask about all of them.
     pub(super) fn pages(&self) -> u32 {
         self.spread.count.div_ceil(PAGE)
     }
 
-    /// The body of the request that tells of some.
+    /// The body of the request that asks about those on one page.
     pub(super) fn page(&self, page: u32) -> Vec<u8> {
         let numbers = page * PAGE..((page + 1) * PAGE).min(self.spread.count);
         let names: Vec<_> = numbers.map(|number| self.name(number)).collect();
@@ -143,13 +144,14 @@ impl Many {
         self.made.get(usize::try_from(number).ok()?)
     }
 
-    /// Notes that a database is asked for. Returns whether it was before, without an answer.
+    /// Notes that a database is being requested. Returns whether it was requested before, without
+    /// an answer.
     pub(super) fn ask(&self, number: Key) -> bool {
         let state = self.state(number);
         state.is_some_and(|state| state.swap(ASKED, Ordering::Relaxed) == ASKED)
     }
 
-    /// Notes how that ended; `before`: whether it was asked for before.
+    /// Notes how that ended; `before` is whether it had been requested before.
     pub(super) fn asked(&self, number: Key, before: bool, result: Result<(), Failure>) {
         let known = match result {
             Ok(()) => MADE,
@@ -168,8 +170,8 @@ impl Many {
         }
     }
 
-    /// Whether a database is this run's own: nobody else gives such names, or it was not there, and
-    /// the run has asked for it.
+    /// Whether a database is this run's own: either its name is one that only springload gives, or
+    /// the run has requested it and it did not exist before.
     pub(super) fn is_own(&self, number: Key) -> bool {
         let state = self.state(number);
         state.is_some_and(|state| self.own_names || state.load(Ordering::Relaxed) != NOT_MADE)
@@ -187,12 +189,12 @@ fn write_number(number: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits);
 }
 
-/// What servers say of many databases, as if it were one.
+/// The servers' answers about many databases, combined as if there were only one.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
-    /// How many there are.
+    /// How many databases exist.
     pub(super) there: u32,
-    /// The names of those that are not.
+    /// The names of those that do not.
     pub(super) missing: Vec<String>,
     documents: Option<u64>,
     file: Option<u64>,
@@ -202,7 +204,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds an answer of `_dbs_info`. `None` if it is none.
+    /// Adds an answer of `_dbs_info`. `None` if it is not such an answer.
     pub(super) fn add(&mut self, answer: &Value) -> Option<()> {
         for row in answer.as_array()? {
             let name = row["key"].as_str()?;
@@ -214,7 +216,7 @@ impl Sum {
         Some(())
     }
 
-    /// Adds what `GET /{db}` says.
+    /// Adds an answer to `GET /{db}`.
     pub(super) fn add_one(&mut self, info: &Value) {
         let sizes = &info["sizes"];
         for (sum, value) in [
@@ -222,7 +224,7 @@ impl Sum {
             (&mut self.file, &sizes["file"]),
             (&mut self.active, &sizes["active"]),
         ] {
-            // What one of them does not have, nobody can add up.
+            // If one of them lacks a value, there is no sum.
             let before = if self.there == 0 { Some(0) } else { *sum };
             *sum = before.zip(value.as_u64()).map(|(before, value)| before + value);
         }
@@ -230,7 +232,7 @@ impl Sum {
         self.compacting |= info["compact_running"] == true;
     }
 
-    /// The same in the form of an answer about one.
+    /// The sum in the form of an answer about one database.
     pub(super) fn info(&self) -> Value {
         let sizes = json!({ "file": self.file, "active": self.active });
         json!({ "doc_count": self.documents, "sizes": sizes })
@@ -304,7 +306,7 @@ mod tests {
             users.removed(1);
             assert!(!users.is_own(1));
         }
-        // It was asked for without an answer, and turns out to be there.
+        // It was requested without an answer, and turns out to exist.
         let first = users.ask(2);
         users.asked(2, first, Err(Failure::Unanswered));
         let again = users.ask(2);

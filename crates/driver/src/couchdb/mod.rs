@@ -81,7 +81,7 @@ pub fn encode_segment(segment: &str) -> String {
 /// One database on one server, or on the nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct CouchDb {
-    /// The address of the first server that was there, without credentials.
+    /// The address of the first server that answered, without credentials.
     server: Arc<str>,
     /// At least one node.
     nodes: Arc<[Node]>,
@@ -93,14 +93,14 @@ pub struct CouchDb {
     own: Arc<words::Operations>,
     /// How many copies answer for a document.
     quorum: Quorum,
-    /// The design documents that it brings along.
+    /// The design documents that come with the plan.
     designs: Arc<[design::Design]>,
     audit_views: Arc<[listing::ViewName]>,
     /// The timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
     /// Whether the database is removed at the end.
     removed: bool,
-    /// What keeps the server from compacting it.
+    /// The settings that keep the server from compacting it.
     held: compaction::Held,
 }
 
@@ -111,7 +111,7 @@ impl CouchDb {
         Self::on(vec![Node::new(endpoint, credentials, &[])], Paths::one(name))
     }
 
-    /// What is below these paths on these nodes, at least one.
+    /// Everything below these paths on these nodes, at least one.
     fn on(nodes: Vec<Node>, paths: Paths) -> Self {
         Self {
             server: Arc::default(),
@@ -129,7 +129,7 @@ impl CouchDb {
         }
     }
 
-    /// At this address.
+    /// The same target, reported with this address.
     fn at(mut self, server: &str) -> Self {
         self.server = server.into();
         self

@@ -20,12 +20,13 @@ use std::sync::Arc;
 /// How long a node may take to answer. One that is frozen never does.
 const PATIENCE_NS: Nanos = 2 * SECOND_NS;
 
-/// How many requests may tell of the sizes of many databases: those of more are not observed.
+/// How many requests may be used for the sizes of many databases: with more databases, sizes are
+/// not observed.
 const MOST_PAGES: u32 = 10;
 
-/// A question that nodes are asked.
+/// A question to the nodes.
 struct Asked {
-    /// Its path; empty: that of the database.
+    /// Its path; if empty, that of the database.
     path: &'static str,
     every_s: u64,
     /// Whether any node answers for all of them.
@@ -33,7 +34,7 @@ struct Asked {
     read: fn(&Value, &mut Reading),
 }
 
-/// A node's own counters come first: their first answer is where its count of requests begins.
+/// A node's own counters come first: its count of requests begins with their first answer.
 const ASKED: [Asked; 4] = [
     Asked { path: "/_node/_local/_stats", every_s: 2, of_all: false, read: info::stats },
     Asked { path: "/_node/_local/_system", every_s: 2, of_all: false, read: info::system },
@@ -47,10 +48,10 @@ pub struct CouchMonitor {
     admin: Admin,
     /// The latest log-in of the load.
     renewal: Arc<Renewal>,
-    /// `/name`, percent-encoded; of many databases that of the first.
+    /// `/name`, percent-encoded; with many databases, that of the first.
     database: Arc<str>,
     many: Option<Arc<Many>>,
-    /// The requests that it has sent, and that the node has counted.
+    /// The requests that it has sent, which the node has counted as well.
     sent: Served,
     /// Whether each question has ever been answered.
     answered: [bool; ASKED.len()],
@@ -73,8 +74,8 @@ impl CouchMonitor {
         target.nodes.iter().map(monitor).collect()
     }
 
-    /// Sends one request. If the log-in has expired, it uses that of the load, but does not log in:
-    /// the server counts refusals, and locks the user out after a few.
+    /// Sends one request. If the log-in has expired, it uses that of the load, but does not log in
+    /// by itself: the server counts refusals, and locks the user out after a few.
     async fn get(&mut self, path: &str) -> Result<Value, NoReading> {
         self.ask_at("GET", path, None).await
     }
@@ -144,7 +145,7 @@ impl CouchMonitor {
         let before = self.sent.clone();
         let answer = if path.is_empty() { self.sizes().await } else { self.get(path).await };
         let answer = match answer {
-            // The user may ask; CouchDB has the same words for one who may not.
+            // The user has permission; CouchDB words a refusal the same way as an expired log-in.
             Err(NoReading::Refused(_)) if self.answered[question] => {
                 return Err(NoReading::Missed("the log-in has expired".to_owned()));
             }
@@ -166,7 +167,7 @@ impl CouchMonitor {
         let database = self.database.clone();
         let mut settings = BTreeMap::new();
         let one = match &self.many {
-            // None of them is there yet.
+            // None of them exists yet.
             Some(many) => Ok(many.one.clone()),
             None => self.get(&database).await,
         };
@@ -180,7 +181,8 @@ impl CouchMonitor {
     }
 }
 
-/// Why there was no answer; what to do about the load says nothing about these questions.
+/// The reason why there was no answer, without the advice about the load, which does not apply to
+/// these questions.
 fn missed(error: &AdminError) -> NoReading {
     NoReading::Missed(match error {
         AdminError::Unreachable { trouble, .. } => trouble.problem.clone(),
@@ -273,7 +275,7 @@ mod tests {
         assert!(matches!(monitor.ask(0).await, Err(NoReading::Missed(_))), "it is gone");
     }
 
-    /// Its own questions are no part of what the node has served.
+    /// Its own questions do not count as requests that the node has served.
     #[tokio::test]
     async fn it_does_not_count_itself() {
         const COUNTS: (&str, &str) = (

@@ -8,8 +8,8 @@ use crate::net::Stream;
 use crate::op::Op;
 
 impl CouchSession {
-    /// Connects to the node where it should be, if that node answers; otherwise to another one.
-    /// Returns when it began to connect, if it had to.
+    /// Connects to its own node if that answers, otherwise to another one. Returns when it began to
+    /// connect, if it had to.
     pub(super) async fn settle_down(&mut self) -> Option<Nanos> {
         let place = self.place.as_mut()?;
         if let Some(stream) = place.way_home().await {

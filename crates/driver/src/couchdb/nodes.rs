@@ -1,8 +1,8 @@
 //! Several nodes of one cluster: which of them answer, and where each connection belongs.
 //!
 //! Connection i belongs to node i modulo the number of nodes. When its node is gone, it moves to
-//! one that answers; when its node answers again, it goes back. This knowledge is local to a
-//! thread: no two threads share it, except that a stage begins with what the previous one knew.
+//! one that answers; when its node answers again, it goes back. Each thread keeps this knowledge to
+//! itself; only at the beginning of a stage does it start with what the previous stage knew.
 
 use super::credentials::{Credentials, Renewal};
 use crate::clock::Nanos;
@@ -21,22 +21,22 @@ use tokio::time::timeout;
 
 /// How often a node that is gone is asked whether it is back.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// How long it may take to answer that, or to take a connection back.
+/// How long a node may take to answer that, or to accept a connection again.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One server, and how to talk to it.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) endpoint: Arc<Endpoint>,
-    /// The way that the load takes there, which may lead through a relay.
+    /// The endpoint that the load uses for it, which may lead through a relay.
     pub(super) way: Arc<Endpoint>,
     pub(super) credentials: Credentials,
     pub(super) renewal: Arc<Renewal>,
-    /// All of a head after the target, from [`Credentials::common_head`].
+    /// The rest of a request head after the target, from [`Credentials::common_head`].
     pub(super) common: Arc<[u8]>,
     /// Header lines of every request.
     pub(super) lines: Arc<str>,
-    /// Whether it was gone when last heard of.
+    /// Whether it was gone when last tried.
     gone: Arc<AtomicBool>,
 }
 
@@ -81,7 +81,7 @@ impl Node {
 pub(super) struct Nodes {
     pub(super) all: Arc<[Node]>,
     context: Rc<ShardContext>,
-    /// The path of the request that a node answers if it is there: information about the database.
+    /// The path of the request that shows whether a node is there: information about the database.
     path: Vec<u8>,
     known: RefCell<Vec<Known>>,
     own: Weak<Self>,
@@ -108,7 +108,7 @@ impl Nodes {
         nodes
     }
 
-    /// What became of each node.
+    /// The history of each node.
     pub(super) fn logs(&self) -> Vec<NodeLog> {
         self.known.borrow().iter().map(|known| known.log.clone()).collect()
     }
@@ -139,7 +139,7 @@ impl Nodes {
         self.all[node].gone.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a node answers a request about the database, regardless of who asks.
+    /// Whether a node answers a request about the database, with or without permission.
     async fn answers(&self, node: usize) -> bool {
         let node = &self.all[node];
         let request = [b"GET ", &*self.path, &*node.common, b"\r\n"].concat();
@@ -152,7 +152,7 @@ impl Nodes {
     }
 }
 
-/// Asks a node until it is back, or nobody needs to know any more.
+/// Asks a node until it is back, or its state no longer matters.
 async fn look_for(nodes: Weak<Nodes>, node: usize) {
     loop {
         tokio::time::sleep(ASK_EVERY).await;
@@ -201,12 +201,12 @@ impl Place {
         !self.pinned && (!is_open || self.at != self.home && !self.nodes.is_gone(self.home))
     }
 
-    /// Notes that there was no connection, or no answer, at its current node. To be called at once,
-    /// before it turns to another node.
+    /// Notes that there was no connection to its current node, or no answer from it. To be called
+    /// at once, before the connection turns to another node.
     pub(super) fn heed(&self, failure: Failure, timed_out: bool) {
         let silent = match failure {
             Failure::Connect | Failure::Unreachable | Failure::Timeout => true,
-            // The connection was lost; the next one will show whether the node is, too.
+            // The connection was lost; the next one will show whether the node is gone, too.
             Failure::Unanswered => timed_out,
             _ => false,
         };
@@ -215,8 +215,8 @@ impl Place {
         }
     }
 
-    /// The node where it should be: its own, its current one, or one of those that answer, over
-    /// which the connections of a node are spread. `None` if none answers.
+    /// The node where it should be: its own, its current one, or one of those that answer;
+    /// connections of the same node are spread over these. `None` if none answers.
     pub(super) fn best(&self) -> Option<usize> {
         let there: Vec<_> =
             (0..self.nodes.all.len()).filter(|&it| !self.nodes.is_gone(it)).collect();
@@ -278,7 +278,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::net::TlsOptions;
 
-    /// The knowledge of three nodes at which nobody listens; to be used on a [`LocalSet`].
+    /// The knowledge of three nodes on whose ports nothing listens; to be used on a [`LocalSet`].
     fn three() -> Rc<Nodes> {
         let node = |port: u16| {
             let url = format!("http://127.0.0.1:{port}").parse().unwrap();
@@ -289,7 +289,7 @@ mod tests {
         Nodes::new(&all, "/db", &ShardContext::new(Clock::system(), 1_000_000_000))
     }
 
-    /// Within the thread of a shard; nobody asks whether a node is back before it returns.
+    /// Runs a test on a shard's thread; no task checks whether a node is back before it returns.
     fn on_shard(test: impl FnOnce(Rc<Nodes>)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async { test(three()) });
@@ -327,7 +327,8 @@ mod tests {
             assert_eq!([1, 4, 7, 10].map(best), [0, 2, 0, 2].map(Some));
             assert_eq!([0, 2].map(best), [0, 2].map(Some), "the others stay");
             nodes.lose(0);
-            // One that has found a place keeps it, although its rank has another one now.
+            // A connection that has found a place keeps it, although its rank would now give
+            // another one.
             let mut moved = Place::new(&nodes, 1, false);
             moved.turn_to(2);
             assert_eq!(moved.best(), Some(2));

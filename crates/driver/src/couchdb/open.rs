@@ -92,7 +92,7 @@ pub(super) async fn open(
     Ok((target.at(&facts.url).with_operations(own, plan), facts))
 }
 
-/// The same with many databases: a stage will create them.
+/// The same with many databases, which a stage will create.
 async fn open_many(
     plan: &CouchPlan,
     opening: &Opening,
@@ -129,7 +129,7 @@ fn target(plan: &CouchPlan, opening: &Opening, nodes: Vec<Node>, paths: Paths) -
         .with_administration(opening.timeout_ns, removed)
 }
 
-/// The views that operations and the audit ask, each with the flag that names it.
+/// The views used by operations and the audit, each with the flag that names it.
 fn asked_views(own: &words::Operations, plan: &CouchPlan) -> Vec<(String, ViewName)> {
     let of_own = own.iter(Option::is_some).filter_map(|(kind, spelled)| {
         Some((crate::flag_of(kind.name()), spelled.as_ref()?.view.clone()?))
@@ -138,7 +138,7 @@ fn asked_views(own: &words::Operations, plan: &CouchPlan) -> Vec<(String, ViewNa
     of_own.chain(audited).collect()
 }
 
-/// Looks for the views that will be asked, so that a missing one is reported before the load.
+/// Looks for the views that will be used, so that a missing one is reported before the load.
 async fn find_views(
     admin: &mut Admin,
     path: &str,
@@ -180,10 +180,10 @@ async fn find_views(
     Ok(())
 }
 
-/// A node that is there: its address, its administration and its welcome message.
+/// A node that answers: its address, its administration and its welcome message.
 pub(super) type There = (String, Admin, Value);
 
-/// Finds the servers and authenticates. Returns all nodes, and those that are there, at least one.
+/// Finds the servers and authenticates. Returns all nodes, and those that answer, at least one.
 async fn enter_all(
     plan: &CouchPlan,
     opening: &Opening,
@@ -216,8 +216,8 @@ async fn enter_all(
     }
 }
 
-/// Finds a server and authenticates. Returns its administration and its welcome message. If it is
-/// one of `several`, it may be away.
+/// Finds a server and authenticates. Returns its administration and its welcome message. One of
+/// `several` servers may be away.
 pub(super) async fn enter(
     plan: &CouchPlan,
     node: &NodePlan,
@@ -229,7 +229,7 @@ pub(super) async fn enter(
     let endpoint =
         Arc::new(Endpoint::resolve(&url, &plan.tls)?.with_max_answer(opening.max_answer));
     let bare = Node::new(endpoint.clone(), Credentials::None, &plan.headers);
-    // With several nodes, none is waited for long.
+    // With several nodes, there is no long wait for any of them.
     let patience_ns = if several { NODE_PATIENCE_NS } else { Nanos::MAX };
     let timeout_ns = opening.timeout_ns.min(patience_ns);
     let mut admin = Admin::new(&endpoint, plan.credentials(node), timeout_ns);
@@ -297,7 +297,7 @@ pub(super) async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<()
     Ok(())
 }
 
-/// Creates a database if it is missing; returns whether it did. Another client may be faster.
+/// Creates a database if it is missing; returns whether it did. Another client may create it first.
 async fn make_if_missing(admin: &mut Admin, path: &str, made: &str) -> Result<bool, TargetError> {
     let (status, body) = admin.request("GET", path, None).await?;
     if status != 404 {
@@ -363,8 +363,8 @@ impl Admin {
 }
 
 impl CouchDb {
-    /// The administration of each node, on a separate connection; nodes that were there when last
-    /// asked come first.
+    /// The administration of each node, on a separate connection; nodes that answered last time
+    /// come first.
     pub(super) fn admins(&self) -> impl Iterator<Item = Admin> {
         let mut nodes: Vec<&Node> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| node.is_gone());
@@ -380,7 +380,7 @@ impl CouchDb {
         &self.paths.first
     }
 
-    /// What every node answers that has the database. Of many, none may be there yet.
+    /// A path that every node with the database answers. With many databases, none may exist yet.
     pub(super) fn path_of_all(&self) -> &str {
         if self.paths.many.is_some() { "/" } else { self.database_path() }
     }
@@ -400,7 +400,7 @@ impl CouchDb {
         away.map_or(Ok(false), |error| Err(error.into()))
     }
 
-    /// What the server says about the database, if it answers. An expired cookie is renewed.
+    /// The server's information about the database, if it answers. An expired cookie is renewed.
     pub(super) async fn ask_size(&self) -> Option<Size> {
         if let Some(many) = &self.paths.many {
             return self.ask_sizes(many).await;
@@ -414,7 +414,7 @@ impl CouchDb {
         Some(listed["rows"].as_array()?.len() as u64)
     }
 
-    /// What a node says of the database, or of something below it.
+    /// A node's information about the database, or about something below it.
     pub(super) async fn ask(&self, place: &str) -> Option<Value> {
         let path = &format!("{}{place}", self.database_path());
         for mut admin in self.admins() {

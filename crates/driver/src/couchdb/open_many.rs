@@ -1,5 +1,5 @@
 //! Before the first stage and after the last of a load on many databases: whether they can be
-//! created, or are there; how large they are together; and their removal.
+//! created or exist, their total size, and their removal.
 
 use super::many::{Many, Paths, Sum};
 use super::open::{There, find_soon, make, remove};
@@ -12,13 +12,13 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// How many names of databases a message has.
+/// How many names of databases a message lists.
 const MOST_NAMED: usize = 3;
-/// What CouchDB keeps open unless its configuration says otherwise.
+/// How many databases CouchDB keeps open unless its configuration says otherwise.
 const MAX_DBS_OPEN: u64 = 500;
 /// How many databases are removed at once.
 const AT_ONCE: usize = 8;
-/// Pauses before a removal is tried again that was refused because the server is busy.
+/// Pauses before retrying a removal that was refused because the server was busy.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
 
 /// What was found on opening.
@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) open_shards: Option<OpenShards>,
 }
 
-/// Finds out whether the databases called `name` can be created, or are all there.
+/// Finds out whether the databases called `name` can be created, or all exist.
 pub(super) async fn find(
     plan: &CouchPlan,
     opening: &Opening,
@@ -49,8 +49,8 @@ pub(super) async fn find(
     Ok(Found { paths: Paths::of(many), open_shards })
 }
 
-/// Creates and removes one database more than there will be: what the server refuses is known
-/// before anything is measured. Returns what it says of the database.
+/// Creates and removes one extra database, so that a refusal by the server shows before anything is
+/// measured. Returns the server's information about it.
 async fn try_one(many: &Many, there: &mut [There]) -> Result<Value, TargetError> {
     let Some(((server, admin, _), others)) = there.split_first_mut() else {
         return Ok(Value::Null);
@@ -94,7 +94,7 @@ async fn listed(admin: &mut Admin, many: &Many) -> Result<Vec<String>, AdminErro
     let path = format!("/_all_dbs?startkey={first}&endkey={last}");
     let (_, names) = admin.expect(&[200], "GET", &path, None).await?;
     let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
-    // Some servers list all that they have.
+    // Some servers list all databases that they have.
     Ok(names.filter(|name| many.number(name).is_some()).map(str::to_owned).collect())
 }
 
@@ -106,7 +106,7 @@ fn some(names: &[String], of: u32) -> String {
     format!("of {of} databases, {}{more}", named.join(", "))
 }
 
-/// Looks for databases that must all exist. Returns what the server says of the first.
+/// Looks for databases that must all exist. Returns the server's information about the first.
 async fn find_all(many: &Many, there: &mut [There]) -> Result<Value, TargetError> {
     let Some(((server, admin, _), others)) = there.split_first_mut() else {
         return Ok(Value::Null);
@@ -128,7 +128,7 @@ async fn find_all(many: &Many, there: &mut [There]) -> Result<Value, TargetError
     Ok(admin.request("GET", &many.path(0), None).await?.1)
 }
 
-/// Asks for all databases, a hundred at a time. `None` if the server does not tell.
+/// Asks about all databases, a hundred at a time. `None` if the server does not tell.
 async fn ask_all(admin: &mut Admin, many: &Many) -> Result<Option<Sum>, AdminError> {
     let mut sum = Sum::default();
     for page in 0..many.pages() {
@@ -140,7 +140,7 @@ async fn ask_all(admin: &mut Admin, many: &Many) -> Result<Option<Sum>, AdminErr
     Ok(Some(sum))
 }
 
-/// Asks for one database after the other.
+/// Asks about one database after the other.
 async fn ask_each(admin: &mut Admin, many: &Many) -> Result<Sum, AdminError> {
     let mut sum = Sum::default();
     for number in 0..many.spread.count {
@@ -157,7 +157,7 @@ async fn ask_each(admin: &mut Admin, many: &Many) -> Result<Sum, AdminError> {
 }
 
 /// How many shards of the databases each node will have, and how many it keeps open. `None` if the
-/// server does not tell.
+/// server does not say.
 async fn open_shards(admin: &mut Admin, many: &Many) -> Option<OpenShards> {
     let cluster = &many.one["cluster"];
     let (q, n) = (cluster["q"].as_u64()?, cluster["n"].as_u64()?);
@@ -173,10 +173,10 @@ async fn open_shards(admin: &mut Admin, many: &Many) -> Option<OpenShards> {
     Some(OpenShards { needed: all.div_ceil(nodes as u64), limit, q })
 }
 
-/// Removes databases, several at once. One that is not there is as good as removed.
+/// Removes databases, several at once. One that does not exist counts as removed.
 ///
 /// # Errors
-/// The first failure; the others are removed nevertheless, if the server answers.
+/// Returns the first failure; the others are removed nevertheless, if the server answers.
 pub(super) async fn remove_each(admin: &Admin, names: Vec<String>) -> Result<(), AdminError> {
     let names = Rc::new(RefCell::new(names.into_iter()));
     let lanes = LocalSet::new();
@@ -185,7 +185,7 @@ pub(super) async fn remove_each(admin: &Admin, names: Vec<String>) -> Result<(),
     lanes.await;
     let mut ended = Ok(());
     for lane in begun {
-        // One that panicked has removed nothing more.
+        // A task that panicked has removed nothing more.
         ended = ended.and(lane.await.unwrap_or(Ok(())));
     }
     ended
@@ -224,7 +224,7 @@ async fn drop_one(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
 }
 
 impl CouchDb {
-    /// Removes those of many databases that are left. Returns whether the plan says so.
+    /// Removes those of many databases that still exist. Returns whether the plan says so.
     pub(super) async fn remove_many(&self, many: &Many) -> Result<bool, TargetError> {
         if !self.removed {
             return Ok(false);
@@ -253,7 +253,7 @@ impl CouchDb {
         Some(super::open::size(&sum.info()))
     }
 
-    /// What a server says of all databases, if one answers.
+    /// The combined information about all databases, if a server answers.
     pub(super) async fn ask_sum(&self, many: &Many) -> Option<Sum> {
         for mut admin in self.admins() {
             let Ok(mut sum) = ask_all(&mut admin, many).await else { continue };

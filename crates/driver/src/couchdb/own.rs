@@ -1,5 +1,5 @@
-//! Operations that the plan defines: their requests are joined from pieces, and their answers held
-//! against what is expected.
+//! Operations that the plan defines: their requests are joined from pieces, and their answers
+//! compared with what is expected.
 
 use super::answer;
 use super::pen::CouchPen;
@@ -47,14 +47,14 @@ impl CouchSession {
         pen.payload.prepend(head);
     }
 
-    /// The request that was encoded. Only one that reads may be sent again.
+    /// The request that was encoded. Only one that reads may be resent.
     pub(super) fn own_request<'a>(&self, op: &Op, pen: &'a CouchPen) -> Request<'a> {
         let bytes = pen.payload.bytes();
         let reads = self.spelled(op).is_some_and(|spelled| spelled.reads);
         if reads { Request::reading(bytes) } else { Request::changing(bytes) }
     }
 
-    /// What an answer means.
+    /// Interprets an answer.
     pub(super) fn judge_own(
         &mut self,
         op: &Op,
@@ -67,12 +67,13 @@ impl CouchSession {
         if is_error && !spelled.expect.takes(status) {
             return Err(answer::failure(status, body));
         }
-        // What is said of an error has no rows.
+        // The body of an error has no rows.
         let counted = if is_error { Counted::default() } else { (spelled.count)(body)? };
         let has = |place| lists(body, pen.values.get(place).0);
         let has_document = spelled.document.filter(|_| !is_error).map(has);
         let mut found = Found { status, rows: counted.rows, has_document, body };
-        // An index as it is may lack the last write; that is no failure of it.
+        // An index that is queried without an update may lack the last write; that is not a
+        // failure.
         let outdated = spelled.as_it_is && has_document == Some(false);
         if outdated {
             found.has_document = None;
@@ -101,7 +102,7 @@ impl CouchSession {
     }
 }
 
-/// What was expected of an answer and what came, with its beginning.
+/// What was expected of an answer and what was received, with the beginning of the body.
 #[cold]
 fn unmet(expect: &Expect, found: &Found<'_>) -> Option<String> {
     expect.unmet(found).map(|words| with_sample(words, found.body))

@@ -14,13 +14,13 @@ pub struct CouchPen {
     /// Where the last identifier begins.
     last: usize,
     pub(super) payload: Payload,
-    /// The members at the beginning.
+    /// The members at the beginning of the document.
     members: Vec<u8>,
     /// The values of an operation that the plan defines.
     pub(super) values: Values,
-    /// Whether the documents that it answers with will be looked at.
+    /// Whether the returned documents will be looked at.
     pub(super) looks: bool,
-    /// Room for the head of such an operation, and for its values.
+    /// Buffers for the head of such an operation, and for its values.
     pub(super) head: Vec<u8>,
     pub(super) scratch: Vec<u8>,
 }
@@ -31,12 +31,12 @@ impl CouchPen {
         self.payload.body()
     }
 
-    /// Requests all documents that were named.
+    /// Writes a request for all documents that were named.
     pub(super) fn ask_for_several(&mut self) {
         super::several::write(&self.names, self.payload.body_mut());
     }
 
-    /// Begins the same request for a document of this name, still empty.
+    /// Begins a request for one document of this name, still empty.
     pub(super) fn begin(&mut self, name: &[u8]) {
         self.clear();
         self.names.extend_from_slice(name);

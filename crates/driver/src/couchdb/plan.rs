@@ -100,7 +100,7 @@ struct Options {
 }
 
 impl CouchPlan {
-    /// Whether a stage builds what the design documents index.
+    /// Whether a stage builds the indexes of the design documents.
     pub(super) fn builds(&self) -> bool {
         !self.no_build && !self.designs.is_empty()
     }

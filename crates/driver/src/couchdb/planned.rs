@@ -1,5 +1,5 @@
-//! What a planned CouchDB database says of itself, and what can be asked of its servers before and
-//! after a run.
+//! The facts about a planned CouchDB database, and the requests to its servers before and after a
+//! run.
 
 use super::making::Making;
 use super::plan::{CouchPlan, NodePlan};

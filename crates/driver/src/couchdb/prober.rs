@@ -99,7 +99,7 @@ impl CouchProber {
                 self.ask(&[201, 202, 409], "PUT", &design, Some(&design_doc)).await?;
             }
         }
-        // The first query builds the index.
+        // The first query builds it.
         let (id, since) = (format!("{}_", self.mark), "now".to_owned());
         self.look(way, &Stored { id, rev: String::new(), since }).await?;
         Ok(())
@@ -114,7 +114,7 @@ impl CouchProber {
     }
 }
 
-/// Whether an answer has rows, whatever they are called.
+/// Whether an answer has rows, under any of their names.
 fn has_rows(answer: &Value) -> bool {
     let rows = ["rows", "results", "docs"].into_iter().find_map(|name| answer[name].as_array());
     // A deletion is a change, too; for a missing document, `_all_docs` returns a row with an error.

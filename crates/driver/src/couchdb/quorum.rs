@@ -23,12 +23,12 @@ impl Quorum {
         *self == Self::default()
     }
 
-    /// Whether a parameter of a target is one of its own.
+    /// Whether a parameter of a target is `r` or `w`.
     pub(super) fn is_own(name: &str) -> bool {
         matches!(name, "r" | "w")
     }
 
-    /// Reads the parameters of a target; the error says what is wrong with them.
+    /// Reads the parameters of a target; the error says which is wrong.
     pub(super) fn read(url: &Url) -> Result<Self, String> {
         let mut quorum = Self::default();
         for (name, value) in url.query_pairs().filter(|(name, _)| Self::is_own(name)) {
@@ -46,7 +46,8 @@ impl Quorum {
         each.collect::<Vec<_>>().join("&")
     }
 
-    /// Appends the parameter for one or several documents; `first`: nothing is asked before it.
+    /// Appends the parameter for one or several documents; `first` if no other parameter precedes
+    /// it.
     #[inline]
     pub(super) fn write(self, kind: OpKind, first: bool, head: &mut Vec<u8>) {
         let (name, count) = match kind.class() {

@@ -1,4 +1,4 @@
-//! Replication by CouchDB's `_replicator`, and by servers that have one like it.
+//! Replication by CouchDB's `_replicator`, and by servers with a similar one.
 
 use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::{
@@ -91,11 +91,12 @@ impl CouchReplicator {
         }
     }
 
-    /// Asks the scheduler, or, of servers that have none, reads the document.
+    /// Asks the scheduler or, if the server has none, reads the document.
     async fn ask_state(&mut self, name: &str) -> Result<ReplicationState, AdminError> {
         let name = encode_segment(name);
         let path = format!("/_scheduler/docs{REPLICATOR}/{name}");
-        // 404: it has not looked at it yet, or there is no scheduler; others: there is none.
+        // 404: the scheduler has not looked at it yet, or there is no scheduler; other statuses:
+        // there is none.
         let (status, answer) = self.ask(&[200, 400, 404, 405, 501], "GET", &path, None).await?;
         if status == 200 && answer.get("state").is_some() {
             return Ok(of_scheduler(&answer));
@@ -170,7 +171,7 @@ impl CouchReplicator {
 /// Has the server of `admin` forget a replication.
 pub(super) async fn drop_job(admin: &mut Admin, name: &str) -> Result<(), AdminError> {
     let path = format!("{REPLICATOR}/{}", encode_segment(name));
-    // The server may change the document in between.
+    // The server may change the document between the two requests.
     for last in [false, false, true] {
         let mut reply = admin.request("GET", &path, None).await?;
         if reply.0 == 401 {
@@ -190,7 +191,7 @@ pub(super) async fn drop_job(admin: &mut Admin, name: &str) -> Result<(), AdminE
     Ok(())
 }
 
-/// Of the answer of `_scheduler/docs`.
+/// Reads the state from an answer of `_scheduler/docs`.
 fn of_scheduler(answer: &Value) -> ReplicationState {
     use ReplicationPhase::{Failed, Failing, Running, Waiting};
     let name = answer["state"].as_str().unwrap_or_default();
@@ -214,7 +215,7 @@ fn of_scheduler(answer: &Value) -> ReplicationState {
     }
 }
 
-/// Of a document in `_replicator`, in which servers without a scheduler write the state.
+/// Reads the state from a document in `_replicator`, where servers without a scheduler write it.
 fn of_document(stored: &Value) -> ReplicationState {
     use ReplicationPhase::{Failed, Running, Waiting};
     let name = stored["_replication_state"].as_str().unwrap_or_default();
@@ -237,7 +238,7 @@ fn of_document(stored: &Value) -> ReplicationState {
     }
 }
 
-/// A document of `_all_docs`; `None`: there is none.
+/// Reads a row of `_all_docs`; `None` if the document does not exist.
 fn of_row(row: &Value) -> Option<Replicated> {
     let value = &row["value"];
     Some(Replicated {
@@ -247,7 +248,7 @@ fn of_row(row: &Value) -> Option<Replicated> {
     })
 }
 
-/// A document of `_changes`.
+/// Reads a row of `_changes`.
 fn of_change(row: &Value) -> Option<Replicated> {
     Some(Replicated {
         id: row["id"].as_str()?.to_owned(),
@@ -261,7 +262,7 @@ impl Replicator for CouchReplicator {
         let url = format!("{}{}", self.server, self.path);
         let mut lines = Vec::new();
         match self.admin.credentials().clone() {
-            // A server logs in by itself, with the password.
+            // The server logs in by itself, with the password.
             Credentials::Cookie { name, password, .. } => {
                 Credentials::Basic { name, password }.write_header(&mut lines);
             }
@@ -270,7 +271,7 @@ impl Replicator for CouchReplicator {
         let lines = String::from_utf8_lossy(&lines);
         let headers = header_lines(&lines).chain(header_lines(self.admin.lines()));
         let headers: Map<_, _> = headers.filter(|(name, _)| name != "Host").collect();
-        // Servers like CouchDB may know nothing but addresses.
+        // Servers similar to CouchDB may only accept plain addresses.
         let plain = headers.is_empty();
         ReplicaEnd(if plain { url.into() } else { json!({ "url": url, "headers": headers }) })
     }

@@ -32,7 +32,7 @@ impl Seen {
         self.documents.insert(name.into(), document.to_vec());
     }
 
-    /// Keeps a document that was written on revision `old` and now has revision `new`.
+    /// Keeps a document that was written over revision `old` and now has revision `new`.
     pub(super) fn replace(&mut self, name: &[u8], document: &[u8], old: Revision, new: Revision) {
         let (mut from, mut to) = (b"\"_rev\":\"".to_vec(), b"\"_rev\":\"".to_vec());
         old.write(&mut from);

@@ -35,8 +35,8 @@ pub struct CouchSession {
     /// Its place among the nodes, if there are several.
     pub(super) place: Option<Box<Place>>,
     pub(super) paths: Paths,
-    /// All of a head after the target, from [`Credentials::common_head`]. Shared with the other
-    /// sessions until the credentials change.
+    /// The rest of a request head after the target, from [`Credentials::common_head`]. Shared with
+    /// the other sessions until the credentials change.
     pub(super) common: Arc<[u8]>,
     /// Header lines of every request.
     pub(super) lines: Arc<str>,
@@ -44,25 +44,25 @@ pub struct CouchSession {
     inner: CouchPen,
     /// The documents that updates are based on, if they are kept.
     seen: Option<Seen>,
-    /// The status of the current operation, if it is reported.
+    /// The status of the current operation's answer, if statuses are reported.
     reported_status: Option<u16>,
-    /// What the last lost answer would have said, if known.
+    /// The reply that the last lost answer would have given, if known.
     pub(super) settled: Option<Reply>,
-    /// The result of each document of the last request for several.
+    /// The result for each document of the last request for several.
     pub(super) rows: Vec<Result<Token, Failure>>,
-    /// Where each is in the answer, if they were read.
+    /// Where each document is in the answer, if they were read.
     pub(super) places: Vec<Range<usize>>,
     /// How many copies answer for a document.
     quorum: Quorum,
     /// The operations that the plan defines.
     pub(super) own: Arc<Operations>,
-    /// The design documents that it brings along.
+    /// The design documents that come with the plan.
     pub(super) designs: Arc<[Design]>,
     /// The views of an audit.
     pub(super) audit_views: Arc<[ViewName]>,
-    /// The documents of the rows of one of them, in JSON.
+    /// The documents in the rows of one of these views, in JSON.
     pub(super) listed: Vec<u8>,
-    /// Why the first unexpected answer was not as expected.
+    /// Explains the first unexpected answer.
     pub(super) unmet: Option<String>,
     /// What was saved of the last answer to an operation that the plan defines.
     pub(super) saved: Vec<Saved>,
@@ -202,8 +202,8 @@ impl CouchSession {
         Ok(reply)
     }
 
-    /// One request and its answer. If the answer is lost, it is up to the caller to find out what
-    /// happened: doing so here would enlarge the future of every operation.
+    /// Sends one request and reads its answer. If the answer is lost, the caller has to find out
+    /// what happened: doing so here would enlarge the future of every operation.
     pub(super) async fn request(
         &mut self,
         op: &Op,
@@ -253,8 +253,8 @@ impl CouchSession {
         self.rows.contains(&Err(failure))
     }
 
-    /// Updates or deletes whatever revision is stored: reads it first, and reads it again as long
-    /// as another client is faster.
+    /// Updates or deletes whatever revision is stored: reads it first, and reads it again each time
+    /// another client was faster.
     async fn on_stored(&mut self, op: &Op, pen: &CouchPen, probe: &mut Probe) -> Outcome {
         let mut inner = std::mem::take(&mut self.inner);
         let mut sum = self.try_on_seen_or_stored(op, pen, &mut inner, probe).await;
@@ -285,7 +285,7 @@ impl CouchSession {
         outcome
     }
 
-    /// Tries the document seen last, if it is kept; otherwise the stored one.
+    /// Tries with the document seen last, if it is kept; otherwise with the stored one.
     async fn try_on_seen_or_stored(
         &mut self,
         op: &Op,
@@ -482,7 +482,7 @@ impl Session for CouchSession {
             return Some(self.credentials.hide(Reason::new(status, words)));
         }
         let row = match (status, failure) {
-            // The last answer may be that to a lookup of the stored document.
+            // The last answer may be the one to a lookup of the stored document.
             (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
             (Some(201 | 202 | 500..), _) => answer::row_reason(self.connection.body(), failure),
             _ => None,

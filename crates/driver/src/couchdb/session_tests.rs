@@ -331,7 +331,7 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
 }
 
 /// A node that takes a request without answering it, accepts one more connection, and is gone: like
-/// one that is killed while connections wait to be accepted.
+/// one that is killed while connections are waiting to be accepted.
 fn dying() -> Arc<Endpoint> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -386,8 +386,8 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
     assert_eq!(seen[1], r#"POST /db/_all_docs?include_docs=true {"keys":["8"]}"#);
 }
 
-/// One of its documents is stored, and there is no server any more that says what became of the
-/// other: nobody may take it for a batch that did nothing.
+/// One of its documents is stored, but the server that could say what happened to the other is
+/// gone: the batch must not count as having done nothing.
 #[tokio::test]
 async fn a_batch_whose_conflicts_cannot_be_looked_up_has_no_answer() {
     let row = r#"{"id":"8","error":"conflict","reason":"Document update conflict."}"#;

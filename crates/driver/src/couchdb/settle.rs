@@ -1,7 +1,7 @@
 //! Writes whose answers were lost: the driver looks up what is stored.
 //!
-//! A write that may have been carried out is not resent. If the driver can tell that it was, the
-//! workload gets the revision, and the record counts how many there were.
+//! A write that may have been carried out is not resent. If the driver can tell that it was carried
+//! out, the workload gets the revision, and the record counts such writes.
 
 use super::answer::{self, each};
 use super::pen::CouchPen;
@@ -42,7 +42,7 @@ enum Stored<'a> {
     Document(Revision, &'a [u8]),
     Deleted,
     Missing,
-    /// Neither: the database may have been removed.
+    /// Unclear: the database may have been removed.
     Unclear,
 }
 
@@ -50,12 +50,12 @@ impl CouchSession {
     /// Finds out whether `op`, whose request has no answer, was carried out.
     pub(super) async fn look_after(&mut self, op: &Op, pen: &CouchPen, lost: Outcome) -> Outcome {
         self.settled = None;
-        // A batch that is resent until it is answered is settled at that point.
+        // A batch that is resent until it is answered is settled only then.
         if op.settle {
             return lost;
         }
-        // A server that was slow or stopped may read the request only after the client gave up, and
-        // may answer a lookup before that.
+        // A server that was slow or stopped may read the request only after the client has given
+        // up, and may answer a lookup before that.
         let may_come = self.connection.timed_out();
         let asked = self.at();
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
@@ -64,7 +64,7 @@ impl CouchSession {
         loop {
             let mut found = self.look_once(op, pen, lost).await;
             if asked != self.at() {
-                // What another node does not have, the original one may yet pass on.
+                // A write missing on another node may still arrive there from the original one.
                 found.wire.not_carried_out = 0;
             }
             if !may_come || found.wire.not_carried_out == 0 {
@@ -121,7 +121,8 @@ impl CouchSession {
     }
 
     /// Looks up the documents of a bulk insert that are reported to exist: those in their first
-    /// revision, and with its content, were inserted by an earlier request whose answer was lost.
+    /// revision with the content of the insert were stored by an earlier request whose answer was
+    /// lost.
     pub(super) async fn settle_conflicts(
         &mut self,
         op: &Op,
@@ -176,7 +177,8 @@ impl CouchSession {
                     }
                 }
                 Ok(_) => tokio::time::sleep(PAUSE).await,
-                // If there are several nodes and this one is gone, another one is asked.
+                // If there are several nodes and this one is gone, the next request goes to another
+                // one.
                 Err(failure) => self.heed(failure),
             }
             if self.clock.now() >= until {
@@ -255,16 +257,16 @@ fn alike(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The body of a write, before which its head may stand.
+/// The body of a write, which may be preceded by its head.
 fn written(pen: &CouchPen) -> &[u8] {
     let bytes = pen.payload.bytes();
     &bytes[bytes.len() - pen.payload.body_len()..]
 }
 
-/// Puts the revisions found by a lookup into those `rows`, one for each of `names`, that are no
-/// success: of documents in their first revision, with the content of the bulk insert `body`. What
-/// another client has inserted has another. Returns how many of them are missing; `None` if it is
-/// not the answer to a lookup.
+/// Puts the revisions found by a lookup into those `rows`, one for each of `names`, that did not
+/// succeed, if the document is in its first revision and has the content of the bulk insert `body`:
+/// a document that another client inserted has a different content. Returns how many documents are
+/// missing; `None` if this is not the answer to a lookup.
 fn found(
     answer: &[u8],
     names: &[u8],
@@ -427,8 +429,8 @@ mod tests {
     const INSERT: &[u8] = br#"{"docs":[{"_id":"a","n":1},{"_id":"b","n":2},{"_id":"c","n":3},
         {"_id":"d","n":4},{"_id":"e","n":5}]}"#;
 
-    /// What somebody else has stored under the same name, in the first revision or a later one, is
-    /// not this insert's.
+    /// A document that another client stored under the same name, in its first revision or a later
+    /// one, does not count as inserted by this request.
     #[test]
     fn a_lookup_tells_which_documents_of_a_batch_are_there() {
         let lost = Err(Failure::Unanswered);

@@ -1,4 +1,4 @@
-//! The fast check against the parser.
+//! Compares the fast check with the parser.
 
 use super::super::answer::document;
 use super::super::revision::Revision;

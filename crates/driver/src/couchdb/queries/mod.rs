@@ -1,5 +1,5 @@
-//! The kinds of operations that ask for any number of documents in one request without a body: a
-//! file for each, and a line in the list.
+//! The kinds of operations that request any number of documents at once, without a body: a file for
+//! each, and a line in the list.
 
 use crate::op::{Failure, Kinds, Op, OpKind, Reply};
 
@@ -35,7 +35,7 @@ queries! {
     scan: Scan,
 }
 
-/// The query that `op` is, if it is one. So is a read of a range.
+/// The query for `op`, if it has one. A read of a range is a query, too.
 #[inline]
 pub(super) const fn of(op: &Op) -> Option<&'static Query> {
     if matches!(op.kind, OpKind::Read) && op.limit > 0 {

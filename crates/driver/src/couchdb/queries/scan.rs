@@ -1,4 +1,4 @@
-//! Documents in the order of their names, in a range of these: the view of all documents.
+//! Documents in the order of their names, within a range of names: the view of all documents.
 
 use super::Query;
 use crate::couchdb::{answer, head::write_segment};

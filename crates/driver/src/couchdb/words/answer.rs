@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What an answer has.
+/// What was counted in an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::couchdb) struct Counted {
     /// Rows, or documents.
@@ -17,7 +17,7 @@ pub(in crate::couchdb) struct Counted {
 }
 
 impl Counted {
-    /// So many, without a warning.
+    /// This many rows, without a warning.
     pub(super) const fn of(rows: u64) -> Self {
         Self { rows, warned: false }
     }
@@ -34,17 +34,17 @@ pub(super) fn count(body: &[u8], rows: &str) -> Result<Counted, Failure> {
     if found.failed { Err(Failure::ServerError) } else { counted.map(|rows| found.with(rows)) }
 }
 
-/// A row that may stand for an error.
+/// A row, which may be an error.
 #[derive(Deserialize)]
 struct Row<'a> {
     #[serde(borrow, default)]
     error: Option<Cow<'a, str>>,
 }
 
-/// The number of rows that are none for a document that is not there.
+/// Counts the rows, except those for documents that do not exist.
 ///
 /// # Errors
-/// The meaning of a row with another error.
+/// Fails with the meaning of the first other error in a row.
 fn without_missing(rows: &[Row<'_>]) -> Result<Counted, Failure> {
     let mut found = 0;
     for row in rows {
@@ -58,15 +58,15 @@ fn without_missing(rows: &[Row<'_>]) -> Result<Counted, Failure> {
     Ok(Counted::of(found))
 }
 
-/// Reads a whole answer.
+/// Parses a complete answer.
 ///
 /// # Errors
-/// [`Failure::Protocol`] if it is cut short, or another one.
+/// [`Failure::Protocol`] if it is truncated, or has another form.
 fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
     serde_json::from_slice(body).map_err(|_| Failure::Protocol)
 }
 
-/// Counts the rows of a list of documents, without those that are not there.
+/// Counts the rows of a list of documents, except those for documents that do not exist.
 ///
 /// # Errors
 /// As [`count`].
@@ -82,7 +82,7 @@ pub(super) fn listed(body: &[u8]) -> Result<Counted, Failure> {
     if list.error.is_some() { Err(Failure::ServerError) } else { without_missing(&list.rows) }
 }
 
-/// Counts the documents in an answer to `_bulk_get`, without those that are not there.
+/// Counts the documents in an answer to `_bulk_get`, except those that do not exist.
 ///
 /// # Errors
 /// As [`count`].
@@ -143,7 +143,7 @@ pub(super) fn documents(body: &[u8]) -> Result<Counted, Failure> {
     Ok(Counted { rows: if is_one { 1 } else { any.rows }, ..any })
 }
 
-/// Counts the revisions of a document that conflict, and itself.
+/// Counts the conflicting revisions of a document, including the winning one.
 ///
 /// # Errors
 /// As [`count`].
@@ -151,7 +151,7 @@ pub(super) fn leaves(body: &[u8]) -> Result<Counted, Failure> {
     Ok(Counted::of(1 + object(body, "_conflicts")?.rows.unwrap_or(0)))
 }
 
-/// Counts what was stored, according to the answer to a write of one or several documents.
+/// Counts the documents stored, according to the answer to a write of one or several documents.
 ///
 /// # Errors
 /// As [`count`], and [`Failure::Conflict`].
@@ -176,10 +176,10 @@ pub(super) fn purged(body: &[u8]) -> Result<Counted, Failure> {
     Ok(Counted::of(purged.purged.values().map(|revisions| revisions.len() as u64).sum()))
 }
 
-/// Counts the rows of any answer that has some.
+/// Counts the rows of any answer that has rows.
 ///
 /// # Errors
-/// [`Failure::Protocol`] if it begins as JSON and is not whole.
+/// [`Failure::Protocol`] if it begins as JSON but is not complete.
 pub(in crate::couchdb) fn any(body: &[u8]) -> Result<Counted, Failure> {
     let parsed = |_| Failure::Protocol;
     match body.trim_ascii_start().first() {
@@ -197,7 +197,7 @@ pub(in crate::couchdb) fn any(body: &[u8]) -> Result<Counted, Failure> {
     }
 }
 
-/// What an object has.
+/// What was found in an object.
 #[derive(Default)]
 struct Found {
     rows: Option<u64>,
@@ -218,10 +218,10 @@ fn object(body: &[u8], rows: &str) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// Looks through an object for this member; without a name, for any that has rows.
+/// Searches an object for this member or, without a name, for any member that holds rows.
 struct Object<'n>(&'n str);
 
-/// What a member is.
+/// The role of a member.
 enum Member {
     Rows,
     Warning,

@@ -45,7 +45,7 @@ pub(super) fn number(text: &str) -> Result<u32, Wrong> {
     })
 }
 
-/// The revisions of a document. The last one wins.
+/// The revisions of a document. The last one is the winner.
 pub(super) fn revisions(count: u32) -> impl Iterator<Item = String> {
     (1..=count).map(|number| format!("1-{number:032x}"))
 }
@@ -53,7 +53,7 @@ pub(super) fn revisions(count: u32) -> impl Iterator<Item = String> {
 fn make(count: u32) -> Result<Spelled, Wrong> {
     let document = |rev| json!({ "_id": "{{new}}", "_rev": rev, "text": "{{text 100}}" });
     let documents: Vec<Value> = revisions(count).map(document).collect();
-    // Only what fails is in the answer.
+    // The answer lists only failures.
     let mut spelled = Spelled::changing("POST", answer::stored);
     spelled.path.literal("_bulk_docs");
     query::body(&mut spelled, &json!({ "new_edits": false, "docs": documents }))?;

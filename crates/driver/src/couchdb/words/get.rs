@@ -16,7 +16,7 @@ pub(super) const WORD: CouchWord = CouchWord {
         let text = operation.text(EXAMPLE)?;
         let (id, params) = text.split_once('?').unwrap_or((text, ""));
         let mut spelled = Spelled::reading("GET", answer::documents);
-        // It would be MIME parts otherwise.
+        // Otherwise the answer would consist of MIME parts.
         "Accept: application/json\r\n".clone_into(&mut spelled.headers);
         spelled.at(if id.is_empty() { "{{key}}" } else { id })?;
         let mut params = query::parse(params)?;

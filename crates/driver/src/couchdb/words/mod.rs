@@ -40,7 +40,7 @@ words! {
 /// The words whose answers have rows of documents.
 const LISTING: [&str; 3] = ["all_docs", "view", "find"];
 
-/// A word: how it becomes a request.
+/// A word, and how it becomes a request.
 #[derive(Clone, Copy)]
 struct CouchWord {
     word: Word,
@@ -60,29 +60,29 @@ pub(super) struct Spelled {
     pub(super) method: String,
     /// What follows the database in its address.
     pub(super) path: Pieces,
-    /// Headers besides the usual ones, each with its end.
+    /// Headers besides the usual ones, each with its line end.
     pub(super) headers: String,
     /// Its body.
     pub(super) body: Option<Pieces>,
     /// The values that it needs.
     pub(super) holes: Holes,
-    /// Whether nothing is changed by it, so that it may be sent twice.
+    /// Whether it changes nothing, so that it may be sent twice.
     pub(super) reads: bool,
-    /// Counts the rows of the answer, if all of it is there.
+    /// Counts the rows of a complete answer.
     pub(super) count: fn(&[u8]) -> Result<Counted, Failure>,
     /// What is expected of the answer.
     pub(super) expect: Expect,
     /// What is saved of it, in the order of the names.
     pub(super) save: Vec<SavedFrom>,
-    /// The place of the hole for the document that must be among the rows, if one must.
+    /// The index of the hole with the document that must be among the rows, if there is one.
     pub(super) document: Option<usize>,
-    /// Whether its documents may be those of before.
+    /// Whether it may return older versions of documents.
     pub(super) partial: bool,
-    /// The place of the hole for the document that is chosen first, if it has one.
+    /// The index of the hole with the document that is chosen first, if it has one.
     pub(super) key: Option<usize>,
-    /// Whether it asks for what an index has, without waiting for the last writes.
+    /// Whether it queries an index as it is, without waiting for the last writes.
     pub(super) as_it_is: bool,
-    /// The view that it asks, with its design document.
+    /// The view that it queries, with its design document.
     pub(super) view: Option<ViewName>,
 }
 
@@ -95,7 +95,7 @@ impl Spelled {
     /// Appends a text with holes to the path.
     ///
     /// # Errors
-    /// If a hole has no end.
+    /// Fails if a hole has no end.
     fn at(&mut self, path: &str) -> Result<(), Wrong> {
         self.path.plain(path, false, &mut self.holes).map_err(|error| malformed(&error))
     }
@@ -124,10 +124,10 @@ impl Spelled {
 /// The operations of a plan, ready for sessions.
 pub(super) type Operations = ByKind<Option<Spelled>>;
 
-/// The request of an operation.
+/// Spells the request of an operation.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the operation is invalid.
 pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let word = word_of(operation, WORDS, "CouchDB")?;
     let flag = flag_of(operation.name.name());
@@ -153,7 +153,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
 /// The requests of a plan's operations.
 ///
 /// # Errors
-/// If one is misspelt, which cannot happen in a checked plan.
+/// Fails if one is misspelt, which cannot happen in a checked plan.
 pub(super) fn prepared(operations: &[OperationPlan]) -> Result<Operations, TargetError> {
     let mut prepared = Operations::new();
     for operation in operations.iter().filter(|it| !it.is_sequence()) {

@@ -1,4 +1,4 @@
-//! The query of an address: parameters, of which some are JSON.
+//! The query of an address: parameters, some of which are JSON.
 
 use super::{Spelled, malformed};
 use crate::words::Wrong;
@@ -12,7 +12,7 @@ const JSON: [&str; 8] =
 /// Reads `limit=20&startkey="a"`, percent-encoded or not.
 ///
 /// # Errors
-/// If a value that must be JSON is none.
+/// Fails if a value that must be JSON is not.
 pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Wrong> {
     let mut params = Map::new();
     for part in text.split('&').filter(|part| !part.is_empty()) {
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Wrong> {
             (format!("{part:?} has no value"), "write it like limit=20&descending=true".to_owned())
         })?;
         let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
-        // A value stands for itself: nobody needs quotes around {{key}}.
+        // A hole stands for a whole JSON value, so {{key}} needs no quotes.
         let is_hole = value.starts_with("{{") && value.find("}}") == Some(value.len() - 2);
         let value = if JSON.contains(&name) && !is_hole {
             serde_json::from_str(&value).map_err(|error| {
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Map<String, Value>, Wrong> {
 /// Appends parameters to the address of a request; `keys` become its body.
 ///
 /// # Errors
-/// What is wrong with a value.
+/// Fails if a value is invalid.
 pub(super) fn append(spelled: &mut Spelled, mut params: Map<String, Value>) -> Result<(), Wrong> {
     if let Some(keys) = params.remove("keys") {
         if !keys.is_array() && !keys.is_string() {
@@ -73,7 +73,7 @@ pub(super) fn append(spelled: &mut Spelled, mut params: Map<String, Value>) -> R
 /// Makes JSON the body of a request.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if a hole in it is malformed.
 pub(super) fn body(spelled: &mut Spelled, value: &Value) -> Result<(), Wrong> {
     let mut body = std::mem::take(&mut spelled.body).unwrap_or_default();
     body.json(value, false, &mut spelled.holes).map_err(|error| malformed(&error))?;
@@ -82,10 +82,10 @@ pub(super) fn body(spelled: &mut Spelled, value: &Value) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Begins the path of a query of one partition, if there is the parameter.
+/// Begins the path of a query of one partition, if that parameter is given.
 ///
 /// # Errors
-/// What is wrong with its value.
+/// Fails if its value is invalid.
 pub(super) fn partition(
     spelled: &mut Spelled,
     params: &mut Map<String, Value>,

@@ -1,7 +1,8 @@
-//! Documents that come as a whole in the answer to an operation that the plan defines.
+//! Complete documents in the answer to an operation that the plan defines.
 //!
-//! Only those on which several copies agree, as `GET` and `_bulk_get` return them: those among the
-//! rows of an index or a query are of one copy, which may lag behind an acknowledged write.
+//! Only documents on which several copies agree count, as `GET` and `_bulk_get` return them: those
+//! in the rows of an index or a query come from one copy, which may lag behind an acknowledged
+//! write.
 
 use crate::couchdb::Revision;
 use crate::op::{Failure, Token};
@@ -41,8 +42,8 @@ struct Named<'a> {
 /// A document: its version, and where it is in an answer.
 type Found = (Token, Range<usize>);
 
-/// The document of this name, if it is in an answer: the answer may be the document, or that to
-/// `_bulk_get`.
+/// Finds the document of this name in an answer, which is either the document itself or an answer
+/// of `_bulk_get`.
 ///
 /// # Errors
 /// [`Failure::WrongDocument`] if another one is where it should be.
@@ -72,13 +73,13 @@ struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// It, if this is its name.
+    /// Where it is, if this is its name.
     fn of(self, id: &[u8]) -> Option<Found> {
         (self.id.as_bytes() == id).then_some(self.found)
     }
 }
 
-/// The document at this place of an answer, if it is one.
+/// Parses the text at this place of an answer, if it is a document.
 fn document<'a>(body: &[u8], text: &'a str) -> Option<Document<'a>> {
     let Named { id, rev } = serde_json::from_str(text).ok()?;
     let token = Token::from(Revision::parse(rev.as_bytes())?);
