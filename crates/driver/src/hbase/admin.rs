@@ -45,7 +45,7 @@ pub(super) fn split_points(count: u32) -> Vec<String> {
 /// The settings for connections.
 ///
 /// # Errors
-/// If a certificate cannot be read.
+/// Fails if a certificate cannot be read.
 pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Result<Settings, TargetError> {
     Ok(Settings {
         user: plan.user.clone().unwrap_or_else(|| "springload".to_owned()),
@@ -97,7 +97,7 @@ impl<'a> Admin<'a> {
             cannot(&format!("remove table {:?}", String::from_utf8_lossy(table)), trouble)
         };
         match self.carry_out("DisableTable", &request).await {
-            // An earlier attempt may have got this far.
+            // An earlier attempt may have disabled it.
             Err(Setback::Lost(lost)) if lost.reason.starts_with("TableNotEnabled") => {}
             disabled => disabled.map_err(|trouble| failed(&trouble))?,
         }
@@ -119,7 +119,7 @@ impl<'a> Admin<'a> {
         found.cluster_status.hbase_version.map(|version| version.version)
     }
 
-    /// Starts a procedure of several steps and waits for it to end.
+    /// Starts a procedure of several steps and waits until it ends.
     async fn carry_out(&self, method: &str, request: &impl Message) -> Result<(), Setback> {
         let started: ProcedureStarted = self.ask(method, request).await?;
         let Some(proc_id) = started.proc_id else { return Ok(()) };
@@ -196,7 +196,7 @@ pub(super) fn table_name(table: &Bytes) -> TableName {
     TableName { namespace, qualifier }
 }
 
-/// Why something could not be done, and what to do about it, in one line.
+/// The error for something that could not be done, with what to do about it, in one line.
 pub(super) fn cannot(what: &str, trouble: &Setback) -> TargetError {
     let (reason, cure) = match trouble {
         Setback::NotYet(reason) => (reason, None),

@@ -63,7 +63,7 @@ const MASTERS: &str = "hbase.masters";
 const QUORUM: &str = "hbase.zookeeper.quorum";
 pub(super) const QUORUM_FLAG: &str = "-p hbase.zookeeper.quorum";
 const TLS: &str = "hbase.client.netty.tls.enabled";
-/// What is missing if certificates are named, but not the property.
+/// The missing property if certificates are named, but TLS is not turned on.
 pub(super) const TLS_CURE: &str = "give -p hbase.client.netty.tls.enabled=true";
 const KEYSTORE: &str = "hbase.rpc.tls.keystore.location";
 const TRUSTSTORE: &str = "hbase.rpc.tls.truststore.location";
@@ -95,7 +95,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     }
     let buffering = read.flag("clientbuffering", false);
     let bytes = read.within("writebuffersize", BUFFER_DEFAULT, 1..=1 << 40);
-    // The request for a scan has a limit of records, whatever filter YCSB would send.
+    // The request for a scan has a limit of rows, whatever filter YCSB would send.
     read.flag("hbase.usepagefilter", true);
     note(read, &mut notes);
     let scheme = if tls(read, &mut notes) { "hbases" } else { "hbase" };
@@ -127,7 +127,7 @@ fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
     }
 }
 
-/// Whether TLS is spoken. Java's files of certificates are of no use here.
+/// Whether to use TLS. Java's certificate files cannot be used here.
 fn tls(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> bool {
     let asked = read.flag(TLS, false);
     let files = [

@@ -1,4 +1,4 @@
-//! What YCSB's properties for HBase ask for.
+//! How YCSB's properties for HBase are read.
 
 use super::*;
 use crate::properties::Properties;

@@ -34,10 +34,10 @@ pub fn write_put(row: &[u8], family: &[u8], qualifier: &[u8], value: &[u8], out:
     out.extend_from_slice(value);
 }
 
-/// A cell of an answer.
+/// A cell in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
-    /// The row that it is in.
+    /// Its row.
     pub row: &'a [u8],
     /// The column family.
     pub family: &'a [u8],
@@ -47,7 +47,7 @@ pub struct Cell<'a> {
     pub value: &'a [u8],
 }
 
-/// The cells of a block. Yields an inner `None` if the rest is not a cell.
+/// The cells of a block. Yields an inner `None` if the rest does not begin with a cell.
 #[derive(Clone, Debug)]
 pub struct Cells<'a> {
     rest: &'a [u8],

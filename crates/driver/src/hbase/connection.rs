@@ -1,8 +1,8 @@
-//! One connection to a server, shared by many calls: a call is answered by its number, in any
-//! order.
+//! One connection to a server, shared by many calls: answers come in any order, with the number of
+//! their call.
 //!
 //! Two tasks serve it. Requests that several sessions make at about the same time go out in one
-//! write, and the answers that arrive in one read are passed on to all of them.
+//! write, and answers that arrive in one read are all passed on at once.
 
 use super::cells::CODEC;
 use super::exception::{cure, describe};
@@ -39,7 +39,7 @@ pub(super) struct Settings {
     pub(super) timeout_ns: Nanos,
     /// The longest frame that is read, in bytes.
     pub(super) max_answer: usize,
-    /// How TLS is begun; `None`: plain TCP.
+    /// The settings for TLS; `None` for plain TCP.
     pub(super) tls: Option<Tls>,
     pub(super) clock: Clock,
 }
@@ -58,7 +58,7 @@ impl Lost {
         Self { failure, reason: reason.into(), cure: None }
     }
 
-    /// No connection could be made, or the one there was has failed.
+    /// For a connection that could not be made, or has failed.
     fn of(failure: Failure, error: &io::Error) -> Self {
         let trouble = Trouble::of(error);
         Self { failure, reason: trouble.reason(), cure: Some(trouble.cure) }
@@ -155,7 +155,8 @@ impl Shared {
         let number = header.call_id.ok_or_else(broken)?;
         let call = self.calls.borrow_mut().remove(&number);
         let Some(call) = call else {
-            // Either it was given up, or the server is complaining about the connection as a whole.
+            // Either the call was given up, or the server is complaining about the connection as a
+            // whole.
             return match header.exception {
                 Some(exception) if number.cast_signed() < 0 => {
                     let cure = cure(&exception).map(str::to_owned);
@@ -245,7 +246,7 @@ impl Connection {
         self.shared.lost.borrow().is_none() && !self.shared.silent.get()
     }
 
-    /// Sends a call, and returns it with its number of bytes.
+    /// Sends a call. Returns it with its size in bytes.
     pub(super) fn send(&self, method: &str, message: &impl Message, cells: &[u8]) -> (Call, usize) {
         let shared = &self.shared;
         let number = shared.next.get();
@@ -272,8 +273,8 @@ impl Connection {
     }
 }
 
-/// The version of HBase whose protocol this is. To clients from 1.3 on, servers send the rows that
-/// were read in cell blocks.
+/// The version of HBase whose protocol this is. Servers send rows in cell blocks only to clients
+/// from version 1.3 on.
 fn version() -> VersionInfo {
     let client = concat!("springload ", env!("CARGO_PKG_VERSION"));
     VersionInfo {
@@ -332,7 +333,7 @@ async fn read(shared: Rc<Shared>, mut stream: impl AsyncRead + Unpin) {
         match stream.read_buf(&mut buffer).await {
             Ok(1..) => {}
             Ok(0) => break Lost::new(Failure::Reset, CLOSED),
-            // What TLS says if the end was not announced.
+            // The error that TLS reports if the end was not announced.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 break Lost::new(Failure::Reset, CLOSED);
             }
@@ -349,7 +350,7 @@ async fn read(shared: Rc<Shared>, mut stream: impl AsyncRead + Unpin) {
 
 /// Why an established connection ended.
 fn broken(error: &io::Error) -> Lost {
-    // A server of TLS 1.3 refuses a client's certificate only now.
+    // With TLS 1.3, a server refuses a client's certificate only now.
     if error.kind() == io::ErrorKind::InvalidData {
         return Lost::of(Failure::Reset, error);
     }
@@ -381,7 +382,7 @@ fn frames(
     Ok(())
 }
 
-/// Sends what calls have left for sending.
+/// Sends the requests that calls have queued.
 async fn write(shared: Rc<Shared>, mut stream: impl AsyncWrite + Unpin) {
     let mut spare = Vec::new();
     loop {
@@ -401,7 +402,7 @@ async fn write(shared: Rc<Shared>, mut stream: impl AsyncWrite + Unpin) {
             stream.flush().await
         };
         if let Err(error) = written.await {
-            // What the server said before it ended the connection says more.
+            // The server's own message before it ended the connection is more telling.
             tokio::task::yield_now().await;
             return shared.end(&broken(&error));
         }

@@ -3,14 +3,15 @@
 use super::messages::ExceptionResponse;
 use crate::op::Failure;
 
-/// What follows from an exception.
+/// What to do about an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sense {
     /// The region has moved or no longer exists: it is looked up again. Nothing was carried out.
     Moved,
     /// The server is not ready for this request yet. Nothing was carried out.
     NotYet,
-    /// The answer is long enough without it. Nothing was carried out; it is sent again at once.
+    /// The answer is long enough already. Nothing was carried out; the request is sent again at
+    /// once.
     Later,
     /// The operation failed.
     Failed(Failure),
@@ -45,7 +46,7 @@ pub(super) fn sense(class: &str) -> Sense {
         "TableNotFoundException" => Sense::Failed(NotFound),
         "CallTimeoutException" | "TimeoutIOException" => Sense::Failed(Timeout),
         "RequestTooBigException" => Sense::Failed(TooLarge),
-        // Not `DoNotRetryIOException`, which is whatever cannot be mended by trying again.
+        // Not `DoNotRetryIOException`, which covers everything that a retry cannot fix.
         "FailedSanityCheckException"
         | "IllegalArgumentException"
         | "NoSuchColumnFamilyException"
@@ -81,7 +82,7 @@ pub(super) fn describe(exception: &ExceptionResponse) -> String {
     first_line(class, exception.stack_trace.as_deref().unwrap_or_default())
 }
 
-/// The same, for a stack trace, which begins with the class and its message, or for a message.
+/// The same for a stack trace, which begins with the class and its message, or for a message.
 pub(super) fn first_line(class: &str, text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let message = line.strip_prefix(class).map_or(line, |rest| rest.trim_start_matches(": "));

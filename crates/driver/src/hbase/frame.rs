@@ -61,7 +61,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Takes over what was read. `None` if the header contradicts the frame.
+    /// Takes over the rest of a frame. `None` if the header contradicts it.
     pub(super) fn of(header: ResponseHeader, rest: &[u8]) -> Option<Self> {
         let cells =
             header.cell_block_meta.and_then(|meta| meta.length).unwrap_or_default() as usize;

@@ -1,6 +1,6 @@
 //! The protocol buffers of HBase that this driver needs, in proto2: `RPC.proto`, `Client.proto`,
 //! `Registry.proto`, `HBase.proto`, `Master.proto`, `Admin.proto` and `ClusterStatus.proto` of
-//! HBase 2.6, without fields never used here.
+//! HBase 2.6, without the fields that are never used here.
 //!
 //! Declared by hand, so that building springload needs no protocol compiler.
 
@@ -460,10 +460,10 @@ pub(super) struct RegionLoad {
     pub(super) reads: Option<u64>,
     #[prost(uint64, optional, tag = "9")]
     pub(super) writes: Option<u64>,
-    /// Cells of the compaction that goes on, or was the last ...
+    /// Cells in the current or last compaction ...
     #[prost(uint64, optional, tag = "10")]
     pub(super) compacting: Option<u64>,
-    /// ... and those of them that are done.
+    /// ... and how many of these have been compacted.
     #[prost(uint64, optional, tag = "11")]
     pub(super) compacted: Option<u64>,
     /// 0: none, 1: minor, 2: major, 3: both.

@@ -1,4 +1,4 @@
-//! HBase, through its own RPC: a gateway would be measured along with the server.
+//! HBase through its own RPC: with a gateway, the gateway would be measured, too.
 //!
 //! The sessions of a thread share a few connections to each region server, as the threads of an
 //! HBase client do, and their knowledge of regions. Only SIMPLE authentication is supported.
@@ -80,7 +80,8 @@ pub struct HBaseShard {
 impl Target for HBase {
     type Shard = HBaseShard;
 
-    /// Connects to all servers with regions of the table, so that no operation includes it.
+    /// Connects to all servers with regions of the table, so that connecting is part of no
+    /// operation.
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<HBaseShard> {
         let opened = &*self.opened;
         let settings = Settings { clock: context.clock(), ..opened.settings.clone() };
@@ -94,7 +95,7 @@ impl Target for HBase {
         let connecting = async {
             for server in shared.regions.servers() {
                 for number in 0..opened.connections {
-                    // Operations will show what cannot be reached.
+                    // Operations will report the servers that cannot be reached.
                     let _ = shared.servers.connection(&server, number).await;
                 }
             }

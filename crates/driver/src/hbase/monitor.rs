@@ -1,5 +1,5 @@
-//! Asks each region server about the run's table: what its regions have served, what they hold, and
-//! whether they are compacted.
+//! Asks each region server about the run's table: which requests its regions have served, what they
+//! hold, and whether they are being compacted.
 
 use super::admin::table_name;
 use super::connection::{Connection, Lost, Setback, Settings};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The unit in which it tells sizes, in bytes.
+/// The unit of the sizes that it reports, in bytes.
 const MEGABYTE: f64 = 1_048_576.0;
 
 const REQUESTS: &str = "requests";
@@ -24,11 +24,11 @@ const SIZES: &str = "sizes";
 const REGIONS: &str = "regions";
 
 /// What a server has counted since it was first asked. A region that moves away takes its counts
-/// along, and one that comes begins at 0.
+/// along, and one that arrives begins at 0.
 #[derive(Debug, Default)]
 struct Counts {
     last: HashMap<Bytes, [u64; 2]>,
-    /// Requests that read, and that write.
+    /// Read requests and write requests.
     all: [u64; 2],
 }
 
@@ -39,7 +39,7 @@ impl Counts {
             let now = [region.reads.unwrap_or(0), region.writes.unwrap_or(0)];
             if let Some(before) = self.last.get(&region.region.value) {
                 for (sum, (now, before)) in self.all.iter_mut().zip(now.iter().zip(before)) {
-                    // It was opened again, so it counts from 0.
+                    // The region was opened again, so it counts from 0.
                     *sum = sum.saturating_add(now.checked_sub(*before).unwrap_or(*now));
                 }
             }
@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// What regions say; `server` is the one that has them, and `table` their table.
+/// The reading of these regions; `server` is the one that has them, and `table` their table.
 fn reading_of(regions: &[RegionLoad], counts: &mut Counts, server: &str, table: &Bytes) -> Reading {
     counts.add(regions);
     let sum = |of: fn(&RegionLoad) -> Option<u32>| {
@@ -136,7 +136,7 @@ impl HBaseMonitor {
     }
 }
 
-/// Why a server did not say something about itself.
+/// The reason why there is no reading.
 fn no_reading(Lost { failure, reason, .. }: Lost) -> NoReading {
     match failure {
         Failure::Authentication => NoReading::Refused(reason),

@@ -1,4 +1,5 @@
-//! Requests for many rows: those of each server in one call, and all calls in flight together.
+//! Requests for many rows: one call per server for all of its rows, and all calls in flight
+//! together.
 
 use super::HBasePen;
 use super::cells::{Cell, Cells, MOST_ROW};
@@ -22,12 +23,12 @@ struct Part {
     rows: Vec<u32>,
 }
 
-/// What is asked of each row.
+/// The request for each row.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
-    /// To be stored, as it is in the pen.
+    /// To store it, as it is in the pen.
     Puts(&'a HBasePen),
-    /// To be read.
+    /// To read it.
     Gets(&'a [Bytes]),
 }
 
@@ -40,22 +41,22 @@ impl Asked<'_> {
     }
 }
 
-/// What became of a row.
+/// The fate of a row.
 #[derive(Clone, Copy)]
 enum Fate {
     /// It is sent again.
     Again,
-    /// It was carried out, with so many cells.
+    /// It was carried out, with this many cells.
     Done(u32),
     Failed(Failure),
 }
 
-/// The rows that are sent again, and why.
+/// The rows that will be sent again, and why.
 #[derive(Default)]
 struct Again {
     rows: Vec<u32>,
     said: String,
-    /// Whether one of them is not ready, so that there is a pause first.
+    /// Whether one of their regions is not ready, so that there is a pause first.
     waits: bool,
 }
 
@@ -80,7 +81,7 @@ impl Worker {
         }
     }
 
-    /// Reads these rows, and returns how many there are. Unless all are answered, it has failed.
+    /// Reads these rows, and returns how many exist. Fails unless all requests are answered.
     pub(super) async fn read_rows(
         &mut self,
         rows: &[Bytes],
@@ -94,8 +95,8 @@ impl Worker {
         answered.into_iter().find_map(Result::err).map_or(Ok(found), Err)
     }
 
-    /// Sends the requests for rows until each is answered or has failed, which `rows` tells.
-    /// Returns how many have cells in their answers.
+    /// Sends the requests for rows until each is answered or has failed, and puts the results into
+    /// `rows`. Returns how many of the answers have cells.
     async fn each(&mut self, asked: Asked<'_>, count: u32, probe: &mut Probe) -> u32 {
         self.rows.resize(count as usize, Ok(Token::default()));
         let mut open: Vec<u32> = (0..count).collect();
@@ -123,7 +124,8 @@ impl Worker {
         found
     }
 
-    /// The rows by server and region. Rows whose region is not available yet are left in `again`.
+    /// Groups the rows by server and region. Rows whose region is not available yet stay in
+    /// `again`.
     async fn grouped(
         &mut self,
         open: &[u32],
@@ -196,7 +198,7 @@ impl Worker {
         }
     }
 
-    /// Notes what became of the rows of a call. Returns how many have cells in the answer.
+    /// Notes the results for the rows of a call. Returns how many have cells in the answer.
     async fn receive(
         &mut self,
         call: Call,
@@ -223,7 +225,7 @@ impl Worker {
         };
         let results = answer.message::<MultiResponse>().map(|said| said.region_action_result);
         let results = results.filter(|results| results.len() == parts.len());
-        // With a cell too many or too few, it is not known whose the others are.
+        // With a cell too many or too few, it is unknown which rows the others belong to.
         let results = results
             .ok_or("no answer to all regions")
             .and_then(|results| has_all(&answer, &results).then_some(results).ok_or(CELLS));
@@ -249,7 +251,7 @@ impl Worker {
         found
     }
 
-    /// What became of the rows of a region. Takes the cells in their answers.
+    /// The fates of the rows of a region. Takes the cells in their answers.
     fn fates(
         &mut self,
         result: &RegionActionResult,
@@ -292,7 +294,7 @@ impl Worker {
         Fate::Done(announced(row))
     }
 
-    /// What follows from the exception for a row, or for a whole region.
+    /// The consequence of an exception for a row, or for a whole region.
     fn fate(&mut self, exception: &NameBytesPair, place: &Rc<Located>, again: &mut Again) -> Fate {
         let text = exception.value.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
         let said = first_line(&exception.name, &text);
@@ -312,13 +314,13 @@ impl Worker {
 
 const CELLS: &str = "not as many cells as announced";
 
-/// How many cells an answer says that a row has.
+/// The number of cells that an answer announces for a row.
 fn announced(row: &ResultOrException) -> u32 {
     let count = row.result.and_then(|result| result.associated_cell_count);
     count.unwrap_or_default().unsigned_abs()
 }
 
-/// Whether an answer has just the cells that its rows are said to have.
+/// Whether an answer has exactly the cells that its rows announce.
 fn has_all(answer: &Answer, results: &[RegionActionResult]) -> bool {
     let rows = results.iter().flat_map(|result| &result.result_or_exception);
     let said: u64 = rows.map(|row| u64::from(announced(row))).sum();

@@ -42,7 +42,7 @@ impl DriverPlan for HBasePlan {
         let settings = settings(self, opening)?;
         let seeds = self.seeds();
         let admin = Admin::of(&seeds, &settings);
-        // Servers that are away, or are not HBase, are reported before anything is requested.
+        // Servers that are away, or are not HBase, are reported before any request is sent.
         let timeout = Duration::from_nanos(opening.timeout_ns);
         let servers = Servers::new(settings.clone());
         let meta = LocalSet::new()
@@ -113,7 +113,8 @@ async fn unreachable(plan: &HBasePlan, trouble: &Setback) -> TargetError {
     }
 }
 
-/// That a server speaks TLS, although the address is one without, and what to write instead.
+/// The message for a server that speaks TLS although the address has a scheme without it, with what
+/// to write instead.
 async fn speaks_tls(plan: &HBasePlan) -> Option<String> {
     for seed in plan.seeds().iter().filter(|_| !plan.tls) {
         let Ok(url) = Url::parse(&format!("http://{seed}")) else { continue };

@@ -1,4 +1,4 @@
-//! Which server has which rows of the table: a cache of what `hbase:meta` says.
+//! Which server has which rows of the table: a cache of `hbase:meta`.
 
 use super::cells::{Cell, Cells};
 use super::connection::{Connection, Lost, Setback};
@@ -23,7 +23,7 @@ const INFO: &[u8] = b"info";
 /// Precedes a message that is stored in a cell.
 const MAGIC: &[u8] = b"PBUF";
 
-/// Rows of the table that one server has.
+/// A range of rows of the table, which one server has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     /// The name used in requests.
@@ -46,7 +46,7 @@ impl Region {
     }
 }
 
-/// A region, with the address of its server, which is shared by all regions there.
+/// A region, with the address of its server, which all regions there share.
 #[derive(Debug)]
 pub(super) struct Located {
     pub(super) region: Region,
@@ -59,9 +59,10 @@ pub(super) struct Regions {
     pub(super) table: Bytes,
     /// Servers that know where `hbase:meta` is.
     seeds: Vec<String>,
-    /// By the first row.
+    /// By first row.
     known: RefCell<BTreeMap<Bytes, Rc<Located>>>,
-    /// The server of `hbase:meta`. Whoever holds the lock asks; others wait for the result.
+    /// The server of `hbase:meta`. The session that holds the lock asks; others wait for the
+    /// result.
     asking: Mutex<Option<Rc<str>>>,
 }
 
@@ -248,8 +249,8 @@ fn is_of(name: &[u8], table: &[u8]) -> bool {
     name.strip_prefix(table).is_some_and(|rest| rest.starts_with(b","))
 }
 
-/// Rows of `hbase:meta`: names of regions and, unless they are offline, the information about them;
-/// and whether the answer was full.
+/// Rows of `hbase:meta`: names of regions and, unless they are offline, the information about them.
+/// Also returns whether the answer was full.
 async fn read_meta(
     scan: Scan,
     rows: u32,

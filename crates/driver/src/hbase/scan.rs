@@ -78,8 +78,8 @@ impl Worker {
                 return Err(self.failed(Failure::Protocol, reason));
             }
             from = if count == want || more {
-                // As many as one answer may have, or one that ended early because it was large: the
-                // rest begins after its last row.
+                // Either the answer has as many rows as allowed, or it ended early because it was
+                // large: the rest begins after its last row.
                 [&last[..], b"\0"].concat().into()
             } else if end.is_empty() {
                 break;
@@ -129,7 +129,7 @@ impl Worker {
     }
 }
 
-/// The filter of columns whose names begin with this.
+/// A filter for columns whose names begin with this.
 fn column_prefix(prefix: &Bytes) -> Filter {
     let filter = ColumnPrefixFilter { prefix: prefix.clone() };
     Filter {
@@ -138,8 +138,8 @@ fn column_prefix(prefix: &Bytes) -> Filter {
     }
 }
 
-/// The last row, or nothing if there are no rows; `None` if they are not in order from `from` on,
-/// not as many as announced, or have cells that are not the table's `own`.
+/// The last row, or nothing if there are no rows. `None` if the rows are not in order from `from`
+/// on, their number is not the one announced, or they have cells that are not the table's `own`.
 fn checked<'a>(
     answer: &'a Answer,
     counts: &[u32],

@@ -3,14 +3,14 @@
 use super::connection::Setback;
 use std::time::Duration;
 
-/// How long each of several seeds may take. What they are asked for is little.
+/// How long each of several seeds may take. They are asked for little.
 const MOST_TIME: Duration = Duration::from_secs(3);
 
 /// Asks the seeds, one after the other, within `timeout_ns` in total. A silent seed leaves time for
 /// the others: hosts of a quorum often run no HBase server and drop whatever is sent there.
 ///
 /// # Errors
-/// The error of the first of them.
+/// Returns the error of the first seed if none answers.
 pub(super) async fn first_of<T>(
     seeds: &[String],
     timeout_ns: u64,

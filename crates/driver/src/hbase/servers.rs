@@ -10,12 +10,12 @@ use tokio::sync::Mutex;
 pub(super) const CLIENT: &str = "ClientService";
 /// The service of servers that know where others are.
 pub(super) const REGISTRY: &str = "ClientMetaService";
-/// The service of region servers about themselves.
+/// The service with which region servers report on themselves.
 pub(super) const ADMIN: &str = "AdminService";
 /// The service of the master.
 pub(super) const MASTER: &str = "MasterService";
 
-/// The place for one connection. Whoever holds the lock connects; others wait.
+/// The place for one connection. The session that holds the lock connects; others wait.
 type Seat = Rc<(RefCell<Option<Rc<Connection>>>, Mutex<()>)>;
 
 /// The connections to all region servers.
@@ -52,7 +52,7 @@ impl Servers {
         Ok(connection)
     }
 
-    /// The same, if it exists already: nothing is awaited.
+    /// The same if it already exists: returns without waiting.
     pub(super) fn open_connection(&self, address: &Rc<str>, number: u32) -> Option<Rc<Connection>> {
         let seats = self.seats.borrow();
         let seat = seats.get(&(address.clone(), number))?;

@@ -29,7 +29,7 @@ impl HBaseSession {
     /// The failure of an operation whose time is up.
     #[cold]
     fn timed_out(&self, op: &Op) -> Failure {
-        // Rows that one server took are stored, whatever another one answered.
+        // Rows that one server has accepted are stored, whatever another one answered.
         let in_doubt = op.kind == OpKind::BulkInsert && self.worker.standing != Standing::Unsent;
         match self.worker.standing {
             Standing::Unsent => Failure::Connect,
@@ -92,7 +92,7 @@ impl Session for HBaseSession {
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let reasons = &self.worker.reasons;
         let reason_of = |class| reasons.iter().find(|(known, _)| *known == class);
-        // A write in doubt has the reason for which the connection was lost.
+        // The reason for a write in doubt is the reason why the connection was lost.
         let (_, text) = reason_of(failure).or_else(|| match failure {
             Failure::Unanswered => {
                 reason_of(Failure::Reset).or_else(|| reason_of(Failure::Timeout))
@@ -103,7 +103,7 @@ impl Session for HBaseSession {
     }
 }
 
-/// Operations of the plan's own only read.
+/// Plan-defined operations only read.
 fn changes(op: &Op) -> bool {
     !op.kind.only_reads() && !op.kind.is_own()
 }

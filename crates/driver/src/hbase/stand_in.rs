@@ -30,7 +30,7 @@ pub(super) enum Fault {
     Close,
     /// Sends bytes that are not a frame.
     Garbage,
-    /// Announces more than anybody reads.
+    /// Announces more than any client reads.
     Endless,
     /// Answers with another row.
     OtherRow,
@@ -44,7 +44,7 @@ pub(super) enum Fault {
     Region(&'static str),
     /// Leaves out the last answer to a call for many rows.
     FewerRows,
-    /// Answers with a column that nobody asked for.
+    /// Answers with a column that was not requested.
     OtherColumn,
 }
 
@@ -78,11 +78,11 @@ pub(super) struct Cluster {
     pub(super) connections: usize,
     /// Tables that were created and not removed.
     pub(super) tables: Vec<String>,
-    /// Says nothing about regions: closes the connection instead.
+    /// Does not say where regions are: closes the connection instead.
     pub(super) secretive: bool,
-    /// What a server says about its regions.
+    /// What a server reports about its regions.
     pub(super) loads: RegionLoads,
-    /// Refuses connections, with an exception and words.
+    /// Refuses connections, with this exception and message.
     pub(super) refuses: Option<[&'static str; 2]>,
     /// Holds answers back until there are this many, then sends them in reverse.
     pub(super) together: usize,
@@ -124,7 +124,7 @@ async fn serve(mut stream: TcpStream, number: usize, cluster: Handle) -> Option<
             stack_trace: Some(format!("{class}: {words}\n\tat …")),
             exception_class_name: Some(class.to_owned()),
         };
-        // As a complaint about the connection.
+        // Like a complaint about the connection.
         let header = RequestHeader { call_id: Some(u32::MAX), ..RequestHeader::default() };
         let refusal = reply(&header, Some(exception), &GetResponse::default(), &[]);
         stream.write_all(&refusal).await.ok()?;
@@ -247,7 +247,7 @@ impl Cluster {
         ServerName { host_name: host.to_owned(), port: port.parse().ok() }
     }
 
-    /// What a master answers to requests for one. Procedures of several steps are done at once.
+    /// The master's answers to its own requests. Procedures of several steps are done at once.
     fn master(&mut self, method: &str, header: &RequestHeader, message: &[u8]) -> Option<Vec<u8>> {
         let name = |table: Option<TableName>| {
             String::from_utf8(table.unwrap_or_default().qualifier.to_vec()).unwrap()
@@ -340,7 +340,7 @@ impl Cluster {
         reply(header, None, &GetResponse { result }, &cells)
     }
 
-    /// Writes the cells of a row, and returns how many it says there are.
+    /// Writes the cells of a row, and returns how many it claims there are.
     fn read(&self, get: &Get, fault: Option<Fault>, cells: &mut Vec<u8>) -> i32 {
         let row = if fault == Some(Fault::OtherRow) { b"other" } else { &get.row[..] };
         let wanted = &get.column[0].qualifier;

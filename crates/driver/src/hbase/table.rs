@@ -1,4 +1,4 @@
-//! A table to be created by command, with its split points.
+//! A table to be created by a command, with its split points.
 
 use super::HBasePlan;
 use super::admin::{Admin, cannot, settings, split_points};
@@ -24,10 +24,10 @@ pub enum SplitsAsked {
 }
 
 impl NewTable {
-    /// A table as requested; without `splits` it has those in its address, or none.
+    /// A table as requested; without `splits`, it has the split points of its address, or none.
     ///
     /// # Errors
-    /// The mistake that was found.
+    /// Fails if the request is invalid.
     pub fn check(asked: &TargetAsked, splits: Option<&SplitsAsked>) -> Result<Self, Invalid> {
         let plan = HBasePlan::check(asked)?;
         if matches!(plan.database, DatabasePlan::Scratch { .. }) {
@@ -61,10 +61,11 @@ impl NewTable {
         &self.split_points
     }
 
-    /// Creates it. Returns whether it did: with `may_exist`, an existing table is left as it is.
+    /// Creates the table. Returns whether it did: with `may_exist`, an existing table is left as it
+    /// is.
     ///
     /// # Errors
-    /// Why it could not be created, or that a table of this name already exists.
+    /// Fails if it could not be created, or a table of this name already exists.
     pub async fn create(&self, opening: &Opening, may_exist: bool) -> Result<bool, TargetError> {
         let (settings, seeds) = (settings(&self.plan, opening)?, self.plan.seeds());
         let (admin, table) = (Admin::of(&seeds, &settings), Bytes::from(self.name().to_owned()));

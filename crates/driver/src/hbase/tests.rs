@@ -1,4 +1,5 @@
-//! The driver against a small HBase: regions that move, servers that are silent, hang up or lie.
+//! Tests the driver against a small HBase: regions that move, servers that are silent, hang up or
+//! lie.
 
 use super::connection::Settings;
 use super::regions::{Region, all, locate_meta};
@@ -22,7 +23,7 @@ mod own;
 const MS: u64 = 1_000_000;
 /// Long enough for anything that answers.
 const PATIENT: u64 = 20_000 * MS;
-/// Too short for anything.
+/// Too short for any answer.
 const HASTY: u64 = 200 * MS;
 
 struct Json(&'static str);
@@ -45,7 +46,7 @@ impl Bench {
         Self::with(cluster, timeout_ns, &[]).await
     }
 
-    /// The same with operations of the plan's own.
+    /// The same with plan-defined operations.
     async fn with(cluster: &Handle, timeout_ns: u64, own: &[OperationPlan]) -> Self {
         let settings = Settings {
             user: "test".to_owned(),
@@ -223,7 +224,7 @@ fn a_bulk_insert_is_one_call_to_each_server_and_a_scan_crosses_regions() {
         assert_eq!(json, [&b"{}"[..], br#"{"f":"3"}"#, br#"{"f":"1"}"#]);
         assert_eq!(bench.run(scan(9), &[("c", "")]).await.result.unwrap().rows, 2);
         assert_eq!(bench.run(scan(1), &[("a", "")]).await.result.unwrap().rows, 1);
-        // A read of a range, which has a last row: as many as exist, perhaps none.
+        // A read of a range, which has a last row: returns as many as exist, perhaps none.
         let range = Op { limit: 9, ..Op::single(OpKind::Read, 0, None) };
         let found = bench.run(range, &[("b", ""), ("n", "")]).await;
         assert_eq!(found.result.unwrap().rows, 2);
@@ -233,7 +234,7 @@ fn a_bulk_insert_is_one_call_to_each_server_and_a_scan_crosses_regions() {
     });
 }
 
-/// More rows of one region than one answer has.
+/// There are more rows in one region than one answer holds.
 #[test]
 fn a_scan_of_many_rows_leaves_none_out() {
     local(async {
@@ -427,7 +428,7 @@ fn nobody_there_is_no_connection_and_is_tried_again_after_a_pause() {
         assert_eq!(bench.get("a").await.result, Err(Failure::Reset));
         assert_eq!(bench.session.ready().await, None);
         for _ in 0..2 {
-            // What hbase:meta says is not there.
+            // The regions in hbase:meta do not exist.
             let read = bench.get("a").await;
             assert_eq!(read.result, Err(Failure::Connect));
             assert_eq!(read.wire.requests, Some(0));
@@ -462,7 +463,7 @@ fn answers_in_any_order_reach_their_sessions_on_one_connection() {
             tokio::task::spawn_local(async move { own.get(name).await.result })
         });
         for read in reads {
-            // Each found its own row: any other would be a protocol error.
+            // Each found its own row: another row would be a protocol error.
             assert!(read.await.unwrap().is_ok());
         }
         assert_eq!(cluster.borrow().connections, before);

@@ -10,7 +10,7 @@ pub(super) use multi_get::MultiGet;
 use prost::bytes::Bytes;
 pub(super) use scan::{Range, Scan};
 
-/// What the driver's card says about them.
+/// The words as the driver's card lists them.
 pub(super) const CARDS: &[Word] = &[multi_get::WORD, scan::WORD];
 
 /// An operation, cut into pieces.
@@ -33,10 +33,10 @@ impl Spelled {
     }
 }
 
-/// How an operation is spelled.
+/// Spells an operation.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the operation is invalid.
 pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let word = word_of(operation, CARDS, "HBase")?;
     let spelled = match word.name {
@@ -49,7 +49,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     })
 }
 
-/// A text with its values.
+/// Joins a text with its values.
 fn joined(pieces: &Pieces, values: &Values) -> Bytes {
     let (mut out, mut scratch) = (Vec::new(), Vec::new());
     pieces.join(values, &mut scratch, &mut out);

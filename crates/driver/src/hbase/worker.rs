@@ -1,4 +1,4 @@
-//! What one session does for an operation: finds the regions, sends calls there, reads answers.
+//! How one session carries out an operation: finds the regions, sends calls there, reads answers.
 //!
 //! If a server refuses a call because the region is elsewhere or not ready yet, the call is sent
 //! again until the operation's time is up. Anything else that goes wrong ends the operation.
@@ -23,7 +23,7 @@ use prost::bytes::Bytes;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// From this attempt on, pauses no longer grow.
+/// From this attempt on, the pauses no longer grow.
 const MOST_DOUBLED: u32 = 5;
 /// The kinds of mutations.
 const PUT: i32 = 2;
@@ -44,10 +44,10 @@ pub(super) struct Cluster {
 /// How far an operation has got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Nothing of it has been sent.
+    /// No part of it has been sent.
     #[default]
     Unsent,
-    /// It is unknown what became of the calls that were sent.
+    /// Calls were sent, and it is unknown whether they were carried out.
     Sent,
     /// The calls were refused and will be sent again.
     Refused,
@@ -205,7 +205,7 @@ impl Worker {
         Column { family, qualifier: wanted.to_vec() }
     }
 
-    /// Sends a call to the server of `row` until it is accepted; returns its answer, which is not
+    /// Sends a call to the server of `row` until it is accepted; returns the answer, which is not
     /// an exception.
     pub(super) async fn call<M: Message>(
         &mut self,
@@ -273,7 +273,7 @@ impl Worker {
         Ok(call)
     }
 
-    /// The answer to a call; the inner error is the message of a server that could not take it.
+    /// The answer to a call; the inner error is the message of a server that could not accept it.
     pub(super) async fn answer(
         &mut self,
         mut call: Call,

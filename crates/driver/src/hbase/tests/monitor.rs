@@ -1,4 +1,4 @@
-//! A server that is asked about itself beside the load.
+//! Tests monitoring of a server beside the load.
 
 use super::super::messages::RegionLoad;
 use super::*;
@@ -22,7 +22,7 @@ fn it_may_be_silent_or_gone_or_talk_nonsense() {
         }
         cluster.borrow_mut().faults.push_back(Fault::Exception("UnknownProtocolException"));
         assert_eq!(monitor.ask(0).await, Err(NoReading::Unknown));
-        // The most that it can say, again and again.
+        // The largest values possible, repeatedly.
         let most = RegionLoad {
             reads: Some(u64::MAX),
             writes: Some(u64::MAX),

@@ -1,4 +1,4 @@
-//! Operations of the plan's own: several rows at once, and scans of some columns.
+//! Tests plan-defined operations: several rows at once, and scans of some columns.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn the_rows_of_a_region_that_moved_are_asked_for_again_and_no_others() {
         let read = bench.run(own, &[]).await;
         assert_eq!(read.result.map(|reply| reply.rows), Ok(3));
         assert_eq!((read.wire.requests, read.wire.relocated), (Some(3), 1));
-        // From now on it is known.
+        // From now on its place is known.
         let read = bench.run(own, &[]).await;
         assert_eq!((read.wire.requests, read.wire.relocated), (Some(1), 0));
     });
@@ -76,7 +76,7 @@ fn rows_beyond_what_an_answer_may_have_are_asked_for_again() {
         assert_eq!(read.result.map(|reply| reply.rows), Ok(3));
         assert_eq!((read.wire.requests, read.wire.relocated), (Some(2), 0));
 
-        // A server that never gets any further is not asked all the time.
+        // A server that makes no progress is not asked without pause.
         let (mut bench, own) = self::bench(&cluster, HASTY, FOUR).await;
         let never = Fault::Region("MultiActionResultTooLarge");
         cluster.borrow_mut().faults.extend(std::iter::repeat_n(never, 1_000));

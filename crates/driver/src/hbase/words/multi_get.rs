@@ -55,7 +55,7 @@ pub(super) fn spell(operation: &OperationPlan) -> Result<MultiGet, Wrong> {
 }
 
 impl MultiGet {
-    /// The rows that the operation in a pen asks for.
+    /// The rows requested by the operation in a pen.
     pub(in crate::hbase) fn rows(&self, pen: &HBasePen) -> Vec<Bytes> {
         self.keys.iter().map(|key| joined(key, &pen.values)).collect()
     }

@@ -17,9 +17,9 @@ pub(super) const WORD: Word = Word {
     example: EXAMPLE,
 };
 
-/// The rows of a scan without a limit.
+/// The number of rows of a scan without a limit.
 const LIMIT: u32 = 100;
-/// The most that can be asked for.
+/// The highest limit.
 const MOST: u32 = 1_000_000;
 
 /// A scan, cut into pieces.
@@ -35,24 +35,24 @@ pub(in crate::hbase) struct Scan {
     pub(super) holes: Holes,
 }
 
-/// The rows that a scan asks for.
+/// The rows that a scan requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::hbase) struct Range {
     pub(in crate::hbase) from: Bytes,
     /// Where it ends, if not at the end of the table.
     pub(in crate::hbase) stop: Option<Bytes>,
-    /// Whether the row there belongs to it.
+    /// Whether that row is included.
     pub(in crate::hbase) includes_stop: bool,
-    /// How many of them.
+    /// The most rows to return.
     pub(in crate::hbase) limit: u32,
     /// The columns that are read; empty means all.
     pub(in crate::hbase) columns: Vec<Bytes>,
-    /// What the name of each column that is read begins with.
+    /// The prefix of the columns that are read.
     pub(in crate::hbase) column_prefix: Option<Bytes>,
 }
 
 impl Range {
-    /// Whether this column was asked for.
+    /// Whether this column was requested.
     pub(in crate::hbase) fn has_column(&self, name: &[u8]) -> bool {
         (self.columns.is_empty() || self.columns.iter().any(|column| *column == name))
             && self.column_prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix))
@@ -116,7 +116,7 @@ fn names(value: &Value) -> Result<Vec<String>, Wrong> {
 }
 
 impl Scan {
-    /// The rows that the operation in a pen asks for.
+    /// The rows requested by the operation in a pen.
     pub(in crate::hbase) fn range(&self, pen: &HBasePen) -> Range {
         let join = |pieces: &Pieces| joined(pieces, &pen.values);
         let whole = Range {
@@ -134,7 +134,7 @@ impl Scan {
     }
 }
 
-/// The first row after all that begin with `prefix`; `None`: there is none.
+/// The first possible row after all that begin with `prefix`; `None` if there is none.
 fn after(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut after = prefix[..=last].to_vec();
