@@ -31,7 +31,8 @@ impl Flavor for Infinispan {
         can: &[Feature::Overwriting, Feature::Settling],
         words: crate::redis::WORDS,
     };
-    /// YCSB's bindings are configured by files for Hot Rod, which say nothing about this endpoint.
+    /// The files that configure YCSB's bindings are for Hot Rod and say nothing about this
+    /// endpoint.
     const BINDING: Binding = Binding {
         names: &["infinispan", "infinispan-cs"],
         classes: &["db.InfinispanClient", "db.InfinispanRemoteClient"],

@@ -1,4 +1,4 @@
-//! Answers of Redis's protocol, RESP 2 and 3: where each ends, and what it says.
+//! Answers of Redis's protocol, RESP 2 and 3: where each ends, and what it contains.
 //!
 //! Source: "Redis serialization protocol specification".
 
@@ -14,10 +14,9 @@ pub enum Wrong {
     TooLarge,
 }
 
-/// How far an answer has been seen whose end may not have arrived yet.
+/// The progress of scanning an answer whose end may not have arrived yet.
 ///
-/// Lists are not followed into their depth: it is enough to count how many values are still to
-/// come.
+/// Nested lists need no stack: it is enough to count how many values are still to come.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scan {
     at: usize,
@@ -26,11 +25,11 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Looks at what has arrived of an answer since the last time. Returns its length once all of
-    /// it is there, and is then ready for the next.
+    /// Scans what has arrived of an answer since the last call. Returns the answer's length once it
+    /// is complete, and is then ready for the next answer.
     ///
     /// # Errors
-    /// If it is not an answer, or one of more than `most` bytes.
+    /// Fails if it is not an answer, or has more than `most` bytes.
     pub fn step(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, Wrong> {
         self.open = self.open.max(1);
         while self.open > 0 {
@@ -60,7 +59,7 @@ impl Scan {
                 }
                 b'*' | b'~' | b'>' => self.more(length(rest)?.unwrap_or(0), 1, 1)?,
                 b'%' => self.more(length(rest)?.unwrap_or(0), 2, 1)?,
-                // The value that the attributes are about is still to come.
+                // The value to which the attributes belong is still to come.
                 b'|' => self.more(length(rest)?.unwrap_or(0), 2, 0)?,
                 _ => return Err(Wrong::Malformed),
             }
@@ -71,7 +70,7 @@ impl Scan {
         if length > most { Err(Wrong::TooLarge) } else { Ok(Some(length)) }
     }
 
-    /// A list of `count` elements of `each` values is one of so many values itself.
+    /// Counts a list of `count` elements of `each` values, which is itself this many values.
     fn more(&mut self, count: u64, each: u64, itself: u64) -> Result<(), Wrong> {
         let values = count.checked_mul(each).and_then(|more| self.open.checked_add(more));
         self.open = values.ok_or(Wrong::TooLarge)? - itself;
@@ -99,7 +98,7 @@ impl Protocol for Scan {
     }
 }
 
-/// The line at the beginning, without its end; `None` if that has not arrived.
+/// The line at the beginning, without its end; `None` if the end has not arrived.
 fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Wrong> {
     let end = bytes.iter().take(MOST_LINE).position(|&byte| byte == b'\r');
     match end {
@@ -127,7 +126,7 @@ use crate::call::CallError;
 use crate::op::Failure;
 use crate::pipe::{Protocol, Whose};
 
-/// What an answer says, or an element of it.
+/// The contents of an answer, or of an element of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Nothing.
@@ -138,7 +137,7 @@ pub enum Value<'a> {
     Number(i64),
     /// Text of any kind, including numbers that are not whole.
     Text(&'a [u8]),
-    /// Values one after another: those of a list or a set, or names and values in turn.
+    /// Values one after another: those of a list or a set, or alternating names and values.
     List(Values<'a>),
 }
 
@@ -147,13 +146,13 @@ pub enum Value<'a> {
 pub struct Values<'a> {
     /// How many values there are.
     pub(super) count: u64,
-    /// Whether they are names and values in turn by their kind, rather than by the command.
+    /// Whether their type alone says that names and values alternate, rather than the command.
     pub(super) pairs: bool,
     rest: &'a [u8],
 }
 
 impl<'a> Value<'a> {
-    /// What this says, of which [`Scan`] has seen the end.
+    /// Parses an answer whose end [`Scan`] has found.
     pub fn of(answer: &'a [u8]) -> Self {
         let Some((mut value, rest)) = head(answer) else { return Self::Null };
         if let Self::List(values) = &mut value {
@@ -163,7 +162,7 @@ impl<'a> Value<'a> {
         value
     }
 
-    /// The text; `None` of anything else.
+    /// The text; `None` for anything else.
     pub const fn text(&self) -> Option<&'a [u8]> {
         match self {
             Self::Text(text) => Some(text),
@@ -171,12 +170,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it has names and values in turn by its kind, rather than by the command.
+    /// Whether its type alone says that names and values alternate, rather than the command.
     pub const fn has_pairs(&self) -> bool {
         matches!(self, Self::List(Values { pairs: true, .. }))
     }
 
-    /// The elements; none of anything but a list.
+    /// The elements; none for anything but a list.
     pub const fn list(&self) -> Elements<'a> {
         match self {
             Self::List(Values { count, rest, .. }) => Elements { count: *count, rest },
@@ -185,7 +184,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The elements of a list that are still to be read.
+/// The remaining elements of a list.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     count: u64,
@@ -211,13 +210,14 @@ fn read(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     Some((Value::List(Values { rest: elements, ..values }), rest))
 }
 
-/// How many bytes the first `count` values have.
+/// The total length of the first `count` values in bytes.
 fn length_of(count: u64, bytes: &[u8]) -> Option<usize> {
     let mut scan = Scan { at: 0, open: count };
     if count == 0 { Some(0) } else { scan.step(bytes, usize::MAX).ok()? }
 }
 
-/// The value at the beginning, a list still without its elements, and what follows that.
+/// The value at the beginning and what follows it; a list comes without its elements, which follow
+/// it.
 fn head(mut bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     loop {
         let line = line(bytes).ok()??;
@@ -243,7 +243,7 @@ fn head(mut bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
                 }
             },
             b'|' => {
-                // Attributes come before the value that they are about.
+                // Attributes come before the value to which they belong.
                 let count = length(text).ok()?.unwrap_or(0).checked_mul(2)?;
                 bytes = rest.get(length_of(count, rest)?..)?;
                 continue;
@@ -254,12 +254,12 @@ fn head(mut bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     }
 }
 
-/// A text with its length in front, and what follows its end.
+/// A text preceded by its length, and what follows its end.
 fn long(kind: u8, length: usize, rest: &[u8]) -> Option<(Value<'_>, &[u8])> {
     let (text, rest) = rest.split_at_checked(length)?;
     let value = match kind {
         b'!' => Value::Error(text),
-        // Three letters and a colon say how it is formatted.
+        // Three letters and a colon name its format.
         b'=' => Value::Text(text.get(4..).unwrap_or_default()),
         _ => Value::Text(text),
     };

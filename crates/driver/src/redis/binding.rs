@@ -24,7 +24,7 @@ pub(super) const BINDING: Binding = Binding {
 };
 
 fn read(read: &mut PropertyReader<'_>) -> Bound {
-    // Whether a server is a node of a cluster is found out.
+    // The driver finds out by itself whether a server is a node of a cluster.
     read.flag("redis.cluster", false);
     let port = read.within("redis.port", 6379, 1..=65_535);
     let host = read.text("redis.host", "127.0.0.1");

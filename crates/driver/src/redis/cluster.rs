@@ -11,17 +11,18 @@ use crate::op::Failure;
 use crate::pipe::Reach;
 use std::sync::Arc;
 
-/// The nodes, and the slots of each.
+/// The nodes, and their slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     /// The masters, `host:port`.
     nodes: Vec<Arc<str>>,
-    /// The place of its node for each slot; one past the end if it has none.
+    /// The index of the node of each slot; one past the end if it has none.
     slots: Vec<u16>,
 }
 
 impl Map {
-    /// The map in an answer of the node `asked` to `CLUSTER SLOTS`; `None` if it is none.
+    /// The map in the answer of the node `asked` to `CLUSTER SLOTS`; `None` if it is not such an
+    /// answer.
     pub(super) fn of(answer: Value<'_>, asked: &str) -> Option<Self> {
         let mut map = Self { nodes: Vec::new(), slots: vec![u16::MAX; SLOTS] };
         for range in answer.list() {
@@ -60,7 +61,7 @@ impl Map {
     fn place(&mut self, node: &str) -> u16 {
         let known = self.nodes.iter().position(|it| **it == *node);
         let place = known.unwrap_or(self.nodes.len());
-        // There is no use for more nodes than slots.
+        // More nodes than slots are of no use.
         if known.is_none() && place < SLOTS {
             self.nodes.push(node.into());
         }
@@ -68,7 +69,7 @@ impl Map {
     }
 }
 
-/// A node's address, `host:port`; one without a host is on that of the node `asked`.
+/// A node's address, `host:port`; if it has no host, the node `asked` is on the same one.
 fn address(host: &str, port: i64, asked: &str) -> String {
     let (own, _) = asked.rsplit_once(':').unwrap_or((asked, ""));
     let host = if host.is_empty() || host == "?" { own } else { host };
@@ -76,7 +77,7 @@ fn address(host: &str, port: i64, asked: &str) -> String {
     if bare.contains(':') { format!("[{bare}]:{port}") } else { format!("{bare}:{port}") }
 }
 
-/// The address in a redirection by the node `asked`.
+/// The address in a redirection from the node `asked`.
 pub(super) fn redirected(to: &str, asked: &str) -> Option<String> {
     let (host, port) = to.rsplit_once(':')?;
     Some(address(host, port.parse().ok()?, asked))
@@ -90,7 +91,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Asks a node which has which slots.
+    /// Asks a node for the map of the slots.
     pub(super) async fn map(&self, node: &str, context: &ShardContext) -> Result<Map, CallError> {
         let endpoint = self.reach.endpoint(node).await?;
         let pipe = self.log_into.connect(&endpoint, 0, false, context).await?;

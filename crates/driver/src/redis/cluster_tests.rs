@@ -1,4 +1,4 @@
-//! Commands that go to the nodes of a cluster, and on to others.
+//! Tests commands that go to the nodes of a cluster and are redirected to others.
 
 use super::RedisPlan;
 use super::stand_in::{Kept, server};
@@ -44,7 +44,7 @@ async fn commands_are_sent_on_to_where_their_keys_have_moved() {
                 assert_eq!(made.wire.relocated, u64::from(key != "here"), "{key}");
                 let read = carry_out(s, op(OpKind::Read), &[(key, "")], &[]).await;
                 assert_eq!((read.result.err(), document(s)), (None, r#"{"a":"1"}"#.to_owned()));
-                // Where a slot has moved is known from then on; of one on its way it is not.
+                // A slot that has moved is remembered; one that is still moving is not.
                 assert_eq!(read.wire.relocated, u64::from(key == "asked"), "{key}");
             }
             assert_eq!((count(&b, "ASKING"), count(&a, "HGETALL moved")), (2, 0));
@@ -55,7 +55,7 @@ async fn commands_are_sent_on_to_where_their_keys_have_moved() {
                 (vec!["here".to_owned()], vec!["asked".into(), "moved".into()])
             );
             assert_eq!(a.lock().unwrap().index["_indices"].len(), 3);
-            // A batch is divided, and put together again.
+            // A batch is divided, and its answers are put together again.
             let bulk = Op { documents: 3, ..op(OpKind::BulkInsert) };
             let documents =
                 [("x", r#"{"a":"1"}"#), ("full", r#"{"a":"2"}"#), ("moved", r#"{"a":"3"}"#)];
@@ -87,7 +87,8 @@ async fn a_command_that_is_sent_in_circles_fails() {
         .await;
 }
 
-/// The record is stored, its place in the index is not: nobody may say that nothing was done.
+/// The record is stored, but its place in the index is not: this must not be reported as if nothing
+/// was done.
 #[tokio::test]
 async fn a_write_that_only_some_nodes_took_is_not_called_undone() {
     let tasks = tokio::task::LocalSet::new();
@@ -101,7 +102,7 @@ async fn a_write_that_only_some_nodes_took_is_not_called_undone() {
                 carry_out(&mut session, op(OpKind::Create), &[("k", r#"{"a":"1"}"#)], &[]).await;
             assert_eq!(made.result.err(), Some(Failure::Unanswered));
             assert!(a.lock().unwrap().hashes.contains_key("k"));
-            // If all of it goes nowhere, nothing was done.
+            // If every part of it leads nowhere, nothing was done.
             a.lock().unwrap().elsewhere.push(("lost", "MOVED", "127.0.0.1:1".to_owned()));
             let made =
                 carry_out(&mut session, op(OpKind::Update), &[("lost", r#"{"a":"1"}"#)], &[]).await;
@@ -110,7 +111,7 @@ async fn a_write_that_only_some_nodes_took_is_not_called_undone() {
         .await;
 }
 
-/// That the index is on another node is no reason to count less; that its node cannot tell is.
+/// An index on another node still counts; if its node cannot answer, the size is unknown.
 #[tokio::test]
 async fn the_size_is_that_of_the_index_or_unknown() {
     let [(first, a), (second, _)] = cluster();
@@ -152,8 +153,8 @@ async fn keys_of_all_nodes_are_removed() {
     assert_eq!(b.lock().unwrap().hashes.len(), 2, "{second}");
 }
 
-/// A key has moved to a node whose name is looked up by a name server that takes its time: other
-/// sessions of the thread go on meanwhile.
+/// A key has moved to a node whose name is resolved by a slow name server: other sessions of the
+/// thread go on meanwhile.
 #[tokio::test]
 async fn a_slow_look_up_delays_no_other_session() {
     let tasks = tokio::task::LocalSet::new();

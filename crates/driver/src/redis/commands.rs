@@ -2,21 +2,21 @@
 
 use super::slots::slot_of;
 
-/// Appends a text with its length in front, as in commands.
+/// Appends a text preceded by its length, as in commands.
 pub(super) fn write_text(text: &[u8], out: &mut Vec<u8>) {
     write_length(b'$', text.len(), out);
     out.extend_from_slice(text);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the beginning of a command of so many words, of which the first is its name.
+/// Appends the beginning of a command of this many words, including its name, which comes first.
 pub(super) fn write_begin(name: &str, words: usize, out: &mut Vec<u8>) {
     write_length(b'*', words, out);
     write_text(name.as_bytes(), out);
 }
 
-/// Appends a number after the letter that says what it counts. In one piece, because commands are
-/// full of them.
+/// Appends a number after the letter that says what it counts. In one piece, because commands
+/// contain many of them.
 fn write_length(kind: u8, length: usize, out: &mut Vec<u8>) {
     let mut line = [0; 24];
     let (mut start, mut rest) = (line.len() - 2, length);
@@ -48,14 +48,14 @@ struct Place {
 pub(super) struct Commands {
     bytes: Vec<u8>,
     places: Vec<Place>,
-    /// Whether slots matter, which are not cheap to compute.
+    /// Whether slots are needed, which are not cheap to compute.
     clustered: bool,
-    /// Memory for words that are put together before they are added.
+    /// Buffers for words that are put together before they are added.
     pub(super) scratch: [Vec<u8>; 2],
 }
 
 impl Commands {
-    /// No commands yet; `clustered` if each goes to the node that has its key.
+    /// No commands yet; with `clustered`, each will go to the node that has its key.
     pub(super) fn new(clustered: bool) -> Self {
         Self { clustered, ..Self::default() }
     }
@@ -65,7 +65,7 @@ impl Commands {
         self.places.clear();
     }
 
-    /// Begins a command of so many words, of which this is the first.
+    /// Begins a command of this many words, of which `name` is the first.
     pub(super) fn begin(&mut self, name: &str, words: usize) -> Command<'_> {
         write_begin(name, words, &mut self.bytes);
         self.places.push(Place { end: self.bytes.len(), slot: 0 });
@@ -79,7 +79,7 @@ impl Commands {
         Command { of: self }
     }
 
-    /// A command as a whole.
+    /// Adds a complete command.
     pub(super) fn add(&mut self, words: &[&str]) {
         let (name, words) = words.split_first().unwrap_or((&"", &[]));
         let mut command = self.begin(name, words.len() + 1);
@@ -105,7 +105,7 @@ impl Commands {
     }
 }
 
-/// The command that was begun last.
+/// The last command that was begun.
 pub(super) struct Command<'a> {
     of: &'a mut Commands,
 }
@@ -117,7 +117,7 @@ impl Command<'_> {
         self.end();
     }
 
-    /// Adds the key that the command is about: a name after the prefix of all keys.
+    /// Adds the command's key: a name after the prefix of all keys.
     pub(super) fn key(&mut self, prefix: &str, name: &[u8]) {
         let out = &mut self.of.bytes;
         write_length(b'$', prefix.len() + name.len(), out);
@@ -132,7 +132,7 @@ impl Command<'_> {
         self.end();
     }
 
-    /// Adds words that are written as [`write_text`] does.
+    /// Adds words in the form that [`write_text`] produces.
     pub(super) fn written(&mut self, words: &[u8]) {
         self.of.bytes.extend_from_slice(words);
         self.end();

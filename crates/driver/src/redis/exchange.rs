@@ -14,7 +14,7 @@ use crate::pipe::{Waiting, all_ended};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How often a command is sent on to another node, at most.
+/// How often a command is redirected to another node, at most.
 const MOST_REDIRECTED: usize = 5;
 
 /// The exchanges of one session.
@@ -31,11 +31,11 @@ pub(super) struct Exchange {
 /// Commands to a node.
 type Sent = crate::pipe::Sent<super::answer::Scan>;
 
-/// A command on its way, and where to.
+/// A command on its way to a node.
 struct Leg {
     command: usize,
     node: Arc<str>,
-    /// Whether the node must be told that it is meant to take it.
+    /// Whether `ASKING` must be sent first, so that the node accepts the command.
     asks: bool,
 }
 
@@ -54,7 +54,7 @@ impl Exchange {
     /// Sends the commands and waits for all answers.
     ///
     /// # Errors
-    /// Why there are none. If only some are missing, the answers say so.
+    /// Fails if there are no answers at all. If only some are missing, the answers say so.
     pub(super) async fn send(
         &mut self,
         commands: &Commands,
@@ -110,7 +110,7 @@ impl Exchange {
             pipe
         };
         if !self.waiting.is_over() {
-            // What was given up is still waited for on its connection.
+            // Its old connection still expects answers for what was given up.
             self.waiting = Rc::default();
         }
         self.is_sent = true;
@@ -121,7 +121,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Where a command is to be sent on to, if its answer by `node` says so.
+    /// The redirection of a command, if its answer from `node` is one.
     fn redirection(&mut self, command: usize, commands: &Commands, node: &str) -> Option<Leg> {
         let Redirect { to, asks } = Redirect::of(self.answers.get(command).ok()?)?;
         let node: Arc<str> = redirected(&to, node)?.into();
@@ -132,7 +132,7 @@ impl Exchange {
         Some(Leg { command, node, asks })
     }
 
-    /// Sends each command to its node, and on to others as often as the nodes say so.
+    /// Sends each command to its node, and follows redirections to others.
     async fn follow(
         &mut self,
         mut legs: Vec<Leg>,
@@ -149,7 +149,7 @@ impl Exchange {
                 legs = others;
                 reached.push((self.reach(&node).await, node, own));
             }
-            // Nobody waits for answers while a node is still being reached.
+            // Nothing is in flight while a node is still being reached.
             let mut sent: Vec<(Arc<str>, Vec<usize>, Sent)> = Vec::new();
             for (pipe, node, own) in reached {
                 probe.mark_send();
@@ -166,7 +166,7 @@ impl Exchange {
                         let mut answers = Answers::default();
                         waiting.swap(&mut answers);
                         for (number, answer) in numbers.into_iter().zip(answers.iter()) {
-                            // What was only said to the node has no number.
+                            // `ASKING` itself has no number.
                             if number < usize::MAX {
                                 self.answers.put(number, answer);
                                 legs.extend(self.redirection(number, commands, &node));
@@ -194,7 +194,7 @@ impl Exchange {
 }
 
 /// Sends the commands of these legs to their node. Returns the number of the command that each
-/// answer is to.
+/// answer belongs to.
 fn start(
     pipe: Result<Rc<Pipe>, CallError>,
     legs: Vec<Leg>,

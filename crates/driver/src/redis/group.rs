@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How often a shard asks who has which slots, at most.
+/// How often a shard asks for the map of the slots, at most.
 const REFRESH_NS: Nanos = SECOND_NS / 5;
 
-/// Where a node is, or why that is not known.
+/// The endpoint of a node, or the reason why it is not known.
 type LookedUp = Result<Arc<Endpoint>, CallError>;
 
 /// What all sessions of a shard share.
@@ -23,11 +23,11 @@ type LookedUp = Result<Arc<Endpoint>, CallError>;
 pub(super) struct Hub {
     pub(super) keys: Keys,
     pub(super) context: Rc<ShardContext>,
-    /// Who has which slots; `None` without a cluster.
+    /// The map of the slots; `None` without a cluster.
     map: RefCell<Option<Map>>,
-    /// The nodes that were looked up.
+    /// The nodes whose names were looked up.
     endpoints: RefCell<HashMap<Arc<str>, LookedUp>>,
-    /// When that was last asked, and whether it is being asked.
+    /// When the map was last requested, and whether a request is in progress.
     refreshed: Cell<Nanos>,
     refreshing: Cell<bool>,
 }
@@ -40,7 +40,7 @@ impl Hub {
         Self { keys, context, map, endpoints, refreshed, refreshing }
     }
 
-    /// Where a node is. Its name is looked up once.
+    /// The endpoint of a node. Its name is looked up once.
     async fn endpoint(&self, node: &Arc<str>) -> LookedUp {
         let known = self.endpoints.borrow().get(node).cloned();
         if let Some(known) = known {
@@ -63,7 +63,7 @@ impl Hub {
         }
     }
 
-    /// Finds out who has which slots now, beside the load.
+    /// Requests the current map of the slots, beside the load.
     pub(super) fn refresh(self: &Rc<Self>) {
         let now = self.context.clock().now();
         let Some(map) = self.map.borrow().clone() else { return };
@@ -80,7 +80,7 @@ impl Hub {
                     break;
                 }
             }
-            // Names that could not be looked up may be known by now.
+            // Names that could not be looked up before may be known by now.
             hub.endpoints.borrow_mut().retain(|_, found| found.is_ok());
             hub.refreshed.set(hub.context.clock().now());
             hub.refreshing.set(false);
@@ -113,7 +113,7 @@ impl Group {
         &self.first
     }
 
-    /// The node of a cluster with this address, if it is known where that is.
+    /// The node of a cluster with this address, if its endpoint is known.
     pub(super) fn known(&self, node: &Arc<str>) -> Option<Rc<Seat>> {
         self.nodes.borrow().get(node).cloned()
     }
@@ -130,8 +130,8 @@ impl Group {
         Ok(seat.clone())
     }
 
-    /// Whether there is nothing to connect before an operation. Nodes of a cluster that are lost
-    /// are connected again when an operation needs them, so that the others are not held up.
+    /// Whether no connection has to be made before an operation. Lost nodes of a cluster are
+    /// connected again when an operation needs them, so that the others are not held up.
     pub(super) fn is_open(&self) -> bool {
         if self.is_clustered() {
             !self.nodes.borrow().is_empty()
@@ -155,7 +155,7 @@ impl Group {
         began
     }
 
-    /// Waits for as long as failures to connect to the server call for.
+    /// Pauses for as long as failures to connect to the server require.
     pub(super) async fn pause(&self) {
         if !self.is_clustered() {
             self.first.pause(&self.hub.context).await;
@@ -176,7 +176,7 @@ impl Group {
         if let Some(pipe) = seat.pipe() {
             return Ok(pipe);
         }
-        // The server was tried before the operation.
+        // Connecting to a single server was already tried before the operation.
         if self.is_clustered() || !seat.has_failed() {
             seat.pause(&self.hub.context).await;
             self.connect(seat).await;
@@ -187,7 +187,7 @@ impl Group {
         })
     }
 
-    /// How often servers said something that was not asked for, since the last call.
+    /// How often servers sent something unsolicited since the last call.
     pub(super) fn take_unsolicited(&self) -> u64 {
         let nodes = self.nodes.borrow();
         let nodes: u64 = nodes.values().map(|seat| seat.take_unsolicited()).sum();

@@ -1,4 +1,4 @@
-//! The beginning of a connection: who logs in, and where.
+//! The beginning of a connection: the log-in and the choice of the database.
 
 use super::Pipe;
 use super::commands::Commands;
@@ -9,19 +9,19 @@ use crate::net::{Endpoint, ShardContext};
 use crate::pipe::{self, Answers, Waiting};
 use std::rc::Rc;
 
-/// Who logs in, and where.
+/// The user who logs in, and the database.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogInto {
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     /// The number of the database.
     pub(super) number: u32,
-    /// Whether RESP 3 is spoken.
+    /// Whether to speak RESP 3.
     pub(super) resp3: bool,
 }
 
 impl LogInto {
-    /// What is sent before anything else.
+    /// The commands sent before any others.
     fn commands(&self) -> Commands {
         let mut commands = Commands::default();
         let user = self.user.as_deref();

@@ -6,8 +6,8 @@
 //! protocol differ.
 //!
 //! From the wire upwards: `commands` and `answer` are the protocol, `group` is what some sessions
-//! share, `exchange` sends the commands of an operation,
-//! `worker` makes sense of the answers, `session` is what the hot loop sees.
+//! share, `exchange` sends the commands of an operation, `worker` interprets the answers, and
+//! `session` is what the hot loop sees.
 
 pub mod answer;
 mod binding;
@@ -60,7 +60,7 @@ struct Keys {
     endpoint: Arc<Endpoint>,
     /// How it is reached, and the nodes of its cluster.
     nodes: Nodes,
-    /// Who has which slots, if it is a node of a cluster.
+    /// The map of the slots, if it is a node of a cluster.
     map: Option<Map>,
     /// How many sessions share a connection.
     pipeline: usize,

@@ -22,7 +22,7 @@ const CLIENTS: &str = "clients";
 const NETWORK: &str = "network";
 const PROCESSORS: &str = "processors";
 
-/// Lines of `INFO`, and what they are. Times of processors are in seconds.
+/// Lines of `INFO`, and what they measure. Processor times are in seconds.
 const METERS: [(&str, Meter); 17] = [
     ("total_commands_processed", Meter::rate("commands_per_s", "commands", COMMANDS)),
     ("keyspace_hits", Meter::rate("hits_per_s", "keys found", COMMANDS)),
@@ -58,7 +58,7 @@ const METERS: [(&str, Meter); 17] = [
     ("aof_delayed_fsync", Meter::rate("delayed_fsyncs_per_s", "delayed fsyncs", "disk")),
 ];
 
-/// Lines of `INFO` that are 1 while something goes on.
+/// Lines of `INFO` that are 1 while a task is running.
 const TASKS: [(&str, &str); 4] = [
     ("rdb_bgsave_in_progress", "rdb_save"),
     ("aof_rewrite_in_progress", "aof_rewrite"),
@@ -66,7 +66,7 @@ const TASKS: [(&str, &str); 4] = [
     ("async_loading", "loading"),
 ];
 
-/// What `INFO` says; `server` is the one that says it.
+/// The reading in `INFO`; `server` is the one that sent it.
 fn reading_of(info: &str, server: &str) -> Reading {
     let number = |name: &str| value(info, name)?.parse::<f64>().ok();
     let values = METERS.into_iter().filter_map(|(line, meter)| Some((meter, number(line)?)));
@@ -111,7 +111,7 @@ impl RedisMonitor {
             }
         };
         let answer = asked(&pipe, &["INFO"]).await;
-        // After anything else it is not known what would come next.
+        // After any failure, it is unknown what would arrive next.
         self.pipe = Some(pipe).filter(|_| answer.is_ok());
         answer
     }
@@ -140,7 +140,7 @@ impl Monitor for RedisMonitor {
         vec![Question { every_ns: 2 * SECOND_NS, of_all: false }]
     }
 
-    // What a server is set to is behind CONFIG, which most users may not use.
+    // A server's configuration requires `CONFIG`, which most users may not use.
     fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         Box::pin(self.answer())
     }

@@ -74,7 +74,7 @@ impl Shard for RedisShard {
         RedisSession::new(Rc::new(Group::new(self.hub.clone())))
     }
 
-    /// As many sessions as the pipeline is long share their connections.
+    /// As many sessions as the pipeline setting says share their connections.
     fn session_of(&self, connection: usize) -> RedisSession {
         if self.hub.keys.pipeline < 2 {
             return self.session();
@@ -85,14 +85,14 @@ impl Shard for RedisShard {
     }
 }
 
-/// The server's words about itself.
+/// A server's name and version, as it reports them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) name: String,
     pub(super) version: String,
 }
 
-/// Servers that say in `INFO` that they are not Redis: the name of the line, and theirs.
+/// Servers that say in `INFO` that they are not Redis: the name of the line, and of the server.
 const OTHERS: [(&str, &str); 3] = [
     ("valkey_version", "valkey"),
     ("dragonfly_version", "dragonfly"),
@@ -100,13 +100,13 @@ const OTHERS: [(&str, &str); 3] = [
 ];
 
 impl Greeting {
-    /// What the answers to `INFO` and `HELLO` say; `own` is the name of a server that tells neither
-    /// its name nor the version of Redis that it is.
+    /// Reads the answers to `INFO` and `HELLO`; `own` is the name of a server that reports neither
+    /// its own name nor a version of Redis.
     fn of(info: &str, hello: Value<'_>, own: &str) -> Self {
         let (mut words, mut server) = (hello.list(), None);
         while let (Some(name), Some(value)) = (words.next(), words.next()) {
             if name.text() == Some(b"server") {
-                // "Infinispan RESP", as one of them says.
+                // One server calls itself "Infinispan RESP".
                 let brand =
                     String::from_utf8_lossy(value.text().unwrap_or_default()).to_lowercase();
                 server = brand.split_whitespace().next().map(str::to_owned);
@@ -131,7 +131,7 @@ pub(super) fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
-/// Whether a server says in `INFO` that it is a node of a cluster. Valkey has another name for it.
+/// Whether `INFO` says that a server is a node of a cluster. Valkey names that line differently.
 fn is_clustered(info: &str) -> bool {
     ["redis_mode", "server_mode"].iter().any(|name| value(info, name) == Some("cluster"))
 }
@@ -146,7 +146,7 @@ pub(super) async fn asked(pipe: &Rc<Pipe>, words: &[&str]) -> Result<Vec<u8>, Ca
 }
 
 impl Keys {
-    /// Finds out what server it is, and which nodes its cluster has.
+    /// Finds out which server this is, and which nodes its cluster has.
     pub(super) async fn greet(&mut self, own: &str) -> Result<Greeting, CallError> {
         let pipe = self.connect().await?;
         if Value::of(&asked(&pipe, &["PING"]).await?).text() != Some(b"PONG") {
@@ -178,7 +178,7 @@ impl Keys {
         let Some(known) = &self.map else { return Ok(vec![self.within(self.connect()).await?]) };
         let (mut map, mut pipes) = (known.clone(), Vec::new());
         let context = ShardContext::new(Clock::system(), self.timeout.as_nanos() as u64);
-        // Others may have taken over since it was asked.
+        // Other nodes may have become masters since the map was requested.
         for node in known.nodes() {
             if let Ok(now) = self.within(self.nodes.map(node, &context)).await {
                 map = now;
@@ -203,7 +203,7 @@ impl Keys {
                     };
                     count += u64::try_from(number).unwrap_or_default();
                 }
-                // The index is on one node of a cluster, to which all others refer.
+                // The index is on one node of a cluster; all others redirect to it.
                 Err(trouble) if trouble.reason.starts_with("MOVED ") => {}
                 Err(trouble) => return Err(trouble),
             }

@@ -1,4 +1,4 @@
-//! Names and documents of an operation, in the form in which commands have them.
+//! Names and documents of an operation, in the form in which commands use them.
 
 use super::commands::write_text;
 use super::shape::Shape;
@@ -11,7 +11,7 @@ use crate::values::Values;
 pub struct RedisPen {
     shape: Shape,
     pub(super) names: Names,
-    /// All documents: of hashes the words of a command, of texts JSON.
+    /// All documents: hashes as words of a command, texts as JSON.
     text: Vec<u8>,
     /// Where each document ends, and how many words it has.
     documents: Vec<(usize, usize)>,
@@ -31,7 +31,7 @@ impl RedisPen {
         Self { shape, ..Self::default() }
     }
 
-    /// The document with this number: what it is made of, and how many words that is.
+    /// The document with this number: its bytes, and how many words these are.
     pub(super) fn written(&self, place: usize) -> (&[u8], usize) {
         let start = place.checked_sub(1).and_then(|before| self.documents.get(before));
         let start = start.map_or(0, |before| before.0);

@@ -1,4 +1,4 @@
-//! Connections that several sessions share, against peers that answer as the tests want.
+//! Tests connections that several sessions share, against peers that answer as the tests want.
 
 use super::Pipe;
 use super::answer::Scan;
@@ -26,7 +26,7 @@ async fn get(pipe: &Rc<Pipe>, key: &str) -> Result<String, CallError> {
     Ok(String::from_utf8(answers.get(0).unwrap().to_vec()).unwrap())
 }
 
-/// Reads so many bytes of commands.
+/// Reads this many bytes of commands.
 async fn read(peer: &mut TcpStream, bytes: usize) -> String {
     let mut all = vec![0; bytes];
     peer.read_exact(&mut all).await.unwrap();
@@ -43,7 +43,7 @@ async fn what_is_sent_together_goes_out_in_one_write_and_each_gets_its_own_answe
         let mut buffer = [0; 1_000];
         // One write is one segment here, so one read brings it all.
         assert_eq!(peer.read(&mut buffer).await.unwrap(), 3 * COMMAND);
-        // One byte at a time, and with a message to all in between.
+        // One byte at a time, and with a push message in between.
         for byte in b"+A\r\n>1\r\n+x\r\n$2\r\nBB\r\n:3\r\n" {
             peer.write_all(&[*byte]).await.unwrap();
             tokio::task::yield_now().await;
@@ -77,7 +77,7 @@ async fn who_gives_up_does_not_take_the_answers_of_others() {
     assert_eq!(stays.await.unwrap(), "+B\r\n");
 }
 
-/// What was given up comes after all, and then the same session uses another connection.
+/// An answer that was given up arrives after all; then the same session uses another connection.
 #[tokio::test]
 async fn who_gave_up_once_gets_the_next_answers() {
     let ((old, mut old_peer), (new, mut new_peer)) =
@@ -110,7 +110,7 @@ async fn who_gave_up_once_gets_the_next_answers() {
     assert_eq!(answers.get(0), Ok(&b"+new\r\n"[..]));
 }
 
-/// The one that was to send for all gives up before it did.
+/// The session that was to send for all gives up before it has done so.
 #[tokio::test]
 async fn what_was_not_sent_when_its_sender_gave_up_is_sent_by_another() {
     let (pipe, mut peer) = connected::<Scan>(1_000).await;
@@ -154,7 +154,7 @@ async fn a_connection_that_ends_or_lies_ends_for_all() {
     }
 }
 
-/// The peer does not read on before it has been read from: whoever only writes waits forever.
+/// The peer stops reading until its answers are read: a session that only wrote would wait forever.
 #[tokio::test]
 async fn answers_are_read_while_commands_are_still_being_sent() {
     const LARGE: usize = 1 << 20;

@@ -137,13 +137,13 @@ struct Options {
 }
 
 impl Options {
-    /// Whether there is an index if nobody says so: strings are for comparisons with tools that
-    /// keep none.
+    /// Whether there is an index if the address does not say: strings are for comparisons with
+    /// tools that keep none.
     const fn index_of(indexed: bool, shape: Shape) -> bool {
         indexed && matches!(shape, Shape::Hash)
     }
 
-    /// Takes a parameter of the address. Returns what is wrong with it.
+    /// Sets a parameter of the address. The error says what is wrong with it.
     fn take(&mut self, name: &str, value: &str, indexed: bool) -> Result<(), String> {
         match name {
             "index" if indexed => {
@@ -197,7 +197,7 @@ impl<F: Flavor> Planned for RespPlan<F> {
         Some(place + &self.parameters())
     }
 
-    /// Redis numbers its databases; a run of its own has the keys with one beginning.
+    /// Redis numbers its databases; a new run uses the keys with its own prefix.
     fn place_noun(&self) -> Option<&'static str> {
         let prefixed = self.database.name().is_none() || self.prefix.is_some();
         prefixed.then_some("prefix")
@@ -309,7 +309,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 }
 
 impl<F: Flavor> RespPlan<F> {
-    /// The parameters of the address that are not as they are without one.
+    /// The parameters of the address that differ from the defaults.
     fn parameters(&self) -> String {
         let usual = Options::index_of(F::INDEXED, self.shape);
         let parts = [
@@ -355,7 +355,7 @@ impl<F: Flavor> RespPlan<F> {
         })
     }
 
-    /// Why the server cannot be used, and what to do about it.
+    /// The error for a server that cannot be used, with what to do about it.
     async fn unusable(&self, trouble: &CallError, keys: &Keys) -> TargetError {
         let (server, scheme) = (&self.server, F::CARD.schemes[0]);
         if let Some(known) = told_apart(trouble, &keys.endpoint, keys.timeout).await {

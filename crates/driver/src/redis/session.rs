@@ -43,7 +43,7 @@ impl Session for RedisSession {
         } else if self.worker.exchange.group.is_open() {
             return None;
         }
-        // The time-out is that of connecting, not of the pause before it.
+        // The timeout is for connecting, not for the pause before it.
         self.worker.exchange.group.pause().await;
         let since = self.clock.now();
         if self.worker.exchange.group.is_open() {
@@ -62,8 +62,8 @@ impl Session for RedisSession {
         self.worker.spell(op, pen);
     }
 
-    /// A scan goes on with what it has found, and a node of a cluster may name another one. On a
-    /// shared connection the kernel notes only when the last of several answers came.
+    /// A scan continues with the keys it has found, and a node of a cluster may redirect. On a
+    /// shared connection, the kernel only reports when the last of several answers arrived.
     fn is_one_request(&self, op: &Op) -> bool {
         let text = op.kind == OpKind::Update && self.worker.layout().shape == Shape::String;
         let group = &self.worker.exchange.group;

@@ -1,4 +1,4 @@
-//! What a record is in the database, and the commands that store and read it.
+//! The form of a record in the database, and the commands that store and read it.
 
 use super::answer::Value;
 use super::commands::Commands;
@@ -46,8 +46,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The commands of a built-in operation. Of a scan and of an update that reads first, those of
-    /// its first step.
+    /// Writes the commands of a built-in operation; for a scan, and for an update that reads first,
+    /// those of its first step.
     pub(super) fn spell(&self, op: &Op, pen: &RedisPen, commands: &mut Commands) {
         let name = pen.names.first();
         match op.kind {
@@ -75,12 +75,12 @@ impl Layout {
         }
     }
 
-    /// Whether an update has to know the rest of the record.
+    /// Whether an update has to read the rest of the record first.
     pub(super) fn reads_first(&self, pen: &RedisPen) -> bool {
         self.shape == Shape::String && pen.partial
     }
 
-    /// The commands that store documents, and their places in the index.
+    /// Writes the commands that store documents, and those for their places in the index.
     fn store(&self, pen: &RedisPen, commands: &mut Commands, new: bool) {
         for (place, name) in pen.names.iter().enumerate() {
             let (text, words) = pen.written(place);
@@ -108,7 +108,7 @@ impl Layout {
         command.word(text);
     }
 
-    /// The command that stores what `read` becomes with the changes of an update.
+    /// Writes the command that stores the record `read` with the changes of an update.
     pub(super) fn merge(&self, read: &[u8], pen: &RedisPen, commands: &mut Commands) {
         let members = |text: &[u8]| serde_json::from_slice::<Map<String, Json>>(text);
         let mut all = members(read).unwrap_or_default();
@@ -116,7 +116,7 @@ impl Layout {
         self.set(pen.names.first(), Json::Object(all).to_string().as_bytes(), commands);
     }
 
-    /// The command that reads these fields of a record, or all of them.
+    /// Writes the command that reads these fields of a record, or all of them.
     pub(super) fn fetch(&self, name: &[u8], wanted: &[String], commands: &mut Commands) {
         if self.shape == Shape::String {
             return commands.begin("GET", 2).key(&self.prefix, name);
@@ -129,8 +129,8 @@ impl Layout {
         }
     }
 
-    /// The bytes of the fields or the text in an answer; `None`: there is no such record. A hash is
-    /// never empty.
+    /// The number of bytes of the fields or the text in an answer; `None` if there is no such
+    /// record. A hash is never empty.
     pub(super) fn weight(&self, answer: Value<'_>, wanted: &[String]) -> Option<u64> {
         let Shape::Hash = self.shape else {
             return answer.text().map(|text| text.len() as u64);
@@ -159,7 +159,7 @@ impl Layout {
     }
 }
 
-/// Passes on the members of a hash, without the fields that it does not have.
+/// Passes on the members of a hash, except fields that it does not have.
 fn members(answer: Value<'_>, wanted: &[String], mut member: impl FnMut(&[u8], &[u8])) {
     let mut values = answer.list();
     if wanted.is_empty() || answer.has_pairs() {

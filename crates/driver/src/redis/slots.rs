@@ -24,8 +24,8 @@ fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, step)
 }
 
-/// The slot of a key. Of a key with something in braces, only that counts, so that users can keep
-/// keys together.
+/// The slot of a key. If a part of the key is in braces, only that part counts, so that users can
+/// keep keys together.
 ///
 /// Source: "Redis cluster specification", "Key distribution model" and "Hash tags".
 pub(super) fn slot_of(key: &[u8]) -> u16 {

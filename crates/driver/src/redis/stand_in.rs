@@ -1,4 +1,4 @@
-//! A small Redis for tests, alone or as a node of a cluster. Each connection has its thread.
+//! A small Redis for tests, alone or as a node of a cluster. Each connection has its own thread.
 
 use super::slots::slot_of;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ pub(super) struct Kept {
     pub(super) hashes: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) index: BTreeMap<String, BTreeMap<String, i64>>,
     pub(super) strings: BTreeMap<String, String>,
-    /// What it says about a cluster in `INFO`.
+    /// Its cluster mode in `INFO`.
     pub(super) mode: &'static str,
-    /// The node that has all slots, as its map says; empty for none.
+    /// The node that has all slots, according to its map; empty for none.
     pub(super) owner: String,
-    /// What it says to commands about keys with this beginning, such as `MOVED`, and to which node.
+    /// Redirections for keys that begin like this: the word, such as `MOVED`, and the node.
     pub(super) elsewhere: Vec<(&'static str, &'static str, String)>,
     /// Whether the last command was `ASKING`.
     asked: bool,
@@ -100,7 +100,7 @@ impl Kept {
         })
     }
 
-    /// What it answers as a node of a cluster, if that is all.
+    /// Its answer as a node of a cluster, if it has a special one.
     fn as_node(&mut self, words: &[String]) -> Option<String> {
         let word = |place: usize| words.get(place).map_or("", String::as_str);
         let asked = std::mem::replace(&mut self.asked, word(0) == "ASKING");
@@ -139,7 +139,7 @@ fn command(from: &mut impl std::io::BufRead) -> Option<Vec<String>> {
         .collect()
 }
 
-/// A server that stores what it is given.
+/// A server that stores what it is sent.
 pub(super) fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<Kept>>::default());

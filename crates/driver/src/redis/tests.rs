@@ -1,4 +1,4 @@
-//! The driver against a small server of its own, and against peers that misbehave.
+//! Tests the driver against a small server, and against peers that misbehave.
 
 use super::hash::java_hash;
 use super::plan::{Flavor, Redis};
@@ -97,7 +97,7 @@ async fn a_record_lives_and_dies_in_the_layout_of_ycsb() {
         assert_eq!(missing.result.err(), Some(Failure::NotFound), "{kind}");
         assert_eq!(document(s), "");
     }
-    // If nobody looks, no document is made.
+    // If the document will not be looked at, none is made.
     let mut pen = s.pen();
     pen.name().extend_from_slice(b"k1");
     s.prepare(&op(OpKind::Read), &mut pen);
@@ -143,7 +143,7 @@ async fn a_batch_has_an_outcome_for_each_document_and_a_scan_brings_records() {
     assert_eq!(ranged.result.err(), Some(Failure::Rejected), "there is no order to read along");
 }
 
-/// The pauses between attempts grow beyond the time-out, which is not about them.
+/// The pauses between attempts grow beyond the timeout, which does not apply to them.
 #[tokio::test]
 async fn a_server_that_was_away_for_long_is_found_again_however_short_the_timeout() {
     let (address, kept) = server();
@@ -171,7 +171,7 @@ async fn a_server_that_was_away_for_long_is_found_again_however_short_the_timeou
     }
 }
 
-/// The server takes the record, but not its place in the index: it is there all the same.
+/// The server accepts the record, but not its place in the index: the record exists all the same.
 #[tokio::test]
 async fn a_record_without_its_place_in_the_index_is_not_called_refused() {
     let (address, kept) = server();
@@ -331,7 +331,7 @@ async fn strings_are_documents_as_they_are() {
     carry_out(s, op(OpKind::Create), &[("k", r#"{"a":1,"b":1}"#)], &[]).await;
     assert_eq!(kept.lock().unwrap().strings["k"], r#"{"a":1,"b":1}"#);
     assert!(kept.lock().unwrap().seen.contains(&"HELLO 3".to_owned()));
-    // Fields that are not changed stay.
+    // Unchanged fields stay.
     let changed = carry_out(s, op(OpKind::Update), &[("k", r#"{"b":2}"#)], &[]).await;
     assert_eq!((changed.result.err(), changed.wire.requests), (None, Some(2)));
     let read = carry_out(s, op(OpKind::Read), &[("k", "")], &[]).await;
@@ -355,6 +355,6 @@ async fn sessions_share_connections_as_the_pipeline_says() {
     let groups: Vec<_> = sessions.iter().map(group).collect();
     assert!(groups[..3].iter().all(|it| *it == groups[0]) && groups[3] != groups[0]);
     assert!(groups[3..6].iter().all(|it| *it == groups[3]) && groups[6] != groups[3]);
-    // One that is made anew does not take another place.
+    // A session that is created again does not take another place.
     assert_eq!(group(&shard.session_of(4)), groups[4]);
 }

@@ -4,7 +4,7 @@ use super::answer::Value;
 use crate::call::CallError;
 use crate::op::Failure;
 
-/// What an answer says, unless it is a refusal.
+/// The contents of an answer, unless it is a refusal.
 pub(super) fn checked(answer: &[u8]) -> Result<Value<'_>, CallError> {
     match Value::of(answer) {
         Value::Error(words) => Err(of_refusal(words)),
@@ -26,19 +26,20 @@ fn of_code(code: &str, words: &str) -> Failure {
         "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Failure::NotReady,
         "BUSY" | "MISCONF" | "NOREPLICAS" | "OOM" | "TRYAGAIN" => Failure::ServerError,
         "ERR" if words.contains("max number of clients") => Failure::TooManyRequests,
-        // Infinispan's own errors have numbers; it passes on any of them, whatever was done.
+        // Infinispan's own errors have numbers. It may pass on any of them, whether or not the
+        // command was carried out.
         "ERR" if words.starts_with("ERR ISPN") => Failure::ServerError,
         "ERR" if words.contains("invalid password") => Failure::Authentication,
         _ => Failure::Rejected,
     }
 }
 
-/// Where a node of a cluster sends a command.
+/// Where a node of a cluster redirects a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Redirect {
-    /// The node, `host:port`; without a host it is on the one that says so.
+    /// The node, `host:port`; without a host, it is on that of the node that redirects.
     pub(super) to: String,
-    /// Whether only this command goes there, because its slot is on the way.
+    /// Whether only this command is redirected, because its slot is being moved.
     pub(super) asks: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::{TargetError, words};
 
 const EXAMPLE: &str = "ZRANGE {{prefix}}board 0 9";
 
-/// What the driver's card says about it.
+/// The word as the driver's card lists it.
 pub(crate) const CARDS: &[Word] = &[Word {
     name: "command",
     help: "Any command and its arguments, separated by spaces, or a list of them; {{prefix}} is \
@@ -21,19 +21,19 @@ pub(crate) const CARDS: &[Word] = &[Word {
     example: EXAMPLE,
 }];
 
-/// What stands for the prefix of all keys.
+/// The placeholder for the prefix of all keys.
 const PREFIX: &str = "{{prefix}}";
-/// The values that are keys.
+/// The placeholders whose values are keys.
 const KEYS: [&str; 4] = ["{{key", "{{new", "{{made ", "{{taken "];
 
 /// A command, cut into pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
-    /// Its name, as it is sent.
+    /// The number of words and the name, as they are sent.
     begin: Vec<u8>,
     arguments: Vec<Pieces>,
-    /// Which of them is the key that the command is sent by in a cluster; a node that does not have
-    /// it says so.
+    /// The index of the argument that is the key, which determines the node in a cluster; a node
+    /// that does not have the key redirects.
     key: usize,
     /// The values that it needs.
     pub(super) holes: Holes,
@@ -57,10 +57,10 @@ impl Command {
     }
 }
 
-/// The command of an operation, where all keys begin with `prefix`.
+/// Spells the command of an operation, where all keys begin with `prefix`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the operation is invalid.
 pub(super) fn spell(operation: &OperationPlan, prefix: &str) -> Result<Command, Invalid> {
     let word = word_of(operation, CARDS, "Redis")?;
     command(operation, prefix).map_err(|(problem, cure)| {
@@ -129,7 +129,7 @@ fn split(text: &str) -> Result<Vec<String>, Wrong> {
     Ok(words)
 }
 
-/// How many rows an answer has: elements of a list, or one of anything but nothing.
+/// How many rows an answer has: the elements of a list, one for any other value, none for null.
 pub(super) const fn rows(answer: Value<'_>) -> u64 {
     match answer {
         Value::Null => 0,
@@ -140,8 +140,8 @@ pub(super) const fn rows(answer: Value<'_>) -> u64 {
 }
 
 impl Keys {
-    /// Lets the server look at each command of the plan without carrying it out: it queues them in
-    /// a transaction that is given up.
+    /// Has the server check each command of the plan without carrying it out: it queues them in a
+    /// transaction that is discarded.
     pub(super) async fn try_out(&self) -> Result<(), TargetError> {
         for (kind, command) in self.own.iter() {
             let values = Values::samples(command.holes.0.len());
@@ -154,20 +154,20 @@ impl Keys {
         Ok(())
     }
 
-    /// Queues a command, and returns the words of the server if it refuses to.
+    /// Queues a command, and returns the server's reason if it refuses.
     async fn queue(&self, command: &Command, values: &Values) -> Result<Option<String>, CallError> {
         let pipe = self.connect().await?;
         let mut commands = Commands::default();
         commands.add(&["MULTI"]);
         if checked(ask(&pipe, &commands).await?.get(0)?).is_err() {
-            // It has no transactions; the load will show.
+            // The server has no transactions; the load will show whether it accepts the command.
             return Ok(None);
         }
         commands.clear();
         command.write(values, &mut commands);
         let answers = ask(&pipe, &commands).await?;
         let answer = answers.get(0)?;
-        // A node that knows another one for the key knows the command.
+        // A node that redirects the key to another node knows the command.
         let refusal = checked(answer).err().filter(|_| Redirect::of(answer).is_none());
         Ok(refusal.map(|trouble| trouble.reason))
     }

@@ -1,4 +1,4 @@
-//! What one session does for an operation: sends its commands, and makes sense of the answers.
+//! How one session carries out an operation: sends its commands, and interprets the answers.
 
 use super::answer::Value;
 use super::commands::Commands;
@@ -20,9 +20,9 @@ pub(super) struct Worker {
     pub(super) exchange: Exchange,
     commands: Commands,
     pub(super) rows: Vec<Result<Token, Failure>>,
-    /// The document that was read, in JSON; empty if there is none, or nobody looks at it.
+    /// The document that was read, in JSON; empty if there is none, or it will not be looked at.
     pub(super) document: Vec<u8>,
-    /// The fields that the last scan has asked for, and its records once they are asked for.
+    /// The fields that the last scan requested, and its records once they are needed.
     scanned: Option<Vec<String>>,
     scanned_json: OnceCell<Vec<Vec<u8>>>,
     pub(super) received: u64,
@@ -57,7 +57,7 @@ impl Worker {
         self.exchange.clear();
     }
 
-    /// Spells the first commands of the operation in `pen`.
+    /// Writes the first commands of the operation in `pen`.
     pub(super) fn spell(&mut self, op: &Op, pen: &RedisPen) {
         self.commands.clear();
         let keys = &self.exchange.group.hub.keys;
@@ -69,7 +69,7 @@ impl Worker {
         }
     }
 
-    /// Carries out the operation, whose first commands are spelled.
+    /// Carries out the operation, whose first commands have been written.
     pub(super) async fn work(
         &mut self,
         op: &Op,
@@ -167,7 +167,7 @@ impl Worker {
         there.map(document).collect()
     }
 
-    /// The second step of an update of some fields of a text.
+    /// The second step of an update of some members of a text.
     async fn store_merged(
         &mut self,
         pen: &RedisPen,
@@ -196,7 +196,7 @@ impl Worker {
         {
             return Err(trouble);
         }
-        // Some are stored: those that are sent again are settled then.
+        // Some are stored: a batch that is sent again is settled then.
         let lost = refusals.iter().flatten().find(|it| !it.failure.answered());
         if let Some(trouble) = lost.filter(|_| op.settle).cloned() {
             return Err(CallError { failure: Failure::Unanswered, ..trouble });
@@ -230,8 +230,8 @@ impl Worker {
     }
 }
 
-/// The failure of a write whose record is done, but not its place in the index: nobody may take it
-/// for one that did nothing.
+/// The failure of a write that stored its record, but not the record's place in the index: it must
+/// not count as a write that did nothing.
 fn not_indexed(trouble: &CallError) -> CallError {
     let failure = match trouble.failure {
         failure if failure.unconnected() => Failure::Unanswered,
