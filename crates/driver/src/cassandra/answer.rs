@@ -1,4 +1,4 @@
-//! Answers of CQL's binary protocol: what each says.
+//! Answers of CQL's binary protocol, and their contents.
 //!
 //! Source: "CQL BINARY PROTOCOL v4" of Apache Cassandra, sections 4.2 and 9.
 
@@ -8,7 +8,7 @@ use crate::call::CallError;
 use crate::op::Failure;
 use std::rc::Rc;
 
-/// Kinds of answers.
+/// Kinds of answers, by opcode.
 const ERROR: u8 = 0x00;
 const READY: u8 = 0x02;
 const AUTHENTICATE: u8 = 0x03;
@@ -16,20 +16,20 @@ const RESULT: u8 = 0x08;
 const AUTH_CHALLENGE: u8 = 0x0e;
 const AUTH_SUCCESS: u8 = 0x10;
 
-/// What precedes the message in a body, by the flags of the header.
+/// Flags of the header: what precedes the message in a body.
 const TRACED: u8 = 0x02;
 const WARNED: u8 = 0x08;
 const COMPRESSED: u8 = 0x01;
 const LOADED: u8 = 0x04;
 
-/// What an answer says.
+/// The contents of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer<'a> {
     /// The connection can be used.
     Ready,
-    /// Somebody must log in.
+    /// The server requires a log-in.
     Authenticate,
-    /// Nothing but that it was done.
+    /// It was done; there is nothing else to report.
     Done,
     /// Rows that were found.
     Rows(Rows<'a>),
@@ -39,7 +39,7 @@ pub(super) enum Answer<'a> {
     Refused(Refusal<'a>),
 }
 
-/// Why something was not done: the server's number and words.
+/// Why something was not done: the server's error code and its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal<'a> {
     pub(super) code: u32,
@@ -54,29 +54,29 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// That something is no value of the column.
+    /// The error for something that is not a value of the column.
     pub(super) fn is_not(&self, value: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(value).chars().take(40).collect();
         CallError::new(Failure::Rejected, format!("{text:?} is no value of {}", self.name))
     }
 }
 
-/// A statement that the server knows.
+/// A statement that the server has prepared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prepared {
     pub(super) id: Vec<u8>,
     /// The columns whose values its question marks stand for.
     pub(super) wanted: Vec<Column>,
-    /// Which of them are the key of the partition, in its order.
+    /// The indexes of those that make up the partition key, in its order.
     pub(super) key: Vec<u16>,
-    /// The columns of the rows that it finds.
+    /// The columns of the rows that it returns.
     pub(super) found: Rc<[Column]>,
 }
 
 /// The rows of an answer, or of a page of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rows<'a> {
-    /// Their columns, if the answer says so.
+    /// Their columns, if the answer describes them.
     pub(super) columns: Option<Rc<[Column]>>,
     /// How many rows there are, and how many columns each has.
     pub(super) count: u32,
@@ -87,10 +87,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The values of the next row of those that are left in `rest`; empty if there is none.
-    ///
-    /// # Errors
-    /// `None`, if the answer is cut short.
+    /// Reads the next row from `rest`; empty if there are no columns. `None` if the answer is cut
+    /// short.
     pub(super) fn next(&self, rest: &mut Reader<'a>) -> Option<Row<'a>> {
         (0..self.width).map(|_| rest.value()).collect()
     }
@@ -102,7 +100,7 @@ impl<'a> Rows<'a> {
         rest.0.is_empty().then_some(rows)
     }
 
-    /// Whether all values are there, and nothing more.
+    /// Whether all values are there, and nothing follows them.
     pub(super) fn are_whole(&self) -> bool {
         let mut rest = Reader(self.bytes);
         let values = u64::from(self.count) * u64::from(self.width);
@@ -119,7 +117,7 @@ pub(super) type Value<'a> = Option<&'a [u8]>;
 /// The values of a row.
 pub(super) type Row<'a> = Vec<Value<'a>>;
 
-/// What is left of a body.
+/// The rest of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
@@ -185,7 +183,7 @@ impl<'a> Reader<'a> {
         if global {
             self.skip_place()?;
         }
-        // Each has at least four bytes: nothing is reserved for those that are only announced.
+        // Each has at least four bytes: no room is reserved for columns that are only announced.
         let mut columns = Vec::with_capacity((count as usize).min(self.0.len() / 4));
         for _ in 0..count {
             if !global {
@@ -227,7 +225,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What an answer says; `None` if it is none, or cut short.
+/// Parses an answer; `None` if it is not one, or is cut short.
 pub(super) fn read(frame: &[u8]) -> Option<Answer<'_>> {
     let (header, body) = frame.split_at_checked(HEADER)?;
     let mut rest = Reader(body);
@@ -247,10 +245,10 @@ pub(super) fn read(frame: &[u8]) -> Option<Answer<'_>> {
     })
 }
 
-/// The rows of an answer, if it has some, unless it is a refusal.
+/// The rows of an answer, if it has any.
 ///
 /// # Errors
-/// The refusal, or that it is no answer.
+/// Fails if it is a refusal, or not an answer.
 pub(super) fn checked(frame: &[u8]) -> Result<Option<Rows<'_>>, CallError> {
     match read(frame) {
         Some(Answer::Rows(rows)) => Ok(Some(rows)),
@@ -260,12 +258,12 @@ pub(super) fn checked(frame: &[u8]) -> Result<Option<Rows<'_>>, CallError> {
     }
 }
 
-/// An answer that is none.
+/// The error for something that is not an answer.
 pub(super) fn malformed() -> CallError {
     CallError::new(Failure::Protocol, "the answer is not one of CQL's protocol")
 }
 
-/// The kind of a frame that no request has an answer of: for tests.
+/// The kind of a frame that answers no request: for tests.
 #[cfg(test)]
 pub(super) const EVENT: u8 = 0x0c;
 

@@ -57,7 +57,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
             options.insert(option.to_owned(), Value::from(level.to_ascii_uppercase()));
         }
     }
-    // Both limit the pool, which opens as many connections as it may.
+    // Both limit the pool, which opens as many connections as it is allowed to.
     let core = read.optional("cassandra.coreconnections");
     if let Some(count) = read.optional("cassandra.maxconnections").or(core) {
         options.insert("pool".to_owned(), json!(count));

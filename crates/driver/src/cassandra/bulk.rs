@@ -1,4 +1,4 @@
-//! Bulk inserts: each row with its own statement, or all as one batch.
+//! Bulk inserts: a statement for each row, or all rows as one batch.
 
 use super::answer::checked;
 use super::client::{Spelled, too_many};
@@ -33,7 +33,7 @@ struct Leg {
     frames: Frames,
 }
 
-/// What became of a row.
+/// The fate of a row.
 type Fate = Result<(), CallError>;
 
 impl Insert<'_> {
@@ -45,7 +45,7 @@ impl Insert<'_> {
         found: &mut Found,
         probe: &mut Probe,
     ) -> Result<Reply, CallError> {
-        // All sessions together have only so many numbers on a connection.
+        // All sessions together share a limited set of numbers on a connection.
         let at_once = (MOST_UNDER_WAY / self.hub.sessions.get().max(1)).clamp(1, AT_ONCE);
         let mut fates = Vec::with_capacity(rows.len());
         for part in rows.chunks(at_once) {
@@ -55,7 +55,7 @@ impl Insert<'_> {
             let mut part_fates = vec![Err(Failure::Connect.into()); part.len()];
             let open = (0..part.len()).collect();
             let again = self.round(part, open, &mut part_fates, found, probe).await;
-            // What a node has prepared by now is not unknown to it a second time.
+            // The node has prepared these statements by now, so it will not refuse them again.
             self.round(part, again, &mut part_fates, found, probe).await;
             fates.append(&mut part_fates);
         }
@@ -74,7 +74,7 @@ impl Insert<'_> {
     }
 
     /// Inserts the rows at these places, each at its node. Returns those whose statement the node
-    /// did not know, but does now.
+    /// did not know, but has prepared since.
     async fn round(
         &self,
         rows: &[Spelled],
@@ -107,7 +107,7 @@ impl Insert<'_> {
                 Ok(wait) => {
                     found.requests += leg.frames.len() as u64;
                     for place in &leg.places {
-                        // There is no place for it if there is one node alone.
+                        // With a single node, there is no place for it.
                         if let Some(node) = found.nodes.get_mut(before + place) {
                             *node = Some(leg.node);
                         }
@@ -189,7 +189,7 @@ impl Insert<'_> {
     }
 }
 
-/// The statements of rows, each once.
+/// The distinct statements of some rows.
 fn distinct<'a>(rows: impl Iterator<Item = &'a Spelled>) -> Vec<&'a str> {
     let mut all: Vec<_> = rows.map(|row| row.cql.as_str()).collect();
     all.sort_unstable();
@@ -197,7 +197,7 @@ fn distinct<'a>(rows: impl Iterator<Item = &'a Spelled>) -> Vec<&'a str> {
     all
 }
 
-/// A server that is overloaded may have noticed that after the first rows of a batch.
+/// An overloaded server may have refused only after storing the first rows of a batch.
 fn in_batch(trouble: CallError) -> CallError {
     match trouble.failure {
         Failure::TooManyRequests => CallError { failure: Failure::ServerError, ..trouble },

@@ -28,14 +28,14 @@ pub(super) struct Spelled {
 struct Asked<'a> {
     one: &'a Spelled,
     manner: Manner<'static>,
-    /// How many rows are enough.
+    /// How many rows are wanted, at most.
     most: u64,
-    /// Whether the pages are kept.
+    /// Whether to keep the pages.
     keeps: bool,
 }
 
 impl Spelled {
-    /// The token of the key among the values, if it is there.
+    /// The token of the key, if the key is among the values.
     pub(super) fn token(&self) -> Option<i64> {
         match &*self.statement.key {
             [] => None,
@@ -65,8 +65,8 @@ pub(super) struct CassandraClient {
     waiting: Rc<Waiting>,
     answers: Answers,
     frames: Frames,
-    /// What is sent for the operation, one statement or one for each document, as far as its
-    /// statements are known before it is due.
+    /// The statements to send for the operation, one in all or one per document, if they were known
+    /// before it was due.
     spelled: Option<Result<Vec<Spelled>, CallError>>,
 }
 
@@ -89,7 +89,7 @@ impl CassandraClient {
             OpKind::BulkInsert => {
                 return Ok((0..pen.names().len()).map(|it| table.insert(names(it))).collect());
             }
-            // Without a field there is nothing to set, but the row exists.
+            // Without fields there is nothing to set, but the row exists.
             OpKind::Update if names(0).len() > 0 => table.update(names(0)),
             OpKind::Create | OpKind::Update => table.insert(names(0)),
             OpKind::Delete => table.delete(),
@@ -151,12 +151,12 @@ impl CassandraClient {
         Some(Ok(spelled))
     }
 
-    /// Has the statements prepared that are not known yet, and binds the values.
+    /// Has unknown statements prepared, and binds the values.
     async fn prepared(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Spelled>, CallError> {
         for cql in self.statements(op, pen)? {
             if self.hub.known(&cql).is_none() {
                 let pipe = self.hub.pipe(None, self.number).ok_or(Failure::Connect)?.pipe;
-                // What is unknown of it is not what became of the operation.
+                // A lost answer to this says nothing about the operation itself.
                 let prepared = self.hub.prepare(&pipe, &cql).await;
                 prepared.map_err(|trouble| match trouble.failure {
                     failure if failure.answered() => trouble,
@@ -224,8 +224,8 @@ impl CassandraClient {
         }
     }
 
-    /// Sends one statement, and once more if the node must prepare it again. Returns it as the node
-    /// has prepared it.
+    /// Sends one statement, and sends it again if the node has to prepare it first. Returns it as
+    /// the node has prepared it.
     async fn ask(
         &mut self,
         one: &Spelled,
@@ -272,14 +272,14 @@ impl CassandraClient {
         ended
     }
 
-    /// What was given up is still waited for on its connection.
+    /// If answers that were given up are still expected on a connection, waits with a new object.
     fn renew(&mut self) {
         if !self.waiting.is_over() {
             self.waiting = Rc::default();
         }
     }
 
-    /// The pages of an answer, of which the first is there, and how many rows they have.
+    /// Collects the pages of an answer, the first of which has arrived, and counts their rows.
     async fn pages(
         &mut self,
         asked: Asked<'_>,
@@ -299,7 +299,7 @@ impl CassandraClient {
             }
             found.received += rows.bytes.len() as u64;
             if keeps {
-                // Together they are no larger than one answer may be.
+                // All pages together may be no larger than one answer.
                 if found.received > self.hub.target.servers.reach.max_answer {
                     let reason = "the pages of the answer are larger than --max-answer";
                     return Err(CallError::new(Failure::Protocol, reason));
@@ -339,7 +339,7 @@ impl CassandraClient {
     }
 }
 
-/// That there is no number for another request, and what to do about it.
+/// The error if no number is left for another request, with what to do about it.
 pub(super) fn too_many(refused: CallError) -> CallError {
     CallError { reason: refused.reason + "; give the address a larger pool=", ..refused }
 }
@@ -355,7 +355,7 @@ impl Client for CassandraClient {
 
     /// A connection on which an answer may still come is not used any more.
     fn disconnect(&mut self) {
-        // It was not lost: the answer was waited for in vain.
+        // The connection was not lost, but no answer came.
         if !self.waiting.is_over() {
             self.hub.doubt(self.asked, self.number);
             self.waiting = Rc::default();
@@ -370,7 +370,7 @@ impl Client for CassandraClient {
         !self.reads(op)
     }
 
-    /// What is sent together with others has only a common time.
+    /// Requests that are sent with others only have a common time.
     fn is_one_request(&self, _: &Op) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Statements. Knows nothing about connections.
+//! Builds statements. Knows nothing about connections.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ impl Table {
         &self.name
     }
 
-    /// CQL in which names in braces stand for those of the table and its keyspace.
+    /// CQL with the placeholders for the table and its keyspace replaced by their names.
     pub(super) fn named(&self, cql: &str) -> String {
         cql.replace("{{table}}", &self.name).replace("{{keyspace}}", &self.keyspace)
     }
@@ -97,8 +97,7 @@ impl Table {
         format!("{} WHERE {} = ?", self.columns(fields), quoted(&self.key))
     }
 
-    /// Reads these fields of rows, or all columns, starting at a key, in the order of the keys'
-    /// hashes.
+    /// Reads these fields of rows, or all columns, from a key on, in the order of the keys' hashes.
     pub(super) fn scan<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
         let key = quoted(&self.key);
         format!("{} WHERE token({key}) >= token(?) LIMIT ?", self.columns(fields))

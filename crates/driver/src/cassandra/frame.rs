@@ -9,13 +9,13 @@ use crate::call::CallError;
 use crate::op::Failure;
 use crate::pipe::{Protocol, Whose};
 
-/// The version of the protocol, and the bit of an answer.
+/// The version of the protocol, and the bit that marks an answer.
 const VERSION: u8 = 4;
 const ANSWER: u8 = 0x80;
 /// Bytes of a header.
 pub(super) const HEADER: usize = 9;
 
-/// What a request is.
+/// The opcodes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opcode {
     Startup = 0x01,
@@ -26,7 +26,7 @@ enum Opcode {
     AuthResponse = 0x0f,
 }
 
-/// Finds answers, and the requests that they are to.
+/// Splits answers, and finds the requests that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Framing;
 
@@ -55,7 +55,7 @@ impl Protocol for Framing {
 
     fn whose(bytes: &[u8]) -> Whose {
         let Some(&[_, _, high, low]) = bytes.first_chunk() else { return Whose::Unknown };
-        // Negative numbers are those of events.
+        // Negative numbers are for events.
         u16::try_from(i16::from_be_bytes([high, low])).map_or(Whose::Nobody, Whose::Numbered)
     }
 
@@ -68,9 +68,9 @@ impl Protocol for Framing {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner<'a> {
     pub(super) consistency: Consistency,
-    /// How many servers must agree about a condition.
+    /// How many servers must agree on a condition.
     pub(super) serial: Option<Serial>,
-    /// How many rows come in one answer, at most.
+    /// The maximum number of rows in one answer.
     pub(super) page: Option<u32>,
     /// Where the last answer ended.
     pub(super) after: Option<&'a [u8]>,
@@ -79,7 +79,7 @@ pub(super) struct Manner<'a> {
 }
 
 impl Manner<'_> {
-    /// That of statements beside the load.
+    /// The manner of statements beside the load.
     pub(super) const PLAIN: Self =
         Self { consistency: Consistency::One, serial: None, page: None, after: None, stamp: None };
 }
@@ -92,7 +92,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// Adds a value, which `write` writes unless there is none of this kind.
+    /// Adds the value that `write` appends, if it can be written; `None` otherwise.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
@@ -135,7 +135,7 @@ impl Frames {
         self.ends.len()
     }
 
-    /// Each of them.
+    /// Each request.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let start = |place: usize| place.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.ends.iter().enumerate().map(move |(place, &end)| &self.bytes[start(place)..end])
@@ -195,8 +195,8 @@ impl Frames {
         self.add(Opcode::Execute, |out| {
             write_short(of.id.len(), out);
             out.extend_from_slice(&of.id);
-            // Of what has no columns before it is executed, such as a condition, the answer says
-            // which it has.
+            // If a statement has no columns before it is executed, such as one with a condition,
+            // the answer has to describe them.
             write_parameters(bound, manner, of.found.is_empty(), out);
         });
     }
@@ -243,7 +243,7 @@ fn write_bound(bound: &Bound, out: &mut Vec<u8>) {
     out.extend_from_slice(&bound.bytes);
 }
 
-/// `describes` is whether the answer is to say which columns its rows have.
+/// `describes` is whether the answer should name the columns of its rows.
 fn write_parameters(bound: &Bound, manner: &Manner<'_>, describes: bool, out: &mut Vec<u8>) {
     let Manner { consistency, serial, page, after, stamp } = *manner;
     write_short(usize::from(consistency.number()), out);

@@ -18,13 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How often a thread asks which nodes there are, at most.
+/// How often a thread asks which nodes exist, at most.
 const REFRESH_NS: Nanos = SECOND_NS;
 
-/// How often a node is looked for that was named, but is not among those that have keys.
+/// How often to look for a node that the user named, but that is not among those with keys.
 const LOOK_FOR: Duration = Duration::from_secs(1);
 
-/// How long the last nodes may take to be connected once another one is, and one that was silent.
+/// How much longer the other nodes may take to connect once one has connected, and how long a
+/// silent node may take to accept a connection.
 const MOMENT: Duration = Duration::from_millis(250);
 
 /// A node: the connections to it.
@@ -36,7 +37,7 @@ struct Node {
     seats: Vec<Rc<Seat>>,
     /// Whether it was asked to prepare the statements that are likely to be needed.
     is_prepared: Cell<bool>,
-    /// Which connections are being made.
+    /// Which connections are being established.
     connecting: Vec<Cell<bool>>,
 }
 
@@ -73,15 +74,16 @@ pub(super) struct Hub {
     pub(super) target: Cassandra,
     context: Rc<ShardContext>,
     ring: RefCell<Ring>,
-    /// By the place of each in the ring; `None` if its name has no address.
+    /// By place in the ring; `None` for a node whose name has no address.
     nodes: RefCell<Vec<Option<Rc<Node>>>>,
-    /// What became of each node, by its number.
+    /// What is known about each node, by its number.
     fates: RefCell<Vec<Fate>>,
     statements: RefCell<HashMap<String, Rc<Prepared>>>,
-    /// How many sessions there are, and which node has its turn for what is nobody's.
+    /// How many sessions there are, and whose turn it is among the nodes for statements without a
+    /// key.
     pub(super) sessions: Cell<usize>,
     turn: Cell<usize>,
-    /// When the ring was asked for, and whether it is being asked for.
+    /// When the ring was last requested, and whether a request is in progress.
     refreshed: Cell<Nanos>,
     refreshing: Cell<bool>,
     /// Notified when an attempt to connect has ended.
@@ -116,7 +118,7 @@ impl Hub {
         hub
     }
 
-    /// The connections to a node, not made yet; `None` if it has no address.
+    /// A node whose connections have not been made yet; `None` if it has no address.
     fn node(&self, at: &Located) -> Option<Rc<Node>> {
         let endpoint = at.endpoint.as_ref()?;
         let count = self.target.connections.get();
@@ -129,8 +131,8 @@ impl Hub {
         }))
     }
 
-    /// Takes these nodes for those of the ring. Those that were known before keep their
-    /// connections, also under another address while these last.
+    /// Replaces the nodes of the ring by these. Known nodes keep their connections, even under a
+    /// new address, as long as these connections last.
     fn take(&self, all: &[Located]) {
         let known = self.nodes.take();
         let known = |at: &Located| {
@@ -180,12 +182,12 @@ impl Hub {
         });
     }
 
-    /// Whether operations are told apart by the node that they were sent to.
+    /// Whether operations are recorded by the node that they were sent to.
     pub(super) fn has_several(&self) -> bool {
         self.fates.borrow().len() > 1
     }
 
-    /// What became of each node, if there are several.
+    /// The history of each node, if there are several.
     pub(super) fn logs(&self) -> Vec<NodeLog> {
         if !self.has_several() {
             return Vec::new();
@@ -210,14 +212,14 @@ impl Hub {
             .collect()
     }
 
-    /// The connection with this number to the first node from a token on to which there is one.
-    /// Those that are lost are made again, beside the load.
+    /// The connection with this number to the first connected node in the order for this token.
+    /// Lost connections are made again, beside the load.
     pub(super) fn pipe(self: &Rc<Self>, token: Option<i64>, number: usize) -> Option<Way> {
         let first = token.and_then(|token| {
             let nodes = self.nodes.borrow();
             nodes.get(self.ring.borrow().place(token)?)?.clone()
         });
-        // Nearly always: nothing is put together.
+        // Nearly always the case: no list is built.
         if let Some(node) = first
             && let Some(pipe) = node.seat(number).pipe()
         {
@@ -232,8 +234,8 @@ impl Hub {
         None
     }
 
-    /// An operation that was sent to this node has had no answer in time. If the node does not take
-    /// a connection in a moment either, it has been gone since.
+    /// To be called when an operation sent to this node has had no answer in time. If the node does
+    /// not accept a new connection within a moment either, it counts as gone since this call.
     pub(super) fn doubt(self: &Rc<Self>, node: usize, number: usize) {
         let since = self.context.clock().now();
         let known = self.nodes.borrow().iter().flatten().find(|it| it.number == node).cloned();
@@ -254,17 +256,17 @@ impl Hub {
         nodes.iter().flatten().any(|node| node.seat(number).pipe().is_some())
     }
 
-    /// How often nodes said something that was not asked for, since the last call.
+    /// How often nodes sent something unsolicited since the last call.
     pub(super) fn take_unsolicited(&self) -> u64 {
         let nodes = self.nodes.borrow();
         nodes.iter().flatten().flat_map(|node| &node.seats).map(|it| it.take_unsolicited()).sum()
     }
 
-    /// Connects to all nodes. Once there is a connection to one of them, the others have only a
-    /// moment more: one that is silent keeps nobody waiting.
+    /// Connects to all nodes. Once one of them is connected, the others have only a moment longer,
+    /// so that a silent node does not hold up the session.
     ///
     /// # Errors
-    /// Why there is none to any.
+    /// Fails if no node can be connected.
     pub(super) async fn open(self: &Rc<Self>, number: usize) -> Result<(), CallError> {
         let nodes: Vec<_> = self.nodes.borrow().iter().flatten().cloned().collect();
         for node in &nodes {
@@ -274,14 +276,14 @@ impl Hub {
         self.until(|| self.is_open(number) || !goes_on()).await;
         if self.is_open(number) {
             let _ = tokio::time::timeout(MOMENT, self.until(|| !goes_on())).await;
-            // The others begin without those that are not there yet.
+            // The session begins without the nodes that are not connected yet.
             nodes.iter().filter(|node| !node.is_open()).for_each(|node| self.lose(node.number));
             return Ok(());
         }
-        // They may be elsewhere by now.
+        // The nodes may have moved.
         self.refresh();
         let refusals = nodes.iter().map(|node| node.seat(number).refusal());
-        // That nobody may log in ends a run.
+        // A refused log-in ends a run, so it takes precedence.
         let refusal = refusals.reduce(|one, other| match one.failure {
             Failure::Authentication => one,
             _ => other,
@@ -289,7 +291,7 @@ impl Hub {
         Err(refusal.unwrap_or(CallError::new(Failure::Connect, "no node has an address")))
     }
 
-    /// Waits until something holds that an attempt to connect may change.
+    /// Waits for a condition that an attempt to connect may change.
     async fn until(&self, holds: impl Fn() -> bool) {
         loop {
             let mut attempted = pin!(self.attempted.notified());
@@ -312,7 +314,7 @@ impl Hub {
         if !node.is_prepared.replace(true) {
             let own = self.target.own.iter().map(|(_, own)| own.cql.clone());
             for cql in self.target.table.statements().into_iter().chain(own) {
-                // If a statement is wrong, the operation that needs it will report that.
+                // If a statement is wrong, the operation that needs it will report it.
                 if let Ok(prepared) = prepare(&pipe, &cql).await {
                     self.statements.borrow_mut().insert(cql, Rc::new(prepared));
                 }
@@ -320,7 +322,7 @@ impl Hub {
         }
     }
 
-    /// Makes a lost connection again, beside the load.
+    /// Starts to replace a lost connection, beside the load.
     fn reopen(self: &Rc<Self>, node: &Rc<Node>, number: usize) {
         if !node.connecting(number).get() {
             self.refresh();
@@ -328,7 +330,7 @@ impl Hub {
         }
     }
 
-    /// Begins to connect to a node, unless that goes on or there is a connection.
+    /// Begins to connect to a node, unless it is connected or an attempt is under way.
     fn begin(self: &Rc<Self>, node: &Rc<Node>, number: usize) {
         if node.seat(number).pipe().is_some() || node.connecting(number).replace(true) {
             return;
@@ -348,16 +350,16 @@ impl Hub {
         });
     }
 
-    /// The time of the next statement by the cluster's clock, in microseconds since 1970: later
-    /// than that of all before, so that the last one to be sent is the one that holds, whichever
-    /// node has its turn.
+    /// The timestamp of the next statement by the cluster's clock, in microseconds since 1970. It
+    /// is later than all before it, so that the statement sent last prevails, whichever node it is
+    /// sent to.
     pub(super) fn stamp(&self) -> i64 {
         let now = (wall_ns() / 1_000).cast_signed().saturating_add(self.target.ahead);
         self.stamped.set(now.max(self.stamped.get().saturating_add(1)));
         self.stamped.get()
     }
 
-    /// Finds out which nodes there are now, beside the load.
+    /// Finds out which nodes exist now, beside the load.
     fn refresh(self: &Rc<Self>) {
         let now = self.context.clock().now();
         if self.refreshing.get() || now < self.refreshed.get() + REFRESH_NS {
@@ -398,7 +400,7 @@ impl Hub {
     }
 }
 
-/// Asks for a node that has no keys, as far as is known, until it is there.
+/// Tries to reach a node without known keys, until it answers.
 async fn look_for(hub: Weak<Hub>, node: Option<Rc<Node>>) {
     let Some(node) = node else { return };
     loop {

@@ -2,11 +2,10 @@
 //!
 //! A record is a row with a text key and a text column for each field. The sessions of a load
 //! thread share a few connections to each node, as the threads of a driver do. Nothing is retried.
-//!
 //! From the wire upwards: `frame` and `answer` are the protocol, `types` its values, `servers`
-//! connects and asks, `ring` and `token` know which node has which keys, `roster` all nodes, `hub`
-//! is what the sessions of a thread share, `client` and `bulk` execute operations, `rows` makes
-//! documents of rows.
+//! connects and sends requests, `ring` and `token` know which node has which keys, `roster` knows
+//! all nodes, `hub` is what the sessions of a thread share, `client` and `bulk` execute operations,
+//! and `rows` turns rows into documents.
 
 mod answer;
 mod binding;
@@ -55,8 +54,8 @@ type Seat = crate::pipe::Seat<frame::Framing>;
 /// Requests to a node.
 type Sent = crate::pipe::Sent<frame::Framing>;
 
-/// How many rows all sessions of a thread have under way together, at most. Each has a number on
-/// its connection, of which there are twice as many.
+/// The maximum number of rows that all sessions of a thread have in flight together. Each needs a
+/// number on its connection, which has twice as many.
 const MOST_UNDER_WAY: usize = 1 << 14;
 
 /// A table, ready for load.
@@ -64,7 +63,7 @@ const MOST_UNDER_WAY: usize = 1 << 14;
 pub struct Cassandra {
     servers: Servers,
     ring: Ring,
-    /// Where the nodes are: those of the ring, in its order, and those that were only named.
+    /// All nodes: those of the ring, in its order, and those that were only named by the user.
     nodes: Vec<Located>,
     roster: Arc<Roster>,
     /// How far the cluster's clock is ahead of the one here, in microseconds.
@@ -74,9 +73,9 @@ pub struct Cassandra {
     write: Consistency,
     /// Connections of a thread to each node.
     connections: NonZeroU32,
-    /// The kind of batch that the rows of a bulk insert are.
+    /// The kind of batch used for the rows of a bulk insert.
     batch: Option<BatchKind>,
-    /// How many rows come in one answer, at most.
+    /// The maximum number of rows in one answer.
     page: NonZeroU32,
     /// The statement that removes what the run created, if it is not kept.
     removal: Option<String>,
@@ -85,7 +84,7 @@ pub struct Cassandra {
 }
 
 impl Servers {
-    /// What connections beside the load need.
+    /// The context of connections beside the load.
     fn context(&self) -> Rc<ShardContext> {
         ShardContext::new(Clock::system(), self.timeout.as_nanos() as u64)
     }

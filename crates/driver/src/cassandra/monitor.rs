@@ -1,4 +1,4 @@
-//! Asks each node of Cassandra about itself: its virtual tables, which say nothing about other
+//! Asks each node of Cassandra about itself: its virtual tables, which tell nothing about other
 //! nodes.
 
 use super::servers::{Beside, Found};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The unit in which it tells the size of a table, in bytes.
+/// The unit in which it reports the size of a table, in bytes.
 const MEBIBYTE: f64 = 1_048_576.0;
 
 const QUEUES: &str = "queues";
@@ -24,7 +24,7 @@ const CACHES: &str = "caches";
 const DISK: &str = "disk";
 const SIZES: &str = "sizes";
 
-/// A question that nodes are asked.
+/// A question to the nodes.
 struct Asked {
     cql: &'static str,
     /// Whether it is about the table of the run.
@@ -56,7 +56,7 @@ const ASKED: [Asked; 4] = [
     },
 ];
 
-/// Columns of `thread_pools`: the pool, the column, and what it is.
+/// Columns of `thread_pools`: the pool, the column, and what it measures.
 const POOLS: [(&str, &str, Meter); 9] = [
     (
         "Native-Transport-Requests",
@@ -113,7 +113,7 @@ fn thread_pools(found: &Found, reading: &mut Reading) {
     }
 }
 
-/// Compactions and whatever else works on files of tables.
+/// Compactions and other tasks that work on the files of tables.
 fn sstable_tasks(found: &Found, reading: &mut Reading) {
     let task = |row| {
         let place = format!("{}.{}", found.get(row, "keyspace_name"), found.get(row, "table_name"));
@@ -121,7 +121,7 @@ fn sstable_tasks(found: &Found, reading: &mut Reading) {
     };
     let mut tasks: Vec<Task> = (0..found.rows.len()).map(task).collect();
     tasks.sort();
-    // Several of the same table are one.
+    // Several tasks on the same table count as one.
     tasks.dedup();
     reading.tasks = Some(tasks);
 }
@@ -145,7 +145,7 @@ fn disk_usage(found: &Found, reading: &mut Reading) {
     reading.values.extend(value.map(|value| (meter, value)));
 }
 
-/// The settings of a node that matter for speed, and are nothing secret.
+/// The settings of a node that matter for speed and contain nothing secret.
 const SETTINGS: [&str; 19] = [
     "cdc_enabled",
     "commitlog_sync",
@@ -193,7 +193,7 @@ impl CassandraMonitor {
         nodes.map(|it| Box::new(monitor(&it.name)) as Box<dyn Monitor>).collect()
     }
 
-    /// What a statement finds, whose values are the keyspace and the table, if it has any.
+    /// The rows that a statement returns; its values are the keyspace and the table, if it has any.
     async fn find(&mut self, cql: &str, of_table: bool) -> Result<Found, CallError> {
         let finding = async {
             let pipe = if let Some(pipe) = self.pipe.take() {
@@ -242,13 +242,13 @@ impl CassandraMonitor {
     }
 }
 
-/// Why a node did not say something about itself.
+/// The reason why there is no reading.
 fn no_reading(trouble: CallError) -> NoReading {
     match trouble.failure {
         Failure::Rejected if trouble.reason.contains("permission") => {
             NoReading::Refused(trouble.reason)
         }
-        // It has no such table: it is older, or no Cassandra.
+        // The node has no such table: it is older, or not Cassandra.
         Failure::NotFound | Failure::Rejected => NoReading::Unknown,
         Failure::Authentication => NoReading::Refused(trouble.reason),
         _ => NoReading::Missed(trouble.reason),

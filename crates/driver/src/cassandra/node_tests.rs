@@ -1,4 +1,4 @@
-//! The nodes of a cluster, told apart: what each was sent, and when it was gone.
+//! Tests that tell the nodes of a cluster apart: what was sent to each, and when each was gone.
 
 use super::session_tests::{BOB, bulk, carry_out, held, opened};
 use super::stand_in::{Mood, node};
@@ -23,13 +23,13 @@ fn two_nodes() -> [(SocketAddr, Arc<std::sync::Mutex<stand_in::Kept>>); 2] {
     nodes
 }
 
-/// A name whose row the first or the second of these nodes has.
+/// A name whose row is on the first or the second of these nodes.
 fn name_at(node: usize) -> String {
     let mut names = (0..).map(|it| format!("key{it}"));
     names.find(|it| (token::token_of(it.as_bytes()) > 0) == (node == 1)).unwrap()
 }
 
-/// How often a node was gone, and whether it is gone still.
+/// How often a node was gone, and whether it still is.
 fn gone(log: &NodeLog) -> (usize, bool) {
     (log.absences.len(), log.absences.last().is_some_and(|it| it.to.is_none()))
 }
@@ -39,7 +39,7 @@ async fn nodes_that_are_there_are_told_apart_and_none_is_called_gone() {
     let [(one, _), (two, _)] = two_nodes();
     LocalSet::new()
         .run_until(async {
-            // The second is known by its address, too, and by a name that is the same one's.
+            // The second node is given by its address and also by its name.
             let others = format!("{two},localhost:{}", two.port());
             let target = opened(one, &format!(",{others}")).await;
             let context = ShardContext::new(Clock::system(), 300_000_000);
@@ -61,7 +61,7 @@ async fn nodes_that_are_there_are_told_apart_and_none_is_called_gone() {
             assert!(logs.iter().all(|it| gone(it) == (0, false) && it.connections == 1));
         })
         .await;
-    // There is nothing to tell of the nodes of one server.
+    // A single server has no history of nodes.
     let (address, _) = node();
     LocalSet::new()
         .run_until(async {
@@ -95,7 +95,7 @@ async fn a_node_that_is_lost_is_on_record_until_it_is_back() {
         assert_eq!(all(&shard.nodes()), [(0, false), (0, false), (1, true)]);
         assert_eq!(shard.nodes()[2].url, format!("cassandra://{place}"));
         assert_eq!(shard.nodes()[2].connections, 0);
-        // One that closes connections, and one that stands still.
+        // First a node that closes connections, then one that has stopped responding.
         for times in [1, 2] {
             let released = match times {
                 1 => {
@@ -120,14 +120,14 @@ async fn a_node_that_is_lost_is_on_record_until_it_is_back() {
         }
         let absence = shard.nodes()[1].absences[1];
         assert!(absence.to.is_some_and(|to| to > absence.from), "{absence:?}");
-        // One that takes connections, but does nothing, is there.
+        // A node that accepts connections, but does nothing, counts as there.
         kept.lock().unwrap().mood = Mood::Silent;
         let outcome = carry_out(&mut session, op(OpKind::Create), &row).await;
         assert_eq!(outcome.result, Err(Failure::Unanswered));
         kept.lock().unwrap().mood = Mood::Well;
         tokio::time::sleep(Duration::from_millis(400)).await;
         assert_eq!(gone(&shard.nodes()[1]), (2, false));
-        // It may come yet.
+        // It may still appear.
         assert_eq!(gone(&shard.nodes()[2]), (1, true));
         let (_, late) = stand_in::node_at(place);
         while gone(&shard.nodes()[2]) != (1, false) {

@@ -18,7 +18,7 @@ use crate::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of YCSB's fields, for a table about which nothing else is known.
+/// The number of YCSB's fields, for a table whose fields are not known.
 const FIELDS: usize = 10;
 
 impl DriverPlan for CassandraPlan {
@@ -84,7 +84,7 @@ impl DriverPlan for CassandraPlan {
             own,
         };
         if let Some(refused) = refused {
-            // Nothing is left behind of a run that does not begin.
+            // A run that does not begin leaves nothing behind.
             let _ = cassandra.tear_down().await;
             return Err(refused);
         }
@@ -97,7 +97,7 @@ impl DriverPlan for CassandraPlan {
 async fn suits(beside: &Beside<'_>, table: &Table, fields: &[String]) -> Result<(), TargetError> {
     let names = std::iter::empty();
     let select = beside.prepare(&table.select(names)).await;
-    // Without permission to read, an operation will say so.
+    // Without permission to read, an operation will report that.
     let Ok(select) = select else { return Ok(()) };
     if let Some(key) = select.wanted.first()
         && !matches!(key.of, Type::Text | Type::Ascii)
@@ -192,7 +192,7 @@ async fn make(
         }
         Err(refused) => {
             if !known {
-                // Nothing that the run cannot use is left behind.
+                // A keyspace that the run cannot use is not left behind.
                 let _ = beside.change(&drop_keyspace(keyspace)).await;
             }
             Err(refused)
@@ -200,7 +200,7 @@ async fn make(
     }
 }
 
-/// Creates the tables of the plan's statements, and the run's own unless it is among them.
+/// Creates the tables of the plan's statements, and the run's own table unless it is one of them.
 async fn tables(
     beside: &Beside<'_>,
     plan: &CassandraPlan,
@@ -261,7 +261,7 @@ fn fields(opening: &Opening) -> Vec<String> {
     opening.fields.clone()
 }
 
-/// Why a cluster that answers cannot be used.
+/// The error for a cluster that answers but cannot be used.
 fn cannot(plan: &CassandraPlan, trouble: &CallError) -> TargetError {
     unusable(&plan.server, &plan.login, trouble, |reason| {
         format!("{} cannot be used: {reason}; check it, or give a longer --timeout", plan.server)
@@ -269,7 +269,7 @@ fn cannot(plan: &CassandraPlan, trouble: &CallError) -> TargetError {
 }
 
 impl CassandraPlan {
-    /// Why a cluster that was reached cannot be used, and what to do about it.
+    /// The error for a cluster that was reached but cannot be used, with what to do about it.
     async fn unusable(&self, trouble: &CallError, servers: &Servers) -> TargetError {
         let server = &self.server;
         if let Some(first) = servers.hosts.first()

@@ -1,4 +1,4 @@
-//! Connections on which answers come with numbers, against peers that answer as the tests want.
+//! Tests connections on which answers have numbers, against peers that answer as the tests want.
 
 use super::Pipe;
 use super::frame::{Frames, Framing};
@@ -23,7 +23,7 @@ fn requests(texts: &[&str]) -> Frames {
     frames
 }
 
-/// Sends requests, and returns what each is answered.
+/// Sends requests, and returns the answer to each.
 async fn get(pipe: &Rc<Pipe>, texts: &[&str]) -> Result<Vec<String>, CallError> {
     let waiting = Rc::<Waiting>::default();
     pipe.send_numbered(requests(texts).iter(), &waiting)?.await?;
@@ -33,7 +33,7 @@ async fn get(pipe: &Rc<Pipe>, texts: &[&str]) -> Result<Vec<String>, CallError> 
     Ok(answers.iter().map(text).collect())
 }
 
-/// Reads so many requests: the number and the text of each.
+/// Reads this many requests: the number and the text of each.
 async fn read(peer: &mut TcpStream, count: usize) -> Vec<(u16, String)> {
     let mut all = vec![0; count * REQUEST];
     peer.read_exact(&mut all).await.unwrap();
@@ -55,7 +55,7 @@ async fn answers_in_any_order_go_to_those_who_asked() {
     let answers = async {
         let mut all = read(&mut peer, 4).await;
         all.reverse();
-        // An event in between is nobody's.
+        // An event in between belongs to no request.
         peer.write_all(&answer(u16::MAX, "event")).await.unwrap();
         for (number, text) in all {
             for byte in answer(number, &text.to_uppercase()) {
@@ -86,7 +86,7 @@ async fn an_answer_that_nobody_asked_for_ends_the_connection() {
         let (pipe, mut peer) = connected::<Framing>(1_000).await;
         let answers = async {
             read(&mut peer, 2).await;
-            // The second answer to a request is as wrong as one to none.
+            // A second answer to a request is as wrong as an answer to none.
             peer.write_all(&[answer(1, "x"), answer(number, "x")].concat()).await.unwrap();
         };
         let (wrong, right, ()) = tokio::join!(get(&pipe, &["a"]), get(&pipe, &["b"]), answers);
@@ -97,7 +97,7 @@ async fn an_answer_that_nobody_asked_for_ends_the_connection() {
     }
 }
 
-/// Those that came before the end are not lost with the others.
+/// Answers that arrived before the end are not lost with the others.
 #[tokio::test]
 async fn what_was_answered_before_the_connection_ended_is_known() {
     let (pipe, mut peer) = connected::<Framing>(1_000).await;
@@ -120,8 +120,8 @@ async fn what_was_answered_before_the_connection_ended_is_known() {
     tokio::join!(asking, answers);
 }
 
-/// One that is answered before all of it was sent, as by a server that refuses it, may live on
-/// while it waits for other servers.
+/// A session that is answered before all of its request was sent, as when a server refuses it, may
+/// live on while it waits for other servers.
 #[tokio::test]
 async fn what_was_left_to_be_sent_does_not_wait_for_who_was_answered() {
     let (pipe, mut peer) = connected::<Framing>(1_000).await;

@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 /// YCSB's keyspace and table.
 pub(super) const YCSB: &str = "ycsb";
 pub(super) const TABLE: &str = "usertable";
-/// More copies, or more connections to a server, than this are a mistake.
+/// A higher number of copies, or of connections to a server, is a mistake.
 const MOST: u32 = 1_000;
 
 /// The cluster and table of a run. Stored without its password.
@@ -53,10 +53,10 @@ pub struct CassandraPlan {
     pub schema: Vec<String>,
 }
 
-/// The largest page that the protocol has.
+/// The largest page that the protocol allows.
 pub(super) const MOST_PAGE: NonZeroU32 = NonZeroU32::new(i32::MAX as u32).unwrap();
 
-/// That of the drivers of all languages.
+/// The default in the drivers for all languages.
 const fn usual_page() -> NonZeroU32 {
     NonZeroU32::new(5_000).unwrap()
 }
@@ -122,7 +122,7 @@ impl Consistency {
     }
 }
 
-/// How many servers must agree about a condition.
+/// How many servers must agree on a condition.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum Serial {
@@ -133,7 +133,7 @@ pub(super) enum Serial {
 }
 
 impl Serial {
-    /// Source: as that of [`Consistency`].
+    /// Source: the same as for [`Consistency`].
     pub(super) const fn number(self) -> u16 {
         match self {
             Self::Serial => 8,
@@ -303,7 +303,7 @@ impl CassandraPlan {
 }
 
 impl CassandraPlan {
-    /// How certificates are checked, if the servers are reached by TLS.
+    /// How certificates are checked, if TLS is used.
     pub(super) fn secured(&self) -> Option<TlsOptions> {
         self.server.starts_with(CARD.schemes[1]).then(|| self.tls.clone())
     }
@@ -317,7 +317,7 @@ impl CassandraPlan {
     }
 }
 
-/// The keyspace and the table asked for. As in CQL without quotes, case does not matter.
+/// The requested keyspace and table. As in CQL without quotes, case does not matter.
 fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), String> {
     let path = decoded(path).to_ascii_lowercase();
     let (keyspace, table) = path.split_once('/').unwrap_or((&path, ""));

@@ -1,8 +1,9 @@
 //! Which node has which keys.
 //!
-//! A node has the keys whose tokens are between the one before its own and its own; with several
-//! copies, those that follow in the ring have them, too. Only nodes of one data centre are known:
-//! there, whatever the strategy of replication, the first node from a token on has a copy.
+//! A node has the keys whose tokens are greater than the token before its own, up to and including
+//! its own; with several copies, the nodes that follow in the ring have them, too. Only the nodes
+//! of one data centre are known: there, whatever the replication strategy, the first node from a
+//! token on has a copy.
 
 use super::servers::Found;
 use std::sync::Arc;
@@ -12,21 +13,22 @@ use std::sync::Arc;
 pub(super) struct Member {
     /// `host:port`.
     pub(super) name: Arc<str>,
-    /// What tells it from all others, whatever its address; its address if it has nothing else.
+    /// Its identity, whatever its address; the address if the node reports nothing else.
     pub(super) id: String,
 }
 
 /// The nodes, and their tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ring {
-    /// The first one was asked.
+    /// The first is the one that was asked.
     nodes: Vec<Member>,
-    /// Sorted, each with the place of its node. Empty if keys are not divided as is known here.
+    /// Sorted, each with the index of its node. Empty if the cluster divides keys in an unknown
+    /// way.
     tokens: Vec<(i64, usize)>,
 }
 
 impl Ring {
-    /// The ring that `asked` knows, by its tables `local` and `peers`.
+    /// The ring as `asked` reports it in its tables `local` and `peers`.
     pub(super) fn of(asked: &str, local: &Found, peers: &Found) -> Self {
         let mut ring = Self { nodes: Vec::new(), tokens: Vec::new() };
         ring.add(asked, local.get(0, "host_id"), local.get(0, "tokens"));
@@ -65,12 +67,12 @@ impl Ring {
         &self.nodes
     }
 
-    /// Where the nodes are.
+    /// The addresses of the nodes.
     pub(super) fn names(&self) -> Vec<Arc<str>> {
         self.nodes.iter().map(|it| it.name.clone()).collect()
     }
 
-    /// The place of the node that has the first copy of a token's key, if that is known.
+    /// The index of the node with the first copy of a token's key, if it is known.
     pub(super) fn place(&self, token: i64) -> Option<usize> {
         let at = self.tokens.partition_point(|(own, _)| *own < token);
         self.tokens.get(at).or_else(|| self.tokens.first()).map(|(_, place)| *place)

@@ -1,5 +1,5 @@
-//! The nodes that a run has heard of, each with a number of its own for all threads: those that
-//! were named, and those that the cluster tells of. What became of each is on record.
+//! All nodes that a run knows, each with a number that is the same for all threads: those that the
+//! user named, and those that the cluster reports. The record contains the history of each.
 
 use super::ring::{Member, Ring};
 use super::servers::Servers;
@@ -10,30 +10,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long the nodes that were named are waited for once one of them answers, at most.
+/// How much longer to wait for the other named nodes once one of them answers, at most.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// A node, and where it is.
+/// A node and its address.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     pub(super) number: usize,
     /// `host:port`.
     pub(super) name: Arc<str>,
-    /// `None`: nothing is known of its name.
+    /// `None` if its name cannot be resolved.
     pub(super) endpoint: Option<Arc<Endpoint>>,
-    /// Whether it has keys. One that was named and does not answer may be no node at all.
+    /// Whether it has keys. A named address that does not answer need not be a node at all.
     pub(super) has_keys: bool,
 }
 
-/// A node that was heard of.
+/// A known node.
 #[derive(Debug)]
 struct Known {
-    /// The address it had first.
+    /// Its first known address.
     name: Arc<str>,
     id: String,
 }
 
-/// All nodes that were heard of. A node is never forgotten: its number stays.
+/// All nodes seen so far. A node is never forgotten, so its number stays valid.
 #[derive(Debug, Default)]
 pub(super) struct Roster(Mutex<Vec<Known>>);
 
@@ -52,10 +52,11 @@ impl Roster {
         })
     }
 
-    /// Finds out where the nodes of a ring are, in its order.
+    /// Resolves the addresses of the nodes of a ring, in its order.
     pub(super) async fn locate(&self, ring: &Ring, reach: &Reach) -> Vec<Located> {
         let endpoints = all(ring.nodes().iter().map(|it| reach.endpoint(&it.name))).await;
-        // Processes that know the same nodes give them the same numbers, whichever they have asked.
+        // Processes that know the same nodes give them the same numbers, whichever node they have
+        // asked.
         let mut members: Vec<&Member> = ring.nodes().iter().collect();
         members.sort_unstable_by_key(|it| &it.id);
         for Member { name, id } in members {
@@ -72,8 +73,8 @@ impl Roster {
             .collect()
     }
 
-    /// The nodes of the ring, and after them those that were named, are none of these as far as can
-    /// be told, and do not answer.
+    /// The nodes of the ring, followed by the named addresses that do not answer and, as far as can
+    /// be told, are none of these nodes.
     pub(super) async fn muster(
         &self,
         ring: &Ring,
@@ -118,7 +119,7 @@ async fn answers(servers: &Servers, endpoint: Option<&Endpoint>, context: &Shard
     connected.is_ok_and(|it| it.is_ok())
 }
 
-/// What all of these come to, at the same time.
+/// The results of all these futures, which run at the same time.
 async fn all<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut work: Vec<_> = work.map(|it| (Box::pin(it), None)).collect();
     poll_fn(|context| {

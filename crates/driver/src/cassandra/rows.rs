@@ -1,4 +1,4 @@
-//! Rows as documents, and as figures.
+//! Rows as documents, and as numbers.
 
 use super::answer::{Column, Reader, Row, Rows, checked, malformed};
 use super::cql::Table;
@@ -10,13 +10,14 @@ use crate::op::Failure;
 use crate::pipe::Protocol as _;
 use std::rc::Rc;
 
-/// The name of a document's identifier, as that of all names that are the database's own.
+/// The member with a document's identifier. Like all names that are the database's own, it begins
+/// with an underscore.
 const ID: &str = "_id";
-/// The column of an answer to a statement with a condition.
+/// The column that an answer to a conditional statement has.
 const APPLIED: &str = "[applied]";
 
-/// The names of the columns, of which the key is the document's identifier where whole rows are
-/// read: it is not a member of what was written.
+/// The names of the columns. Where whole rows are read, the key becomes the document's identifier:
+/// it is not a member of what was written.
 pub(super) fn names<'a>(columns: &'a [Column], table: &Table, whole: bool) -> Vec<&'a str> {
     let name = |it: &'a Column| if whole && table.is_key(&it.name) { ID } else { &it.name };
     columns.iter().map(name).collect()
@@ -25,15 +26,15 @@ pub(super) fn names<'a>(columns: &'a [Column], table: &Table, whole: bool) -> Ve
 /// The first row.
 ///
 /// # Errors
-/// That the answer is cut short.
+/// Fails if the answer is cut short.
 pub(super) fn first<'a>(rows: &Rows<'a>) -> Result<Row<'a>, CallError> {
     rows.next(&mut Reader(rows.bytes)).ok_or_else(malformed)
 }
 
-/// Whether rows have these columns, and all of their values are there.
+/// Checks that rows have these columns, with all of their values.
 ///
 /// # Errors
-/// That they do not.
+/// Fails if they do not.
 pub(super) fn has(rows: &Rows<'_>, columns: &[Column]) -> Result<(), CallError> {
     if rows.width() == columns.len() {
         return if rows.are_whole() { Ok(()) } else { Err(malformed()) };
@@ -42,7 +43,7 @@ pub(super) fn has(rows: &Rows<'_>, columns: &[Column]) -> Result<(), CallError> 
     Err(CallError::new(Failure::Protocol, reason))
 }
 
-/// Whether a row is that of this key, if its key was read.
+/// Whether a row has this key, if its key was read.
 pub(super) fn is_of(key: &[u8], names: &[&str], row: &Row<'_>) -> bool {
     let at = names.iter().position(|name| *name == ID);
     at.is_none_or(|at| row[at] == Some(key))
@@ -71,8 +72,8 @@ pub(super) fn write(
     Some(())
 }
 
-/// How many rows were found: none of a write. A write whose condition did not hold is a conflict;
-/// the server then says what is there instead.
+/// How many rows were found; none for a write. A write whose condition did not hold is a conflict:
+/// the server then returns what is stored instead.
 pub(super) fn counted(rows: &Rows<'_>, prepared: &[Column]) -> Result<u64, CallError> {
     let columns = rows.columns.as_deref().unwrap_or(prepared);
     if columns.first().is_none_or(|it| it.name != APPLIED) {
@@ -86,8 +87,8 @@ pub(super) fn counted(rows: &Rows<'_>, prepared: &[Column]) -> Result<u64, CallE
     }
 }
 
-/// The rows in the answer that bytes begin with, as JSON objects; `None` if that is no answer, or a
-/// row has a value that is not of its type. For fuzzing.
+/// The rows in the answer at the beginning of `bytes`, as JSON objects; `None` if that is not an
+/// answer, or a row has a value that is not of its type. For fuzzing.
 pub fn of_bytes(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let length = Framing.step(bytes, bytes.len()).ok()??;
     let Ok(Some(rows)) = checked(&bytes[..length]) else { return None };
@@ -100,7 +101,7 @@ pub fn of_bytes(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     rows.all()?.into_iter().map(spelled).collect()
 }
 
-/// The rows of some answers as JSON objects, on demand.
+/// The rows of some answers as JSON objects, formatted on demand.
 pub(super) fn spelled_later(
     pages: Vec<Vec<u8>>,
     columns: Rc<[Column]>,

@@ -1,12 +1,12 @@
-//! Statements in a file, which make tables before a run.
+//! Statements in a file, which create tables before a run.
 
 use crate::files;
 use std::path::Path;
 
-/// The statements of a file.
+/// Reads the statements of a file.
 ///
 /// # Errors
-/// Why there are none, in the words of a parameter that is wrong.
+/// Fails if there are none, with a message that fits a wrong parameter.
 pub(super) fn read(file: &str) -> Result<Vec<String>, String> {
     let text = files::read(Path::new(file), files::SETTINGS)
         .map_err(|error| format!("schema={file}, which cannot be read ({error}),"))?;
@@ -18,13 +18,13 @@ pub(super) fn read(file: &str) -> Result<Vec<String>, String> {
     Ok(statements)
 }
 
-/// Where a character of CQL is.
+/// The context of a character of CQL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Statement,
-    /// A text or a name in quotes; two of them are one within it.
+    /// A text or a name in quotes; a doubled quote inside it stands for one.
     Quotes(char),
-    /// A body of a function, between dollar signs.
+    /// The body of a function, between dollar signs.
     Body,
     Line,
     Comment,

@@ -16,16 +16,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The least time for a change of the schema.
+/// The shortest timeout for a change of the schema.
 const CHANGE: Duration = Duration::from_secs(10);
 
-/// How often it is asked whether all nodes know a table that was just made.
+/// How often to check whether all nodes know a new table.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How to connect to the cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Servers {
-    /// The nodes that were named, `host:port`.
+    /// The nodes that the user named, `host:port`.
     pub(super) hosts: Vec<String>,
     pub(super) login: LogIn,
     pub(super) reach: Reach,
@@ -67,7 +67,7 @@ impl Servers {
         Err(CallError::new(Failure::Authentication, "it wants more than a user and a password"))
     }
 
-    /// The first of the hosts that can be used, or else of these nodes.
+    /// Connects to the first usable node among the hosts or, failing these, among `nodes`.
     pub(super) async fn first<'a>(
         &'a self,
         nodes: &'a [Arc<str>],
@@ -89,7 +89,7 @@ impl Servers {
     }
 }
 
-/// Whether an answer says that the connection can be used, rather than that somebody must log in.
+/// Whether an answer means that the connection can be used; `false` if a log-in is required.
 fn is_ready(answer: &[u8]) -> Result<bool, CallError> {
     match read(answer) {
         Some(Answer::Ready) => Ok(true),
@@ -128,8 +128,8 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// What a statement finds, its values bound as texts: each row with the texts of its columns,
-    /// those that are not texts in JSON.
+    /// The rows that a statement returns, with its values bound as texts. Values that are not texts
+    /// are returned as JSON.
     pub(super) async fn ask(&self, cql: &str, values: &[&str]) -> Result<Found, CallError> {
         self.ask_within(self.servers.timeout, cql, values).await
     }
@@ -157,22 +157,22 @@ impl Beside<'_> {
         within(self.servers.timeout, prepare(&self.pipe, cql), CallError::clone).await
     }
 
-    /// Executes a statement that changes the schema. All nodes have a part in it, so that it takes
-    /// longer than what `--timeout` is meant for.
+    /// Executes a statement that changes the schema. All nodes take part in it, so it takes longer
+    /// than the operations that `--timeout` is meant for.
     pub(super) async fn change(&self, cql: &str) -> Result<(), CallError> {
         let timeout = self.servers.timeout.max(CHANGE);
         self.ask_within(timeout, cql, &[]).await.map(|_| ())
     }
 
-    /// Waits until all nodes know the schema. Nodes that are away for long do not keep the run from
-    /// those that are there.
+    /// Waits until all nodes know the schema. If some are away for long, the run begins with the
+    /// others.
     pub(super) async fn agree(&self) {
         let agreeing = async {
             loop {
                 let own = self.ask("SELECT schema_version FROM system.local", &[]).await?;
                 let others = self.ask("SELECT schema_version FROM system.peers", &[]).await?;
                 let version = own.rows.first().cloned().unwrap_or_default();
-                // Of nodes that are away, nothing is known.
+                // Nothing is known about nodes that are away.
                 if others.rows.iter().all(|it| *it == version || it.concat().is_empty()) {
                     return Ok(());
                 }
@@ -195,8 +195,8 @@ impl Beside<'_> {
         Ok(Ring::of(self.host, &local, &peers))
     }
 
-    /// How far the node's clock is ahead of the one here, in microseconds; nothing of a node that
-    /// cannot tell.
+    /// How far the node's clock is ahead of this machine's, in microseconds; 0 if the node cannot
+    /// tell.
     pub(super) async fn ahead(&self) -> i64 {
         let micros = || (wall_ns() / 1_000).cast_signed();
         let before = micros();
@@ -212,7 +212,7 @@ impl Beside<'_> {
     }
 }
 
-/// Rows, in texts.
+/// Rows as texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) columns: Vec<String>,

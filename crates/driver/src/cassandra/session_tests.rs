@@ -1,4 +1,4 @@
-//! Operations against a small server of its own, which does what tests want of it.
+//! Tests operations against a small server that does what the tests want.
 
 use super::stand_in::{Mood, node};
 use super::*;
@@ -70,7 +70,7 @@ async fn a_row_lives_and_dies_in_the_layout_of_ycsb() {
             assert_eq!((outcome.result.unwrap().rows, outcome.wire.requests), (2, Some(2)));
             let listed = session.scanned().unwrap();
             assert_eq!(listed[1], br#"{"_id":"bob","name":"Bob"}"#);
-            // Two are enough, whatever the server says.
+            // Two rows are enough, even if the server says that there are more.
             kept.lock().unwrap().endless = true;
             let scan = Op { limit: 2, ..op(OpKind::Scan) };
             let outcome = carry_out(&mut session, scan, &[("", "")]).await;
@@ -116,7 +116,7 @@ async fn what_a_server_does_wrong_is_known_by_its_class() {
                 (Mood::Away, Failure::Reset, Failure::Unanswered),
             ] {
                 for (kind, failure) in [(OpKind::Read, read), (OpKind::Create, write)] {
-                    // The connection that gave no answer is not used any more.
+                    // The connection without an answer is not used any more.
                     carry_out(&mut session, op(OpKind::Update), &[ANN]).await.result.unwrap();
                     kept.lock().unwrap().mood = mood;
                     let outcome = carry_out(&mut session, op(kind), &[ANN]).await;
@@ -133,7 +133,7 @@ async fn what_a_server_does_wrong_is_known_by_its_class() {
         .await;
 }
 
-/// As after a change of the table, or of a node that was started again.
+/// This happens after a change of the table, or when a node was restarted.
 #[tokio::test]
 async fn a_statement_that_a_node_has_forgotten_is_prepared_again() {
     for parameters in ["", "?batch=unlogged"] {
@@ -145,13 +145,13 @@ async fn a_statement_that_a_node_has_forgotten_is_prepared_again() {
                 let asked = |forgets| kept.lock().unwrap().forgets = forgets;
                 asked(1);
                 let outcome = carry_out(&mut session, op(OpKind::Create), &[ANN]).await;
-                // To execute, to prepare, to execute again.
+                // Three requests: execute, prepare, execute again.
                 assert_eq!((outcome.result.map(|_| ()), outcome.wire.requests), (Ok(()), Some(3)));
                 asked(1);
                 carry_out(&mut session, bulk(2), &[ANN, BOB]).await.result.unwrap();
                 assert_eq!(session.answered().rows.iter().filter(|it| it.is_ok()).count(), 2);
                 assert_eq!(kept.lock().unwrap().rows.len(), 2);
-                // One that forgets for ever fails, and is not asked for ever.
+                // A node that keeps forgetting makes the operation fail, and is not asked forever.
                 asked(u32::MAX);
                 let before = kept.lock().unwrap().executed;
                 let outcome = carry_out(&mut session, op(OpKind::Read), &[("ann", "")]).await;
@@ -168,8 +168,8 @@ async fn a_statement_that_a_node_has_forgotten_is_prepared_again() {
     }
 }
 
-/// Two nodes, each of which has half of the keys: requests go where the key is, and to the other
-/// one while that is away.
+/// Two nodes, each of which has half of the keys: requests go to the node with the key, and to the
+/// other one while that is away.
 #[tokio::test]
 async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
     let ((one, kept_one), (two, kept_two)) = (node(), node());
@@ -199,7 +199,7 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
             assert_eq!(keys(&kept_two), second.iter().map(|it| (*it).clone()).collect());
             kept_two.lock().unwrap().mood = Mood::Away;
             let create = |name: &str| [(name.to_owned(), BOB.1)];
-            // The first one finds out that it is away.
+            // The first operation finds out that the node is away.
             for (place, name) in second.iter().enumerate() {
                 let [(name, text)] = create(name);
                 let outcome = carry_out(&mut session, op(OpKind::Create), &[(&name, text)]).await;
@@ -209,7 +209,7 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
             assert_eq!(keys(&kept_one).len(), 39);
             kept_two.lock().unwrap().mood = Mood::Well;
             let mut tries = 0;
-            // It is found again, beside the load.
+            // The node is found again, beside the load.
             while kept_two.lock().unwrap().executed < 100 && tries < 1_000 {
                 tries += 1;
                 carry_out(&mut session, op(OpKind::Read), &[(second[0], "")]).await.result.ok();
@@ -220,7 +220,7 @@ async fn requests_go_to_the_node_that_has_the_key_while_it_is_there() {
         .await;
 }
 
-/// Has a node stand still until what is returned is dropped.
+/// Makes a node stop responding until the returned sender is dropped.
 pub(super) fn held(kept: &Arc<std::sync::Mutex<stand_in::Kept>>) -> std::sync::mpsc::Sender<()> {
     let (holds, is_held) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
@@ -234,7 +234,7 @@ pub(super) fn held(kept: &Arc<std::sync::Mutex<stand_in::Kept>>) -> std::sync::m
     release
 }
 
-/// As one that was switched off, but is still known to the others.
+/// Like a node that was switched off, but is still known to the others.
 #[tokio::test]
 async fn a_node_that_is_silent_keeps_nobody_waiting() {
     let (address, kept) = node();
@@ -255,7 +255,7 @@ async fn a_node_that_is_silent_keeps_nobody_waiting() {
         .await;
 }
 
-/// Without a key in the values, nodes take turns: one after the other has to prepare it.
+/// Without a key in the values, nodes take turns, and each in turn has to prepare the statement.
 #[tokio::test]
 async fn what_was_prepared_again_is_executed_on_the_same_node() {
     let nodes = [node(), node(), node()];
@@ -285,7 +285,7 @@ async fn what_was_prepared_again_is_executed_on_the_same_node() {
         .await;
 }
 
-/// It answers everything else, so that a run has begun to make its table.
+/// It answers everything else, so that a run gets as far as creating its table.
 #[tokio::test]
 async fn a_server_that_prepares_nothing_does_not_keep_a_run_waiting() {
     let (address, kept) = node();
@@ -298,7 +298,8 @@ async fn a_server_that_prepares_nothing_does_not_keep_a_run_waiting() {
     assert!(refused.to_string().contains("no answer in time"), "{refused}");
 }
 
-/// Whatever the clock here says: rows that were written by another machine must not hide these.
+/// Times follow the server's clock, not this machine's: rows written by another machine must not
+/// hide these.
 #[tokio::test]
 async fn writes_have_increasing_times_by_the_clock_of_the_server() {
     let (address, kept) = node();
@@ -329,7 +330,7 @@ async fn a_batch_is_one_request() {
             let outcome = carry_out(&mut session, bulk(2), &[ANN, BOB]).await;
             assert_eq!((outcome.result.map(|_| ()), outcome.wire.requests), (Ok(()), Some(1)));
             assert_eq!((kept.lock().unwrap().rows.len(), session.answered().rows.len()), (2, 2));
-            // Of the rows of a batch, some may be stored by then.
+            // Some rows of a batch may be stored by then.
             kept.lock().unwrap().refuses = Some((0x1001, "too busy"));
             let outcome = carry_out(&mut session, bulk(2), &[ANN, BOB]).await;
             assert_eq!(outcome.result, Err(Failure::ServerError));
@@ -337,7 +338,7 @@ async fn a_batch_is_one_request() {
         .await;
 }
 
-/// More rows at once than have numbers on a connection, had nobody divided them.
+/// Without the limit, there would be more rows in flight than numbers on a connection.
 #[tokio::test]
 async fn more_sessions_than_have_room_for_their_rows_share_it() {
     let (address, kept) = node();
@@ -350,7 +351,7 @@ async fn more_sessions_than_have_room_for_their_rows_share_it() {
             for session in &mut sessions {
                 session.ready().await;
             }
-            // It answers nobody until all have asked.
+            // It holds all answers back until every session has sent its rows.
             let released = held(&kept);
             let names: Vec<Vec<String>> =
                 (0..150).map(|it| (0..300).map(|row| format!("{it}-{row}")).collect()).collect();
@@ -396,10 +397,11 @@ async fn a_node_that_is_asked_about_itself_may_be_silent_or_gone_or_talk_nonsens
                 kept.lock().unwrap().mood = Mood::Well;
                 assert_eq!(reads(&monitor.ask(0).await.unwrap()), [Some(70.0), Some(3.0)]);
             }
-            // What is no number is left out; of numbers, the log decides.
+            // What is not a number is left out; whether a number is plausible is decided by the
+            // log.
             kept.lock().unwrap().pool = Some(["none", "1e300", "-1"]);
             assert_eq!(reads(&monitor.ask(0).await.unwrap()), [None, Some(1e300)]);
-            // Nothing that it has such tables for is an answer with nothing in it.
+            // Tables without rows for the run give a reading without values.
             assert!(monitor.ask(1).await.unwrap().values.is_empty());
         })
         .await;

@@ -1,4 +1,5 @@
-//! A small Cassandra for tests, alone or as a node of a cluster. Each connection has its thread.
+//! A small Cassandra for tests, alone or as a node of a cluster. Each connection has its own
+//! thread.
 
 use super::answer::Reader;
 use super::frame::HEADER;
@@ -7,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The columns of its table, all of which are texts; the first one is the key.
+/// The columns of its table, all of them texts; the first one is the key.
 const COLUMNS: [&str; 3] = ["y_id", "name", "title"];
 
 /// Whether it answers.
@@ -15,40 +16,40 @@ const COLUMNS: [&str; 3] = ["y_id", "name", "title"];
 pub(super) enum Mood {
     #[default]
     Well,
-    /// Not those who execute something.
+    /// It does not answer requests to execute.
     Silent,
-    /// Not those who have a statement prepared.
+    /// It does not answer requests to prepare.
     Dumb,
     /// It closes each connection at the first request.
     Away,
 }
 
-/// What a node keeps, and what it does wrong.
+/// The data of a node, and its faults.
 #[derive(Default)]
 pub(super) struct Kept {
     pub(super) rows: BTreeMap<String, BTreeMap<String, String>>,
     /// The statements that it has prepared, by their identifiers.
     prepared: BTreeMap<u32, String>,
-    /// How many requests to execute it has had.
+    /// How many requests to execute it has received.
     pub(super) executed: u32,
-    /// To how many of the next ones it says that it does not know their statement.
+    /// How many of the next ones are refused because it does not know their statement.
     pub(super) forgets: u32,
-    /// What it says to them instead of doing anything.
+    /// The refusal that it sends instead of executing them.
     pub(super) refuses: Option<(u32, &'static str)>,
     pub(super) mood: Mood,
-    /// The row that it returns, whichever was asked for.
+    /// The row that it returns, whichever was requested.
     pub(super) returns: Option<&'static str>,
-    /// The rows of a page.
+    /// The number of rows in a page.
     pub(super) page: usize,
     /// Whether it always says that there are more pages.
     pub(super) endless: bool,
-    /// How far its clock is ahead, and the times of the writes that it was sent.
+    /// How far its clock is ahead, and the timestamps of the writes that it received.
     pub(super) ahead_ms: u64,
     pub(super) stamps: Vec<i64>,
     /// Its token, and the port and the token of each other node.
     pub(super) token: i64,
     pub(super) peers: Vec<(u16, i64)>,
-    /// What it says about its pools: the columns of `thread_pools` but the name.
+    /// What it reports about its pools: the columns of `thread_pools` except the name.
     pub(super) pool: Option<[&'static str; 3]>,
 }
 
@@ -65,7 +66,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Columns of texts, or of numbers if their name begins with `#`.
+/// Describes columns of texts, or of numbers if their name begins with `#`.
 fn columns(out: &mut Vec<u8>, names: &[&str]) {
     text(out, "k");
     text(out, "t");
@@ -112,7 +113,7 @@ fn unknown() -> (u8, Vec<u8>) {
     refusal(0x2500, "Prepared query with ID not found")
 }
 
-/// The names in quotes in the part of a statement between two texts.
+/// The quoted names in the part of a statement between two texts.
 fn names<'a>(cql: &'a str, from: &str, to: &str) -> Vec<&'a str> {
     let start = cql.find(from).map_or(cql.len(), |at| at + from.len());
     let part = &cql[start..];
@@ -120,7 +121,7 @@ fn names<'a>(cql: &'a str, from: &str, to: &str) -> Vec<&'a str> {
     part.split('"').skip(1).step_by(2).collect()
 }
 
-/// The columns whose values a statement wants.
+/// The columns for which a statement needs values.
 fn wanted(cql: &str) -> Vec<&str> {
     match cql.split(' ').next() {
         Some("INSERT") => names(cql, "(", ")"),
@@ -130,7 +131,7 @@ fn wanted(cql: &str) -> Vec<&str> {
     }
 }
 
-/// The columns that a statement finds.
+/// The columns that a statement returns.
 fn found(cql: &str) -> Vec<&str> {
     match cql.strip_prefix("SELECT ") {
         Some(rest) if rest.starts_with('*') => COLUMNS.to_vec(),
@@ -225,7 +226,7 @@ impl Kept {
     }
 
     fn prepare(&mut self, cql: &str) -> (u8, Vec<u8>) {
-        // The same on all nodes, as that of a statement is.
+        // The same identifier on all nodes, as for statements of Cassandra.
         let id = cql.bytes().fold(7_u32, |all, it| all.wrapping_mul(31).wrapping_add(it.into()));
         self.prepared.insert(id, cql.to_owned());
         let (wanted, found) = (wanted(cql), found(cql));
@@ -342,12 +343,12 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
     }
 }
 
-/// A node, and what it keeps.
+/// Starts a node; also returns its data.
 pub(super) fn node() -> (SocketAddr, Arc<Mutex<Kept>>) {
     node_at(([127, 0, 0, 1], 0).into())
 }
 
-/// A node at this address.
+/// The same at this address.
 pub(super) fn node_at(address: SocketAddr) -> (SocketAddr, Arc<Mutex<Kept>>) {
     let listener = TcpListener::bind(address).unwrap();
     let address = listener.local_addr().unwrap();

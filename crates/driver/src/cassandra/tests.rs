@@ -1,4 +1,4 @@
-//! Addresses and plans, and peers that are not Cassandra.
+//! Tests addresses and plans, and peers that are not Cassandra.
 
 use super::plan::Consistency;
 use super::*;

@@ -1,12 +1,12 @@
-//! Which token a key has: Cassandra's `Murmur3Partitioner`.
+//! The tokens of keys: Cassandra's `Murmur3Partitioner`.
 //!
-//! Source: Austin Appleby's `MurmurHash3_x64_128`, of which Cassandra takes the first half, and
-//! reads the last bytes as signed numbers.
+//! Source: Austin Appleby's `MurmurHash3_x64_128`. Cassandra takes its first half, and reads the
+//! last bytes as signed numbers.
 
 const FIRST: u64 = 0x87c3_7b91_1142_53d5;
 const SECOND: u64 = 0x4cf5_ad43_2745_937f;
 
-/// The token of a key in its form on the wire.
+/// The token of a key in its wire format.
 pub(super) fn token_of(key: &[u8]) -> i64 {
     let (mut one, mut two) = (0_u64, 0_u64);
     let mut blocks = key.chunks_exact(16);
@@ -30,7 +30,7 @@ pub(super) fn token_of(key: &[u8]) -> i64 {
     one = one.wrapping_add(two);
     two = two.wrapping_add(one);
     let token = mixed(one).wrapping_add(mixed(two)).cast_signed();
-    // The smallest one is kept for what is before all keys.
+    // The smallest token is reserved for the position before all keys.
     if token == i64::MIN { i64::MAX } else { token }
 }
 
@@ -38,7 +38,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// Bytes that are signed numbers, put together.
+/// Combines bytes as signed numbers.
 fn signed(bytes: &[u8]) -> u64 {
     let each =
         |(place, byte): (u32, &u8)| i64::from(byte.cast_signed()).cast_unsigned() << (8 * place);
@@ -61,7 +61,8 @@ const fn mixed(mut hash: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What Cassandra says of `token(key)`. Bytes from 128 on are where it differs from others.
+    /// The results of `token(key)` in Cassandra, which differs from other implementations for bytes
+    /// from 128 on.
     #[test]
     fn tokens_are_those_of_cassandra() {
         let (high, long) = ("\u{ff}".repeat(9), "x".repeat(40));

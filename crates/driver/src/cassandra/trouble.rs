@@ -4,11 +4,11 @@ use super::answer::Refusal;
 use crate::call::CallError;
 use crate::op::Failure;
 
-/// The server does not know the statement that it was to execute.
+/// The server does not know the statement that it should execute.
 pub(super) const UNPREPARED: u32 = 0x2500;
 
 impl Refusal<'_> {
-    /// The failure that it amounts to, in the words of the server.
+    /// The failure that it means, in the words of the server.
     pub(super) fn error(&self) -> CallError {
         CallError::new(of_code(self.code, self.words), self.words)
     }
@@ -17,14 +17,15 @@ impl Refusal<'_> {
 /// Source: "CQL BINARY PROTOCOL v4", section 9.
 fn of_code(code: u32, words: &str) -> Failure {
     match code {
-        // A protocol error: what was sent is not what the server speaks.
+        // A protocol error: the server does not understand what was sent.
         0x000a => Failure::Protocol,
         0x0100 => Failure::Authentication,
         0x1001 => Failure::TooManyRequests,
         UNPREPARED => Failure::ServerError,
         0x2200 if is_missing(words) => Failure::NotFound,
-        // Syntax, permissions, what is invalid or there already. Not what the server is configured
-        // otherwise for: so does ScyllaDB say that some replicas had too many requests.
+        // Errors of syntax and permissions, invalid requests, and things that exist already. A
+        // conflict with the server's configuration (0x2300) is not included: ScyllaDB uses it when
+        // some replicas had too many requests.
         0x2000 | 0x2100 | 0x2200 | 0x2400 => Failure::Rejected,
         _ => Failure::ServerError,
     }

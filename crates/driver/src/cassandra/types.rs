@@ -33,23 +33,23 @@ pub(super) enum Type {
     /// A list or a set.
     List(Box<Self>),
     Map(Box<Self>, Box<Self>),
-    /// A type of the user's own: its members.
+    /// A user-defined type: its members.
     Members(Vec<(String, Self)>),
     Tuple(Vec<Self>),
-    /// One of which nothing is known here.
+    /// A type that is not known here.
     Other,
 }
 
-/// Types within types, at most: Cassandra's own have a few.
+/// The deepest nesting of types: Cassandra's own have a few levels.
 const MOST_DEPTH: u32 = 20;
-/// The most places after the point that are written out.
+/// The most decimal places that are written out.
 const MOST_PLACES: i32 = 100;
-/// Days before 1970 in a date, and the Julian day of its first day.
+/// Days before 1970 in a date's number, and the Julian day of 1970-01-01.
 const EPOCH_DAYS: u32 = 1 << 31;
 const EPOCH_JULIAN: i64 = 2_440_588;
 
 impl Type {
-    /// Reads a type; `None` if it is none.
+    /// Reads a type; `None` if it is not one.
     pub(super) fn read(rest: &mut Reader<'_>, depth: u32) -> Option<Self> {
         if depth > MOST_DEPTH {
             return None;
@@ -104,7 +104,8 @@ impl Type {
         }
     }
 
-    /// Appends the value that this text says: that of a string, or JSON. `None` if it says none.
+    /// Appends the value in this text, which is a plain string or JSON. `None` if it is not of this
+    /// type.
     pub(super) fn write(&self, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
         if *self == Self::Blob {
             out.extend_from_slice(bytes);
@@ -158,7 +159,7 @@ impl Type {
         Some(())
     }
 
-    /// Appends a value as it is written in JSON.
+    /// Appends a value given as JSON.
     fn write_json(&self, value: &Value, out: &mut Vec<u8>) -> Option<()> {
         let inner = |of: &Self, value: &Value, out: &mut Vec<u8>| {
             let start = out.len();
@@ -196,7 +197,7 @@ impl Type {
         }
     }
 
-    /// Appends a value in JSON. `None` if it is none of this type.
+    /// Appends a value as JSON. `None` if it is not of this type.
     pub(super) fn spell(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         match self {
             Self::Ascii | Self::Text => quote(std::str::from_utf8(value).ok()?, out),
@@ -255,7 +256,7 @@ impl Type {
         Some(())
     }
 
-    /// The same for a value that is made of others.
+    /// The same for a value that consists of others.
     fn spell_parts(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let mut rest = Reader(value);
         match self {
@@ -276,7 +277,7 @@ impl Type {
                 spell_members(members, out)
             }
             Self::Members(known) => {
-                // Members that were added later are not there.
+                // Values from before a member was added lack it.
                 let members = known.iter().map(|(name, of)| {
                     let value = if rest.0.is_empty() { None } else { rest.value()? };
                     Some((name.clone(), of, value))
@@ -287,8 +288,8 @@ impl Type {
         }
     }
 
-    /// Whether what is read is what was written, however it was spelled: a document with such a
-    /// value can be compared with what was written.
+    /// Whether a value is read back exactly as it was written, so that documents with such values
+    /// can be compared with what was written.
     pub(super) fn is_exact(&self) -> bool {
         match self {
             Self::Ascii
@@ -301,7 +302,7 @@ impl Type {
             | Self::Text
             | Self::TinyInt
             | Self::Varint => true,
-            // An empty list is none at all.
+            // Not exact: an empty list is stored as none at all.
             _ => false,
         }
     }
@@ -324,12 +325,12 @@ fn plain(value: impl std::fmt::Display, out: &mut Vec<u8>) {
     out.extend_from_slice(value.to_string().as_bytes());
 }
 
-/// A number, or a text for one that JSON does not have.
+/// Appends a number, or a text for a number that JSON does not have.
 fn number(value: f64, out: &mut Vec<u8>) {
     if value.is_finite() { plain(value, out) } else { quote(&value.to_string(), out) }
 }
 
-/// A number in as few bytes as it needs.
+/// Appends a number in as few bytes as it needs.
 fn write_varint(number: i128, out: &mut Vec<u8>) {
     let bytes = number.to_be_bytes();
     let sign = if number < 0 { 0xff } else { 0 };

@@ -1,9 +1,9 @@
-//! Values of every type, there and back.
+//! Values of every type, written and read back.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What comes back of a text.
+/// Writes a text as a value and reads it back.
 fn back(of: &Type, text: &str) -> Option<String> {
     let (mut bytes, mut out) = (Vec::new(), Vec::new());
     of.write(text.as_bytes(), &mut bytes)?;

@@ -17,7 +17,7 @@ use std::num::NonZeroU32;
 
 const EXAMPLE: &str = "SELECT * FROM {{table}} WHERE y_id = {{key}}";
 
-/// What the driver's card says about it.
+/// The word as the driver's card lists it.
 pub(super) const CARDS: &[Word] = &[Word {
     name: "cql",
     help: "Any statement, whose values are bound; {{table}} and {{keyspace}} are the run's, and the \
@@ -34,16 +34,16 @@ pub(super) struct Statement {
     /// The values that it needs.
     pub(super) holes: Holes,
     pub(super) consistency: Option<Consistency>,
-    /// How many servers must agree about a condition, such as `IF NOT EXISTS`.
+    /// How many servers must agree on a condition, such as `IF NOT EXISTS`.
     pub(super) serial: Option<Serial>,
-    /// How many rows come in one answer, at most.
+    /// The maximum number of rows in one answer.
     pub(super) page: Option<NonZeroU32>,
 }
 
-/// The statement of an operation on a table.
+/// Spells the statement of an operation on a table.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the operation is invalid.
 pub(super) fn spell(operation: &OperationPlan, table: &Table) -> Result<Statement, Invalid> {
     let word = word_of(operation, CARDS, "Cassandra")?;
     statement(operation, table).map_err(|(problem, cure)| {
@@ -88,13 +88,13 @@ fn statement(operation: &OperationPlan, table: &Table) -> Result<Statement, Wron
     Ok(Statement { cql, order, holes, consistency, serial, page })
 }
 
-/// The value of the parameter of this name; `such` names some.
+/// Reads the parameter of this name; `such` gives examples.
 fn level<L: DeserializeOwned>(name: &str, such: &str, value: Value) -> Result<L, Wrong> {
     serde_json::from_value(value)
         .map_err(|error| (format!("{name}: {error}"), format!("give one such as {such}")))
 }
 
-/// The name of a table as a plan knows it before it is opened.
+/// Spells an operation for a plan whose table is not known yet. Returns the contents of its holes.
 pub(super) fn spell_beforehand(operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
     Ok(spell(operation, &Table::new("k", "t", "y_id", Vec::new()))?.holes.0)
 }
@@ -107,7 +107,7 @@ impl Statement {
     /// The values of a request, in the types of the statement.
     ///
     /// # Errors
-    /// A value that is not of its type.
+    /// Fails if a value is not of its type.
     pub(super) fn bind(&self, statement: &Prepared, pen: &LibraryPen) -> Result<Bound, CallError> {
         let mut bound = Bound::default();
         for (column, place) in statement.wanted.iter().zip(&self.order) {
@@ -118,10 +118,11 @@ impl Statement {
     }
 }
 
-/// Lets the server prepare each statement.
+/// Has the server prepare each statement.
 ///
 /// # Errors
-/// The server's words about the first one that it refuses, or a value whose type is not supported.
+/// Fails with the server's words about the first statement that it refuses, or if the type of a
+/// value is not supported.
 pub(super) async fn try_out(own: &Own, beside: &Beside<'_>) -> Result<(), TargetError> {
     for (kind, statement) in own.iter() {
         let prepared = beside.prepare(&statement.cql).await;
