@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 /// Formats the documents of a scan as JSON, on demand.
 pub type Scanned = Box<dyn Fn() -> Vec<Vec<u8>>>;
 
-/// What came back in addition to the reply.
+/// What was received in addition to the reply.
 #[derive(Default)]
 pub struct Found {
     /// The outcome of each document of a bulk insert.
@@ -23,7 +23,8 @@ pub struct Found {
     pub received: u64,
     /// The number of the node that was asked, if there are several.
     pub node: Option<usize>,
-    /// Those that the documents of a bulk insert were sent to, if there are several.
+    /// The numbers of the nodes that the documents of a bulk insert were sent to, if there are
+    /// several.
     pub nodes: Vec<Option<usize>>,
     spelled: OnceCell<Vec<Vec<u8>>>,
     pub(super) reasons: Reasons,

@@ -58,12 +58,12 @@ pub trait Database: fmt::Debug + Send + Sync {
 pub struct Clients {
     /// Makes the client of a session, not yet connected.
     pub client: Box<dyn Fn() -> Box<dyn Client>>,
-    /// What became of each node, if there are several.
+    /// Returns the history of each node, if there are several.
     pub nodes: Box<dyn Fn() -> Vec<NodeLog>>,
 }
 
 impl Clients {
-    /// Those of one server, or of a library that does not tell its nodes apart.
+    /// The clients for a single server, or for a library that does not distinguish its nodes.
     pub fn of_one(client: impl Fn() -> Box<dyn Client> + 'static) -> Self {
         Self { client: Box::new(client), nodes: Box::new(Vec::new) }
     }
@@ -77,15 +77,15 @@ pub trait Client {
     /// Connects. Never called more often than the pauses after failures allow.
     fn connect(&mut self) -> Local<'_, Result<(), CallError>>;
 
-    /// Drops the connection: an answer may still be on its way on it.
+    /// Drops the connection: an answer may still be on its way.
     fn disconnect(&mut self);
 
     /// Encodes as much as possible of the request before `op` is due.
     fn prepare(&mut self, _op: &Op, _pen: &LibraryPen) {}
 
-    /// Whether an operation is one request whose answer is for nobody else.
+    /// Whether an operation is one request whose answer is not shared with other requests.
     fn is_one_request(&self, op: &Op) -> bool {
-        // Depending on the answer, another may be needed.
+        // The answer may make another request necessary.
         op.kind != OpKind::Scan
     }
 
@@ -94,12 +94,12 @@ pub trait Client {
         !op.kind.only_reads()
     }
 
-    /// How often the server said something that was not asked for, since the last call.
+    /// How often the server sent something unsolicited since the last call.
     fn take_unsolicited(&mut self) -> u64 {
         0
     }
 
-    /// Executes the operation, and sets the marks around the library's call.
+    /// Executes the operation, and sets the probe's marks around the call of the library.
     fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, CallError>>;
 }
 
@@ -109,7 +109,7 @@ pub struct Call<'a> {
     pub op: &'a Op,
     /// The names and documents.
     pub pen: &'a LibraryPen,
-    /// Where to put what comes back.
+    /// Receives the contents of the answer.
     pub found: &'a mut Found,
     /// The marks.
     pub probe: &'a mut Probe,

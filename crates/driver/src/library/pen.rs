@@ -78,7 +78,7 @@ impl LibraryPen {
         self.wanted.all()
     }
 
-    /// Whether an update has only some of the fields, rather than the whole document.
+    /// Whether an update contains only some of the fields, rather than the whole document.
     pub const fn is_partial(&self) -> bool {
         self.partial
     }

@@ -1,4 +1,4 @@
-//! Before the first stage: whether there is a server.
+//! Before the first stage: checks that there is a server.
 
 use super::{CallError, within};
 use crate::TargetError;
@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Whether one of the hosts, each with its port, accepts connections: a library would keep trying
-/// for long, and not say why none does.
+/// Checks that one of the hosts, each with its port, accepts connections: a library would keep
+/// trying for a long time, and not say why none does.
 ///
 /// # Errors
-/// Why the last one does not.
+/// Fails with the reason of the last host if none accepts.
 pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<(), TargetError> {
     let mut why = "no server is named".to_owned();
     for host in hosts {
@@ -27,7 +27,7 @@ pub async fn reach(server: &str, hosts: &[String], timeout: Duration) -> Result<
     Err(TargetError(format!("cannot reach {server}: {why}")))
 }
 
-/// Whether a host, which has a port, is this machine by its name.
+/// Whether a host, given with its port, is this machine by its name.
 pub fn is_here(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |it| it.0).trim_matches(['[', ']']);
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -17,7 +17,7 @@ pub struct LibrarySession {
     failed: u32,
     /// Consecutive operations for which the server was not ready.
     unready: u32,
-    /// Why the last attempt failed.
+    /// The reason why the last attempt failed.
     refusal: Option<CallError>,
     found: Found,
     deadline: Deadline,
@@ -50,7 +50,8 @@ impl LibrarySession {
         }
     }
 
-    /// Without a connection nothing is sent. Refused credentials end a run, so they are reported.
+    /// The error of operations without a connection, for which nothing is sent. Refused credentials
+    /// end a run, so they are reported.
     fn not_connected(&self) -> CallError {
         let refusal = self.refusal.clone().unwrap_or(Failure::Connect.into());
         match refusal.failure {

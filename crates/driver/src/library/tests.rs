@@ -1,4 +1,4 @@
-//! The pen, and the session with a client that follows a script.
+//! Tests the pen, and the session with a client that follows a script.
 
 use super::*;
 use crate::Session as _;
@@ -154,7 +154,7 @@ async fn an_answer_is_passed_on_with_its_counts_and_forgotten_by_the_next() {
     let outcome = carry_out(&mut session, OpKind::Create, context.clock()).await;
     assert_eq!(outcome.result, Err(Failure::Rejected));
     assert_eq!(session.reason(Failure::Rejected).unwrap().reason, "no room");
-    // The connection is as good as before.
+    // The connection is still good.
     assert_eq!(*log.borrow(), ["connect", "execute", "execute"]);
 }
 

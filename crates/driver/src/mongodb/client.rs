@@ -10,9 +10,9 @@ use ::mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use ::mongodb::error::{Error, ErrorKind};
 use std::rc::Rc;
 
-/// What is sent for an operation.
+/// The request for an operation.
 enum Request {
-    /// Nothing can be sent.
+    /// No request can be made.
     Wrong(CallError),
     /// Finds documents: the filter, and the fields.
     Find(Document, Option<Document>),
@@ -190,7 +190,7 @@ fn raw(document: &Document) -> Result<RawDocumentBuf, CallError> {
     RawDocumentBuf::try_from(document).map_err(wrong)
 }
 
-/// The documents that the filter finds: one, or up to `limit` in the order of their identifiers, in
+/// The documents that match the filter: one, or up to `limit` in the order of their identifiers, in
 /// one request.
 async fn fetch(
     collection: &Collection<RawDocumentBuf>,
@@ -250,11 +250,11 @@ fn fetched(
     Ok(Reply { rows, ..Reply::default() })
 }
 
-/// Documents that are inserted together.
+/// A batch of documents that are inserted together.
 #[derive(Clone, Copy)]
 struct Batch {
     count: usize,
-    /// Whether the server stops at the first that it refuses.
+    /// Whether the server stops at the first document that it refuses.
     ordered: bool,
 }
 
@@ -299,7 +299,7 @@ fn rows(refused: Vec<(usize, i32, String)>, batch: Batch, found: &mut Found) -> 
     Reply::default()
 }
 
-/// The same for the answer to the command that replaces several.
+/// The same for the answer to the command that replaces several documents.
 fn replaced(answer: &Document, batch: Batch, found: &mut Found) -> Result<Reply, CallError> {
     if let Ok(concern) = answer.get_document("writeConcernError") {
         let words = concern.get_str("errmsg").unwrap_or_default();

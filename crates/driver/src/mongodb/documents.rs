@@ -26,7 +26,8 @@ pub(super) fn members(pen: &LibraryPen, place: usize, binary: bool) -> Result<Do
     }
 }
 
-/// Whole numbers take the shortest type that fits; everything else has a counterpart.
+/// Converts a value: whole numbers take the shortest type that fits; everything else has a
+/// counterpart.
 pub(super) fn bson(value: Value) -> Bson {
     match value {
         Value::Null => Bson::Null,
@@ -82,7 +83,7 @@ fn write_value(value: RawBsonRef<'_>, out: &mut Vec<u8>) {
         RawBsonRef::Boolean(value) => value.to_string(),
         RawBsonRef::Null | RawBsonRef::Undefined => "null".to_owned(),
         RawBsonRef::ObjectId(id) => return quote(&id.to_hex(), out),
-        // Values without a counterpart in JSON are shown, not preserved.
+        // Values without a counterpart in JSON are shown as text, and cannot be converted back.
         other => return quote(&format!("{other:?}"), out),
     };
     out.extend_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Secondary indexes: how an address spells them, and that the collection has them.
+//! Secondary indexes: how an address spells them, and whether the collection has them.
 
 use super::Mongo;
 use crate::TargetError;
@@ -6,11 +6,11 @@ use crate::address::decoded;
 use crate::library::CallError;
 use ::mongodb::bson::{Bson, Document, doc};
 
-/// The most that MongoDB has in a collection, besides that of `_id`, and fields in each.
+/// The most indexes in a collection of MongoDB, besides that of `_id`, and the most fields in each.
 const MOST: usize = 63;
 const MOST_FIELDS: usize = 32;
 
-/// The fields of an index in the order of its keys, as an address has them: `field,-other`.
+/// Reads the fields of an index in the order of its keys, as written in an address: `field,-other`.
 pub(super) fn read(value: &str, before: &[String]) -> Result<String, String> {
     let mut spelled = Vec::new();
     for part in value.split(',').map(decoded) {
@@ -49,7 +49,7 @@ fn name(keys: &Document) -> String {
     parts.collect::<Vec<_>>().join("_")
 }
 
-/// Creates these indexes of a collection that was just created.
+/// Creates these indexes in a collection that was just created.
 pub(super) async fn create(mongo: &Mongo, indexes: &[String]) -> Result<(), CallError> {
     let index = |it: &String| {
         let key = keys(it);
@@ -60,10 +60,10 @@ pub(super) async fn create(mongo: &Mongo, indexes: &[String]) -> Result<(), Call
     mongo.command(doc! {"createIndexes": &mongo.collection, "indexes": indexes}).await.map(|_| ())
 }
 
-/// Whether the collection has these indexes, whoever created them.
+/// Checks that the collection has these indexes, whoever created them.
 ///
 /// # Errors
-/// That it has not, with what can be done about it.
+/// Fails if it lacks one, with advice.
 pub(super) async fn there(mongo: &Mongo, indexes: &[String]) -> Result<(), TargetError> {
     let Mongo { database, collection, .. } = mongo;
     let listed = mongo.command(doc! {"listIndexes": collection}).await;
@@ -88,8 +88,8 @@ fn all_keys(listed: &Document) -> Vec<Vec<(String, i64)>> {
     batch.filter_map(|it| it.get_document("key").ok()).map(spelled).collect()
 }
 
-/// Fields and orders: servers answer with numbers of any type. An index of another kind, such as
-/// `text`, has no order.
+/// Fields with their orders, which servers return as numbers of any type. An index of another kind,
+/// such as `text`, has no order.
 fn spelled(keys: &Document) -> Vec<(String, i64)> {
     let order = |order: &Bson| match order {
         Bson::Int32(order) => i64::from(*order),

@@ -26,7 +26,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long an operation waits for a server to be there, at most.
+/// How long an operation waits for a server to become available, at most.
 const SELECTION: Duration = Duration::from_secs(1);
 
 /// A collection, ready for load.
@@ -39,7 +39,7 @@ pub struct Mongo {
     binary: bool,
     /// Whether creates replace existing documents.
     upsert: bool,
-    /// In which order documents are inserted together.
+    /// In which order the documents of a bulk insert are inserted.
     order: BulkOrder,
     /// Whether the collection is dropped at the end.
     removed: bool,

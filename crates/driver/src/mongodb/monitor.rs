@@ -1,5 +1,5 @@
 //! Asks each named server of MongoDB about itself: `serverStatus`. What a server does not have is
-//! left out, so that `FerretDB` tells its commands, and MongoDB everything.
+//! left out: `FerretDB` reports its commands, MongoDB everything.
 
 use super::{CallError, Mongo, trouble, within};
 use crate::clock::SECOND_NS;
@@ -25,7 +25,7 @@ const TIMES: &str = "times";
 const CLIENTS: &str = "clients";
 const BYTES_PER_S: &str = "bytes per second";
 
-/// Members of the answer, and what they are.
+/// Members of the answer, and what they measure.
 const METERS: [(&[&str], Meter); 34] = [
     (&["metrics", "commands", "find", "total"], Meter::rate("finds_per_s", "find", COMMANDS)),
     (&["metrics", "commands", "insert", "total"], Meter::rate("inserts_per_s", "insert", COMMANDS)),
@@ -191,7 +191,7 @@ impl MongoMonitor {
         let database = client.database("admin");
         let command = database.run_command(doc! {"serverStatus": 1}).into_future();
         let answer = within(PATIENCE, command, trouble::of).await;
-        // A new client does not wait for an answer that is late.
+        // A new client does not expect the late answer.
         self.client = Some(client).filter(|_| answer.is_ok());
         answer
     }
@@ -202,7 +202,7 @@ impl MongoMonitor {
             failure if failure.answered() => NoReading::Unknown,
             _ => NoReading::Missed(trouble.reason),
         })?;
-        // FerretDB counts a command only once there was one.
+        // FerretDB counts a command only once it has been used.
         let reading = reading_of(&status);
         let says_nothing = reading.values.is_empty() && !status.contains_key("metrics");
         if says_nothing { Err(NoReading::Unknown) } else { Ok(reading) }

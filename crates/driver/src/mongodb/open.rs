@@ -33,7 +33,7 @@ impl DriverPlan for MongoPlan {
     async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
         let timeout = Duration::from_nanos(opening.timeout_ns);
         let options = options(self, timeout).await?;
-        // There are none if a server is a socket in the file system.
+        // None if a server is a socket in the file system.
         let hosts: Vec<_> =
             options.hosts.iter().map(with_port).collect::<Option<_>>().unwrap_or_default();
         if !hosts.is_empty() {
@@ -71,7 +71,7 @@ impl DriverPlan for MongoPlan {
             refused => refused,
         };
         if let Err(refused) = usable {
-            // Nothing is left behind of a run that does not begin.
+            // A run that does not begin leaves nothing behind.
             let _ = Mongo { removed: created, ..mongo }.tear_down().await;
             return Err(refused);
         }
@@ -90,7 +90,7 @@ impl DriverPlan for MongoPlan {
 }
 
 impl MongoPlan {
-    /// Creates the indexes of a collection that was `created`; another one must have them.
+    /// Creates the indexes if the collection was `created`; an existing collection must have them.
     async fn index(&self, mongo: &Mongo, created: bool) -> Result<(), TargetError> {
         if self.indexes.is_empty() {
             return Ok(());
@@ -104,15 +104,15 @@ impl MongoPlan {
         indexes::there(mongo, &self.indexes).await
     }
 
-    /// Whether the certificates of these hosts are trusted, which the library does not say in words
-    /// for its users.
+    /// Checks that the certificates of these hosts are trusted, since the library's own message is
+    /// not meant for users.
     async fn trusts(&self, hosts: &[String], timeout_ns: u64) -> Result<(), TargetError> {
         let (authorities, insecure) = (self.tls_ca.clone(), self.insecure);
         let tls = TlsOptions { authorities, insecure, identity: None };
         for host in hosts {
             let Ok(url) = Url::parse(&format!("https://{host}")) else { continue };
             let endpoint = Endpoint::resolve(&url, &tls)?;
-            // What else is wrong, the library finds as well.
+            // Other problems will be reported by the library.
             let trouble = crate::net::reach(&endpoint, timeout_ns).await.err();
             if let Some(trouble) = trouble.filter(|it| it.problem.contains("certificate")) {
                 let problem = trouble.with_cure();
@@ -172,7 +172,7 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let command = doc! {"listCollections": 1, "filter": {"name": collection}, "nameOnly": true};
     let listed = mongo.command(command).await.map_err(failed)?;
     let listed = listed.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
-    // mongo-java-server lists all, whatever the filter.
+    // mongo-java-server lists all collections, whatever the filter.
     let is_it =
         |it: &Bson| it.as_document().and_then(|it| it.get_str("name").ok()) == Some(collection);
     let there = listed.is_ok_and(|batch| batch.iter().any(is_it));
@@ -194,7 +194,7 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     }
 }
 
-/// Why servers that were reached cannot be used, and what to do about it.
+/// The error for servers that were reached but cannot be used, with what to do about it.
 fn unusable_servers(plan: &MongoPlan, trouble: &CallError) -> TargetError {
     let server = &plan.server;
     let TargetError(mut why) = unusable(server, &plan.login, trouble, |reason| {

@@ -71,7 +71,7 @@ impl BulkOrder {
         matches!(self, Self::Any)
     }
 
-    /// Whether the server stops at the first that it refuses.
+    /// Whether the server stops at the first document that it refuses.
     pub(super) const fn stops(self) -> bool {
         matches!(self, Self::Ordered)
     }
@@ -218,7 +218,8 @@ impl MongoPlan {
 }
 
 impl Options {
-    /// Reads the driver's own options of the address, and returns those for the library.
+    /// Reads the driver's own options in the address, and returns the others, which are for the
+    /// library.
     fn read(&mut self, address: &AddressParts<'_>) -> Result<String, String> {
         let mut kept = Vec::new();
         for (pair, name, value) in address.parameters() {
@@ -233,7 +234,7 @@ impl Options {
                     let problem = "which this driver does not have: a bulk insert is one command,";
                     return Err(format!("{name}, {problem}"));
                 }
-                // Each of these would be stored with the plan.
+                // These would be stored with the plan.
                 "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
                     return Err(format!("{name}, which this driver does not support,"));
                 }

@@ -1,4 +1,5 @@
-//! The driver against a small server that speaks enough of the protocol, and misbehaves on demand.
+//! Tests the driver against a small server that speaks enough of the protocol, and misbehaves on
+//! demand.
 
 mod indexed;
 
@@ -21,21 +22,21 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-/// The server's data, and what it was asked for.
+/// The server's data, and the requests it received.
 #[derive(Default)]
 struct Kept {
     documents: BTreeMap<String, Document>,
-    /// The commands, without those with which the library looks after its connections.
+    /// The commands, without those that the library sends to maintain its connections.
     heard: Vec<String>,
     connections: usize,
-    /// What it says of its indexes.
+    /// The indexes that it reports.
     indexes: Vec<Document>,
-    /// Whether it does not create those that it acknowledges.
+    /// Whether it acknowledges indexes without creating them.
     forgets: bool,
-    /// The command at which the connection is closed, or which is never answered.
+    /// The command that makes it close the connection, and the one that it never answers.
     closes: &'static str,
     ignores: &'static str,
-    /// What it says about itself.
+    /// Its report about itself.
     status: Document,
 }
 
@@ -55,7 +56,7 @@ impl Kept {
             "buildInfo" => doc! {"ok": 1, "version": "9.9.9"},
             "serverStatus" => self.status.clone(),
             "listCollections" => {
-                // Some servers list all collections, whichever was asked for.
+                // Some servers list all collections, whichever was requested.
                 let mut there = vec![doc! {"name": "other"}];
                 if !self.documents.is_empty() {
                     there.push(doc! {"name": &command.get_document("filter").unwrap()["name"]});
@@ -176,7 +177,7 @@ fn message(stream: &mut TcpStream) -> Option<(i32, Document, bool)> {
     let mut body = vec![0; number(0) as usize - 16];
     stream.read_exact(&mut body).ok()?;
     if number(12) == 2004 {
-        // The first message of a connection may be of the old kind.
+        // The first message on a connection may have the old format.
         let name = body[4..].iter().position(|&byte| byte == 0)?;
         let command = Document::from_reader(&body[4 + name + 1 + 8..]).ok()?;
         return Some((number(4), command, true));
@@ -322,7 +323,7 @@ async fn batches_have_outcomes_and_ranges_an_order() {
     assert_eq!(s.scanned().unwrap(), [&br#"{"_id":"b"}"#[..], br#"{"_id":"c","x":3}"#]);
     let range = Op { limit: 9, ..op(OpKind::Read) };
     assert_eq!(carry_out(s, range, &[("a", ""), ("b", "")], &[]).await.result.unwrap().rows, 2);
-    // In order, what comes after a refusal is not tried.
+    // In order, documents after a refusal are not tried.
     let target = opened(address, "?ordered=true").await;
     let (mut all, _context) = sessions(&target, 1, 5_000).await;
     let s = &mut all[0];
@@ -354,7 +355,7 @@ async fn there_is_a_connection_for_each_session_before_the_first_operation() {
         assert!(session.ready().await.is_some() && session.ready().await.is_none());
     }
     kept.lock().unwrap().ignores = "insert";
-    // All at once, and none of them answered: each has its own connection.
+    // All at once, and none is answered: each has its own connection.
     let timeout = std::time::Duration::from_millis(300);
     let at_once = all.iter_mut().map(|s| carry_out(s, op(OpKind::Create), &[("k", "{}")], &[]));
     let mut at_once: Vec<_> = at_once.map(Box::pin).collect();

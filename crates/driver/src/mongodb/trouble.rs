@@ -1,4 +1,4 @@
-//! What the library's errors mean.
+//! The meaning of the library's errors.
 
 use crate::library::CallError;
 use crate::net::Trouble;
@@ -6,7 +6,7 @@ use crate::op::Failure;
 use ::mongodb::error::{Error, ErrorKind, WriteConcernError, WriteFailure};
 use std::io;
 
-/// The failure that an error of the library amounts to, in the words of the server.
+/// The failure that an error of the library means, in the words of the server.
 pub(super) fn of(error: &Error) -> CallError {
     use ErrorKind as Kind;
     let (failure, reason) = match &*error.kind {
@@ -48,12 +48,12 @@ pub(super) const fn of_code(code: i32) -> Failure {
         10_334 | 17_280 => Failure::TooLarge,
         // IngressRequestRateLimitExceeded.
         462 => Failure::TooManyRequests,
-        // What the server says of the request itself: BadValue, FailedToParse, TypeMismatch,
-        // InvalidLength, IllegalOperation, EmptyArrayOperation, InvalidBSON, LockNotFound,
-        // PathNotViable, ConflictingUpdateOperators, names and types of fields, CommandNotFound,
-        // ImmutableField, InvalidOptions, InvalidNamespace, CommandNotSupported,
-        // DocumentValidationFailure, NotAReplicaSet, CommandNotSupportedOnView, NotImplemented,
-        // ConversionFailure, and unknown fields of commands.
+        // Errors in the request itself: BadValue, FailedToParse, TypeMismatch, InvalidLength,
+        // IllegalOperation, EmptyArrayOperation, InvalidBSON, LockNotFound, PathNotViable,
+        // ConflictingUpdateOperators, names and types of fields, CommandNotFound, ImmutableField,
+        // InvalidOptions, InvalidNamespace, CommandNotSupported, DocumentValidationFailure,
+        // NotAReplicaSet, CommandNotSupportedOnView, NotImplemented, ConversionFailure, and unknown
+        // fields of commands.
         2
         | 9
         | 14
@@ -76,7 +76,7 @@ pub(super) const fn of_code(code: i32) -> Failure {
         | 40_414
         | 40_415 => Failure::Rejected,
         // Errors of the server, such as InternalError, WriteConcernFailed and ShutdownInProgress,
-        // and codes that are not known here: the write may have been carried out.
+        // and codes that are unknown here: the write may have been carried out.
         _ => Failure::ServerError,
     }
 }
@@ -93,7 +93,8 @@ fn of_io(error: &io::Error) -> (Failure, String) {
     (failure, error.to_string())
 }
 
-/// The library gives only the text of the system's error, which contains its number.
+/// The failure when no server can be selected: the library gives only the text of the system's
+/// error, which contains its number.
 fn of_selection(why: &str) -> (Failure, String) {
     let number = why.split_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
     let error = number.and_then(|(number, _)| number.parse().ok());

@@ -14,7 +14,7 @@ use ::mongodb::Database;
 use ::mongodb::bson::{Bson, Document, doc};
 use serde_json::{Map, Value, json};
 
-/// What the driver's card says about them.
+/// The words as the driver's card lists them.
 pub(super) const CARDS: &[Word] = &[
     Word {
         name: "find",
@@ -39,7 +39,7 @@ pub(super) const CARDS: &[Word] = &[
     },
 ];
 
-/// What stands for the name of the collection.
+/// The placeholder for the name of the collection.
 const COLLECTION: &str = "{{collection}}";
 
 /// A command, cut into pieces.
@@ -53,10 +53,10 @@ pub(super) struct Command {
 /// The operations of a plan.
 pub(super) type Own = Spelled<Command>;
 
-/// The command of an operation on a collection.
+/// Spells the command of an operation on a collection.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the operation is invalid.
 pub(super) fn spell(operation: &OperationPlan, collection: &str) -> Result<Command, Invalid> {
     let word = word_of(operation, CARDS, "MongoDB")?;
     command(operation, word, collection).map_err(|(problem, cure)| {
@@ -100,7 +100,7 @@ fn command(operation: &OperationPlan, word: &Word, collection: &str) -> Result<C
     Ok(Command { pieces, holes })
 }
 
-/// Names the collection wherever it is stood for.
+/// Replaces the placeholder by the name of the collection, wherever it occurs.
 fn with_collection(value: Value, collection: &str) -> Value {
     let named = |value| with_collection(value, collection);
     match value {
@@ -117,7 +117,7 @@ impl Command {
     /// The command with these values.
     ///
     /// # Errors
-    /// If a value is not UTF-8.
+    /// Fails if a value is not UTF-8.
     fn join(&self, values: &Values) -> Result<Document, CallError> {
         let (mut text, mut scratch) = (Vec::new(), Vec::new());
         self.pieces.join(values, &mut scratch, &mut text);
@@ -133,8 +133,8 @@ impl Command {
     }
 }
 
-/// Carries a command out, and fetches all that it finds. Returns the number of rows: documents that
-/// were found or changed.
+/// Carries out a command, and fetches all results. Returns the number of rows: documents that were
+/// found or changed.
 pub(super) async fn carry_out(
     database: &Database,
     collection: &str,
@@ -175,11 +175,11 @@ fn changed(answer: &Document) -> Result<u64, CallError> {
     })
 }
 
-/// Lets the server look at each command without an effect: it is asked for what an absent
-/// collection has, or to explain what would change something.
+/// Has the server check each command without an effect: a command that reads is sent for an absent
+/// collection, and one that would change something is only explained.
 ///
 /// # Errors
-/// The server's words about the first that it refuses.
+/// Fails with the server's words about the first command that it refuses.
 pub(super) async fn try_out(mongo: &Mongo) -> Result<(), TargetError> {
     for (kind, command) in mongo.own.iter() {
         let refused = |trouble: CallError| refused(kind, &trouble.reason);
@@ -195,7 +195,7 @@ pub(super) async fn try_out(mongo: &Mongo) -> Result<(), TargetError> {
         let database = mongo.client().map_err(refused)?.database(&mongo.database);
         let asked = within(mongo.timeout, database.run_command(asked).into_future(), trouble::of);
         match asked.await {
-            // What cannot be explained may be fine: the load will show.
+            // A command that cannot be explained may be fine: the load will show.
             Err(trouble) if finds || !is_about_explain(&trouble.reason) => {
                 return Err(refused(trouble));
             }
@@ -205,16 +205,16 @@ pub(super) async fn try_out(mongo: &Mongo) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Makes the name of a collection that is not there of another one.
+/// The suffix that turns the name of a collection into one that does not exist.
 const ABSENT: &str = "_absent";
 
-/// Whether what is found is stored in another collection.
+/// Whether a command stores its results in another collection.
 fn stores(command: &Document) -> bool {
     let stages = command.get_array("pipeline").into_iter().flatten().filter_map(Bson::as_document);
     stages.flat_map(Document::keys).any(|stage| matches!(stage.as_str(), "$out" | "$merge"))
 }
 
-/// Whether a server refuses to explain, rather than what was to be explained.
+/// Whether a server refuses the explaining itself, rather than the command to be explained.
 fn is_about_explain(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("explain") || words.contains("not implemented") || words.contains("unsupported")

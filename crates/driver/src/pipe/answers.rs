@@ -3,18 +3,18 @@
 use crate::call::CallError;
 use crate::op::Failure;
 
-/// What came back: an answer for each command, or why there is none.
+/// The answers to the commands of an operation, or the reason why some are missing.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     text: Vec<u8>,
-    /// Where in `text` each begins and ends; nowhere if it is lost.
+    /// Where each answer begins and ends in `text`; an empty range if it is lost.
     places: Vec<(usize, usize)>,
     /// Why some are lost.
     lost: Option<CallError>,
 }
 
 impl Answers {
-    /// Forgets all.
+    /// Forgets all answers.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.places.clear();
@@ -28,7 +28,7 @@ impl Answers {
         self.places.push((start, self.text.len()));
     }
 
-    /// Expects answers to so many commands, in any order.
+    /// Expects answers to this many commands, in any order.
     pub(crate) fn expect(&mut self, commands: usize) {
         self.clear();
         self.places.resize(commands, (0, 0));
@@ -39,15 +39,15 @@ impl Answers {
         self.places[command] = (0, 0);
     }
 
-    /// Notes why some answers are lost. That a command may have been carried out counts more than
-    /// that another was not sent.
+    /// Notes why some answers are lost. A loss after which a command may have been carried out
+    /// takes precedence over one where nothing was sent.
     pub(crate) fn lose(&mut self, lost: CallError) {
         if self.lost.as_ref().is_none_or(|known| known.failure.unconnected()) {
             self.lost = Some(lost);
         }
     }
 
-    /// Why there is none at all, if there should be.
+    /// The reason why there is no answer at all, if that is the case.
     pub(crate) fn all_lost(&self) -> Option<&CallError> {
         self.lost.as_ref().filter(|_| self.is_empty())
     }
@@ -71,19 +71,19 @@ impl Answers {
     /// The answer to a command.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Fails with the reason if it is lost.
     pub(crate) fn get(&self, command: usize) -> Result<&[u8], CallError> {
         let (start, end) = self.places.get(command).copied().unwrap_or_default();
         let lost = || self.lost.clone().unwrap_or(Failure::Protocol.into());
         if start == end { Err(lost()) } else { Ok(&self.text[start..end]) }
     }
 
-    /// Whether none has come.
+    /// Whether no answer has arrived.
     fn is_empty(&self) -> bool {
         self.places.iter().all(|(start, end)| start == end)
     }
 
-    /// Why some answers are missing though others have come.
+    /// The reason why some answers are missing, if others have arrived.
     pub(crate) fn partly_lost(&self) -> Option<&CallError> {
         self.lost.as_ref().filter(|_| !self.is_empty())
     }

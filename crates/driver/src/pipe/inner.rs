@@ -1,4 +1,4 @@
-//! What a connection does: sends, reads, passes on.
+//! The work of a connection: sends, reads, and passes on answers.
 
 use super::waiting::{Arrival, Waiting};
 use super::{Pipe, Protocol, Whose};
@@ -13,13 +13,13 @@ use std::task::{Context, Poll, ready};
 /// The size of the largest buffer that is kept for further writes, in bytes.
 const MOST_KEPT: usize = 4 << 20;
 
-/// How much of an answer that nobody asked for is quoted, in bytes.
+/// How much of an unsolicited answer is quoted, in bytes.
 const MOST_QUOTED: usize = 80;
 
-/// How often a session reads before others have their turn.
+/// How often a session reads before others get their turn.
 const MOST_READS: u32 = 256;
 
-/// Requests that were sent, or one of several that have numbers.
+/// Requests that were sent together, or a single request that has a number.
 #[derive(Debug)]
 struct Entry {
     /// Differs from that of all others on the connection.
@@ -33,7 +33,7 @@ struct Entry {
 /// The numbers of requests.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// Those that were used and are free again, and the first that was never used.
+    /// The numbers that were used and are free again, and the first that was never used.
     free: Vec<u16>,
     next: u16,
 }
@@ -61,20 +61,20 @@ pub(super) struct Inner<P> {
     /// What is to be sent, and how much of it was.
     pub(super) out: Vec<u8>,
     written: usize,
-    /// Those who wait, in the order of their requests.
+    /// The entries still waiting for answers, in the order of their requests.
     queue: VecDeque<Entry>,
-    /// How many of the last of them have requests in `out`.
+    /// How many entries at the end of the queue have requests in `out`.
     unsent: usize,
-    /// Whether somebody is about to send `out`.
+    /// Whether a session is about to send `out`.
     pub(super) flushing: bool,
-    /// What has arrived of answers that are not complete. Empty between answers.
+    /// Received bytes of incomplete answers. Empty between answers.
     buffer: Vec<u8>,
     filled: usize,
     protocol: P,
     numbers: Numbers,
-    /// How many entries there were.
+    /// The number of entries so far.
     added: u64,
-    /// Why the connection has ended.
+    /// The reason why the connection has ended.
     pub(super) lost: Option<CallError>,
     /// Whether nothing more is to be sent on it.
     pub(super) retired: bool,
@@ -104,8 +104,7 @@ impl<P: Protocol> Inner<P> {
         self.retired || self.lost.is_some()
     }
 
-    /// Looks whether the server has ended the connection while nothing was asked. Returns whether
-    /// it said anything.
+    /// Checks whether the server has ended the idle connection. Returns whether it sent anything.
     pub(super) fn look(&mut self) -> bool {
         if self.is_over() || !self.queue.is_empty() || !self.stream.has_news() {
             return false;
@@ -115,7 +114,7 @@ impl<P: Protocol> Inner<P> {
         found == Found::Bytes
     }
 
-    /// Whether there are numbers for so many more requests.
+    /// Checks that there are numbers for this many more requests.
     pub(super) fn has_numbers(&self, count: usize) -> Result<(), CallError> {
         if count <= self.numbers.left(P::NUMBERS) {
             return Ok(());
@@ -124,7 +123,7 @@ impl<P: Protocol> Inner<P> {
         Err(CallError::new(Failure::Local, reason))
     }
 
-    /// Adds requests to what is to be sent; with a place for the answer, one request that has a
+    /// Queues requests for sending. With a place for the answer, they are one request that has a
     /// number.
     pub(super) fn add(&mut self, requests: &[u8], place: Option<u32>, waiting: &Rc<Waiting>) {
         if self.lost.is_some() {
@@ -141,9 +140,9 @@ impl<P: Protocol> Inner<P> {
         self.unsent += 1;
     }
 
-    /// Notes that the requests of an entry are answered.
+    /// Removes an entry whose requests are answered.
     fn remove(&mut self, at: usize) {
-        // Others may not have been sent as a whole.
+        // Other requests may not have been sent completely.
         self.unsent -= usize::from(at + self.unsent >= self.queue.len() && self.unsent > 0);
         if let Some(entry) = self.queue.remove(at)
             && entry.place.is_some()
@@ -152,12 +151,12 @@ impl<P: Protocol> Inner<P> {
         }
     }
 
-    /// The first of those who still wait: it reads.
+    /// The first session that is still waiting: it reads.
     pub(super) fn reader(&self) -> Option<&Rc<Waiting>> {
         self.queue.iter().map(|it| &it.waiting).find(|it| !it.is_given_up())
     }
 
-    /// One who was to send what is left does not: somebody else does.
+    /// Hands the sending on to another session, if this one was to do it.
     pub(super) fn hand_on(&mut self, flushes: &mut bool) {
         if std::mem::take(flushes) {
             self.flushing = false;
@@ -167,7 +166,7 @@ impl<P: Protocol> Inner<P> {
         }
     }
 
-    /// Sends what is to be sent.
+    /// Sends what is queued.
     pub(super) fn poll_flush(
         &mut self,
         context: &mut Context<'_>,
@@ -194,7 +193,7 @@ impl<P: Protocol> Inner<P> {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads and passes on answers until those of `reader` are there.
+    /// Reads and passes on answers until those for `reader` have arrived.
     pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -204,7 +203,7 @@ impl<P: Protocol> Inner<P> {
         let reset = |words: &str| CallError::new(Failure::Reset, words);
         let mut reads = 0;
         while !reader.is_over() {
-            // A server that says more than it was asked must not keep the thread for itself.
+            // A server that sends more than it was asked for must not keep the thread to itself.
             if reads == MOST_READS {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
@@ -221,7 +220,7 @@ impl<P: Protocol> Inner<P> {
             let read = match read {
                 Poll::Ready(read) => read.map_err(|error| reset(&error.to_string()))?,
                 Poll::Pending => {
-                    // While nothing has arrived, others can have the buffer.
+                    // While nothing has arrived, other connections can use the buffer.
                     if self.filled == 0 {
                         pipe.buffers.give(std::mem::take(&mut self.buffer));
                     }
@@ -240,7 +239,7 @@ impl<P: Protocol> Inner<P> {
         Poll::Ready(Ok(()))
     }
 
-    /// Passes on the answers that are complete; others than `reader` are woken.
+    /// Passes on complete answers, and wakes sessions other than `reader`.
     fn pass_on(
         &mut self,
         pipe: &Pipe<P>,
@@ -267,9 +266,9 @@ impl<P: Protocol> Inner<P> {
                 return Err(CallError::new(Failure::Protocol, reason));
             };
             let entry = &self.queue[at];
-            // Once for each piece that has some of the answers.
+            // Once for each piece that contains some of the answers.
             if marked.replace(entry.id) != Some(entry.id) {
-                // The kernel notes when the last of a piece came.
+                // The kernel notes when the last answer of a piece arrived.
                 let is_last = length.is_none_or(|length| start + length == self.filled);
                 let noted = arrival.noted && (is_last || !pipe.shared);
                 entry.waiting.mark(Arrival { noted, ..arrival });
@@ -294,7 +293,7 @@ impl<P: Protocol> Inner<P> {
         Ok(())
     }
 
-    /// Ends the connection, and the waiting of all.
+    /// Ends the connection, and with it the waiting of all sessions.
     pub(super) fn end(&mut self, lost: CallError) -> CallError {
         for entry in self.queue.drain(..) {
             entry.waiting.wake();

@@ -1,8 +1,8 @@
 //! One connection to a server. Sessions that share it send their requests without waiting for each
-//! other's answers, which come in the order of the requests, or with the numbers of these.
+//! other's answers, which arrive in the order of the requests, or with the requests' numbers.
 //!
-//! No task serves it: the session that waits for the next answer reads, also for the others. What
-//! several sessions send at about the same time goes out in one write.
+//! No task serves it: the session that waits for the next answer reads, for the others as well.
+//! Requests that several sessions send at about the same time go out in one write.
 
 mod answers;
 mod inner;
@@ -30,33 +30,34 @@ use std::task::{Context, Poll, ready};
 
 /// How requests and answers are told apart.
 pub(crate) trait Protocol: Default + Debug {
-    /// How many requests can be under way at once, if they have numbers; 0 if answers come in the
+    /// How many requests can be in flight at once, if they have numbers; 0 if answers arrive in the
     /// order of the requests.
     const NUMBERS: u16;
 
-    /// Where the first answer ends, once all of it is there. `most` is its largest size in bytes.
+    /// Returns where the first answer ends, once all of it has arrived. `most` is the largest size
+    /// of an answer in bytes.
     ///
     /// # Errors
-    /// That it is none, or too large.
+    /// Fails if it is not an answer, or too large.
     fn step(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, CallError>;
 
-    /// Whose answer it is that begins like this.
+    /// The request that an answer belongs to, given the beginning of the answer.
     fn whose(bytes: &[u8]) -> Whose;
 
     /// Writes the number of a request into it.
     fn number(_request: &mut [u8], _number: u16) {}
 }
 
-/// Whose an answer is.
+/// What an answer belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// That of the first who waits.
+    /// The first waiting request.
     First,
-    /// That of the request with this number.
+    /// The request with this number.
     Numbered(u16),
-    /// Something that was not asked for, such as a message to all clients.
+    /// No request: it is unsolicited, such as a message to all clients.
     Nobody,
-    /// Too little of it is there.
+    /// Too little of it has arrived to tell.
     Unknown,
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct Pipe<P> {
 }
 
 impl<P: Protocol> Pipe<P> {
-    /// The pipe on a stream that several sessions share, or only one.
+    /// The pipe on a stream, which several sessions share or only one uses.
     pub(crate) fn new(
         stream: Stream,
         shared: bool,
@@ -95,13 +96,12 @@ impl<P: Protocol> Pipe<P> {
         !self.inner.borrow().is_over()
     }
 
-    /// Looks whether the server has ended it while nothing was asked. Returns whether it said
-    /// anything.
+    /// Checks whether the server has ended the idle connection. Returns whether it sent anything.
     pub(crate) fn look(&self) -> bool {
         self.inner.borrow_mut().look()
     }
 
-    /// Sends requests that have `count` answers; `waiting` gets these.
+    /// Sends requests that have `count` answers, which go to `waiting`.
     pub(crate) fn send(
         self: &Rc<Self>,
         requests: &[u8],
@@ -113,11 +113,11 @@ impl<P: Protocol> Pipe<P> {
         self.wait(waiting)
     }
 
-    /// Sends requests that have numbers, of which each has an answer; `waiting` gets these in the
+    /// Sends requests with numbers, each of which has one answer. `waiting` gets the answers in the
     /// order of the requests.
     ///
     /// # Errors
-    /// That there are too many under way.
+    /// Fails if too many requests are in flight.
     pub(crate) fn send_numbered<'a>(
         self: &Rc<Self>,
         requests: impl ExactSizeIterator<Item = &'a [u8]>,
@@ -137,15 +137,15 @@ impl<P: Protocol> Pipe<P> {
     }
 }
 
-/// The future of the answers to requests that were sent. Dropping it gives them up, and with them
-/// the connection for further requests; others still get their answers on it.
+/// The future of the answers to requests that were sent. Dropping it gives up these answers, and
+/// the connection takes no further requests; other sessions still get their answers on it.
 #[derive(Debug)]
 pub(crate) struct Wait<P: Protocol> {
     pipe: Rc<Pipe<P>>,
     waiting: Rc<Waiting>,
-    /// Whether it sends what is to be sent, also for others.
+    /// Whether it sends what is queued, for others as well.
     flushes: bool,
-    /// Whether it has given others time to add to that.
+    /// Whether it has given others time to add to the queue.
     waited: bool,
 }
 
@@ -185,7 +185,7 @@ impl<P: Protocol> Future for Wait<P> {
         match ready!(result) {
             Ok(()) => {
                 inner.hand_on(flushes);
-                // The next one reads from here on.
+                // The next waiting session reads from here on.
                 if let Some(reader) = inner.reader() {
                     reader.wake();
                 }
@@ -193,7 +193,7 @@ impl<P: Protocol> Future for Wait<P> {
             }
             Err(lost) => {
                 let lost = inner.end(lost);
-                // What was wrong may have come after its answers.
+                // The error may have come after its answers.
                 let is_over = waiting.is_over();
                 waiting.stop();
                 Poll::Ready(if is_over { Ok(()) } else { Err(lost) })

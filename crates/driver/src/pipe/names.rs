@@ -1,8 +1,8 @@
-//! Where the nodes of a cluster are by their names.
+//! Resolves the names of a cluster's nodes.
 //!
-//! The system's resolver blocks, for many seconds where a name server is silent. So each name is
-//! looked up on a thread of its own: no load thread stands still for it, and nobody waits for it
-//! longer than a while.
+//! The system's resolver blocks, for many seconds if a name server is silent. So each name is
+//! looked up on a separate thread: no load thread is blocked, and no session waits longer than the
+//! limit below.
 
 use crate::net::EndpointError;
 use std::collections::HashMap;
@@ -15,19 +15,19 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-/// How long one look-up is waited for. Most resolvers try a silent name server twice in that time.
+/// How long to wait for a look-up. Most resolvers try a silent name server twice in that time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A blocking look-up of the addresses of a host and a port.
 type LookUp = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
-/// What came of a look-up.
+/// The result of a look-up.
 type Found = Result<Vec<SocketAddr>, String>;
 
-/// Look-ups that are under way, by host and port.
+/// Look-ups in progress, by host and port.
 type UnderWay = HashMap<(String, u16), watch::Receiver<Option<Found>>>;
 
-/// Looks up names, each once at a time for all threads of a run.
+/// Looks up names, each only once at a time for all threads of a run.
 #[derive(Clone)]
 pub(super) struct Names {
     look_up: Arc<LookUp>,
@@ -72,7 +72,8 @@ impl Names {
         found.unwrap_or_else(silent).map_err(|error| failed(io::Error::other(error)))
     }
 
-    /// Where the result of the look-up of a name will be, which begins unless it is under way.
+    /// A receiver of the result of the look-up of a name, which is started unless it is in
+    /// progress.
     fn news(&self, name: &str, port: u16) -> io::Result<watch::Receiver<Option<Found>>> {
         let wanted = (name.to_owned(), port);
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +82,7 @@ impl Names {
         }
         let (sender, news) = watch::channel(None);
         let (names, asked) = (self.clone(), wanted.clone());
-        // Nobody waits for its end, not even a runtime that is dropped.
+        // Nothing joins this thread, not even a runtime that is dropped.
         std::thread::Builder::new().name("look-up".to_owned()).spawn(move || {
             let found = (names.look_up)(&asked.0, asked.1).map_err(|error| error.to_string());
             names.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&asked);
@@ -102,7 +103,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Two sessions of a thread want the same name, another one works on.
+    /// Two sessions of a thread need the same name while another one works on.
     #[tokio::test]
     async fn a_slow_look_up_is_done_by_another_thread_and_once_for_all() {
         let (asked, by) = (Arc::new(AtomicU32::new(0)), Arc::new(Mutex::new(Vec::new())));
@@ -119,7 +120,7 @@ mod tests {
         });
         let node = url("http://node:7000");
         let others = async {
-            // As many turns as it likes, though the name server says nothing.
+            // It gets its turns although the name server is silent.
             for _ in 0..1_000 {
                 tokio::task::yield_now().await;
             }
@@ -130,7 +131,7 @@ mod tests {
         assert_eq!(two.unwrap(), [([127, 0, 0, 1], 7000).into()]);
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         assert_ne!(by.lock().unwrap()[..], [current().id() as ThreadId]);
-        // What was found is not kept here: the name may have moved.
+        // Results are not cached: the name may have moved.
         drop(asking);
         names.find(&node).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 2);

@@ -1,4 +1,4 @@
-//! How the nodes of a cluster are reached.
+//! Connects to the nodes of a cluster.
 
 use super::names::Names;
 use crate::call::CallError;
@@ -7,8 +7,8 @@ use crate::op::Failure;
 use std::sync::Arc;
 use url::Url;
 
-/// What connections to all nodes have in common. Nodes that only become known during a run cost it
-/// no file and no look-up on a load thread.
+/// What connections to all nodes have in common. Nodes discovered during a run need no file to be
+/// read, and no look-up on a load thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
     /// How certificates are checked, with TLS.
@@ -19,15 +19,15 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Reads the files that `tls` names, if TLS is spoken.
+    /// Reads the files that `tls` names, if TLS is used.
     ///
     /// # Errors
-    /// Why one cannot be used.
+    /// Fails if a file cannot be used.
     pub(crate) fn new(tls: Option<&TlsOptions>, max_answer: u64) -> Result<Self, EndpointError> {
         Ok(Self { tls: tls.map(Tls::new).transpose()?, max_answer, names: Names::default() })
     }
 
-    /// The same with another resolver of names.
+    /// The same with another resolver.
     #[cfg(test)]
     pub(crate) fn with_names(
         self,
@@ -39,15 +39,15 @@ impl Reach {
         Self { names: Names::new(look_up), ..self }
     }
 
-    /// Whether TLS is spoken.
+    /// Whether TLS is used.
     pub(crate) const fn is_secure(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// The endpoint of a node, `host:port`. Its name is looked up by another thread.
+    /// The endpoint of a node, `host:port`. Its name is looked up on another thread.
     ///
     /// # Errors
-    /// That it is no address, or that nothing is known of its name.
+    /// Fails if `node` is not an address, or its name cannot be resolved.
     pub(crate) async fn endpoint(&self, node: &str) -> Result<Arc<Endpoint>, CallError> {
         let found = async {
             let url = Url::parse(&format!("http://{node}"));
@@ -63,7 +63,7 @@ impl Reach {
 /// Connects. After `failed` attempts it starts with a different address.
 ///
 /// # Errors
-/// Why it cannot.
+/// Fails if no connection can be made.
 pub(crate) async fn connect(
     endpoint: &Endpoint,
     failed: u32,

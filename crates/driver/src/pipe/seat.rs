@@ -16,17 +16,17 @@ use tokio::sync::Mutex;
 pub(crate) struct Seat<P> {
     endpoint: Arc<Endpoint>,
     pipe: RefCell<Option<Rc<Pipe<P>>>>,
-    /// Held by the one who connects.
+    /// Held by the session that connects.
     gate: Mutex<()>,
-    /// Attempts to connect, and how many of the last ones failed.
+    /// The number of attempts to connect, and how many of the latest ones failed in a row.
     attempts: Cell<u64>,
     failed: Cell<u32>,
-    /// When the next one may begin.
+    /// The earliest time of the next attempt.
     not_before: Cell<Nanos>,
-    /// When the last one began.
+    /// When the last attempt began.
     began: Cell<Nanos>,
     refusal: RefCell<Option<CallError>>,
-    /// How often the server said something that was not asked for.
+    /// How often the server sent something unsolicited.
     unsolicited: Cell<u64>,
 }
 
@@ -53,12 +53,12 @@ impl<P: Protocol> Seat<P> {
         pipe.is_usable().then(|| pipe.clone())
     }
 
-    /// How often the server said something that was not asked for, since the last call.
+    /// How often the server sent something unsolicited since the last call.
     pub(crate) fn take_unsolicited(&self) -> u64 {
         self.unsolicited.take()
     }
 
-    /// Waits for as long as earlier failures to connect call for.
+    /// Pauses for as long as earlier failures to connect require.
     pub(crate) async fn pause(&self, context: &ShardContext) {
         let left = self.not_before.get().saturating_sub(context.clock().now());
         if left > 0 && self.has_failed() {
@@ -66,8 +66,9 @@ impl<P: Protocol> Seat<P> {
         }
     }
 
-    /// Connects if there is no connection, with the number of attempts that have failed. Those who
-    /// come while somebody else does so share the result. Returns when that began.
+    /// Connects if there is no connection, passing `connect` the number of failed attempts.
+    /// Sessions that call this while another one is connecting share its result. Returns when the
+    /// attempt began.
     pub(crate) async fn open(
         &self,
         context: &ShardContext,
@@ -81,7 +82,7 @@ impl<P: Protocol> Seat<P> {
         let failed = self.failed.get();
         self.began.set(context.clock().now());
         self.attempts.set(attempts + 1);
-        // If this is given up for lack of time, it has failed.
+        // Counts as failed if it is dropped because its time is up.
         self.failed.set(failed.saturating_add(1));
         self.rest(context);
         *self.refusal.borrow_mut() = Some(CallError::new(Failure::Connect, "no answer in time"));
@@ -99,7 +100,7 @@ impl<P: Protocol> Seat<P> {
         self.began.get()
     }
 
-    /// No attempt is made before the pause after the last one is over.
+    /// Delays the next attempt by the pause that the failures so far call for.
     fn rest(&self, context: &ShardContext) {
         let pause_ns = rest_after(self.failed.get()).as_nanos() as Nanos;
         self.not_before.set(context.clock().now() + pause_ns);
@@ -110,7 +111,8 @@ impl<P: Protocol> Seat<P> {
         self.failed.get() > 0
     }
 
-    /// Why there is no connection. Refused credentials end a run, so they are reported as such.
+    /// The reason why there is no connection. Refused credentials end a run, so they are reported
+    /// as such.
     pub(crate) fn refusal(&self) -> CallError {
         let refusal = self.refusal.borrow().clone().unwrap_or(Failure::Connect.into());
         match refusal.failure {

@@ -8,12 +8,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// The requests to one server, or why they were not sent.
+/// The requests to one server, or the reason why they were not sent.
 #[derive(Debug)]
 pub(crate) enum Sent<P: Protocol> {
-    /// They were, and this is how it ended.
+    /// They were sent; the last field is how that ended.
     Waits(Wait<P>, Rc<Waiting>, Option<Result<(), CallError>>),
-    /// They were not.
+    /// They were not sent.
     Not(CallError),
 }
 

@@ -1,4 +1,4 @@
-//! Who waits for answers, and for how many.
+//! The answers that a session waits for.
 
 use super::Answers;
 use crate::clock::Nanos;
@@ -6,22 +6,22 @@ use crate::measure::Probe;
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
 
-/// The times of what was sent in one piece.
+/// The times of requests that were sent in one piece, and of their answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
-    /// The commands were passed to the operating system.
+    /// When the commands were passed to the operating system.
     pub(crate) sent: Nanos,
-    /// The answers began to arrive.
+    /// When the answers began to arrive.
     pub(crate) first_byte: Nanos,
-    /// They were complete.
+    /// When they were complete.
     pub(crate) last_byte: Nanos,
-    /// In how many pieces they arrived, and of how many the kernel noted the time.
+    /// In how many pieces they arrived, and for how many of these the kernel recorded the time.
     pub(crate) pieces: u32,
     pub(crate) noted: u32,
 }
 
 impl Times {
-    /// Takes them over as those of an operation.
+    /// Marks them on the probe of an operation.
     pub(crate) const fn mark(self, probe: &mut Probe) {
         if self.sent > 0 {
             probe.mark_sent_at(self.sent);
@@ -39,7 +39,7 @@ impl Times {
     }
 }
 
-/// A piece of answers: when it came, and whether the kernel noted that.
+/// The arrival of a piece of answers: when, and whether the kernel recorded the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) at: Nanos,
@@ -51,19 +51,19 @@ pub(super) struct Arrival {
 pub(crate) struct Waiting {
     /// How many are still to come.
     due: Cell<u32>,
-    /// Whether nobody waits for them any more.
+    /// True once no session waits for them.
     given_up: Cell<bool>,
-    /// Those that are there.
+    /// Those that have arrived.
     answers: RefCell<Answers>,
     times: Cell<Times>,
     waker: RefCell<Option<Waker>>,
 }
 
 impl Waiting {
-    /// Begins to wait for so many answers.
+    /// Begins to wait for this many answers.
     pub(super) fn begin(&self, count: u32) {
         self.due.set(count);
-        // It may have been given up on another connection, where the answers came later.
+        // It may have been given up on another connection, where the answers arrived later.
         self.given_up.set(false);
         self.answers.borrow_mut().clear();
         self.times.set(Times::default());
@@ -79,17 +79,17 @@ impl Waiting {
         self.given_up.get()
     }
 
-    /// Notes whether anybody still waits.
+    /// Notes whether the answers have been given up.
     pub(super) fn give_up(&self, given_up: bool) {
         self.given_up.set(given_up);
     }
 
-    /// Waits for nothing more, because nothing comes.
+    /// Stops waiting, because nothing more will arrive.
     pub(super) fn stop(&self) {
         self.due.set(0);
     }
 
-    /// Whether it waits no longer: it can be used again.
+    /// Whether no more answers are due, so that it can be used again.
     pub(crate) fn is_over(&self) -> bool {
         self.due.get() == 0
     }
@@ -98,12 +98,12 @@ impl Waiting {
         self.times.get()
     }
 
-    /// Exchanges the answers for others, whose memory is used again.
+    /// Exchanges the answers for others, whose memory is reused.
     pub(crate) fn swap(&self, answers: &mut Answers) {
         std::mem::swap(&mut *self.answers.borrow_mut(), answers);
     }
 
-    /// Takes an answer: the next one, or that for this place.
+    /// Takes an answer: the next one, or the one for this place.
     pub(super) fn take(&self, answer: &[u8], place: Option<u32>) {
         if !self.given_up.get() {
             let answers = &mut *self.answers.borrow_mut();
@@ -138,7 +138,7 @@ impl Waiting {
         self.times.set(Times { sent: now, ..self.times.get() });
     }
 
-    /// Has the task woken when something happens.
+    /// Registers the task to be woken when something happens.
     pub(super) fn listen(&self, context: &Context<'_>) {
         let mut waker = self.waker.borrow_mut();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {

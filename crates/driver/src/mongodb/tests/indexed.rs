@@ -1,8 +1,8 @@
-//! Runs that ask for indexes, of servers that have them and of some that do not.
+//! Tests runs that ask for indexes, with servers that have them and with some that do not.
 
 use super::*;
 
-/// What becomes of a run that asks for indexes, and what the server is asked for until then.
+/// The outcome of opening a run that asks for indexes, and the requests that the server receives.
 async fn indexed(
     rest: &str,
     existing: Existing,
@@ -22,7 +22,7 @@ async fn indexes_are_there_before_the_first_document_or_there_is_no_run() {
     assert_eq!(opened, Ok(()));
     let expected = ["buildInfo", "listCollections", "create", "createIndexes", "listIndexes"];
     assert_eq!(heard, expected);
-    // One that forgets them, and one that refuses: what was created is gone.
+    // One server forgets the indexes, and one refuses them: what was created is removed.
     let (refused, heard) = indexed("?index=a,-b", Existing::No, |it| it.forgets = true).await;
     let message = refused.unwrap_err();
     assert!(
