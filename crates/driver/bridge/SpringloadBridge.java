@@ -1,10 +1,10 @@
 // Hosts a YCSB binding for springload, which compiles and starts this file: docs/ycsb-java.md.
 //
 // Stdin has a frame with the binding's class, the table and the properties; the process ends when
-// stdin does. On stdout it writes its port and two keys: each connection presents the first and is
-// shown the second, so that nobody else on this machine can use the binding or answer in its place.
-// Each connection has one thread and one DB object. A frame is its length and that many bytes, a
-// text is its length and its bytes in UTF-8, and all numbers are big-endian.
+// stdin is closed. On stdout it writes its port and two keys: each connection presents the first
+// and gets the second, so that no other process on this machine can use the binding or answer in
+// its place. Each connection has one thread and one DB object. A frame is its length and that many
+// bytes, a text is its length and its bytes in UTF-8, and all numbers are big-endian.
 
 import java.io.*;
 import java.lang.reflect.InvocationTargetException;

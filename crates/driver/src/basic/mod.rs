@@ -93,7 +93,7 @@ impl Shard for ShardOf<Basic> {
 }
 
 impl BasicSession {
-    /// Waits until an operation that began at `began` has taken its time.
+    /// Waits until an operation that began at `began` has taken its full time.
     async fn wait(&mut self, delay: Delay, op: &Op, began: Nanos) {
         let until = began.saturating_add(delay.of(op, self.done));
         self.done += 1;

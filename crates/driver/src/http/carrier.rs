@@ -1,4 +1,4 @@
-//! The connection of a user to a server, whichever version of HTTP is spoken on it.
+//! A user's connection to a server, with either version of HTTP.
 
 use crate::clock::Nanos;
 use crate::http1::{self, Answer, Noted, Request, reason};
@@ -29,7 +29,7 @@ pub(super) enum Carrier {
 /// The connections that some users share, with HTTP/2.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    /// How many users that are; `None` with HTTP/1.1.
+    /// How many users share a connection; `None` with HTTP/1.1.
     #[cfg(feature = "http2")]
     streams: Option<usize>,
     /// By the server's number; made on first use.
@@ -60,7 +60,7 @@ impl Seats {
     }
 }
 
-/// Does the same with either.
+/// Does the same with a connection of either version.
 macro_rules! either {
     ($self:expr, $it:ident => $does:expr) => {
         match $self {
@@ -112,8 +112,8 @@ impl Carrier {
         either!(self, it => it.close());
     }
 
-    /// Sends nothing more on it if its last answer, which makes no sense, may have been another
-    /// one's: streams cannot be confused.
+    /// Sends nothing more on the connection if its last answer, which makes no sense, may belong to
+    /// another request. Streams cannot be confused, so HTTP/2 connections stay in use.
     pub(super) fn distrust(&mut self) {
         match self {
             Self::One(it) => it.close(),
@@ -154,7 +154,7 @@ impl Carrier {
         }
     }
 
-    /// Why the last exchange has failed, in the words of the server or the system.
+    /// The reason why the last exchange failed, in the words of the server or the system.
     pub(super) fn reason(&self) -> Option<Reason> {
         match self {
             Self::One(it) => reason::of(it),

@@ -10,8 +10,8 @@ const MOST_COOKIES: usize = 100;
 const MOST_BYTES: usize = 4096;
 
 /// The cookies that a user has received: those from servers in the list, and those from servers
-/// that redirects led to, which may be anybody's. They are kept apart because cookies know hosts,
-/// but neither ports nor who listens there.
+/// that redirects led to, which may be anyone's. They are kept apart because cookies belong to
+/// hosts, regardless of the port and of who listens there.
 #[derive(Debug, Default)]
 pub(super) struct Cookies {
     listed: CookieStore,
@@ -27,7 +27,7 @@ impl Cookies {
         pairs.collect::<Vec<_>>().join("; ")
     }
 
-    /// Has them struck out from now on: something that a server said is about to be quoted.
+    /// Registers the cookies as secrets to strike out: a server's words are about to be quoted.
     pub(super) fn learn(&self) {
         for cookie in self.listed.iter_any().chain(self.found.iter_any()) {
             redact::learn(cookie.value());
@@ -62,7 +62,7 @@ fn place(cookie: &Cookie<'_>) -> (String, String, String) {
     (String::from(&cookie.domain), cookie.path.to_string(), cookie.name().to_owned())
 }
 
-/// The store itself keeps expired cookies.
+/// Drops expired cookies, which the store itself keeps.
 fn drop_expired(jar: &mut CookieStore) {
     let expired: Vec<_> = jar.iter_any().filter(|it| it.is_expired()).map(place).collect();
     for (domain, path, name) in expired {
@@ -83,7 +83,7 @@ mod tests {
         }
         let sent = cookies.of(&url, true);
         assert_eq!(sent.split("; ").count(), MOST_COOKIES);
-        // Existing cookies may change, and go.
+        // Existing cookies may change, and may be removed.
         cookies.keep("c0=2; Path=/", &url, true);
         cookies.keep("c1=; Path=/; Max-Age=0", &url, true);
         let sent = cookies.of(&url, true);

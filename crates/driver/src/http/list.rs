@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// So many kinds are looked at, from the last one back, before a request gets one of its own.
+/// How many kinds are compared, from the last one back, before a request gets a new kind.
 const MOST_COMPARED: usize = 16;
 
 /// Requests in order.
@@ -17,7 +17,8 @@ pub struct Requests(Arc<List>);
 
 #[derive(Debug, Clone, Default)]
 struct List {
-    /// What requests are besides their paths, or all of those whose paths are not sent as written.
+    /// What requests have besides their paths; the whole request if its path is not sent as
+    /// written.
     kinds: Vec<RequestPlan>,
     /// The paths, one after the other.
     paths: String,
@@ -34,7 +35,7 @@ struct Entry {
 /// One request of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed<'a> {
-    /// All of it, but for its path if that is sent as written.
+    /// The whole request, except its path if that is sent as written.
     pub common: &'a RequestPlan,
     path: &'a str,
 }
@@ -57,7 +58,7 @@ impl Listed<'_> {
 }
 
 impl Requests {
-    /// More than this many are not stored in records: the file that they are from has them.
+    /// The most requests that records store: with more than this, the file has them.
     pub const MOST_STORED: usize = 1_000;
 
     /// Appends one.
@@ -102,24 +103,24 @@ impl Requests {
         (0..self.len()).filter_map(|place| self.get(place))
     }
 
-    /// What they are besides their paths, in no order.
+    /// What requests have besides their paths, in no particular order.
     pub fn kinds(&self) -> &[RequestPlan] {
         &self.0.kinds
     }
 
-    /// The same, to change what does not depend on the path.
+    /// The same, for changing what does not depend on the path.
     pub fn kinds_mut(&mut self) -> &mut [RequestPlan] {
         &mut Arc::make_mut(&mut self.0).kinds
     }
 
-    /// The number of what the request in this place is besides its path, and the path if it is sent
-    /// as written.
+    /// The number of the kind of the request in this place, and its path if that is sent as
+    /// written.
     pub(super) fn parts(&self, place: usize) -> Option<(usize, &str)> {
         let listed = self.get(place)?;
         Some((self.0.entries[place].kind as usize, listed.path))
     }
 
-    /// As JSON, with all of them, however many.
+    /// All of them as JSON, however many there are.
     pub(super) fn all(&self) -> serde_json::Value {
         let value = |it: Listed<'_>| serde_json::to_value(it.whole()).unwrap_or_default();
         self.iter().map(value).collect()
@@ -127,7 +128,7 @@ impl Requests {
 }
 
 impl PartialEq for Requests {
-    /// What they share may be divided otherwise.
+    /// Equal lists may divide their requests into kinds differently.
     fn eq(&self, other: &Self) -> bool {
         let pairs = || self.iter().zip(other.iter());
         let same = Arc::ptr_eq(&self.0, &other.0);

@@ -35,8 +35,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use url::Url;
 
-/// The most servers that redirects may lead to: for each server in the list, and for all lists.
-/// Each user keeps a connection to every one.
+/// The most servers that redirects may lead to: for each server in the list, and for the whole
+/// list. Each user keeps a connection to every one.
 const MOST_FOUND: (usize, usize) = (4, 16);
 
 /// The servers and requests of a list.
@@ -47,7 +47,7 @@ pub struct Http(Arc<Common>);
 #[derive(Debug)]
 struct Common {
     servers: Vec<Arc<Server>>,
-    /// What requests are besides their paths.
+    /// What requests have besides their paths.
     kinds: Vec<Spelled>,
     requests: Requests,
     log_in: Vec<(Spelled, LogInText)>,
@@ -101,7 +101,7 @@ impl Http {
     /// each of them has to speak it.
     ///
     /// # Errors
-    /// If none does: the first of them, and what is wrong with it.
+    /// Fails if no server can be used: returns the first of them, and its problem.
     async fn reach(&self, timeout_ns: u64) -> Result<(), (String, Trouble)> {
         let mut first = None;
         for server in &self.0.servers {
@@ -128,7 +128,7 @@ impl Http {
 }
 
 impl Common {
-    /// The request in this place of the list, and its path if that is not in its text.
+    /// The request in this place of the list, and its path if that is not part of its text.
     fn request(&self, place: usize) -> (&Spelled, &str) {
         // The workload goes through a list of the same length.
         let (kind, path) = self.requests.parts(place).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Common {
     /// preferred, since a server may be listed with several users.
     ///
     /// # Errors
-    /// If it has no address, or redirects have led to too many servers.
+    /// Fails if it has no address, or redirects have led to too many servers.
     async fn server_of(&self, url: &Url, current: usize) -> Result<usize, Failure> {
         let of = |server: &Arc<Server>| server.url.origin() == url.origin();
         if of(&self.server(current)) {
@@ -200,7 +200,7 @@ impl Target for Http {
         Ok(HttpShard { shared: self.0.clone(), context, groups: RefCell::default() })
     }
 
-    /// The request changes nothing, whatever the requests of the list do.
+    /// Its request changes nothing, whatever the requests of the list do.
     async fn answers(&self, timeout_ns: u64) -> Option<Result<(), Failure>> {
         let asked = |server: &Arc<Server>| {
             let host = server.endpoint.host();
@@ -239,7 +239,7 @@ impl Shard for HttpShard {
         self.with(Seats::new(self.shared.settings.streams))
     }
 
-    /// As many users as there are streams on a connection share their connections.
+    /// As many users share a connection as it has streams.
     fn session_of(&self, connection: usize) -> HttpSession {
         let streams = self.shared.settings.streams.unwrap_or(1);
         if streams < 2 {

@@ -20,7 +20,7 @@ pub struct HttpPen {
 }
 
 impl HttpPen {
-    /// Fills the values in. What the text lacks is in `path`, or the workload has written it.
+    /// Fills in the values. What the text lacks is in `path`, or was written by the workload.
     pub(super) fn join(&mut self, path: &str, text: &RequestText) {
         let Self { target, headers, values, scratch, payload, .. } = self;
         target.extend_from_slice(path.as_bytes());

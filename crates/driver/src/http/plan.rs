@@ -67,8 +67,8 @@ pub struct Http2Plan {
 }
 
 impl HttpPlan {
-    /// The bodies of the list, which records leave out, so that it can be run elsewhere; those of
-    /// logins have passwords in them.
+    /// The bodies of the list, which records leave out, so that it can be run elsewhere; the bodies
+    /// of logins contain passwords.
     pub fn bodies(&self) -> LeftOut {
         let body = |(place, request): (usize, Listed<'_>)| {
             let text = String::from_utf8(request.common.body.as_ref()?.text.clone()).ok()?;
@@ -80,7 +80,7 @@ impl HttpPlan {
         all.into_iter().chain(bodies).collect()
     }
 
-    /// Has everything secret in it struck out from now on.
+    /// Registers everything secret in it to be struck out.
     fn learn(&self) {
         let kinds = || self.requests.kinds().iter().chain(&self.log_in);
         let own = kinds().flat_map(|it| &it.headers);
@@ -160,8 +160,8 @@ pub struct RequestPlan {
     pub user: Option<(String, String)>,
 }
 
-/// What a request sends besides the parts that are always the same, with holes for values. What is
-/// empty, a workload may write.
+/// What a request sends besides the parts that are always the same, with holes for values. Empty
+/// parts may be written by a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestText {
     /// Path and query.
@@ -196,7 +196,7 @@ fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
 /// Writes headers without their values.
 ///
 /// # Errors
-/// Whatever the serialiser refuses.
+/// Fails if the serialiser does.
 pub fn masked<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(headers.iter().map(|header| mask(header)))
 }
@@ -252,8 +252,8 @@ impl HttpTarget {
         Self { server, tls_ca, insecure, tls_identity, list, head_becomes_get: false }
     }
 
-    /// The same servers for `list`, as requested by `siege --get`: there, as in siege 4.0.7, a
-    /// redirected HEAD becomes a GET.
+    /// The same servers for `list`, as requested by `siege --get`: as in siege 4.0.7, a redirected
+    /// HEAD becomes a GET there.
     #[must_use]
     pub fn once(&self, list: &HttpPlan) -> Self {
         Self { head_becomes_get: true, ..Self::new(list, &self.tls()) }
@@ -271,7 +271,7 @@ impl HttpTarget {
     /// Builds the target; the watcher receives each finished exchange.
     ///
     /// # Errors
-    /// If the name of a server has no address, or its certificates cannot be checked.
+    /// Fails if the name of a server has no address, or its certificates cannot be checked.
     fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
         let list = &self.list;
         let tls = self.tls();
@@ -386,7 +386,7 @@ impl DriverPlan for HttpTarget {
 
     const BINDING: Option<Binding> = Some(BINDING);
 
-    /// Its targets are lists of requests, which the verbs that use them read.
+    /// Targets of this driver are lists of requests, which are read by the verbs that use them.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         Err(asked.wrong(&Self::CARD, "no list of requests"))
     }

@@ -110,9 +110,9 @@ impl Settings {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// Appends all of a head after the target, except its own headers, cookies and the body's
-    /// length. A server that is not `listed`, to which a redirect led, is not sent headers that may
-    /// be meant for another one.
+    /// Appends the rest of a head after the target, except the request's own headers, its cookies
+    /// and the length of its body. A server that is not `listed`, to which a redirect led, does not
+    /// get headers that may be meant for another server.
     pub(super) fn write_head(
         &self,
         server: &Server,
@@ -213,7 +213,7 @@ impl Spelled {
         if !cookies.is_empty() {
             write("Cookie", cookies, out);
         }
-        // Methods for which a body is expected state that there is none (RFC 9110, 8.6).
+        // For methods that usually have a body, requests without one say so (RFC 9110, 8.6).
         if body_bytes > 0 || matches!(method, b"POST" | b"PUT" | b"PATCH") {
             write("Content-Length", itoa::Buffer::new().format(body_bytes), out);
         }
@@ -221,8 +221,8 @@ impl Spelled {
     }
 }
 
-/// The meaning of a status. A refusal is a failure, whatever siege calls it. Not even a refused
-/// user ends a run: other entries of the list may be allowed.
+/// The meaning of a status. A refusal is a failure, whatever siege calls it. Even a user who is
+/// refused does not end a run: other entries of the list may be allowed.
 pub(super) fn judge(status: u16) -> Result<Reply, Failure> {
     match status {
         200..=399 => Ok(Reply::default()),

@@ -42,9 +42,9 @@ pub struct HttpSession {
     number: usize,
     /// What was saved of the last answer.
     saved: Vec<Saved>,
-    /// The body of the last answer without its coding, if it had one that was undone.
+    /// The decoded body of the last answer, if it was encoded.
     plain: Option<Vec<u8>>,
-    /// What was missing in the last answer, or wrong.
+    /// What was missing or wrong in the last answer.
     unmet: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl HttpSession {
         }
     }
 
-    /// Status line and headers of the last answer, as they came.
+    /// Status line and headers of the last answer, as received.
     fn answer_head(&self) -> &[u8] {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Carrier::head)
     }
@@ -100,7 +100,7 @@ impl HttpSession {
         self.plain.as_deref().unwrap_or_else(|| self.coded_body())
     }
 
-    /// The body as it came.
+    /// The body as received.
     fn coded_body(&self) -> &[u8] {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Carrier::body)
     }
@@ -298,7 +298,7 @@ impl HttpSession {
                 Ok(Some((request, at, body))) => {
                     with_body &= body;
                     (prepared, target) = (request, at);
-                    // That of a log-in says nothing of what comes after.
+                    // The redirect of a log-in does not predict others.
                     if self.log_in != LogInStep::Wanted {
                         self.shared.redirected.store(true, Ordering::Relaxed);
                     }
@@ -329,7 +329,7 @@ impl HttpSession {
         sum
     }
 
-    /// Undoes the coding of the last answer; if that fails, so has the request.
+    /// Decodes the body of the last answer; if that fails, so does the request.
     fn decode(&mut self, outcome: &mut Outcome) {
         let most = self.shared.server(self.last).endpoint.max_answer;
         match decoded(self.answer_head(), self.coded_body(), most) {
@@ -341,7 +341,8 @@ impl HttpSession {
         }
     }
 
-    /// Saves what the last answer has at these places; without it, the request has failed.
+    /// Saves the values at these places of the last answer; if one is missing, the request has
+    /// failed.
     fn save(&mut self, places: &[SavedFrom], outcome: &mut Outcome) {
         match save(places, self.answer_head(), self.answer_body()) {
             Ok(saved) => self.saved = saved,
@@ -366,7 +367,7 @@ impl HttpSession {
         let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
         match outcome.result {
             Ok(_) => LogInStep::Done,
-            // Not refused, just not reached: the next request tries again.
+            // The log-in was not refused, just not completed: the next request tries again.
             Err(Failure::Reset | Failure::Timeout | Failure::Unanswered) => LogInStep::Wanted,
             Err(failure) if failure.unconnected() => LogInStep::Wanted,
             Err(_) => LogInStep::Refused(Failure::Authentication),
@@ -432,8 +433,8 @@ impl Session for HttpSession {
     }
 
     fn is_one_request(&self, _: &Op) -> bool {
-        // Until the first redirect comes: it may be followed up to a nap late, those after it are
-        // not.
+        // True until the first redirect arrives: that one may be followed with a delay of up to one
+        // nap, later ones are followed at once.
         !self.shared.redirected.load(Ordering::Relaxed)
     }
 

@@ -1,4 +1,4 @@
-//! Which operations are a single request, against a server that gives prepared answers.
+//! Tests which operations are a single request, against a server that gives prepared answers.
 
 use super::super::{Http, LogInText, RequestPlan, Requests, Server, Settings};
 use super::*;
@@ -9,7 +9,7 @@ use crate::{Shard as _, Target as _};
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-/// A user who follows redirects, of a server with these answers: status and headers.
+/// A user who follows redirects, with a server that gives these answers: status and headers.
 async fn user(answers: &'static [&'static str], logs_in: bool) -> HttpSession {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url: url::Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -35,7 +35,7 @@ async fn user(answers: &'static [&'static str], logs_in: bool) -> HttpSession {
     http.shard(ShardContext::new(Clock::system(), SECOND_NS)).await.unwrap().session()
 }
 
-/// Whether operations are taken for a single request before each of `count`, and after the last.
+/// Whether operations are treated as a single request before each of `count`, and after the last.
 async fn taken_for_one(mut session: HttpSession, count: usize) -> Vec<bool> {
     let (clock, op) = (Clock::system(), Op::single(OpKind::Read, 0, None));
     let mut taken = Vec::new();

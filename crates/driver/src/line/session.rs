@@ -24,7 +24,7 @@ pub struct LineSession {
     answer: Vec<u8>,
     rows: Vec<Result<Token, Failure>>,
     own: Own,
-    /// What was expected of the last answer, if something else came.
+    /// The expectation that the last answer did not meet, if any.
     unmet: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl LineSession {
         Self { address, link: Link::new(context), answer, rows, own, unmet: None }
     }
 
-    /// What the answer means.
+    /// Interprets the answer.
     fn judge(&mut self, op: &Op) -> Result<Reply, Failure> {
         let mut lines = self.answer.split(|&byte| byte == b'\n');
         if op.kind == OpKind::BulkInsert {
@@ -68,7 +68,7 @@ fn arrived(sent: &[u8]) -> impl FnMut(&[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// What follows `OK`.
+/// The text after `OK`.
 fn said(line: &[u8]) -> Result<&[u8], Failure> {
     match line {
         b"OK" => Ok(b""),

@@ -1,4 +1,4 @@
-//! The driver with its own server, with servers that give wrong answers, and in whole runs.
+//! Tests the driver with its own server, with servers that give wrong answers, and in whole runs.
 
 use super::words::Own;
 use super::*;
@@ -163,7 +163,7 @@ async fn an_earlier_answer_is_no_answer_to_the_next_request() {
     carry_out(&mut session, op(OpKind::Read), &[("a", "")]).await;
     assert_eq!(session.answered().document, Some(&b"{}"[..]));
     drop(server);
-    // As if the connection had been found closed, and nobody were listening any more.
+    // As if the connection had been found closed, with nothing listening any more.
     session.link.stream = None;
     let mut pen = session.pen();
     pen.name().push(b'a');

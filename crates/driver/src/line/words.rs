@@ -6,7 +6,7 @@ use crate::words::{self, OperationPlan, Word, Wrong, flag_of, malformed, word_of
 
 const EXAMPLE: &str = "GET {{key}}";
 
-/// What the driver's card says about it.
+/// The word as the driver's card lists it.
 pub(super) const CARDS: &[Word] = &[Word {
     name: "line",
     help: "Any line, in which values are percent-encoded; an answer that begins with OK is a \
@@ -24,10 +24,10 @@ pub(super) struct Spelled {
 /// The lines of a plan.
 pub(super) type Own = words::Own<Spelled>;
 
-/// The line of an operation.
+/// Spells the line of an operation.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fails if the operation is invalid.
 pub(super) fn spell(operation: &OperationPlan) -> Result<Spelled, Invalid> {
     let word = word_of(operation, CARDS, "this protocol")?;
     let spelled = || -> Result<Spelled, Wrong> {

@@ -1,4 +1,4 @@
-//! Operations that plans define: the words of drivers with which they are spelled, and what is
+//! Operations that plans define: the drivers' words with which they are spelled, and what is
 //! expected of their answers.
 
 mod expect;
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 pub struct Word {
     /// The word.
     pub name: &'static str,
-    /// What it asks for, in a line.
+    /// What it requests, in one line.
     pub help: &'static str,
     /// What may follow it on a command line.
     pub example: &'static str,
@@ -34,10 +34,10 @@ impl AsRef<Self> for Word {
     }
 }
 
-/// The word of an operation, among those of a driver.
+/// Finds the word of an operation among those of a driver.
 ///
 /// # Errors
-/// If the driver has no such word.
+/// Fails if the driver has no such word.
 pub fn word_of<'w, W: AsRef<Word>>(
     operation: &OperationPlan,
     words: &'w [W],
@@ -52,7 +52,7 @@ pub fn word_of<'w, W: AsRef<Word>>(
     })
 }
 
-/// A hole without an end.
+/// The error for a hole without an end.
 pub fn malformed(error: &MalformedHole) -> Wrong {
     (error.to_string(), "close it with }}".to_owned())
 }
@@ -109,7 +109,7 @@ impl OperationPlan {
     /// Reads `NAME=WORD SPELLING`, or `NAME={...}` with the members of a plan file's table.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fails if the text is invalid.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let Some((name, rest)) = text.split_once('=') else {
             return Err(Invalid::new("--op", format!("{text:?} has no ="), FORM));
@@ -186,10 +186,11 @@ impl OperationPlan {
         self.word == STEPS
     }
 
-    /// The operations that it is a sequence of; `None`: it is no sequence.
+    /// The operations of a sequence; `None` if it is not one.
     ///
     /// # Errors
-    /// If they are fewer than two or more than a hundred, or what is said besides means nothing.
+    /// Fails if they are fewer than two or more than a hundred, or if there are parameters without
+    /// meaning.
     pub fn steps(&self) -> Result<Option<Vec<OpKind>>, Invalid> {
         if !self.is_sequence() {
             return Ok(None);
@@ -213,11 +214,11 @@ impl OperationPlan {
         names.into_iter().map(kind).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Refuses expectations other than of the number of rows, and parameters, for a driver without
-    /// them.
+    /// Refuses parameters, and expectations other than the number of rows, for a driver that has
+    /// none of these.
     ///
     /// # Errors
-    /// What there is nothing of.
+    /// Fails if there are any.
     pub fn only_rows(&self) -> Result<(), Wrong> {
         let other = self.expect.names().into_iter().find(|name| *name != "rows");
         if let Some(name) = other {
@@ -233,10 +234,10 @@ impl OperationPlan {
         }
     }
 
-    /// The spelling as JSON, which may be written as text.
+    /// The spelling as JSON, which may also be written as text.
     ///
     /// # Errors
-    /// If it is not JSON; `example` is shown.
+    /// Fails if it is not JSON; the message shows `example`.
     pub fn json(&self, example: &str) -> Result<Value, Wrong> {
         match &self.spelling {
             Value::String(text) => serde_json::from_str(text).map_err(|error| {
@@ -249,7 +250,7 @@ impl OperationPlan {
     /// The spelling as text.
     ///
     /// # Errors
-    /// If it is not one; `example` is shown.
+    /// Fails if it is not text; the message shows `example`.
     pub fn text(&self, example: &str) -> Result<&str, Wrong> {
         match &self.spelling {
             Value::String(text) => Ok(text),

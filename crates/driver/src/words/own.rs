@@ -1,4 +1,5 @@
-//! Operations that the plan defines, each as the driver spells it, and what is expected of it.
+//! Operations that the plan defines: the driver's spelling of each, and what is expected of its
+//! answers.
 
 use super::{Expect, Found, OperationPlan};
 use crate::TargetError;
@@ -26,7 +27,7 @@ impl<S> Own<S> {
     /// Spells each operation.
     ///
     /// # Errors
-    /// If one is misspelt, which cannot happen in a checked plan.
+    /// Fails if one is misspelt, which cannot happen in a checked plan.
     pub fn new(
         operations: &[OperationPlan],
         spell: impl Fn(&OperationPlan) -> Result<S, Invalid>,
@@ -50,10 +51,10 @@ impl<S> Own<S> {
         there.filter_map(|(kind, it)| it.as_ref().map(|(spelled, _)| (kind, spelled)))
     }
 
-    /// What an answer with so many rows means.
+    /// The reply for an answer with this many rows.
     ///
     /// # Errors
-    /// What was expected, if something else was.
+    /// Fails with the expectation that the answer does not meet.
     pub fn reply(&self, kind: OpKind, rows: u64) -> Result<Reply, String> {
         let found = Found { status: 0, rows, has_document: None, body: b"" };
         let expect = self.0.get(kind).and_then(Option::as_ref).map(|(_, expect)| expect);
@@ -62,7 +63,7 @@ impl<S> Own<S> {
     }
 }
 
-/// The mistake if the server refuses an operation before the load.
+/// The error for an operation that the server refuses before the load.
 pub fn refused(kind: OpKind, words: &str) -> TargetError {
     let flag = super::flag_of(kind.name());
     TargetError(format!("{flag}: the server refuses it: {words}"))

@@ -1,4 +1,4 @@
-//! Where a value is in an answer that later requests take.
+//! The places in an answer whose values later requests use.
 
 use crate::http1::header_values;
 use crate::op::Saved;
@@ -13,7 +13,7 @@ use std::fmt;
 pub struct SavedFrom(String);
 
 impl SavedFrom {
-    /// What is there; `None`: nothing. `head` has the headers of the answer.
+    /// The value there, if there is one. `head` has the headers of the answer.
     pub fn take(&self, head: &[u8], body: &[u8]) -> Option<Saved> {
         if let Some(name) = self.0.strip_prefix("header ") {
             let values = header_values(head, &name.trim().to_ascii_lowercase());
@@ -39,20 +39,20 @@ impl fmt::Display for SavedFrom {
     }
 }
 
-/// What is saved of an answer: the values at these places.
+/// Saves the values at these places of an answer.
 ///
 /// # Errors
-/// What is not there, and how the answer begins.
+/// Fails if one is missing, with the place and the beginning of the answer.
 pub fn save(places: &[SavedFrom], head: &[u8], body: &[u8]) -> Result<Vec<Saved>, String> {
     let missing = |from| with_sample(format!("nothing to save at {from}"), body);
     places.iter().map(|from| from.take(head, body).ok_or_else(|| missing(from))).collect()
 }
 
-/// What is said of an answer, with its beginning if that is text.
+/// A message about an answer, followed by the beginning of the answer if that is text.
 #[cold]
 pub fn with_sample(words: String, body: &[u8]) -> String {
     let sample = &body[..body.len().min(120)];
-    // The last character may be cut.
+    // The last character may be cut off.
     let text = match std::str::from_utf8(sample) {
         Ok(text) => text,
         Err(error) if error.error_len().is_some() => "",

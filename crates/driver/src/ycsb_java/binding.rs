@@ -1,4 +1,4 @@
-//! How YCSB's command line names a class, which is given everything that was asked for.
+//! YCSB's command line names a Java class, which gets all of the given properties.
 
 use crate::properties::PropertyReader;
 use crate::{Binding, Bound};

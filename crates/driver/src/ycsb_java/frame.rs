@@ -1,5 +1,5 @@
-//! What goes over the wire to the Java process: frames, and the texts in them. All numbers are
-//! big-endian. Whatever arrives is checked: no length is believed before its bytes are there.
+//! The wire format for the Java process: frames, and the texts in them. All numbers are big-endian.
+//! Everything received is checked: no length is trusted before its bytes have arrived.
 
 use crate::op::Failure;
 use std::ops::Range;
@@ -76,7 +76,7 @@ impl<'a> Parts<'a> {
         Some(&self.frame[place])
     }
 
-    /// Where a text is in the frame.
+    /// The position of a text in the frame.
     pub(super) fn place(&mut self) -> Option<Range<usize>> {
         let length = self.count()?;
         self.take(length as usize)
@@ -97,18 +97,18 @@ pub(super) struct Answer {
     pub(super) results: Vec<(Result<Stored, Failure>, Range<usize>)>,
     /// The number of rows ...
     pub(super) count: u32,
-    /// ... and these as JSON objects, if they will be looked at.
+    /// ... and the rows as JSON objects, if they will be looked at.
     pub(super) rows: Vec<Vec<u8>>,
     /// The bytes of their names and values.
     pub(super) bytes: u64,
 }
 
-/// What became of a record that the binding took.
+/// The fate of a record that the binding accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     /// The database has it.
     Yes,
-    /// The binding keeps it, to send it together with others.
+    /// The binding keeps it, and will send it together with others.
     Batched,
 }
 
@@ -172,12 +172,12 @@ fn quote(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// The meaning of a result's number: a status of YCSB, by its place in the list on the Java side,
-/// or one that only the Java side reports. `None` if it means nothing.
+/// or a status that only the Java side reports. `None` if it has no meaning.
 const fn result(code: u8) -> Option<Result<Stored, Failure>> {
     Some(match code {
         0 => Ok(Stored::Yes),
         8 => Ok(Stored::Batched),
-        // ERROR; a status that only this binding has; an exception.
+        // ERROR; a status that is specific to this binding; an exception.
         1 | 9 | 10 => Err(Failure::ServerError),
         2 => Err(Failure::NotFound),
         // NOT_IMPLEMENTED and BAD_REQUEST.

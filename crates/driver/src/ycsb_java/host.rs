@@ -24,16 +24,16 @@ pub(super) struct Door {
     pub(super) address: SocketAddr,
     /// The key that a connection presents.
     pub(super) ours: [u8; KEY],
-    /// The key that is shown in return.
+    /// The key that the process presents in return.
     pub(super) theirs: [u8; KEY],
 }
 
 impl Door {
-    /// Connects and presents the key. The result is an error if that did not work; the inner error
-    /// is the text of the exception if `DB.init` failed.
+    /// Connects and presents the key. The inner error is the text of the exception if `DB.init`
+    /// failed.
     ///
     /// # Errors
-    /// If the peer cannot be reached, or does not show its key.
+    /// Fails if the peer cannot be reached, or does not show its key.
     pub(super) async fn enter(&self) -> io::Result<Result<TcpStream, String>> {
         let mut stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
@@ -62,10 +62,10 @@ pub(super) struct Host {
     /// The version of Java.
     pub(super) java: String,
     process: Process,
-    /// The lines that it writes to stdout, until somebody waits for its end.
+    /// The lines that the process writes to stdout, until [`Host::end`] takes them.
     lines: Mutex<Option<UnboundedReceiver<String>>>,
-    /// A connection without requests. Many bindings share a client among all DB objects, which ends
-    /// with the last of them; but consecutive stages each have their own connections.
+    /// A connection without requests. Many bindings share a client among all DB objects and close
+    /// it with the last of them, but consecutive stages each have their own connections.
     keeper: Mutex<Option<TcpStream>>,
 }
 
@@ -73,7 +73,7 @@ impl Host {
     /// Starts the process and opens the first connection, within `timeout`.
     ///
     /// # Errors
-    /// Why the binding cannot be used.
+    /// Fails if the binding cannot be used.
     pub(super) async fn start(plan: &YcsbJavaPlan, timeout: Duration) -> Result<Self, TargetError> {
         let (process, mut lines) = Process::start(plan)?;
         let Ok(line) = tokio::time::timeout(START, lines.recv()).await else {
@@ -99,10 +99,10 @@ impl Host {
         Err(TargetError(format!("init of the binding {} failed: {why}", plan.class)))
     }
 
-    /// Ends the process after all of its connections, each of which calls `DB.cleanup`.
+    /// Ends the process after closing all of its connections, each of which calls `DB.cleanup`.
     ///
     /// # Errors
-    /// If one of these calls failed, or the process ended before that, or does not end within
+    /// Fails if one of these calls failed, or the process ended before that, or does not end within
     /// `timeout`.
     pub(super) async fn end(&self, timeout: Duration) -> Result<(), TargetError> {
         if let Some(ended) = self.ended() {
@@ -155,7 +155,7 @@ fn listening(line: &str) -> Option<(Door, String)> {
     Some((door, words.next()?.to_owned()))
 }
 
-/// Why a class is not a binding.
+/// The message for a class that is not a binding.
 fn not_loaded(class: &str, why: &str) -> String {
     if why == format!("java.lang.ClassNotFoundException: {class}") {
         return format!("no class {class} in the class path: add the binding's jars to cp");

@@ -31,7 +31,7 @@ pub struct YcsbJava {
     door: Door,
     /// `None` in tests, which answer in its place.
     host: Option<Arc<Host>>,
-    /// How long its end may take.
+    /// How long it may take to end.
     timeout: Duration,
 }
 
@@ -53,7 +53,7 @@ impl DriverPlan for YcsbJavaPlan {
             url: format!("ycsb-java:{}", self.class),
             name: "YCSB binding".to_owned(),
             version: format!("on Java {}", host.java),
-            // The process with the binding does, wherever the database is.
+            // The process with the binding runs here, wherever the database is.
             same_machine: true,
             database: self.table.clone(),
             created: false,
@@ -71,7 +71,7 @@ impl Target for YcsbJava {
         Ok(ShardOf { target: self.clone(), context })
     }
 
-    /// Removes nothing, since bindings cannot do that; but they clean up.
+    /// Removes nothing, since bindings cannot; but they clean up.
     async fn tear_down(&self) -> Result<bool, TargetError> {
         match &self.host {
             Some(host) => host.end(self.timeout).await.map(|()| false),

@@ -22,7 +22,7 @@ pub struct JavaPen {
     pub(super) looks: bool,
     /// The frame to send, preceded by its length.
     pub(super) frame: Vec<u8>,
-    /// Why it is not sent.
+    /// The reason why the frame is not sent.
     pub(super) refused: Option<Failure>,
 }
 

@@ -43,7 +43,7 @@ fn without_secrets<S: Serializer>(
     }))
 }
 
-/// What YCSB's command line gives in addition to the address.
+/// Options that YCSB's command line adds to the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {

@@ -1,5 +1,5 @@
 //! A Java process that runs the Java side: its start, its output, and its end. Knows nothing about
-//! what is said on its connections.
+//! the traffic on its connections.
 
 use super::frame::{put, put_count};
 use super::plan::YcsbJavaPlan;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 const SOURCE: &str = include_str!("../../bridge/SpringloadBridge.java");
 /// The package of YCSB's classes, and its name up to release 0.16.
 const PACKAGES: [&str; 2] = ["site.ycsb.", "com.yahoo.ycsb."];
-/// How often a process that is ending is checked, and how many times.
+/// How often to check whether a process is ending, and how many times.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOKS: u32 = 200;
 /// How many bytes at the end of its stderr are kept.
@@ -33,7 +33,7 @@ const LINE: u64 = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
-    /// The process ends when this is closed.
+    /// Closing this ends the process.
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     stderr: Option<Stderr>,
 }
@@ -41,10 +41,10 @@ pub(super) struct Process {
 /// The process's stderr.
 #[derive(Debug)]
 enum Stderr {
-    /// The end of it, and the thread that reads it.
+    /// The last part of it, and the thread that reads it.
     Kept(Arc<Mutex<VecDeque<u8>>>, JoinHandle<()>),
-    /// A file, and its length in bytes before. The process writes to it directly, even if
-    /// springload is gone.
+    /// A file, and its length before. The process writes to it directly, even if springload is
+    /// gone.
     Log(File, u64),
 }
 
@@ -57,7 +57,7 @@ impl Process {
     /// Starts Java. Also returns a receiver of the lines that it writes to stdout.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// Fails if it cannot be started.
     pub(super) fn start(
         plan: &YcsbJavaPlan,
     ) -> Result<(Self, UnboundedReceiver<String>), TargetError> {
@@ -74,8 +74,8 @@ impl Process {
             command.arg("-cp").arg(path);
         }
         command.args(plan.jvm_args.as_deref().unwrap_or_default().split_whitespace());
-        // A separate process group: Ctrl-C is for springload, which ends the process in its own
-        // time.
+        // A separate process group: Ctrl-C is meant for springload, which ends the process when it
+        // is ready.
         command.arg(source.file()).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let log = log.map(|Log { file, before, written }| {
@@ -135,7 +135,7 @@ impl Process {
         Some(format!("the Java process ended ({status}){last}"))
     }
 
-    /// The same for a process that seems to be ending, including everything that it wrote.
+    /// The same for a process that seems to be ending, once all of its output has arrived.
     pub(super) async fn end_of(&self) -> Option<String> {
         for _ in 0..LOOKS {
             if self.ended().is_some() && self.stderr.as_ref().is_none_or(Stderr::is_whole) {
@@ -146,7 +146,7 @@ impl Process {
         self.ended()
     }
 
-    /// Why it closed its stdout without saying where it listens.
+    /// The reason why it closed its stdout without reporting its port.
     pub(super) async fn not_started(&self) -> String {
         let ended = self.end_of().await;
         let written = self.written();
@@ -169,7 +169,7 @@ impl Process {
 }
 
 impl Stderr {
-    /// Keeps the end of whatever arrives.
+    /// Keeps the last part of whatever arrives.
     fn keep(from: ChildStderr) -> Self {
         let kept = Arc::<Mutex<VecDeque<u8>>>::default();
         let reader = std::thread::spawn({
@@ -238,7 +238,7 @@ fn java() -> PathBuf {
     home.map_or_else(|| PathBuf::from("java"), |home| Path::new(&home).join("bin/java"))
 }
 
-/// What the process reads first: the class, the table and the properties.
+/// The first input of the process: the class, the table and the properties.
 fn config(plan: &YcsbJavaPlan) -> Vec<u8> {
     let mut frame = vec![0; 4];
     put(plan.class.as_bytes(), &mut frame);
@@ -259,7 +259,7 @@ fn listen(stdout: impl Read, source: &Source, tell: &UnboundedSender<String>) {
     let mut line = Vec::new();
     while matches!(from.by_ref().take(LINE).read_until(b'\n', &mut line), Ok(1..)) {
         source.remove();
-        // Nobody listens once the run is over.
+        // Sending fails once the run is over, which is fine.
         let _ = tell.send(String::from_utf8_lossy(&line).trim_end().to_owned());
         line.clear();
     }
@@ -279,7 +279,7 @@ fn keep(mut from: impl Read, kept: &Mutex<VecDeque<u8>>) {
 /// The most telling line of a stderr, after a colon; nothing if there is none.
 fn last_words(stderr: &str) -> String {
     let lines: Vec<_> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    // Lines that begin like this only say that Java ends; an earlier line says why.
+    // Lines that begin like this only report that Java ends; an earlier line says why.
     let ends = |line: &str| line.starts_with("Error: ");
     let thrown = |line: &str| (line.contains("Exception") || line.contains("Error")) && !ends(line);
     let telling = (lines.iter().find(|line| line.contains(" error: ")))
@@ -299,7 +299,7 @@ impl Source {
     fn write(class: &str) -> io::Result<Self> {
         let name = format!("springload-{}-{}", std::process::id(), wall_ns());
         let folder = std::env::temp_dir().join(name);
-        // Fails if it exists: somebody else might own it.
+        // Fails if the folder exists: it might belong to another user.
         DirBuilder::new().mode(0o700).create(&folder)?;
         let source = Self(folder);
         let [now, before] = PACKAGES;

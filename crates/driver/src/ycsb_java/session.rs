@@ -36,7 +36,7 @@ impl JavaSession {
         }
     }
 
-    /// What the answer means.
+    /// Interprets the answer.
     fn judge(&mut self, op: &Op, looks: bool) -> Result<Reply, Failure> {
         let most = match op.kind {
             OpKind::Scan => u32::MAX,
@@ -75,7 +75,7 @@ impl Session for JavaSession {
                 Err(Some((Failure::Connect, why)))
             }
             Some(Err(error)) => {
-                // The process may be about to end, in which case it will soon be known how.
+                // If the process is about to end, the reason will soon be known.
                 let host = self.host.as_ref().filter(|_| self.link.failed == 0);
                 let ended = match host {
                     Some(host) => host.end_of().await,
@@ -135,7 +135,7 @@ impl Session for JavaSession {
         Some(self.answer.rows.iter().map(Vec::as_slice).collect())
     }
 
-    /// What the binding said, or how its process ended.
+    /// The reason given by the binding, or how its process ended.
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let of_class = |(result, _): &&(Result<Stored, Failure>, _)| *result == Err(failure);
         let text = match self.answer.results.iter().find(of_class) {

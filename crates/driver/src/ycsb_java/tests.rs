@@ -1,5 +1,5 @@
-//! The driver against peers that answer in place of the Java process; `tests/java` has the real
-//! one.
+//! Tests the driver against peers that answer in place of the Java process; `tests/java` uses the
+//! real one.
 
 use super::frame::{KEY, put, put_count};
 use super::*;
@@ -48,7 +48,7 @@ fn answer(inside_ns: u64, results: &[(u8, &str)], rows: &[&[(&str, &str)]]) -> V
 }
 
 /// A peer that greets each connection with `greeting`, then gives `answer` to each request, and
-/// closes the connection after it if `closes`. Also returns the requests that it got.
+/// closes the connection after it if `closes`. Also returns the requests that it received.
 fn peer(greeting: Vec<u8>, answer: Vec<u8>, closes: bool) -> (SocketAddr, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! `document`: that the document which the request is about is among the rows.
+//! `document`: whether the document that the request is about is among the rows.
 
 use super::{Expectation, Found};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `member`: what the answer says at a place.
+//! `member`: the value at a place in the answer.
 
 use super::{Expectation, Found};
 use crate::values::json_at;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Members(BTreeMap<String, Value>);
 
 impl Members {
-    /// The first place where an answer has something else, what is wanted there, and what is there.
+    /// The first place where an answer differs, what is expected there, and what is there.
     fn unmet<'f>(&self, found: &Found<'f>) -> Option<(&str, &Value, Option<&'f [u8]>)> {
         self.0.iter().find_map(|(place, wanted)| {
             let there = json_at(found.body, place);

@@ -9,7 +9,7 @@ mod status;
 
 use serde::{Deserialize, Serialize};
 
-/// What an answer was like.
+/// The properties of an answer that expectations check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'b> {
     /// The status; 0 if the driver has none.
@@ -27,7 +27,7 @@ pub trait Expectation {
     /// Whether an answer meets it.
     fn is_met(&self, found: &Found<'_>) -> bool;
 
-    /// What is expected and what was found, in words.
+    /// What was expected and what was found, in words.
     fn words(&self, found: &Found<'_>) -> String;
 }
 
@@ -60,7 +60,7 @@ macro_rules! expectations {
                 $(self.$name.as_ref().is_none_or(|it| it.is_met(found)))&&*
             }
 
-            /// What is expected and what was found, for the first expectation that is not met.
+            /// What was expected and what was found, for the first expectation that is not met.
             pub fn unmet(&self, found: &Found<'_>) -> Option<String> {
                 $(if let Some(it) = self.$name.as_ref().filter(|it| !it.is_met(found)) {
                     return Some(it.words(found));

@@ -1,4 +1,4 @@
-//! `rows`: how many rows come.
+//! `rows`: the number of rows.
 
 use super::{Expectation, Found};
 use serde::{Deserialize, Serialize};
