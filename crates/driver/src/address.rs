@@ -6,16 +6,16 @@ use percent_encoding::percent_decode_str;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::borrow::Cow;
 
-/// All but the unreserved characters of RFC 3986, 2.3; and the dot, which separates the names of
-/// databases and collections.
+/// Everything but the unreserved characters of RFC 3986, 2.3, and also the dot, which separates the
+/// names of databases and collections.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
 
-/// Text of an address, without percent-encoding.
+/// Percent-decodes a part of an address.
 pub(super) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Text as a part of an address.
+/// Percent-encodes a part of an address.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
@@ -23,7 +23,7 @@ pub(super) fn encoded(text: &str) -> String {
 /// An address, taken apart. Unlike a URL it may have several hosts.
 #[derive(Debug)]
 pub(super) struct AddressParts<'a> {
-    /// As the driver's card has it.
+    /// Spelled as on the driver's card.
     pub(super) scheme: &'static str,
     /// What precedes the `@`.
     pub(super) login: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(super) struct AddressParts<'a> {
 }
 
 impl<'a> AddressParts<'a> {
-    /// The parts of the address that is asked for.
+    /// Splits the requested address.
     pub(super) fn of(asked: &'a TargetAsked, card: &Card) -> Result<Self, Invalid> {
         let address = asked.address.as_deref().unwrap_or_default();
         let known = |(given, rest): (&str, &'a str)| {

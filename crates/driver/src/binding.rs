@@ -31,7 +31,7 @@ pub struct SiteFile {
     /// Reads the properties with these names.
     ///
     /// # Errors
-    /// Why the file cannot be read.
+    /// Fails with the reason if the file cannot be read.
     pub read: fn(&[u8], &[&str]) -> Result<Properties, String>,
 }
 
@@ -101,7 +101,7 @@ impl Binding {
         Self { names: name, classes: &[], properties: property, flag, site: None, read }
     }
 
-    /// What to do about a name that belongs to no binding.
+    /// Advice for a name that no binding has.
     pub fn cure(name: &str) -> String {
         let absent = super::ABSENT.iter().find(|it| name.starts_with(it.name));
         absent.map_or_else(|| format!("give one of {}", Self::all_names()), |it| it.cure())

@@ -1,4 +1,4 @@
-//! What became of a call to a server: why it failed, and in whose words.
+//! Failures of calls to a server, with the reasons that the server or the library gives.
 
 use super::{LogIn, TargetError};
 use crate::net::{Endpoint, Trouble, mixed_up, reach};
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct CallError {
     /// The class.
     pub failure: Failure,
-    /// The words; empty if there are none.
+    /// The reason; empty if none was given.
     pub reason: String,
 }
 
@@ -20,7 +20,7 @@ impl CallError {
         Self { failure, reason: reason.into() }
     }
 
-    /// The same in the words of a server that repeats what it was sent, without this secret.
+    /// The same error without `secret` in its reason, in case the server echoes what it was sent.
     pub(super) fn without(self, secret: &str) -> Self {
         if secret.is_empty() {
             return self;
@@ -63,10 +63,10 @@ impl Reasons {
     }
 }
 
-/// The result of `work`, unless it takes too long; `meaning` is that of an error.
+/// Waits for `work` for at most `timeout`; `meaning` converts its error.
 ///
 /// # Errors
-/// Why it failed, or that it took too long.
+/// Fails if `work` fails or takes too long.
 pub async fn within<T, E>(
     timeout: Duration,
     work: impl Future<Output = Result<T, E>>,
@@ -78,8 +78,8 @@ pub async fn within<T, E>(
     }
 }
 
-/// What is wrong with a server that was reached, if that can be told apart: TLS on one side alone,
-/// or a certificate that is not trusted.
+/// Diagnoses a server that was reached: TLS on only one side, or an untrusted certificate. `None`
+/// if neither can be told.
 pub(super) async fn told_apart(
     trouble: &CallError,
     endpoint: &Endpoint,
@@ -94,15 +94,15 @@ pub(super) async fn told_apart(
     }
 }
 
-/// What is wrong with a server, in the words of a driver whose addresses have this scheme.
+/// The error for a known problem of a server, worded for a driver whose addresses have this scheme.
 pub(super) fn in_scheme(server: &str, scheme: &str, known: &Trouble) -> TargetError {
     let cure = known.cure.replace("https://", &format!("{scheme}s://"));
     let cure = cure.replace("http://", &format!("{scheme}://"));
     TargetError(format!("cannot reach {server}: {}; {cure}", known.problem))
 }
 
-/// Why a server that was reached cannot be used, and what to do about it. `stranger` says what to
-/// do about one that does not speak the protocol, for this reason.
+/// The error for a server that was reached but cannot be used, with what to do about it. `stranger`
+/// words it for a server that does not speak the protocol, given the reason.
 pub fn unusable(
     server: &str,
     login: &LogIn,

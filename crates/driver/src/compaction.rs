@@ -1,4 +1,4 @@
-//! What becomes of compaction during a run.
+//! How compaction is handled during a run.
 
 use serde::{Deserialize, Serialize};
 

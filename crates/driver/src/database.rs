@@ -37,7 +37,7 @@ impl DatabasePlan {
     /// The database that was requested by its own flag or, as `named`, by the address.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// Fails if the request is contradictory or the name is empty.
     pub fn of(asked: &TargetAsked, named: Option<String>) -> Result<Self, &'static str> {
         Ok(match (asked.database.clone().or(named), asked.existing) {
             (None, Existing::Yes) => return Err("--use-existing but no database"),
@@ -74,7 +74,7 @@ impl DatabasePlan {
     }
 }
 
-/// The name of a scratch database, after the time and this process.
+/// A new name for a scratch database, made from the time and the process number.
 pub fn scratch_name() -> String {
     let now = wall_ns();
     let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);
@@ -98,7 +98,7 @@ pub enum Leftover {
 pub struct Scratch {
     /// Its name.
     pub name: String,
-    /// The same without the number of one of many: what those of a run have in common.
+    /// The name without the number of one database of many: the same for all databases of a run.
     pub run: String,
     /// When it was created, in seconds since 1970.
     pub began_s: u64,
@@ -109,14 +109,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Whether it is one of the same kind, of the same run, of which there may be many.
+    /// Whether both are of the same run and of the same kind, of which a run may leave many.
     pub fn is_of_run(&self, other: &Self) -> bool {
         let many = self.kind != Leftover::Replication;
         self.run == other.run && self.kind == other.kind && many
     }
 
-    /// The scratch database with this name; `None` if [`scratch_name`] does not give such names,
-    /// nor does a run with many databases, which adds a number of five digits.
+    /// Parses the name of a scratch database. `None` if it is neither a name from [`scratch_name`]
+    /// nor one from a run with many databases, which adds a number of five digits.
     pub fn of_name(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("springload_")?.split('_');
         let mut number = || parts.next()?.parse::<u64>().ok();

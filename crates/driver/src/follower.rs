@@ -20,10 +20,10 @@ pub enum FeedKind {
 }
 
 impl FeedKind {
-    /// All of them.
+    /// All kinds of feeds.
     pub const ALL: [Self; 3] = [Self::Continuous, Self::Longpoll, Self::Eventsource];
 
-    /// As CouchDB names it.
+    /// Its name in CouchDB.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Continuous => "continuous",
@@ -53,23 +53,23 @@ pub trait Follower: 'static {
     /// The node that it asks, if there are several.
     fn node(&self) -> Option<String>;
 
-    /// Finds out where the changes are now, from where it follows them.
+    /// Finds the current end of the changes, from which they will be followed.
     ///
     /// # Errors
-    /// Why they cannot be followed.
+    /// Fails if they cannot be followed.
     fn begin(&mut self) -> impl Future<Output = Result<(), TargetError>>;
 
     /// Receives changes as they come, and passes each to `each`, until the feed ends.
     ///
     /// # Errors
-    /// How it broke off. The next call continues after the last change that came.
+    /// Fails if the feed breaks off. The next call continues after the last change received.
     fn follow(&mut self, each: impl FnMut(Change))
     -> impl Future<Output = Result<(), TargetError>>;
 
-    /// Asks for all changes that are left after the last one that came.
+    /// Requests all remaining changes after the last one received.
     ///
     /// # Errors
-    /// Why they could not be read.
+    /// Fails if they cannot be read.
     fn rest(&mut self, each: impl FnMut(Change)) -> impl Future<Output = Result<(), TargetError>>;
 }
 

@@ -1,9 +1,10 @@
-//! Which sessions of a shard share connections: as many as are made one after the other.
+//! Groups the sessions of a shard that share connections: each group consists of sessions made one
+//! after the other.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What each session of a shard shares with others.
+/// What each session of a shard shares with others of its group.
 #[derive(Debug)]
 pub(super) struct Groups<G> {
     /// By the number of the session in the run.
@@ -19,7 +20,8 @@ impl<G> Default for Groups<G> {
 }
 
 impl<G> Groups<G> {
-    /// The group of a session, of `size` sessions; `make` makes a new one when the last is full.
+    /// The group of a session. Groups have `size` sessions; `make` makes a new one when the last is
+    /// full.
     pub(super) fn of(
         &mut self,
         session: usize,

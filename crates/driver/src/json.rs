@@ -1,4 +1,4 @@
-//! JSON made from what databases keep as names and bytes.
+//! Writes names and bytes from databases as JSON.
 
 /// Appends a member of a JSON object. Bytes that are not UTF-8 are replaced.
 pub(super) fn write_member(name: &str, value: &[u8], out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! What pens keep of an operation until its kind is known, in buffers that are reused.
+//! What pens keep of an operation, in reused buffers, until its kind is known.
 
 /// The names of an operation's documents.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Wanted {
         self.count += 1;
     }
 
-    /// All of them; every field is wanted if there are none.
+    /// All of them; if there are none, every field is wanted.
     pub(super) fn all(&self) -> &[String] {
         &self.fields[..self.count]
     }

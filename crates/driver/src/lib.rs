@@ -158,7 +158,7 @@ pub trait Target: Clone + Send + 'static {
     /// can spawn tasks of its own.
     ///
     /// # Errors
-    /// If the shard cannot be served.
+    /// Fails if the shard cannot be served.
     fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
 
     /// Asks for the size of the database, on a separate connection.
@@ -170,7 +170,7 @@ pub trait Target: Clone + Send + 'static {
     /// driver cannot ask.
     ///
     /// # Errors
-    /// Why there was no answer within `timeout_ns`.
+    /// Fails if there was no answer within `timeout_ns`.
     fn answers(&self, _timeout_ns: Nanos) -> impl Future<Output = Option<Result<(), Failure>>> {
         async { self.size().await.map(|_| Ok(())) }
     }
@@ -208,7 +208,7 @@ pub trait Target: Clone + Send + 'static {
     /// Keeps the server from compacting the database by itself, until [`Target::tear_down`].
     ///
     /// # Errors
-    /// Why it refuses that.
+    /// Fails if the server refuses.
     fn hold_compaction(&self) -> impl Future<Output = Result<(), TargetError>> {
         async { Ok(()) }
     }
@@ -216,12 +216,12 @@ pub trait Target: Clone + Send + 'static {
     /// Asks the server to compact the database.
     ///
     /// # Errors
-    /// Why it refuses that.
+    /// Fails if the server refuses.
     fn begin_compaction(&self) -> impl Future<Output = Result<(), TargetError>> {
         async { Ok(()) }
     }
 
-    /// Whether the server compacts the database; `None`: it does not answer.
+    /// Whether the server is compacting the database; `None` if it does not answer.
     fn is_compacting(&self) -> impl Future<Output = Option<bool>> {
         async { Some(false) }
     }
@@ -229,7 +229,7 @@ pub trait Target: Clone + Send + 'static {
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.
     ///
     /// # Errors
-    /// Why it could not be removed.
+    /// Fails if it could not be removed.
     fn tear_down(&self) -> impl Future<Output = Result<bool, TargetError>> {
         async { Ok(false) }
     }
@@ -249,7 +249,7 @@ pub trait Shard {
         self.session()
     }
 
-    /// What became of each node while the shard was at work, if there are several.
+    /// The history of each node while the shard was at work, if there are several.
     fn nodes(&self) -> Vec<NodeLog> {
         Vec::new()
     }
@@ -309,8 +309,8 @@ pub trait Session {
         probe: &mut Probe,
     ) -> impl Future<Output = Outcome>;
 
-    /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have been,
-    /// if the driver has found out that it was carried out.
+    /// After an operation that failed with [`Failure::Unanswered`]: the reply it would have had, if
+    /// the driver has found out that it was carried out.
     fn settled(&self) -> Option<Reply> {
         None
     }
@@ -338,8 +338,8 @@ pub trait Session {
         None
     }
 
-    /// The last operation that the plan defines, for those who show it; `None` if the driver does
-    /// not.
+    /// The last plan-defined operation as it was sent, for display; `None` if the driver cannot
+    /// tell.
     fn shown(&self, _pen: &Self::Pen) -> Option<SentAs> {
         None
     }

@@ -51,8 +51,8 @@ impl Link {
         }
     }
 
-    /// If there is no connection, the time at which to make one, after the pause that earlier
-    /// failures call for.
+    /// If there is no connection, waits for the pause that earlier failures call for, and returns
+    /// the time at which to connect.
     pub(super) async fn due(&mut self) -> Option<Nanos> {
         self.look();
         if self.stream.is_some() {

@@ -15,7 +15,7 @@ pub trait WithTarget {
     fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
-/// What is asked of the target of any driver, outside the loop; see [`Target`].
+/// The methods of [`Target`] that are called outside the loop, for any driver.
 #[allow(missing_docs, reason = "they are those of `Target`")]
 pub trait Opened {
     fn size(&self) -> Local<'_, Option<Size>>;
@@ -70,7 +70,7 @@ impl<T: Target> Opened for T {
 /// A driver that this program was built without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Absent {
-    /// Its name in plans, with which the schemes of its addresses begin (with `-` for `_`).
+    /// Its name in plans. The schemes of its addresses begin with it (with `-` for `_`).
     pub(super) name: &'static str,
     /// The cargo feature that includes it.
     pub(super) feature: &'static str,
@@ -86,11 +86,11 @@ impl Absent {
     }
 }
 
-/// Finds the driver for an address by its scheme or its name. The first driver has the stand-in,
-/// and reports addresses that no driver recognises.
+/// Finds the driver for an address by its scheme or its name. The first driver handles the
+/// stand-in, and reports addresses that no driver recognises.
 ///
 /// # Errors
-/// If this program was built without the driver.
+/// Fails if this program was built without the driver.
 pub(super) fn of_address(
     asked: &TargetAsked,
     cards: &[Card],
@@ -120,7 +120,7 @@ pub(super) fn of_address(
 /// if there is only one.
 ///
 /// # Errors
-/// What is wrong.
+/// Fails if the driver does not take these addresses, or a setting about nodes has no effect.
 pub(super) fn check_nodes(
     asked: &TargetAsked,
     driver: &str,
@@ -150,7 +150,7 @@ pub(super) fn check_nodes(
     Ok(())
 }
 
-/// That the driver of a stored plan is not built in, and how to get it.
+/// The problem and the cure if the driver of a stored plan is not built in.
 pub(super) fn absent(name: &str, absent: &[Absent]) -> Option<(String, String)> {
     let found = absent.iter().find(|it| it.name == name);
     found.map(|it| (it.problem(), it.cure()))
@@ -164,7 +164,7 @@ pub(super) struct Tagged<'a, P> {
     pub(super) plan: &'a P,
 }
 
-/// The schema of a driver's plan with the driver's name; plans of the first need not tell it.
+/// The schema of a driver's plan with the driver's name, which plans of the first driver may omit.
 #[cfg(feature = "schema")]
 pub(super) fn tagged(mut plan: schemars::Schema, driver: &str, needed: bool) -> schemars::Schema {
     use serde_json::{Value, json};
@@ -246,7 +246,7 @@ macro_rules! drivers {
             /// Makes a plan from a request, with the driver that the address names.
             ///
             /// # Errors
-            /// The mistake that was found.
+            /// Fails if the request is invalid.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
                 let driver = list::of_address(asked, CARDS, ABSENT)?;
                 list::check_nodes(asked, driver, CARDS, ABSENT)?;
@@ -266,7 +266,7 @@ macro_rules! drivers {
                 list::absent(driver, ABSENT)
             }
 
-            /// What is known about its driver, with the operations that this plan leaves it.
+            /// What is known about its driver, limited to the operations that this plan allows.
             pub fn card(&self) -> Card {
                 let card = match self {
                     $(
@@ -282,7 +282,7 @@ macro_rules! drivers {
             /// Finds the server, authenticates, finds or creates the database.
             ///
             /// # Errors
-            /// Why the target cannot be used.
+            /// Fails if the target cannot be used.
             pub async fn open(
                 &self,
                 opening: &Opening,

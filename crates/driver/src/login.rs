@@ -1,4 +1,4 @@
-//! Who logs in to a server, and what is said if the server does not accept it.
+//! Log-ins, and the messages for servers that do not accept them.
 
 use super::address::decoded;
 use super::secrets::{LeftOut, Secret};
@@ -45,7 +45,7 @@ impl LogIn {
         self.password.as_ref().map_or("", Secret::reveal)
     }
 
-    /// What it is stored without; `at` is the pointer to it.
+    /// The secrets that it is stored without; `at` is the JSON pointer to it.
     pub(super) fn secrets(&self, at: &str) -> LeftOut {
         let password = self.password.as_ref().map(|it| it.reveal().into());
         password.map(|value| (format!("{at}/password"), value)).into_iter().collect()

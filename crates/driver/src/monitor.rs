@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// A question that a server is asked again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// How often, in nanoseconds.
+    /// How often it is asked, in nanoseconds.
     pub every_ns: Nanos,
-    /// Whether any node answers for all, so that one is enough.
+    /// Whether any node answers for all of them, so that asking one is enough.
     pub of_all: bool,
 }
 
-/// Why a server did not say something about itself.
+/// Why a question to a server has no reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoReading {
     /// It has no such numbers, and never will.
@@ -25,7 +25,7 @@ pub enum NoReading {
     Missed(String),
 }
 
-/// One connection to one server, that asks it about itself.
+/// A connection to a server, on which it is asked about itself.
 pub trait Monitor {
     /// The name of the server or node.
     fn name(&self) -> String;
@@ -41,10 +41,11 @@ pub trait Monitor {
     /// Asks question number `question`, and waits for the answer, but not for long.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Fails if there is no usable answer.
     fn ask(&mut self, question: usize) -> Local<'_, Result<Reading, NoReading>>;
 
-    /// How the server is set, by names of its own and without anything secret; asked once.
+    /// The server's configuration, under the server's own names and without secrets; asked for
+    /// once.
     fn settings(&mut self) -> Local<'_, BTreeMap<String, String>> {
         Box::pin(async { BTreeMap::new() })
     }

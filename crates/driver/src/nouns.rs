@@ -23,7 +23,7 @@ impl Nouns {
     pub const ROWS: Self = Self { one: "row", many: "rows", short: "rows", place: "table" };
     /// The words of stores of keys and values.
     pub const KEYS: Self = Self { one: "key", many: "keys", short: "keys", place: "database" };
-    /// The words of servers that are just asked.
+    /// The words of servers that only answer requests.
     pub const REQUESTS: Self =
         Self { one: "request", many: "requests", short: "requests", place: "server" };
     /// The words of anything else.

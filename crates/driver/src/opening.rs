@@ -30,7 +30,7 @@ pub struct Opening {
     pub seed: u64,
     /// The operations that the plan defines.
     pub operations: Vec<OperationPlan>,
-    /// What the changes are filtered by, if the filter must be there already.
+    /// The filter of the changes, if it must already exist.
     pub filter: Option<String>,
     /// The fields of the documents that will be written, if known.
     pub fields: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Opening {
     pub echo: Option<Echo>,
 }
 
-/// The way of a load to one node: through a relay. What asks about the node goes straight to it.
+/// Sends the load for one node through a relay. Requests about the node still go straight to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detour {
     /// Its place among the nodes, from 0.

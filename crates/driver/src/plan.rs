@@ -44,7 +44,7 @@ pub struct Card {
     pub phases: bool,
     /// Which settings of a target it heeds; all others are refused.
     pub heeds: &'static [Setting],
-    /// What it calls what it keeps.
+    /// The terms for what it stores.
     pub nouns: Nouns,
     /// What its operations can do beyond their kinds; all else is refused.
     pub can: &'static [Feature],
@@ -56,8 +56,8 @@ pub struct Card {
 pub const ONLY_TABLE: &str = "usertable";
 
 impl Card {
-    /// Whether a target is given the name of a table. If there is only one table, it is given any
-    /// other name, so that it can refuse it.
+    /// Whether a table of this name is passed to the target. If there is only one table, any other
+    /// name is passed on, so that the driver can refuse it.
     pub fn takes_table(&self, table: &str) -> bool {
         self.databases || self.server && table != ONLY_TABLE
     }
@@ -74,7 +74,7 @@ impl Card {
         })
     }
 
-    /// Refuses what the driver's operations cannot do, if it is needed.
+    /// Refuses a needed feature that the driver's operations lack.
     pub fn lack(&self, flag: &str, feature: Feature) -> Option<Invalid> {
         const SERIES: &str = "give another target for time series";
         let (flag, problem, cure) = match feature {
@@ -95,7 +95,7 @@ impl Card {
                 (flag, "does not replicate single databases", "give CouchDB servers")
             }
             Feature::Designs => ("--ddocs", "has no design documents", "leave it out"),
-            // It is done one document at a time instead.
+            // Documents are handled one at a time instead.
             Feature::Several => return None,
         };
         Some(Invalid::new(flag, format!("{} {problem}", self.summary), cure))
@@ -163,7 +163,7 @@ impl TargetAsked {
     /// Refuses to check certificates where there are none.
     ///
     /// # Errors
-    /// That options of TLS have no effect, with this cure, or that a file cannot be used.
+    /// Fails with `cure` if TLS options would have no effect, or if a file cannot be used.
     pub fn check_tls(&self, uses_tls: bool, cure: &str) -> Result<(), Invalid> {
         if uses_tls || self.tls.is_default() {
             let unusable = self.tls.unusable().filter(|_| uses_tls);
@@ -177,11 +177,11 @@ impl TargetAsked {
     /// The settings specific to the driver.
     ///
     /// # Errors
-    /// If the driver does not have a setting, or its value is invalid.
+    /// Fails if the driver does not have a setting, or its value is invalid.
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
         serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
             let cure = format!("leave it out, or give an option of the driver {}", card.name);
-            // The only one is the one that is wrong.
+            // If only one setting was given, it is the wrong one.
             let mut names = self.options.keys();
             let flag = match (names.next(), names.next()) {
                 (Some(name), None) => format!("--{}", name.replace('_', "-")),
@@ -239,7 +239,7 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
     /// Makes a plan from a request.
     ///
     /// # Errors
-    /// The mistake that was found.
+    /// Fails if the request is invalid.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid>;
 
     /// Finds the server, authenticates, finds or creates the database.
@@ -272,13 +272,13 @@ pub trait Planned: Debug {
         None
     }
 
-    /// What follows the servers in an address with which a run's database, named as in
-    /// [`ServerFacts`], is found again; `None` if it is found by that name.
+    /// The part of an address, after the servers, that leads to a run's database again, which is
+    /// named as in [`ServerFacts`]; `None` if the name itself is enough.
     fn place_of(&self, _database: &str) -> Option<String> {
         None
     }
 
-    /// What the part of the database is called that a run uses, if not as its driver calls it.
+    /// The noun for the part of the database that a run uses, if it differs from the driver's own.
     fn place_noun(&self) -> Option<&'static str> {
         None
     }
@@ -293,13 +293,13 @@ pub trait Planned: Debug {
         false
     }
 
-    /// What it is stored without, for the agents of a run.
+    /// The secrets that it is stored without, for the agents of a run.
     fn secrets(&self) -> LeftOut {
         LeftOut::new()
     }
 
-    /// What is wrong with a plan that was stored and may have been edited since; the check of an
-    /// address finds the same.
+    /// What is wrong with a stored plan that may have been edited since; checking an address finds
+    /// the same problems.
     fn problem(&self) -> Option<String> {
         None
     }
@@ -309,8 +309,8 @@ pub trait Planned: Debug {
         false
     }
 
-    /// The same target as it is found through one of its nodes alone, by its place from 0, with
-    /// the database of that name, which exists and is kept; `None` if there are not several.
+    /// The same target, reached through only one of its nodes (numbered from 0), with the database
+    /// of that name, which exists and is kept; `None` unless there are several nodes.
     fn through(&self, _node: usize, _database: &str) -> Option<TargetPlan> {
         None
     }
@@ -320,15 +320,15 @@ pub trait Planned: Debug {
         false
     }
 
-    /// Whether a node can be put into maintenance mode, in which it serves nobody.
+    /// Whether a node can be put into maintenance mode, in which it serves no documents.
     fn has_maintenance(&self) -> bool {
         false
     }
 
-    /// The maintenance mode of a node, by its place from 0; `None`: it is not set.
+    /// The maintenance mode of a node (numbered from 0); `None` if it is not set.
     ///
     /// # Errors
-    /// Why it is not known.
+    /// Fails if the mode cannot be read.
     fn maintained<'a>(
         &'a self,
         _: &'a Opening,
@@ -337,11 +337,11 @@ pub trait Planned: Debug {
         Box::pin(async { Err(TargetError("there is no maintenance mode".to_owned())) })
     }
 
-    /// Sets the maintenance mode of a node, by its place from 0; `None`: as if it had never been
-    /// set.
+    /// Sets the maintenance mode of a node (numbered from 0); `None` resets it, as if it had never
+    /// been set.
     ///
     /// # Errors
-    /// Why it could not be set.
+    /// Fails if it could not be set.
     fn maintain<'a>(
         &'a self,
         _: &'a Opening,
@@ -351,11 +351,11 @@ pub trait Planned: Debug {
         Box::pin(async { Err(TargetError("there is no maintenance mode".to_owned())) })
     }
 
-    /// Compares the copies that the nodes of a cluster have of a database; `None`: there is only
-    /// one of each document, or that cannot be asked.
+    /// Compares the copies of a database on the nodes of a cluster. `None` if there is only one
+    /// copy of each document, or the server cannot be asked for them.
     ///
     /// # Errors
-    /// Why they could not be compared.
+    /// Fails if they could not be compared.
     fn copies<'a>(
         &'a self,
         _: &'a Opening,
@@ -374,10 +374,10 @@ pub trait Planned: Debug {
         None
     }
 
-    /// Checks an operation that the plan defines. Returns what is written in its holes.
+    /// Checks an operation that the plan defines. Returns the contents of its holes.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fails if the operation is invalid.
     fn spell(&self, operation: &OperationPlan) -> Result<Vec<String>, Invalid> {
         let flag = super::words::flag_of(operation.name.name());
         let problem = "this driver has no words for operations of your own";
@@ -389,25 +389,25 @@ pub trait Planned: Debug {
         None
     }
 
-    /// Whether the database of the run will be partitioned, if it is made by the run and has
+    /// Whether the run's database will be partitioned, if the run creates it and the database has
     /// partitions at all.
     fn partitioned(&self) -> Option<bool> {
         None
     }
 
-    /// What becomes of compaction.
+    /// How compaction is handled.
     fn compaction(&self) -> CompactionPlan {
         CompactionPlan::Auto
     }
 
-    /// How many indexes are built before the load; [`OpKind::IndexBuild`] builds one, whose place
-    /// is the operation's key.
+    /// How many indexes are built before the load; [`OpKind::IndexBuild`] builds the one whose
+    /// number is the operation's key.
     fn indexes(&self) -> u64 {
         0
     }
 
-    /// The indexes of which an audit looks at every row, by name; [`OpKind::IndexAudit`] lists the
-    /// documents of one, whose place is the operation's key.
+    /// The names of the indexes whose rows an audit checks, every one; [`OpKind::IndexAudit`] lists
+    /// the documents of the index whose number is the operation's key.
     fn audited(&self) -> Vec<String> {
         Vec::new()
     }
@@ -438,11 +438,11 @@ pub trait Planned: Debug {
         "OK"
     }
 
-    /// The scratch databases on the server, in order of their names, whichever run made them;
-    /// `None` if the driver does not look for them.
+    /// The scratch databases on the server, sorted by name, whichever run made them; `None` if the
+    /// driver does not look for them.
     ///
     /// # Errors
-    /// Why the target cannot be used.
+    /// Fails if the target cannot be used.
     fn scratches<'a>(
         &'a self,
         _: &'a Opening,
@@ -453,7 +453,7 @@ pub trait Planned: Debug {
     /// Removes some of the scratch databases.
     ///
     /// # Errors
-    /// Why one of them could not be removed.
+    /// Fails if one of them could not be removed.
     fn remove_scratches<'a>(
         &'a self,
         _: &'a Opening,
@@ -462,7 +462,7 @@ pub trait Planned: Debug {
         Box::pin(async { Ok(()) })
     }
 
-    /// What reports say about it: names and texts.
+    /// Facts about it for reports: names and values.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -509,8 +509,8 @@ mod tests {
         }
     }
 
-    /// Those that insert over what exists have no conflict to settle; of the others, only CouchDB's
-    /// looks whose document it is.
+    /// Drivers whose inserts overwrite have no conflict to settle; of the others, only CouchDB's
+    /// checks who wrote the existing document.
     #[test]
     fn only_drivers_that_look_or_overwrite_settle_what_a_lost_request_stored() {
         for card in CARDS {

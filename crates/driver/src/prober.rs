@@ -4,7 +4,7 @@ use super::TargetError;
 use crate::op::Way;
 use std::convert::Infallible;
 
-/// A document that was stored in order to be looked for.
+/// A document that was stored so that it can be looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Its identifier.
@@ -20,35 +20,35 @@ pub trait Prober: 'static {
     /// The node that it asks, if there are several.
     fn node(&self) -> Option<String>;
 
-    /// Prepares for looking in this way, such as by creating an index, and waits until that is
+    /// Prepares for looking in this way, for example by creating an index, and waits until that is
     /// done.
     ///
     /// # Errors
-    /// Why this way cannot be used.
+    /// Fails if this way cannot be used.
     fn prepare(&mut self, way: Way) -> impl Future<Output = Result<(), TargetError>>;
 
     /// Stores document number `n`. Returns once the server has acknowledged it.
     ///
     /// # Errors
-    /// If it was not acknowledged: the document may have been stored nonetheless.
+    /// Fails if it was not acknowledged; the document may have been stored nonetheless.
     fn store(&mut self, n: u64) -> impl Future<Output = Result<Stored, TargetError>>;
 
     /// Whether the answer to a request of this kind shows the document.
     ///
     /// # Errors
-    /// If there is no such answer.
+    /// Fails if there is no such answer.
     fn sees(&mut self, way: Way, it: &Stored) -> impl Future<Output = Result<bool, TargetError>>;
 
     /// Removes the document.
     ///
     /// # Errors
-    /// If the server does not acknowledge it.
+    /// Fails if the server does not acknowledge it.
     fn remove(&mut self, it: &Stored) -> impl Future<Output = Result<(), TargetError>>;
 
     /// Removes what [`Prober::prepare`] created for this way.
     ///
     /// # Errors
-    /// If the server does not acknowledge it.
+    /// Fails if the server does not acknowledge it.
     fn clear(&mut self, way: Way) -> impl Future<Output = Result<(), TargetError>>;
 }
 

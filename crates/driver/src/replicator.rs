@@ -1,10 +1,10 @@
-//! Replication: databases whose servers copy documents from one to another.
+//! Replication: servers copy documents from one database to another.
 
 use super::{Local, TargetError};
 use serde_json::Value;
 use std::fmt;
 
-/// A database as a server that replicates it reaches it: its address, with credentials.
+/// A database as the replicating server reaches it: its address, with credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReplicaEnd(pub(crate) Value);
 
@@ -15,7 +15,7 @@ impl fmt::Debug for ReplicaEnd {
     }
 }
 
-/// What a server says of a replication.
+/// The state of a replication, as reported by a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicationState {
     /// Its state, as the server names it.
@@ -30,13 +30,13 @@ pub struct ReplicationState {
     pub write_failures: Option<u64>,
 }
 
-/// How far a replication is.
+/// How far a replication has got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplicationPhase {
     /// It has not begun.
     #[default]
     Waiting,
-    /// It is at work, or has done it.
+    /// It is running, or has finished.
     Running,
     /// It failed, and the server will try again.
     Failing,
@@ -49,13 +49,13 @@ pub enum ReplicationPhase {
 pub struct DocumentCount {
     /// Documents.
     pub documents: u64,
-    /// Deleted ones that it remembers.
+    /// Deleted documents that are still on record.
     pub deleted: u64,
 }
 
 impl DocumentCount {
-    /// Whether it may have all of the `others`. It may have more: what is written along a chain
-    /// does not go back.
+    /// Whether these counts are enough to include all of `others`. They may be higher: what is
+    /// written further along a chain does not come back.
     pub const fn covers(self, others: Self) -> bool {
         self.documents >= others.documents && self.deleted >= others.deleted
     }
@@ -77,7 +77,7 @@ pub struct Replicated {
     pub deleted: bool,
 }
 
-/// Some of the documents that have changed, and from where the next ones are listed.
+/// A page of changed documents, and where the next page begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicatedPage {
     /// Each with its last revision.
@@ -106,10 +106,10 @@ pub trait Replicator {
         target: &'a ReplicaEnd,
     ) -> Local<'a, Result<(), TargetError>>;
 
-    /// How far it is.
+    /// The state of the replication.
     fn state<'a>(&'a mut self, name: &'a str) -> Local<'a, Result<ReplicationState, TargetError>>;
 
-    /// Ends it, and has the server forget it.
+    /// Ends the replication, and has the server forget it.
     fn stop<'a>(&'a mut self, name: &'a str) -> Local<'a, Result<(), TargetError>>;
 
     /// Stores a document. Returns its revision once the server has acknowledged it.
@@ -121,13 +121,14 @@ pub trait Replicator {
         documents: &'a [(String, String)],
     ) -> Local<'a, Result<u64, TargetError>>;
 
-    /// Looks for documents. Returns each in the place of its identifier; `None`: there is none.
+    /// Looks up documents. Returns one entry per identifier, in order; `None` for a document that
+    /// does not exist.
     fn find<'a>(
         &'a mut self,
         ids: &'a [String],
     ) -> Local<'a, Result<Vec<Option<Replicated>>, TargetError>>;
 
-    /// Which of these documents, by their places, it does not know in that revision.
+    /// The indexes of those documents that the database does not have in that revision.
     fn unknown<'a>(
         &'a mut self,
         documents: &'a [Replicated],
@@ -136,8 +137,8 @@ pub trait Replicator {
     /// How many documents it has.
     fn count(&mut self) -> Local<'_, Result<DocumentCount, TargetError>>;
 
-    /// The documents that have changed since `after`, which is empty for all of them. None: there
-    /// are no more.
+    /// The documents that have changed since `after`; an empty `after` means from the beginning. An
+    /// empty page means that there are no more.
     fn changed<'a>(&'a mut self, after: &'a str) -> Local<'a, Result<ReplicatedPage, TargetError>>;
 }
 

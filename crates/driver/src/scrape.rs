@@ -25,7 +25,8 @@ use url::Url;
 const EVERY_NS: Nanos = 2 * SECOND_NS;
 /// How long it may take to answer.
 const PATIENCE_NS: Nanos = 2 * SECOND_NS;
-/// The format that every exporter has comes first: the other has nothing more that is of use here.
+/// The format that every exporter supports comes first; the other one adds nothing that is used
+/// here.
 const ACCEPT: &str =
     "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
 /// The longest name of a source, in characters.
@@ -51,10 +52,10 @@ pub struct ScrapePlan {
 }
 
 impl ScrapePlan {
-    /// What `NAME=URL` asks for.
+    /// Parses `NAME=URL`.
     ///
     /// # Errors
-    /// What is wrong with it, and the cure.
+    /// Fails with the problem and the cure if it is invalid.
     pub fn of(text: &str) -> Result<Self, (String, &'static str)> {
         let shown = strike_observed(text);
         let wrong = |problem: &str| Err((format!("{shown:?} {problem}"), GIVE_URL));
@@ -93,9 +94,9 @@ impl ScrapePlan {
         self.url.starts_with("https:")
     }
 
-    /// What is wrong with it, if it was stored and changed.
+    /// What is wrong with it, if it was edited after it was stored.
     pub fn problem(&self) -> Option<String> {
-        // Something may have been struck from it, and is no problem.
+        // Secrets may have been struck out of it, which is not a problem.
         let asked = self.asked().map_or_else(|| self.url.clone(), String::from);
         match Self::of(&format!("{}={asked}", self.name)) {
             Err((problem, _)) => Some(problem),
@@ -107,14 +108,14 @@ impl ScrapePlan {
         }
     }
 
-    /// Whether its URL is spelled as a plan is stored with it.
+    /// Whether its URL is spelled the way it is stored.
     fn is_as_stored(&self) -> bool {
         let parsed = Url::parse(&self.url).ok();
         parsed.is_some_and(|url| Self::at(&self.name, url, LogIn::default()).url == self.url)
     }
 
-    /// Where its metrics are, as it is asked: with the query as it was given or, if that was not
-    /// stored, what is left of it.
+    /// The URL to request: with the query as it was given or, if that was not stored, with what is
+    /// left of it.
     fn asked(&self) -> Option<Url> {
         let mut url = Url::parse(&self.url).ok()?;
         if let Some(query) = &self.query {
@@ -126,7 +127,7 @@ impl ScrapePlan {
         Some(url)
     }
 
-    /// Whether it is asked without what a plan is not stored with.
+    /// Whether it lacks a secret that is never stored.
     fn lacks_secret(&self) -> bool {
         let struck = Url::parse(&self.url).is_ok_and(|url| scrape_query::is_struck(&url));
         let lacks_query = self.query.is_none() && struck;
@@ -139,7 +140,7 @@ impl ScrapePlan {
 pub struct Scrape {
     plan: ScrapePlan,
     endpoint: Arc<Endpoint>,
-    /// Which of its series are wanted; empty: all.
+    /// Patterns for the series that are wanted; empty: all.
     series: Vec<Glob>,
 }
 
@@ -147,8 +148,8 @@ impl Scrape {
     /// Finds the exporter and asks it once. No more than `max_answer` bytes are read at a time.
     ///
     /// # Errors
-    /// Why it cannot be used. One that only lacks a password or token, which no plan is stored
-    /// with, can.
+    /// Fails if the exporter cannot be used. One that only lacks a password or a token, which plans
+    /// are stored without, is accepted.
     pub async fn open(
         plan: &ScrapePlan,
         series: &[String],
@@ -243,7 +244,7 @@ impl Scraper {
             Ok(answer) => return Ok(answer.status),
             Err(failure) => failure,
         };
-        // Half an answer may be left on it.
+        // Part of an answer may be left on the connection.
         self.connection.close();
         if failure == Failure::Timeout {
             return Err(Trouble::timed_out());
@@ -253,7 +254,7 @@ impl Scraper {
         }
         Err(match self.connection.trouble() {
             Some(trouble) if failure.unconnected() => trouble.clone(),
-            // It is larger than may be.
+            // The answer is larger than allowed.
             Some(Trouble { problem, .. }) if failure == Failure::Protocol => {
                 Trouble::new(problem.clone(), "allow for more, or check the URL")
             }
@@ -264,7 +265,7 @@ impl Scraper {
         })
     }
 
-    /// What the last answer says.
+    /// The reading in the last answer.
     fn understood(&mut self, status: u16) -> Result<Reading, NoReading> {
         match status {
             200 => self.choice.read(self.connection.body()).map_err(NoReading::Missed),

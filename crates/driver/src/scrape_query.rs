@@ -5,7 +5,7 @@ use super::secrets::{STRUCK, Secret};
 use crate::mistake::strike_password;
 use url::Url;
 
-/// Names whose values choose what is answered.
+/// Names whose values only select what is returned.
 const HARMLESS: [&str; 14] = [
     "collect[]",
     "exclude[]",
@@ -69,7 +69,7 @@ pub(super) fn left(url: &Url) -> String {
     whole.collect::<Vec<_>>().join("&")
 }
 
-/// `NAME=URL`, as it was typed, without what may be secret: it may be no URL at all.
+/// `NAME=URL` as typed, without anything that may be secret; it need not be a valid URL.
 pub fn strike_observed(text: &str) -> String {
     let text = strike_password(text);
     let Some((address, query)) = text.split_once('?') else { return text };

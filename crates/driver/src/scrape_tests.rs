@@ -1,4 +1,4 @@
-//! Exporters as they are asked for, and as they answer.
+//! How exporters are requested, and how they answer.
 
 use super::*;
 use std::io::{Read, Write};
@@ -36,11 +36,11 @@ fn what_may_be_secret_in_the_query_is_asked_with_but_not_stored() {
     assert!(plan.problem().is_none() && !plan.lacks_secret());
     let stored = serde_json::to_string(&plan).unwrap();
     assert!(!format!("{stored} {plan:?}").contains("s3cret"), "{stored} {plan:?}");
-    // Run again from the record: without it.
+    // A rerun from the record lacks the secret.
     let again: ScrapePlan = serde_json::from_str(&stored).unwrap();
     assert!(again.problem().is_none() && again.lacks_secret());
     assert_eq!(again.asked().unwrap().as_str(), "http://h/metrics?format=x");
-    // As a flag that was stored, it is refused: its user can give it again.
+    // A stored flag without its secret is refused: the user can give it again.
     let (problem, _) = ScrapePlan::of("a=http://h/metrics?key=***").unwrap_err();
     assert!(problem.ends_with("was stored without what follows the ?"), "{problem}");
     for wrong in ["http://h?s3cret", "a=h:1?x=s3cret", "a=x://h/?x=s3cret#s3cret"] {
@@ -53,7 +53,7 @@ fn what_may_be_secret_in_the_query_is_asked_with_but_not_stored() {
     assert!(edited.problem().is_some_and(|it| !it.contains("s3cret")), "{:?}", edited.problem());
 }
 
-/// The exporter of a server that answers every request with this, and what it was asked.
+/// Opens an exporter whose server answers every request with this. Also returns the request.
 fn opened(answer: &'static str, user: &str) -> (Result<Scrape, TargetError>, String) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -92,7 +92,7 @@ fn an_exporter_that_says_nothing_is_refused_with_words() {
         assert!(error.starts_with("--observe-url it: http://127.0.0.1:"), "{error}");
         assert!(error.contains(words), "{error}");
     }
-    // As of a plan that was stored.
+    // As in a stored plan.
     let refusing = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
     let (opened, request) = self::opened(refusing, "ann@");
     assert!(opened.is_ok() && !request.contains("Authorization"), "{request}");

@@ -1,6 +1,6 @@
-//! What a plan is stored without: passwords, and settings that may be secret.
+//! What plans are stored without: passwords, and settings that may be secret.
 //!
-//! Serialising a plan never writes them, so that nobody has to remember to hide them. Whoever needs
+//! Serialising a plan never writes them, so no caller has to remember to hide them. Code that needs
 //! them puts them back by name: see [`with_left_out`].
 
 use crate::mistake::strike_password;
@@ -49,7 +49,7 @@ pub type LeftOut = Map<String, Value>;
 /// `plan` as JSON, with what it is stored without; the pointers begin at the member `under`.
 ///
 /// # Errors
-/// Those of the plan's serialisation.
+/// Fails if the plan cannot be serialised.
 pub fn with_left_out(
     plan: &impl Serialize,
     under: &str,
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Plans with a secret that is `s3cret`, of all drivers that have secrets.
+    /// A plan of each driver that has secrets, with `s3cret` as the secret.
     fn plans() -> Vec<TargetPlan> {
         let plan = |address: &str| {
             let mut asked = TargetAsked::at(address);

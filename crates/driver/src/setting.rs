@@ -1,4 +1,4 @@
-//! What can be asked of a target besides its address, and which drivers heed it.
+//! The settings of a target besides its address, and which drivers heed them.
 //!
 //! A setting that a driver does not heed is refused here, once for all drivers, so that none seems
 //! to have had an effect.
@@ -19,7 +19,7 @@ pub enum Setting {
     ClientCertificate,
     /// Many databases in place of one.
     Databases,
-    /// What becomes of compaction.
+    /// How compaction is handled.
     Compaction,
 }
 
@@ -64,7 +64,7 @@ impl Setting {
 /// Refuses settings that are asked for but not heeded.
 ///
 /// # Errors
-/// The first such setting.
+/// Fails for the first such setting.
 pub(super) fn check(asked: &TargetAsked, card: Option<&Card>) -> Result<(), Invalid> {
     let Some(card) = card else { return Ok(()) };
     let refused = |setting: &Setting| {
@@ -81,7 +81,7 @@ mod tests {
     use crate::CARDS;
     use crate::net::{Identity, TlsOptions};
 
-    /// A target of which only this is asked.
+    /// A request with no setting but this one.
     fn asking(setting: Setting) -> TargetAsked {
         let mut asked = TargetAsked { auth_flag: "--auth", ..TargetAsked::at("x") };
         match setting {

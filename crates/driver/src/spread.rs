@@ -30,8 +30,9 @@ impl Spread {
     /// The number of the database that has the document with this number.
     ///
     /// Requests of the fill, and later documents one by one, go through all databases in turn, so
-    /// that each gets as much as any other. Each turn begins elsewhere: connections that are a
-    /// multiple of all databases apart would otherwise all be at the same one.
+    /// that each gets as much as any other. Each turn begins at a different database: otherwise
+    /// connections whose positions differ by a multiple of the number of databases would all be at
+    /// the same one.
     #[inline]
     pub fn database(&self, key: Key) -> u32 {
         let count = u64::from(self.count.max(1));
@@ -60,18 +61,18 @@ pub struct Databases {
     pub made: bool,
     /// Whether it removes them at the end.
     pub removed: bool,
-    /// Whether their names are springload's own, so that nobody else can have made one.
+    /// Whether their names are springload's own, which no other program gives.
     pub own_names: bool,
 }
 
-/// What is between a name and the number of each database: springload's own names have no other
-/// separators.
+/// The separator between a name and the number of each database: springload's own names have no
+/// other separators.
 pub(crate) fn joint(name: &str) -> char {
     if Scratch::of_name(name).is_some() { '_' } else { '-' }
 }
 
 impl Databases {
-    /// All of them, if they are called `name`, in words.
+    /// All of them in words, if they are called `name`.
     pub fn called(&self, name: &str) -> String {
         format!("{name}{}*, {} in all", joint(name), self.spread.count)
     }
@@ -90,7 +91,7 @@ pub struct OpenShards {
 }
 
 impl OpenShards {
-    /// What to expect if these are too many; `None`: they are not.
+    /// The warning to give if there are too many of these; `None` if there are not.
     pub fn warning(&self) -> Option<String> {
         let Self { needed, limit, q } = *self;
         if needed <= limit {
@@ -136,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Runs that are looked at later find their documents by the same rule.
+    /// Documents of stored runs are found later by the same rule.
     #[test]
     fn the_rule_never_changes() {
         let spread = Spread { count: 300, documents: 9_000, batch: 10 };
