@@ -79,7 +79,7 @@ pub async fn within<T, E>(
 }
 
 /// Diagnoses a server that was reached: TLS on only one side, or an untrusted certificate. `None`
-/// if neither can be told.
+/// if there is no diagnosis.
 pub(super) async fn told_apart(
     trouble: &CallError,
     endpoint: &Endpoint,
