@@ -1,5 +1,6 @@
-//! Checks a plan that was stored: by this version or another, and perhaps edited by hand. What
-//! [`check`](super::check()) refuses in a specification, this refuses in the plan itself.
+//! Checks a stored plan, which this or another version may have written, and which may have been
+//! edited by hand. What [`check`](super::check()) refuses in a specification, this refuses in the
+//! plan itself.
 
 use super::baseline::Baseline;
 use super::check::check_card;
@@ -13,7 +14,7 @@ use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::workload::Restored;
 
-/// More stages than the bursts of any plan.
+/// More stages than any plan with bursts has.
 const MOST_STAGES: usize = 100_000;
 /// No run takes longer, in nanoseconds.
 const YEAR_NS: u64 = 366 * 86_400 * SECOND_NS;
@@ -22,10 +23,10 @@ const MOST_RATE: f64 = 1e8;
 const CURE: &str = "make the plan again, from its command line";
 
 impl PlanRecord {
-    /// The plan, if it can be run. Mistakes name its members, as in JSON.
+    /// Returns the plan if it can be run. Mistakes name its members, as in JSON.
     ///
     /// # Errors
-    /// Every mistake that was found.
+    /// Returns every mistake found.
     pub fn checked_again(mut self) -> Result<Plan, Vec<Invalid>> {
         let mut mistakes = Vec::new();
         self.check_numbers(&mut mistakes);
@@ -79,8 +80,8 @@ impl PlanRecord {
         Ok(Plan::proved(Self { threads: threads.min(shared.threads), ..shared }))
     }
 
-    /// What is larger than in any real plan, so that going through it would take for ever, as in a
-    /// record that somebody changed.
+    /// Names a value larger than in any real plan, as in an edited record: going through it would
+    /// take forever.
     pub fn beyond(&self) -> Option<&'static str> {
         let segments = |stage: &StagePlan| match &stage.pace {
             Pace::Open { schedule, .. } => schedule.segments.len(),
@@ -120,7 +121,8 @@ impl PlanRecord {
             mistakes.push(Invalid::new("stages", problem, CURE));
             return;
         }
-        // That is refused already, and each stage would go through all connections.
+        // No connections is refused already, and with too many each stage would go through all of
+        // them.
         if self.connections == 0 || self.connections as u64 > MOST_CONNECTIONS {
             return;
         }

@@ -1,4 +1,4 @@
-//! Stored plans: those of every kind are taken as they are, and hostile ones refused.
+//! Stored plans: every valid kind is accepted unchanged, and hostile ones are refused.
 
 use crate::mistake::Flagged;
 use crate::plan::{

@@ -1,5 +1,5 @@
-//! Earlier runs of the same kind that a run is judged by. Their figures are part of the plan, so
-//! that the record can be judged on its own.
+//! Earlier runs of the same kind that a run is compared with. Their figures are part of the plan,
+//! so that the record can be judged on its own.
 
 use super::quantity::{Metric, Quantity, Span};
 use crate::measure::Statistic;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The largest `--max-regression`, in percent.
 const MOST_PERCENT: f64 = 1_000.0;
 
-/// What a run has to have in common with another one to be its baseline.
+/// What a run and its baseline must have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaselineBy {
     /// The same work on the same kind of server, wherever that is: in CI, it has a new address or
@@ -19,7 +19,7 @@ pub enum BaselineBy {
     Plan,
 }
 
-/// Earlier runs that a run is judged by.
+/// Earlier runs that a run is compared with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
@@ -91,7 +91,7 @@ impl Baseline {
         }
     }
 
-    /// What is wrong with a stored baseline, if anything.
+    /// Describes what is wrong with a stored baseline, if anything.
     pub(super) fn mistake(&self) -> Option<&'static str> {
         let impossible = |value: &f64| !value.is_finite() || *value < 0.0;
         let mut values = self.figures.iter().flat_map(|it| &it.values).flatten();
@@ -111,7 +111,7 @@ impl Baseline {
 /// Reads `--max-regression`: a percentage such as `5%`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns an error if it is not a percentage, or out of range.
 pub fn max_regression(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     let percent = number.parse::<f64>().ok().filter(|it| (0.0..=MOST_PERCENT).contains(it));

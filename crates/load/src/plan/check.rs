@@ -25,13 +25,13 @@ use crate::workload::{AuditDemand, Purpose, build_indexes, create_databases, del
 /// Makes a plan from a specification.
 ///
 /// # Errors
-/// Every mistake that was found, each with its flag and its cure.
+/// Returns every mistake found, each with its flag and its cure.
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let drilled = spec.drill.as_ref().map(|asked| drill::complete(spec, asked));
     check_complete(drilled.as_ref().unwrap_or(spec))
 }
 
-/// The same, where nothing is left to be added.
+/// As [`check`], once a drill's additions have been made.
 fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     check_ranges(spec, &mut mistakes);
@@ -104,7 +104,7 @@ fn check_complete(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }))
 }
 
-/// Refuses what the driver cannot do of what is asked for.
+/// Refuses what is asked for but the driver cannot do.
 fn check_driver(spec: &PlanSpec, stages: &[StagePlan], card: &Card, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(verify_mistake(spec, stages, card));
     mistakes.extend(audit_mistake(spec, stages, card));
@@ -114,7 +114,7 @@ fn check_driver(spec: &PlanSpec, stages: &[StagePlan], card: &Card, mistakes: &m
     check_card(card, spec.target_flag, (stages, &spec.fill), mistakes);
 }
 
-/// Refuses what the driver cannot do of what is planned.
+/// Refuses what is planned but the driver cannot do.
 pub(super) fn check_card(
     card: &Card,
     flag: &str,
@@ -129,7 +129,7 @@ pub(super) fn check_card(
         }
         _ => stages.iter().any(|stage| stage.work.traits().needs.contains(feature)),
     };
-    // Time series need several, and one sentence is enough.
+    // Time series need several features; one message is enough.
     let mut needed = Feature::ALL.into_iter().filter(needed);
     mistakes.extend(needed.find_map(|feature| card.lack(flag, feature)));
 }
@@ -148,7 +148,7 @@ fn verify_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<
     Some(Invalid::new("--verify", problem, "leave it out"))
 }
 
-/// Refuses `--audit` where not every write could be looked for.
+/// Refuses `--audit` where some writes could not be looked for.
 fn audit_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<Invalid> {
     let lost = |stage: &&StagePlan| !stage.work.traits().is_auditable;
     let problem = match stages.iter().find(lost) {
@@ -199,7 +199,7 @@ fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
     }
     replicate::add_step(spec, &mut steps);
     if spec.audit {
-        // Operations of one's own may store documents that nobody has noted.
+        // Operations that the plan defines may store documents that are not noted.
         let alone = spec.existing == Existing::No && spec.operations.is_empty();
         let audit = AuditDemand::of(steps.iter().map(|step| &step.work), alone);
         let audit = audit.with_indexes(target.map(|it| it.audited()).unwrap_or_default());
@@ -214,7 +214,7 @@ fn stages(spec: &PlanSpec, target: Option<&TargetPlan>) -> Vec<StagePlan> {
     staged(steps, &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
 }
 
-/// The pace of a stage of length `length_ns`, in which each rate also lasts that long.
+/// The pace of a stage of length `length_ns`, with every rate lasting that long.
 fn short(load: &LoadSpec, seed: u64, length_ns: u64) -> Pace {
     let mut load = load.clone();
     if let LoadSpec::Open { segments, max_in_flight, .. } = &mut load {
@@ -229,7 +229,7 @@ fn short(load: &LoadSpec, seed: u64, length_ns: u64) -> Pace {
     pace(&load, seed).0
 }
 
-/// The pace of the main stage, and its length if that is known in advance.
+/// The pace of the main stage, and its length if known in advance.
 fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
     let (pace, schedule_ns) = pace(&spec.load, spec.seed);
     let length_ns = match (schedule_ns, spec.duration_ns) {
@@ -247,7 +247,7 @@ pub(super) fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     TargetPlan::check(&asked_target(spec))
 }
 
-/// What is asked of its driver.
+/// The part of the specification that is passed to its driver.
 pub(super) fn asked_target(spec: &PlanSpec) -> TargetAsked {
     let prefix = match (spec.work.id_prefix(), &spec.ids) {
         (Some(prefix), _) => prefix,

@@ -1,5 +1,5 @@
-//! A load on many databases: what it cannot be combined with, because that is about one database.
-//! And a compaction, with which something must go on.
+//! A load on many databases: refuses what is only possible with one database. Also refuses a
+//! compaction during which no operations would run.
 
 use super::spec::PlanSpec;
 use super::{PlanRecord, StagePlan};
@@ -9,10 +9,10 @@ use crate::op::OpKind;
 use crate::schema::Ids;
 use crate::workload::{Fill, Purpose};
 
-/// The most databases whose sizes are asked for during a fill.
+/// The most databases whose sizes are requested during a fill.
 const MOST_SIZES: u32 = 1_000;
 
-/// What else is asked of a run.
+/// The other settings of a run that matter here.
 #[derive(Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 struct Besides {
@@ -25,7 +25,7 @@ struct Besides {
     replication: bool,
 }
 
-/// Refuses what a specification asks for that is about one database.
+/// Refuses what a specification asks for that is only possible with one database.
 pub(super) fn check(
     spec: &PlanSpec,
     target: &TargetPlan,
@@ -47,7 +47,7 @@ pub(super) fn check(
     refuse(databases, besides, stages, mistakes);
 }
 
-/// The same for a plan that was stored.
+/// As [`check`], for a stored plan.
 pub(super) fn check_again(plan: &PlanRecord, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(nothing_meanwhile(&plan.target, &plan.stages));
     let Some(databases) = plan.target.databases() else { return };
@@ -69,7 +69,7 @@ fn no_partitions(target: &TargetPlan, ids: &Ids) -> Option<Invalid> {
     named.then(|| Invalid::new("--id", "the database will not be partitioned", cure))
 }
 
-/// Refuses a compaction that is to begin with operations that there are not.
+/// Refuses a compaction that is to start along with operations if there are none.
 fn nothing_meanwhile(target: &TargetPlan, stages: &[StagePlan]) -> Option<Invalid> {
     let forced = target.compaction() == CompactionPlan::Force;
     let any = stages.iter().any(|stage| stage.purpose() == Purpose::Main);
@@ -113,7 +113,7 @@ fn refuse(
     mistakes.extend(fill.and_then(|fill| too_few(fill, spread)));
 }
 
-/// Refuses a fill that leaves databases empty, or that is not the one they were planned for.
+/// Refuses a fill that leaves databases empty, or does not match the number of databases planned.
 fn too_few(Fill { documents, batch, .. }: Fill, spread: Spread) -> Option<Invalid> {
     let count = u64::from(spread.count);
     if (spread.documents, spread.batch) != (documents, batch) {

@@ -1,7 +1,6 @@
-//! A drill: something is broken in the middle of the main stage, and mended again. What that is,
-//! and when.
+//! A drill: what is broken in the middle of the main stage and mended again, and when.
 //!
-//! Knows nothing of how it is done, or of what came of it.
+//! Knows nothing of how it is done, or of its outcome.
 
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
@@ -13,13 +12,13 @@ use crate::workload::Purpose;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The shortest time before something is broken, and after it was mended, in nanoseconds: there
-/// have to be seconds to compare.
+/// must be seconds to compare.
 const LEAST_BESIDE_NS: Nanos = 5 * SECOND_NS;
-/// The shortest time for which something is broken.
+/// The shortest time for which something stays broken.
 const LEAST_BROKEN_NS: Nanos = SECOND_NS;
-/// The longest of each phase, and of a command.
+/// The longest time for each phase, and for a command.
 const MOST_NS: Nanos = 86_400 * SECOND_NS;
-/// What stands for a secret.
+/// What replaces a secret.
 const STRUCK: &str = "***";
 
 /// A drill as requested.
@@ -29,25 +28,26 @@ pub struct DrillSpec {
     pub stop: Option<String>,
     /// The command that mends it.
     pub start: Option<String>,
-    /// The node that is put into maintenance mode, by its address or its place among the targets.
+    /// The node that is put into maintenance mode, by its address or its position among the
+    /// targets.
     pub maintenance: Option<String>,
-    /// The node that the load is cut off from, named likewise.
+    /// The node that the load is cut off from, named the same way.
     pub partition: Option<String>,
     /// The phases, and how long commands may take.
     pub times: DrillTimes,
-    /// Whether all acknowledged writes are looked for at the end, where that is possible.
+    /// Whether to look for all acknowledged writes at the end, where that is possible.
     pub audits: bool,
 }
 
-/// How long the phases of a drill are, in nanoseconds.
+/// The lengths of a drill's phases, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrillTimes {
     /// From the start of the stage until something is broken.
     pub before_ns: Nanos,
-    /// From then until it is mended.
+    /// From the break until it is mended.
     pub broken_ns: Nanos,
-    /// From then until the end of the stage.
+    /// From the mending until the end of the stage.
     pub after_ns: Nanos,
     /// From the end of the stage until the first audit.
     pub settle_ns: Nanos,
@@ -56,7 +56,7 @@ pub struct DrillTimes {
 }
 
 impl DrillTimes {
-    /// The length of the stage.
+    /// The total length of the stage.
     pub const fn length_ns(&self) -> Nanos {
         self.before_ns.saturating_add(self.broken_ns).saturating_add(self.after_ns)
     }
@@ -69,7 +69,7 @@ pub struct DrillPlan {
     /// What is broken and mended.
     #[serde(flatten)]
     pub breaks: Breaks,
-    /// When.
+    /// The times of its phases.
     #[serde(flatten)]
     pub times: DrillTimes,
 }
@@ -90,14 +90,14 @@ pub enum Breaks {
     },
     /// A node is put into maintenance mode.
     Maintenance {
-        /// Its place among the nodes, from 0.
+        /// Its position among the nodes, from 0.
         node: usize,
         /// Its address, without credentials.
         url: String,
     },
     /// The load is cut off from a node: nothing passes between them.
     Partition {
-        /// Its place among the nodes, from 0.
+        /// Its position among the nodes, from 0.
         node: usize,
         /// Its address, without credentials.
         url: String,
@@ -115,9 +115,9 @@ fn struck<S: Serializer>(command: &str, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&strike_command(command))
 }
 
-/// A shell command, or what it has printed, without what may be secret in it: passwords in URLs,
-/// values of settings and flags whose names tell, those of `-u` and `--user`, and what follows
-/// `Authorization:` or `Cookie:` to the end of the line.
+/// A shell command or its output with possible secrets struck out: passwords in URLs, values of
+/// settings and flags whose names suggest a secret, those of `-u` and `--user`, and everything
+/// after `Authorization:` or `Cookie:` up to the end of the line.
 pub fn strike_command(text: &str) -> String {
     text.split_inclusive('\n').map(strike_line).collect()
 }
@@ -129,7 +129,7 @@ fn strike_line(line: &str) -> String {
         Some(at + it.len())
     });
     let (line, rest) = match header.min() {
-        // Its end may be anywhere: quotes need not be what they seem.
+        // The value may end anywhere: quotes need not be what they seem.
         Some(at) => line.split_at(at),
         None => (line, ""),
     };
@@ -168,7 +168,7 @@ fn hides_value(word: &str, name: &str) -> bool {
     matches!(word, "-u" | "--user" | "-a") || is_secret(name)
 }
 
-/// The request with what a drill adds: the length of its phases, and an audit if there can be one.
+/// The request with what a drill adds: the length of its phases, and an audit if one is possible.
 pub(super) fn complete(spec: &PlanSpec, drill: &DrillSpec) -> PlanSpec {
     let steps = spec.work.steps();
     let auditable = !steps.is_empty() && steps.iter().all(|it| it.work.traits().is_auditable);
@@ -180,7 +180,7 @@ pub(super) fn complete(spec: &PlanSpec, drill: &DrillSpec) -> PlanSpec {
     }
 }
 
-/// The drill that is asked for, if there is one and nothing is wrong with it.
+/// The drill that is asked for, if there is one and it is valid.
 pub(super) fn check(
     spec: &PlanSpec,
     target: Option<&TargetPlan>,
@@ -244,7 +244,7 @@ fn check_load(
     }
 }
 
-/// What is broken, as far as the flags say.
+/// What is broken, according to the flags.
 fn breaks(drill: &DrillSpec, target: &TargetPlan) -> Result<Breaks, Invalid> {
     let wrong = |flag: &str, problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
     for (flag, command) in [("--stop", &drill.stop), ("--start", &drill.start)] {
@@ -301,7 +301,7 @@ fn partition(named: &str, target: &TargetPlan) -> Result<Breaks, Invalid> {
     Ok(Breaks::Partition { node, url })
 }
 
-/// The node that is named by its address, or by its place from 1: its place from 0, and its
+/// Finds the node named by its address or its position from 1; returns its position from 0, and its
 /// address.
 fn node(flag: &str, named: &str, target: &TargetPlan) -> Result<(usize, String), Invalid> {
     let mut nodes = target.nodes();

@@ -1,4 +1,4 @@
-//! What is stored of a drill.
+//! What a record stores of a drill.
 
 use super::*;
 

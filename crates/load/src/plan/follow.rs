@@ -8,8 +8,7 @@ use crate::op::Feature;
 /// The most followers of a run.
 const MOST: u32 = 10_000;
 
-/// Refuses followers of a database that has no feed of changes, or with a filter that cannot be
-/// one.
+/// Refuses followers of a database without a changes feed, and filters that cannot be valid.
 pub(super) fn check(spec: &PlanSpec, card: &Card, mistakes: &mut Vec<Invalid>) {
     let Some(plan) = &spec.follow else { return };
     mistakes.extend(card.lack("--follow", Feature::Changes));
@@ -23,7 +22,7 @@ pub(super) fn check(spec: &PlanSpec, card: &Card, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// What is wrong with a filter.
+/// Describes what is wrong with a filter, if anything.
 fn wrong(filter: &str) -> Option<String> {
     if filter.starts_with('{') {
         let error = serde_json::from_str::<serde_json::Value>(filter).err()?;

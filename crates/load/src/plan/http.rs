@@ -27,7 +27,7 @@ use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
 /// When the requests of a list are due, as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HttpLoad {
-    /// As in any other run.
+    /// As in other runs.
     Steady(LoadSpec),
     /// Users that pause for a random time of up to this many nanoseconds.
     Thinking(Nanos),
@@ -63,7 +63,7 @@ pub struct HttpSpec {
     pub log_in: Vec<UrlSource>,
     /// User and password for servers whose URLs have none.
     pub user: Option<(String, String)>,
-    /// How they are sent. The check fills in its requests.
+    /// How requests are sent. The check fills in the list of them.
     pub settings: HttpPlan,
     /// The method of requests without one.
     pub method: Option<String>,
@@ -89,18 +89,18 @@ pub struct HttpSpec {
     pub timeout_ns: Nanos,
     /// How long the servers may be silent; `None`: 30 s, or the timeout if that is longer.
     pub give_up_ns: Option<Nanos>,
-    /// The largest answer that is read, in bytes.
+    /// The largest response that is read, in bytes.
     pub max_answer: u64,
-    /// Whether each user makes as many requests as the list has, whatever `operations` says.
+    /// Whether each user makes as many requests as the list has, regardless of `operations`.
     pub once: bool,
     /// Total number of requests; if `duration_ns` is set as well, the run ends with the first
     /// limit.
     pub operations: Option<u64>,
-    /// For how long requests are begun.
+    /// The time during which requests are started.
     pub duration_ns: Option<Nanos>,
-    /// The warm-up before they are measured.
+    /// The warm-up before requests are measured.
     pub warmup_ns: Nanos,
-    /// When they are due.
+    /// When requests are due.
     pub load: HttpLoad,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
@@ -109,18 +109,18 @@ pub struct HttpSpec {
 /// Makes a plan from a specification, and reads every file named in it.
 ///
 /// # Errors
-/// Every mistake that was found, each with its cure and its flag, or its file and line.
+/// Returns every mistake found, each with its cure and its flag, or its file and line.
 pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     check_http_as(spec, &mut |request| Ok(request.user.clone().or_else(|| spec.user.clone())))
 }
 
-/// Who makes a request: user and password.
+/// Returns the user and password for a request.
 pub type Requester<'a> = dyn FnMut(&RequestPlan) -> Result<Option<(String, String)>, Invalid> + 'a;
 
-/// The same, with `who` asked for user and password of each request.
+/// As [`check_http`], calling `who` for the user and password of each request.
 ///
 /// # Errors
-/// Every mistake that was found, also those of `who`.
+/// Returns every mistake found, including those that `who` returns.
 pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     let (users, connections) = (spec.users, Flagged::new(spec.flags.users, spec.users));
@@ -213,7 +213,7 @@ fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(unusable.map(|(flag, problem, cure)| Invalid::new(flag, problem, cure)));
 }
 
-/// Refuses what HTTP/2 does not have, and HTTP/2 itself if this springload does not have it.
+/// Refuses what HTTP/2 does not have, and HTTP/2 itself if this build lacks it.
 fn check_http2(http2: Http2Plan, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     if !SPEAKS_HTTP2 {
         let problem = "this springload was built without it";
@@ -242,10 +242,10 @@ fn check_http2(http2: Http2Plan, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// The sources of the values of a request in a checked list, in the order of its holes.
+/// The sources of a request's values in a checked list, in the order of its holes.
 ///
 /// # Errors
-/// If one is not there any more, such as a file.
+/// Returns an error if one is missing, such as a deleted file.
 pub fn values_of(request: &RequestPlan, data: &Data) -> Result<Vec<Box<dyn ValueSource>>, Invalid> {
     super::urls::values(request, data)
         .map_err(|(problem, cure)| Invalid::new(&request.path, problem, cure))
@@ -256,7 +256,7 @@ pub(super) fn target(list: &HttpPlan, tls: &TlsOptions) -> TargetPlan {
     TargetPlan::Http(HttpTarget::new(list, tls))
 }
 
-/// Whether the target is a list of requests.
+/// True if the target is a list of requests.
 pub(super) fn is_list(target: &TargetPlan) -> bool {
     matches!(target, TargetPlan::Http(_))
 }
@@ -264,7 +264,7 @@ pub(super) fn is_list(target: &TargetPlan) -> bool {
 /// Completes a stored list.
 ///
 /// # Errors
-/// What it lacks, or what is wrong with it.
+/// Returns an error if the list lacks something or is invalid.
 pub(super) fn restore(list: &mut HttpPlan, schemas: usize, data: &Data) -> Result<(), Invalid> {
     let again = "run the command that made it";
     if list.requests.is_empty() {
@@ -305,11 +305,11 @@ pub(super) fn restore(list: &mut HttpPlan, schemas: usize, data: &Data) -> Resul
     Ok(())
 }
 
-/// Where the requests of a long list are, of which records have only the first; `None`: it is not
-/// long.
+/// Where to find the requests of a long list, as records keep only the first few; `None`: the list
+/// is not long.
 fn long_list(spec: &HttpSpec, requests: &Requests, sha256: Option<String>) -> Option<LongList> {
     let file = match &spec.urls[..] {
-        // A body of the command line may be a secret: it is not stored.
+        // A body given on the command line may be a secret: it is not stored.
         [UrlSource::File { path, .. }] if spec.body.is_none() => Some(path.clone()),
         _ => None,
     };
@@ -323,10 +323,10 @@ fn long_list(spec: &HttpSpec, requests: &Requests, sha256: Option<String>) -> Op
     })
 }
 
-/// The requests of a long list, whose first ones were `stored`, from their file.
+/// Reads the requests of a long list from their file; `stored` are its first ones.
 ///
 /// # Errors
-/// If the file is not what it was.
+/// Returns an error if the file has changed.
 fn read_again(long: &LongList, stored: &Requests, data: &Data) -> Result<Requests, Invalid> {
     let cure = "run the command that made it";
     let (count, kept) = (long.requests, stored.len());
@@ -353,7 +353,7 @@ fn read_again(long: &LongList, stored: &Requests, data: &Data) -> Result<Request
     if let Some(mistake) = reader.mistakes.into_iter().next() {
         return Err(mistake);
     }
-    // Users are those that were given again, server by server.
+    // Users are those that were given again for each server.
     for kind in requests.kinds_mut() {
         let same = stored.kinds().iter().find(|it| it.server == kind.server);
         let user = same.and_then(|it| it.user.clone());
@@ -367,7 +367,7 @@ fn read_again(long: &LongList, stored: &Requests, data: &Data) -> Result<Request
     Ok(requests)
 }
 
-/// The servers of a list that was completed.
+/// The servers of a list that has been completed.
 pub(super) fn restored_target(stored: &TargetPlan, list: &HttpPlan) -> TargetPlan {
     match stored {
         TargetPlan::Http(stored) => target(list, &stored.tls()),
@@ -395,20 +395,20 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// What is wrong with a header of the command line.
+/// Describes what is wrong with a header given on the command line.
 pub(super) fn check_header(header: &str) -> Option<Invalid> {
     let wrong = wrong_header(header);
     wrong.map(|(problem, cure)| Invalid::new("--header", problem, cure))
 }
 
-/// A header must be one line with a name and a colon.
+/// Checks that a header is one line with a name and a colon.
 pub(super) fn wrong_header(header: &str) -> Option<Problem> {
     let cure = "give it as 'Name: value'";
     let name = header.split_once(':').map(|(name, _)| name.trim());
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let good = name.is_some_and(|name| !name.is_empty() && name.chars().all(token));
     if !good || header.chars().any(|c| c.is_control() && c != '\t') {
-        // What is not a header may be a secret without its name.
+        // Text that is no header may be a secret without its name: it is not shown.
         return Some(("not a header".to_owned(), cure.to_owned()));
     }
     let framing = ["content-length", "transfer-encoding"];

@@ -15,7 +15,7 @@ use crate::workload::{Due, Step};
 /// Above this, the verdict would mistake the delay for the client's own lateness.
 pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
 
-/// Refuses a duration beyond the last rate.
+/// Refuses a duration that goes on after the last rate.
 pub(super) fn check_length(
     load: &LoadSpec,
     (flag, duration_ns): (&str, Option<u64>),
@@ -57,8 +57,7 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// How many connections the stages may open, if that is more than there are at first. Less is
-/// refused.
+/// How many connections the stages may open, if more than they start with. Fewer are refused.
 pub(super) fn most_connections(
     load: &LoadSpec,
     connections: u64,
@@ -115,7 +114,7 @@ pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
     }
 }
 
-/// Reads the thresholds, and refuses those for operations that no stage does.
+/// Reads the thresholds, and refuses those for operations that no stage performs.
 pub(super) fn thresholds(
     texts: &[String],
     stages: &[StagePlan],
@@ -140,7 +139,7 @@ pub(super) fn thresholds(
     thresholds
 }
 
-/// Refuses a threshold for operations that no stage does.
+/// Refuses a threshold for operations that no stage performs.
 fn not_done(threshold: &Threshold, kind: OpKind, does: impl Fn(OpKind) -> bool) -> Invalid {
     let problem = format!("no stage does the operations of {threshold}");
     let mut cure = format!("add {kind} operations, or leave it out");
@@ -152,13 +151,13 @@ fn not_done(threshold: &Threshold, kind: OpKind, does: impl Fn(OpKind) -> bool) 
     Invalid::new("--fail-if", problem, cure)
 }
 
-/// Refuses to give up at once.
+/// Refuses a limit of 0 for giving up.
 pub(super) fn check_give_up(give_up_ns: Option<u64>) -> Option<Invalid> {
     let cure = "give a time such as 1m";
     (give_up_ns == Some(0)).then(|| Invalid::new("--give-up", "must be above 0", cure))
 }
 
-/// Refuses a limit of 0 for answers.
+/// Refuses a limit of 0 for responses.
 pub(super) fn check_max_answer(bytes: u64) -> Option<Invalid> {
     let cure = "give the largest size to accept, such as 64MB";
     (bytes == 0).then(|| Invalid::new("--max-answer", "must be above 0", cure))

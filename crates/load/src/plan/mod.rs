@@ -1,6 +1,6 @@
-//! What a run is to do. A dialect makes a [`PlanSpec`]; only `check` makes a [`Plan`] from it,
-//! and a `Plan` can be run as it is. What is stored of it is a [`PlanRecord`], which becomes a
-//! `Plan` by [`PlanRecord::checked_again`].
+//! What a run is to do. A dialect makes a [`PlanSpec`]; only `check` makes a [`Plan`] from it, and
+//! a `Plan` can be run as it is. It is stored as a [`PlanRecord`], which
+//! [`PlanRecord::checked_again`] turns back into a `Plan`.
 
 mod again;
 mod baseline;

@@ -8,10 +8,10 @@ use std::str::FromStr;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
-    /// It is not trustworthy: exit status 5.
+    /// The run is not trustworthy: exit status 5.
     #[default]
     Fail,
-    /// It gets a warning, and ends as it would otherwise.
+    /// The run gets a warning, and otherwise ends as usual.
     Warn,
 }
 

@@ -1,26 +1,26 @@
-//! What is observed of the servers beside the load, and of others that the user names.
+//! What is observed beside the load: the servers, and exporters that the user names.
 
 use crate::driver::ScrapePlan;
 use crate::mistake::Invalid;
 use crate::net::TlsOptions;
 use serde::{Deserialize, Serialize};
 
-/// The most exporters that are asked.
+/// The most exporters that are scraped.
 const MOST_URLS: usize = 100;
 
 /// What is to be observed, as requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObserveSpec {
-    /// Whether the servers are asked about themselves.
+    /// Whether the servers are asked for their own metrics.
     pub servers: bool,
-    /// The exporters that are asked, `NAME=URL`.
+    /// The exporters that are scraped, `NAME=URL`.
     pub urls: Vec<String>,
-    /// Which of their series are wanted; empty: all.
+    /// Which of their series are wanted; empty: all of them.
     pub series: Vec<String>,
 }
 
 impl ObserveSpec {
-    /// For runs that send what is part of the load, and nothing else.
+    /// For runs that send only the requests of the load.
     pub const NOTHING: Self = Self { servers: false, urls: Vec::new(), series: Vec::new() };
 }
 
@@ -28,9 +28,10 @@ impl ObserveSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservePlan {
-    /// Whether the servers are asked about themselves, if their driver can and their user may.
+    /// Whether the servers are asked for their own metrics, if the driver supports it and the user
+    /// may.
     pub servers: bool,
-    /// The exporters that are asked for their metrics.
+    /// The exporters that are scraped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<ScrapePlan>,
     /// Which of their series are kept, as patterns with `*` and `?`; empty: all, up to a limit.
@@ -54,7 +55,7 @@ impl Default for ObservePlan {
     }
 }
 
-/// What is asked for, with the exporters taken apart.
+/// The requested observation, with its exporters parsed.
 pub(super) fn check(
     spec: &ObserveSpec,
     tls: &TlsOptions,
@@ -82,7 +83,7 @@ pub(super) fn check(
     ObservePlan { servers: spec.servers, urls, series: spec.series.clone(), tls }
 }
 
-/// The same for a plan that was stored.
+/// As [`check`], for a stored plan.
 pub(super) fn check_again(plan: &ObservePlan, mistakes: &mut Vec<Invalid>) {
     for problem in plan.urls.iter().filter_map(ScrapePlan::problem) {
         mistakes.push(Invalid::new("observe.urls", problem, "leave it out"));

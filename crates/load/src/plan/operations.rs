@@ -1,4 +1,4 @@
-//! The operations that a plan defines, and the lists that they take values of.
+//! The operations that a plan defines, and the lists that they take values from.
 
 use super::quantity::Metric;
 use super::schemas::SchemaPlan;
@@ -14,7 +14,7 @@ use crate::workload::OwnOperation;
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
 
-/// What a plan defines of its own.
+/// The operations and lists that a plan defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defined<'a> {
     pub(super) operations: &'a [OperationPlan],
@@ -23,12 +23,13 @@ pub(super) struct Defined<'a> {
     pub(super) ids: &'a Ids,
 }
 
-/// Reads what is asked for.
+/// Reads the requested operations and lists.
 pub(super) fn read(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) -> (Vec<OperationPlan>, Data) {
     definitions(&spec.operations, &spec.data, mistakes)
 }
 
-/// Reads operations and lists as they are written on a command line. Adds what is wrong with them.
+/// Reads operations and lists as written on a command line, and adds what is wrong with them to
+/// `mistakes`.
 pub fn definitions(
     operations: &[String],
     lists: &[String],
@@ -52,7 +53,7 @@ pub fn definitions(
     (operations, data)
 }
 
-/// Notes whether an operation is a sequence, without which its kind is not known.
+/// Records whether an operation is a sequence; its kind depends on that.
 fn define(operation: OperationPlan) -> Result<OperationPlan, Invalid> {
     let defined = operation.name.define(operation.is_sequence());
     let flag = flag_of(operation.name.name());
@@ -70,7 +71,7 @@ pub(super) fn stored<'de, D: Deserializer<'de>>(
 
 fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
     const CURE: &str = "write it like --data city=Berlin,Paris";
-    // As others send a body, in JSON or from a file.
+    // As other tools send a body, in JSON or from a file.
     if text.starts_with(['{', '[', '@', '"']) {
         let cure = "--data has lists for {{NAME}}: give documents with --schema FILE, and bodies \
                     of springload http with --body";
@@ -94,7 +95,7 @@ fn list(text: &str) -> Result<(String, DataPlan), (String, &'static str)> {
     Ok((name.to_owned(), list))
 }
 
-/// Whether a stage does an operation, by itself or as a step of a sequence.
+/// True if a stage performs an operation, by itself or as a step of a sequence.
 pub(super) fn is_done(kind: OpKind, stages: &[StagePlan], operations: &[OperationPlan]) -> bool {
     let asked = |kind: OpKind| stages.iter().any(|stage| stage.work.does(kind));
     let is_step = |it: &OperationPlan| {
@@ -105,7 +106,7 @@ pub(super) fn is_done(kind: OpKind, stages: &[StagePlan], operations: &[Operatio
     asked(kind) || operations.iter().any(is_step)
 }
 
-/// Adds what is wrong with what a plan defines.
+/// Adds the mistakes in what a plan defines.
 pub(super) fn check(
     defined: Defined<'_>,
     target: &TargetPlan,
@@ -118,7 +119,7 @@ pub(super) fn check(
     let made: Vec<_> = defined.operations.iter().map(|it| of(it, defined.data, target)).collect();
     let all: Vec<_> = made.into_iter().flatten().collect();
     let is_defined = |kind| defined.operations.iter().any(|it| it.name == kind);
-    // Those of a plan file of which a command line chooses some need not all be done.
+    // A plan file may define operations that a command line does not choose.
     let any = defined.operations.iter().any(|it| does(it.name));
     let stored = stages.iter().any(|stage| stage.work.traits().fill.is_some());
     for (place, operation) in defined.operations.iter().enumerate() {
@@ -147,7 +148,7 @@ pub(super) fn check(
             }
         }
     }
-    // The names in a list of requests are defined there.
+    // The operations named in a list of requests are defined there.
     let listed = super::http::is_list(target);
     let is_missing = |kind: &OpKind| {
         !listed
@@ -165,7 +166,7 @@ pub(super) fn check(
     }
 }
 
-/// Why there is no such value. `stored`: how documents are named, if any are stored.
+/// The reason a value cannot be had. `stored`: how documents are named, if any are stored.
 fn lacking(
     value: &dyn ValueSource,
     stored: Option<&Ids>,
@@ -176,7 +177,7 @@ fn lacking(
         return Some((problem.to_owned(), "give --docs 1 or more".to_owned()));
     }
     schemas.iter().find_map(|schema| {
-        // What is wrong with a schema is reported elsewhere.
+        // Faults in a schema are reported elsewhere.
         let documents = SchemaPlan::documents(1, std::slice::from_ref(schema)).ok()?;
         let documents = documents.named(stored.unwrap_or(&Ids::default()).seeded(1));
         let (problem, cure) = problem(value, &documents)?;
@@ -184,7 +185,7 @@ fn lacking(
     })
 }
 
-/// Why there is nothing of what an operation needs of another.
+/// The reason something that an operation needs from another does not exist.
 fn unmade(
     operation: &OwnOperation,
     all: &[OwnOperation],
@@ -203,7 +204,7 @@ fn unmade(
 /// An operation as workloads see it.
 ///
 /// # Errors
-/// What is wrong with how it is spelled.
+/// Returns an error if it is spelled incorrectly.
 fn of(
     operation: &OperationPlan,
     data: &Data,
@@ -229,7 +230,7 @@ fn of(
 /// The operations as workloads see them, in the order of their names.
 ///
 /// # Errors
-/// What is wrong with one, which cannot happen in a checked plan.
+/// Returns an error if one is invalid, which cannot happen in a checked plan.
 pub fn operations(
     operations: &[OperationPlan],
     data: &Data,

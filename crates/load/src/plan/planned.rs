@@ -27,10 +27,10 @@ use std::ops::Deref;
 
 /// CouchDB itself accepts up to 65,536 connections.
 pub(super) const MOST_CONNECTIONS: u64 = 65_536;
-/// More threads than processors of any machine.
+/// More threads than any machine has processors.
 pub(super) const MOST_THREADS: u64 = 256;
 
-/// What one coordinator is made for; docs/scaling.md has the arithmetic.
+/// The number that one coordinator is designed for; docs/scaling.md has the arithmetic.
 const MOST_AGENTS: usize = 10_000;
 /// More differences than this are counted, not listed.
 const MOST_LISTED: usize = 5;
@@ -38,8 +38,8 @@ const MOST_LISTED: usize = 5;
 /// How long a server may be silent, unless the timeout is longer.
 const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 
-/// A run that has been checked, and can be carried out as it is. Only the checks in this room make
-/// one, and others only read it.
+/// A run that has been checked, and can be carried out as is. Only the checks in this module create
+/// one; other modules only read it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Plan(PlanRecord);
@@ -50,19 +50,19 @@ pub struct Plan(PlanRecord);
 pub struct PlanRecord {
     /// The verb and arguments to run the same again, without any password.
     pub command: String,
-    /// What the user calls the run.
+    /// The user's name for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = super::units::MOST_LABEL)))]
     pub label: Option<String>,
     /// The server and database.
     pub target: TargetPlan,
-    /// How many connections are used at once.
+    /// The number of connections in use at once.
     pub connections: usize,
-    /// How many connections an open loop may have in the end, if that is more.
+    /// The most connections that an open loop may end up with, if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub most_connections: Option<usize>,
-    /// How many threads share them.
+    /// The number of threads that share them.
     pub threads: usize,
     /// The seed of documents, operations and gaps.
     pub seed: u64,
@@ -76,7 +76,7 @@ pub struct PlanRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub give_up_ns: Option<Nanos>,
-    /// The largest answer that is read, in bytes as received, unless it is 64,000,000.
+    /// The largest response that is read, in bytes as received, unless it is 64,000,000.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
     pub max_answer: u64,
     /// The schemas of documents, mixed by weight.
@@ -84,7 +84,7 @@ pub struct PlanRecord {
     /// What is measured, in order.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub stages: Vec<StagePlan>,
-    /// Extra measures around a fill.
+    /// Additional settings for a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
     pub fill: FillPlan,
     /// Whether what is read is compared with what was written.
@@ -96,7 +96,7 @@ pub struct PlanRecord {
     /// Documents that are written beside the load and looked for, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePlan>,
-    /// Who follows the changes beside the load, if anybody does.
+    /// Followers of the changes beside the load, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<FollowPlan>,
     /// What is broken and mended in the middle of the main stage, if anything is.
@@ -112,19 +112,19 @@ pub struct PlanRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "super::operations::stored")]
     pub operations: Vec<OperationPlan>,
-    /// The lists that these take values of.
+    /// The lists that these take values from.
     #[serde(default, skip_serializing_if = "Data::is_empty")]
     pub data: Data,
     /// What makes the run fail, in the grammar of `docs/thresholds.md`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// What happens to the run if this machine is too busy, unless it then fails.
+    /// What happens if this machine is too busy, unless the run fails anyway.
     #[serde(default, skip_serializing_if = "Noise::is_fail")]
     pub noise: Noise,
-    /// Earlier runs that the run is judged by, if there are any.
+    /// Earlier runs that the run is compared with, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// The requests, for a run of a list of them.
+    /// The requests, if the run is of a list of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpPlan>,
     /// How YCSB's reports show the measurements, for runs in its dialect.
@@ -143,33 +143,33 @@ impl Deref for Plan {
     }
 }
 
-/// What is settled about a plan after its check.
+/// What is settled about a plan once it has been checked.
 impl Plan {
-    /// The plan of this record, in which a check has found no mistake.
+    /// Wraps a record in which a check has found no mistake.
     pub(super) const fn proved(record: PlanRecord) -> Self {
         Self(record)
     }
 
-    /// What is stored of it.
+    /// The record, for storing.
     pub fn into_record(self) -> PlanRecord {
         self.0
     }
 
-    /// The same plan, with what the user calls the run, and what happens if this machine is busy.
+    /// The same plan, with the user's name for the run and what happens if this machine is busy.
     pub fn labelled(self, label: Option<String>, noise: Noise) -> Self {
         Self(PlanRecord { label: label.or(self.0.label), noise, ..self.0 })
     }
 
-    /// Has it open at most this many connections, or as many as it has at first.
+    /// Limits the connections it may open, but not below the number it starts with.
     pub fn open_at_most(&mut self, connections: usize) {
         let most = self.most_connections.map(|most| most.min(connections));
         self.0.most_connections = most.filter(|most| *most > self.connections);
     }
 
-    /// The same plan, judged by earlier runs.
+    /// The same plan, compared with earlier runs.
     ///
     /// # Errors
-    /// If a threshold asks for a figure that they do not have.
+    /// Returns an error if a threshold asks for a figure that these runs lack.
     pub fn judged_by(self, baseline: Baseline) -> Result<Self, Invalid> {
         let plan = Self(PlanRecord { baseline: Some(baseline), ..self.0 });
         plan.baseline_mistake().map_or(Ok(plan), Err)
@@ -178,7 +178,7 @@ impl Plan {
     /// This plan, carried out by agents. `local`: they share the processors of one machine.
     ///
     /// # Errors
-    /// Why it cannot be shared among this many.
+    /// Returns an error if it cannot be shared among this many.
     pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
         let FleetPlan { agents, .. } = fleet;
         if let Some(mistake) = super::drill::shared(self.drill.as_ref()) {
@@ -213,7 +213,7 @@ impl Plan {
         }
         let databases = self.target.databases();
         if databases.is_some_and(|it| it.made && it.removed && !it.own_names) {
-            // Whose a database is that exists in the end, only the agent knows that made it.
+            // Only the agent that created a database knows whose it is in the end.
             let problem = "databases with a name of your own are removed by the process that made \
                            them";
             let cure = "leave their name out, or give --keep";
@@ -232,7 +232,7 @@ impl Plan {
         Ok(Self(PlanRecord { threads, fleet: Some(fleet), ..self.0 }))
     }
 
-    /// The plan of an audit, for the documents that a run by `of` has written.
+    /// The plan of an audit of the documents written by a run of plan `of`.
     pub fn auditing(self, of: PlanRecord) -> Self {
         let PlanRecord { seed, ids, schemas, .. } = of;
         Self(PlanRecord { audit: true, seed, ids, schemas, ..self.0 })
@@ -240,22 +240,22 @@ impl Plan {
 }
 
 impl PlanRecord {
-    /// As JSON with its passwords: for the agents of a run, never for a record.
+    /// As JSON including its passwords: for the agents of a run, never for a record.
     pub fn with_secrets(&self) -> Value {
         let plan = with_left_out(self, "/target", self.target.secrets());
         let list = self.http.as_ref().map(HttpPlan::secrets).unwrap_or_default();
         plan.and_then(|it| with_left_out(&it, "/http", list)).expect("a plan is plain data")
     }
 
-    /// As JSON with the bodies of its list, so that it can be run elsewhere; records leave them
-    /// out.
+    /// As JSON including the bodies of its list, so that it can be run elsewhere; records leave
+    /// them out.
     pub fn with_bodies(&self) -> Value {
         let bodies = self.http.as_ref().map(HttpPlan::bodies).unwrap_or_default();
         with_left_out(self, "/http", bodies).expect("a plan is plain data")
     }
 
-    /// The filter of followers, if the server must have it before anything is stored: a design
-    /// document of the run may come after the fill.
+    /// The followers' filter, if the server must have it before anything is stored: a design
+    /// document of the run itself may come only after the fill.
     pub fn filter(&self) -> Option<String> {
         self.follow.as_ref()?.filter.clone().filter(|_| self.target.indexes() == 0)
     }
@@ -266,12 +266,12 @@ impl PlanRecord {
         asked.unwrap_or_else(|| self.timeout_ns.max(GIVE_UP_NS))
     }
 
-    /// The drill in a stage, if that has one.
+    /// The drill in a stage, if it has one.
     pub fn drill_of(&self, stage: &StagePlan) -> Option<&DrillPlan> {
         self.drill.as_ref().filter(|_| stage.purpose() == Purpose::Main)
     }
 
-    /// How many connections a stage may open besides those that it has at first.
+    /// How many connections a stage may open beyond those it starts with.
     pub fn spare(&self, stage: &StagePlan) -> usize {
         let grows = matches!(stage.pace, Pace::Open { .. }) && stage.work.traits().grows;
         let most = self.most_connections.filter(|_| grows).unwrap_or(0);
@@ -289,7 +289,7 @@ impl PlanRecord {
         members
     }
 
-    /// What a baseline of this plan has to have in common with it.
+    /// The members that a baseline of this plan must have in common with it.
     pub fn essence_by(&self, by: BaselineBy) -> BTreeMap<String, Value> {
         let mut members = self.essence();
         if by == BaselineBy::Work {
@@ -302,12 +302,12 @@ impl PlanRecord {
         members
     }
 
-    /// How the essence of the two differs, as `PATH BEFORE → AFTER`.
+    /// How the essences of two plans differ, as `PATH BEFORE → AFTER`.
     pub fn differs_from(&self, before: &Self) -> Vec<String> {
         self.differs_by(BaselineBy::Plan, before)
     }
 
-    /// The same, of what a baseline has to have in common.
+    /// The same for the members that a baseline must have in common.
     pub fn differs_by(&self, by: BaselineBy, before: &Self) -> Vec<String> {
         let leaves = |plan: &Self| {
             let mut leaves = BTreeMap::new();
@@ -331,8 +331,8 @@ impl PlanRecord {
         all
     }
 
-    /// The mistake in a threshold that refers to a baseline if there is none, or none with such a
-    /// figure.
+    /// The mistake in a threshold that refers to a baseline if there is none, or to a figure that
+    /// the baseline lacks.
     pub fn baseline_mistake(&self) -> Option<Invalid> {
         let asks = |limit: &Limit| matches!(limit, Limit::Baseline(_));
         let threshold = self.thresholds.iter().find(|threshold| {
@@ -350,7 +350,7 @@ impl PlanRecord {
     }
 }
 
-/// Leaves out the seeds of parts, such as that of the arrivals of a stage.
+/// Leaves out the seeds of parts, such as the seed of a stage's arrivals.
 fn without_seeds(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -358,7 +358,7 @@ fn without_seeds(value: &mut Value) {
             members.values_mut().for_each(without_seeds);
         }
         Value::Array(items) => items.iter_mut().for_each(without_seeds),
-        // As in records, which have no secrets.
+        // As in records, which contain no secrets.
         Value::String(text) => {
             if let Cow::Owned(struck) = redact::strike(text) {
                 *text = struck;
@@ -368,7 +368,8 @@ fn without_seeds(value: &mut Value) {
     }
 }
 
-/// Leaves out where servers are: host and port of addresses, but not their schemes or number.
+/// Leaves out the locations of servers: host and port of addresses, but not their schemes or
+/// number.
 fn without_addresses(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -431,22 +432,22 @@ const fn is_max_answer(bytes: &u64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetPlan {
-    /// How many there are.
+    /// The number of agents.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub agents: usize,
-    /// Whether the run may pass although agents were lost.
+    /// Whether the run may pass even if agents were lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_lost: bool,
 }
 
-/// Extra measures around a fill.
+/// Additional settings for a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FillPlan {
     /// How long to wait for a server that has gone away, in nanoseconds; batches without an answer
-    /// are resent. `None`: until it is given up, and nothing is resent.
+    /// are resent. `None`: until the run is given up, and nothing is resent.
     pub wait_for_server_ns: Option<Nanos>,
-    /// Record the rate as a function of the size of the database, and ask for that size.
+    /// Record the rate as a function of the size of the database, and request that size.
     pub growth: bool,
 }
 

@@ -6,23 +6,23 @@ use crate::mistake::Invalid;
 use crate::op::Way;
 use serde::{Deserialize, Serialize};
 
-/// The shortest time between two, in nanoseconds.
+/// The shortest interval between probes, in nanoseconds.
 const LEAST_EVERY_NS: Nanos = SECOND_NS / 1_000;
 
 /// Documents that are written beside the load, and looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbePlan {
-    /// The ways to look for them.
+    /// The ways of looking for them.
     pub visible: Vec<Way>,
-    /// The time from one to the next, in nanoseconds.
+    /// The interval between probes, in nanoseconds.
     pub every_ns: Nanos,
 }
 
-/// What `--probe` means: `visible`, or `visible=WAY,WAY`.
+/// Parses `--probe`: `visible`, or `visible=WAY,WAY`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns an error if the kind of probe or a way is unknown.
 pub fn probe(text: &str) -> Result<Vec<Way>, String> {
     let (what, ways) = text.split_once('=').map_or((text, None), |(it, ways)| (it, Some(ways)));
     if what != "visible" {
@@ -40,7 +40,7 @@ pub fn probe(text: &str) -> Result<Vec<Way>, String> {
     Ok(ways)
 }
 
-/// Refuses probes of a database that has no such ways, or without a pause.
+/// Refuses probes in ways that the database does not support, or without an interval.
 pub(super) fn check(spec: &PlanSpec, ways: Option<&[Way]>, mistakes: &mut Vec<Invalid>) {
     let Some(plan) = &spec.probe else { return };
     if plan.every_ns < LEAST_EVERY_NS {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not a threshold: what is wrong, and the cure.
+/// The reason a text is not a threshold, and the cure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {cure}")]
 pub struct ThresholdError {
@@ -40,18 +40,18 @@ fn metrics() -> String {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {
-    /// The kind of operations; `None` for all kinds in the stages that the run is about.
+    /// The kind of operations; `None` for all kinds in the main stages.
     pub kind: Option<OpKind>,
     /// The metric of those operations.
     pub metric: Metric,
 }
 
-/// What is judged about operations.
+/// A metric of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// A time per request.
     Time(Span, Statistic),
-    /// A count of operations, such as of those that failed.
+    /// A count of operations, such as the failed ones.
     Count(Count),
     /// Documents that failed with this class.
     Class(Failure),
@@ -64,11 +64,11 @@ pub enum Metric {
 /// A part of an operation's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// From the intended start to the last byte of the answer.
+    /// From the intended start to the last byte of the response.
     Response,
-    /// From send to the last byte of the answer.
+    /// From sending to the last byte of the response.
     Service,
-    /// From the intended start to the real one.
+    /// From the intended start to the actual start.
     Lag,
 }
 
@@ -76,7 +76,7 @@ impl Metric {
     /// Documents that failed, for any reason.
     pub const ERRORS: Self = Self::Count(Count::Failed);
 
-    /// What is compared and drawn of each kind of operation, unless something else is asked for.
+    /// The metrics compared and plotted for each kind of operation, unless others are asked for.
     pub const USUAL: [Self; 4] = [
         Self::Throughput,
         Self::Time(Span::Response, Statistic::P50),
@@ -84,7 +84,7 @@ impl Metric {
         Self::ERRORS,
     ];
 
-    /// Whether a name means something else in this grammar, so that no operation can have it.
+    /// Whether a name has another meaning in this grammar, so that no operation can have it.
     pub fn is_word(name: &str) -> bool {
         let words = ["all", "baseline", "response", "service", "lag"];
         words.contains(&name) || Self::parse(name).is_some()
@@ -111,7 +111,7 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better; for all other metrics, less is.
+    /// Whether a higher value is better; for all other metrics, lower is.
     pub const fn is_better_high(self) -> bool {
         match self {
             Self::Throughput => true,
@@ -179,7 +179,7 @@ fn subject(left: &str) -> (Option<OpKind>, &str) {
         if let Some(kind) = OpKind::named(first) {
             return (Some(kind), rest);
         }
-        // Which operations there are, the plan knows.
+        // Only the plan knows which operations exist.
         let is_metric = Metric::parse(left).is_none() && Metric::parse(rest).is_some();
         if is_metric && let Ok(kind) = OpKind::of_name(first) {
             return (Some(kind), rest);

@@ -1,4 +1,4 @@
-//! Replication beside the load: which databases take part, and who copies to whom.
+//! Replication beside the load: which databases take part, and which replicates to which.
 
 use super::PlanSpec;
 use super::check::asked_target;
@@ -19,7 +19,7 @@ const LEAST_EVERY_NS: Nanos = SECOND_NS / 100;
 const YEAR_NS: Nanos = 366 * 86_400 * SECOND_NS;
 const FLAG: &str = "TARGET";
 
-/// Who copies to whom.
+/// Which database replicates to which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -31,11 +31,11 @@ pub enum Topology {
     FanIn,
     /// Each to the next.
     Chain,
-    /// Each to each.
+    /// Each to every other.
     Mesh,
 }
 
-/// A replication between two databases, by their places from 0.
+/// A replication between two databases, by their positions from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The source.
@@ -55,7 +55,7 @@ impl Topology {
         }
     }
 
-    /// The replications between this many databases.
+    /// The replications between `places` databases.
     pub fn links(self, places: usize) -> Vec<Link> {
         let link = |source, target| Link { source, target };
         match self {
@@ -73,17 +73,17 @@ impl Topology {
 /// Replication as requested.
 #[derive(Clone, Debug)]
 pub struct ReplicateSpec {
-    /// The addresses of the databases besides the first.
+    /// The addresses of the databases other than the first.
     pub others: Vec<String>,
-    /// Who copies to whom.
+    /// Which database replicates to which.
     pub topology: Topology,
-    /// Whether the server of the source carries a replication out, not that of the target.
+    /// Whether the source's server carries out a replication, rather than the target's.
     pub push: bool,
-    /// The time from one marker to the next, in nanoseconds.
+    /// The interval between markers, in nanoseconds.
     pub marker_every_ns: Nanos,
-    /// How long replications may take to begin, in nanoseconds.
+    /// How long replications may take to start, in nanoseconds.
     pub start_timeout_ns: Nanos,
-    /// How long targets may take to have everything, before the load and after it, in nanoseconds.
+    /// How long targets may take to catch up, before the load and after it, in nanoseconds.
     pub converge_timeout_ns: Nanos,
 }
 
@@ -91,19 +91,19 @@ pub struct ReplicateSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplicatePlan {
-    /// Who copies to whom. The load goes to the first database, which is the run's target.
+    /// Which database replicates to which. The load goes to the first, which is the run's target.
     pub topology: Topology,
     /// The other databases.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub others: Vec<TargetPlan>,
-    /// Whether the server of the source carries a replication out, not that of the target.
+    /// Whether the source's server carries out a replication, rather than the target's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub push: bool,
-    /// The time from one marker to the next, in nanoseconds.
+    /// The interval between markers, in nanoseconds.
     pub marker_every_ns: Nanos,
-    /// How long replications may take to begin, in nanoseconds.
+    /// How long replications may take to start, in nanoseconds.
     pub start_timeout_ns: Nanos,
-    /// How long targets may take to have everything, before the load and after it, in nanoseconds.
+    /// How long targets may take to catch up, before the load and after it, in nanoseconds.
     pub converge_timeout_ns: Nanos,
 }
 
@@ -113,13 +113,13 @@ impl ReplicatePlan {
         self.topology.links(self.others.len() + 1)
     }
 
-    /// The way along a chain of several replications, from its first database to its last.
+    /// The path along a chain of several replications, from its first database to its last.
     pub fn end_to_end(&self) -> Option<Link> {
         let is_long = self.topology == Topology::Chain && self.others.len() > 1;
         is_long.then_some(Link { source: 0, target: self.others.len() })
     }
 
-    /// The places of the databases from which documents reach the one at `place`.
+    /// The positions of the databases from which documents reach the one at `place`.
     pub fn sources_of(&self, place: usize) -> Vec<usize> {
         let links = self.links().into_iter().filter(|link| link.target == place);
         links.map(|link| link.source).collect()
@@ -137,7 +137,7 @@ pub(super) fn add_step(spec: &PlanSpec, steps: &mut Vec<Step>) {
     }
 }
 
-/// Checks what is asked of replication; `target` is the first database.
+/// Checks the requested replication; `target` is the first database.
 pub(super) fn check(
     spec: &PlanSpec,
     target: Option<&TargetPlan>,
@@ -212,7 +212,7 @@ fn others(
     let mut others = Vec::new();
     for address in addresses {
         let mut asked = asked_target(spec);
-        // Design documents come by replication.
+        // Design documents arrive by replication.
         asked.options.retain(|name, _| name == "roles");
         let named = address.split_once("://").map_or(&**address, |(_, rest)| rest);
         let named = named.split('?').next().unwrap_or_default();
@@ -243,7 +243,7 @@ fn twice(places: &[&TargetPlan], flag: &str) -> Option<Invalid> {
     Some(Invalid::new(flag, problem, "give each database once: nothing is replicated to itself"))
 }
 
-/// The same for a plan that was stored.
+/// As [`check`], for a stored plan.
 pub(super) fn check_again(
     plan: &ReplicatePlan,
     target: &TargetPlan,

@@ -14,7 +14,7 @@ pub enum SchemaSource {
     File(PathBuf),
     /// Text that was already fetched from `name`.
     Text {
-        /// Where it came from.
+        /// Where it was fetched from.
         name: String,
         /// The text.
         text: String,
@@ -75,7 +75,7 @@ impl SchemaPlan {
     /// The maker of all documents of a run.
     ///
     /// # Errors
-    /// When a schema is invalid, which cannot happen in a checked plan.
+    /// Returns an error if a schema is invalid, which cannot happen in a checked plan.
     pub fn documents(seed: u64, schemas: &[Self]) -> Result<Documents, crate::schema::SchemaError> {
         let templates = schemas
             .iter()

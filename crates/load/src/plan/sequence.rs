@@ -1,11 +1,11 @@
-//! Sequences of operations that the plan defines: whether each step can always be done.
+//! Sequences of operations that the plan defines: checks that each step can always be performed.
 
 use crate::op::OpKind;
 use crate::values::Problem;
 use crate::workload::OwnOperation;
 
-/// What is wrong with an operation, among `all` that are defined: as a sequence, or as a single
-/// request that takes what only a sequence has.
+/// Describes what is wrong with an operation, among `all` that are defined: as a sequence, or as a
+/// single request that uses what only a sequence has.
 pub(super) fn wrong(
     operation: &OwnOperation,
     all: &[OwnOperation],
@@ -25,7 +25,7 @@ pub(super) fn wrong(
     let mut saved: Vec<&String> = Vec::new();
     for &kind in operation.steps() {
         let Some(step) = all.iter().find(|it| it.kind == kind) else {
-            // What is wrong with one that is defined is reported elsewhere.
+            // Faults in a defined operation are reported elsewhere.
             return (!is_defined(kind)).then(|| undefined(kind, all));
         };
         if !step.steps().is_empty() {

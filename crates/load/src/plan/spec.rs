@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// When operations of the main stage are due, as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadSpec {
-    /// As fast as answers come, with a pause after each.
+    /// As fast as responses arrive, with a pause after each.
     Closed {
         /// The pause, in nanoseconds.
         think_ns: Nanos,
@@ -31,11 +31,12 @@ pub enum LoadSpec {
         segments: Vec<Segment>,
         /// The gaps.
         arrivals: Arrivals,
-        /// The limit of operations due and not done; `None`: a default that depends on the rate.
+        /// The most operations that may be due but unfinished; `None`: a default that depends on
+        /// the rate.
         max_in_flight: Option<u64>,
-        /// Operations due within this time of each other may begin together.
+        /// Operations due within this time of each other may start together.
         slack_ns: Nanos,
-        /// How many connections may be opened as they are needed; `None`: no more than there are.
+        /// How many connections may be opened as needed; `None`: no more than it starts with.
         most_connections: Option<u64>,
     },
 }
@@ -68,7 +69,7 @@ pub struct PlanSpec {
     pub headers: Vec<String>,
     /// Settings specific to the driver.
     pub options: Map<String, Value>,
-    /// The requests of a list, if there is one; they then determine the target.
+    /// The requests of a list, if there is one; they determine the target.
     pub http: Option<HttpPlan>,
     /// Connections.
     pub connections: Flagged<u64>,
@@ -82,18 +83,18 @@ pub struct PlanSpec {
     pub timeout_ns: Nanos,
     /// How long the server may be silent; `None`: 30 s, or the timeout if that is longer.
     pub give_up_ns: Option<Nanos>,
-    /// The largest answer that is read, in bytes.
+    /// The largest response that is read, in bytes.
     pub max_answer: u64,
     /// Schemas with weights, and the flag each was given with; if empty, the built-in one.
     pub schemas: Vec<(&'static str, SchemaSource, u32)>,
     /// The work.
     pub work: Arc<dyn Demand>,
-    /// For how long the main stage begins operations; if their number is given as well, it ends
-    /// with the first limit.
+    /// The time during which the main stage starts operations; if their number is given as well, it
+    /// ends at whichever limit comes first.
     pub duration_ns: Option<Nanos>,
-    /// When they are due.
+    /// When operations are due.
     pub load: LoadSpec,
-    /// Extra measures around the fill.
+    /// Additional settings for the fill.
     pub fill: FillPlan,
     /// Compare what is read with what was written.
     pub verify: bool,
@@ -101,7 +102,7 @@ pub struct PlanSpec {
     pub audit: bool,
     /// Documents that are written beside the load and looked for.
     pub probe: Option<ProbePlan>,
-    /// Who follows the changes beside the load.
+    /// Followers of the changes beside the load.
     pub follow: Option<FollowPlan>,
     /// What is broken and mended in the middle of the main stage.
     pub drill: Option<DrillSpec>,
@@ -111,16 +112,16 @@ pub struct PlanSpec {
     pub observe: ObserveSpec,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
-    /// The operations that it defines, as written.
+    /// The operations that the plan defines, as written.
     pub operations: Vec<String>,
-    /// The lists that these take values of, as written.
+    /// The lists that these take values from, as written.
     pub data: Vec<String>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }
 
 impl PlanSpec {
-    /// The work on this many connections to the stand-in, as fast as answers come, with defaults
+    /// Work on this many connections to the stand-in, as fast as responses arrive, with defaults
     /// for everything else.
     pub fn new(command: &str, connections: Flagged<u64>, work: Arc<dyn Demand>) -> Self {
         Self {

@@ -25,7 +25,7 @@ pub struct StagePlan {
     pub work: WorkloadPlan,
     /// When operations are due.
     pub pace: Pace,
-    /// For how long operations are begun, in nanoseconds; `None`: until all are done.
+    /// The time during which operations are started, in nanoseconds; `None`: until all are done.
     pub length_ns: Option<Nanos>,
 }
 
@@ -41,8 +41,8 @@ impl StagePlan {
         self.pace.mean_pause_ns()
     }
 
-    /// How many of `threads` take part in it. The limit on operations in flight is divided among
-    /// threads, and a thread with a limit of 0 has nothing to do.
+    /// How many of `threads` take part. The limit on operations in flight is divided among threads,
+    /// and a thread with a limit of 0 has nothing to do.
     pub fn shards(&self, threads: usize) -> usize {
         match self.pace {
             Pace::Open { max_in_flight, .. } => {

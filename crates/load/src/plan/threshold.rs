@@ -1,7 +1,7 @@
 //! The grammar of `--fail-if`: `[SUBJECT.]METRIC OP VALUE`, such as `read.p99 > 20ms` or
 //! `read.p99 > 1.1 * baseline`.
 //!
-//! A threshold states what makes a run fail. It knows nothing about results: the record judges.
+//! A threshold states what makes a run fail. It knows nothing about results: the record applies it.
 
 use super::quantity::{Metric, Quantity, ThresholdError, wrong};
 use crate::clock::{Nanos, SECOND_NS};
@@ -14,7 +14,7 @@ use std::str::FromStr;
 const EXAMPLE: &str = "write it like 'read.p99 > 20ms' or 'err > 0.1%'";
 /// The word for the value of the baseline.
 const BASELINE: &str = "baseline";
-/// Larger than any factor of it.
+/// Larger than any factor of the baseline.
 const MOST_FACTOR: f64 = 1e6;
 /// Larger than any count, and still exact as a float.
 const MOST: f64 = 9e15;
@@ -58,7 +58,7 @@ pub enum Limit {
     Percent(f64),
     /// A number of documents or requests, or of documents per second.
     Number(f64),
-    /// This many times the value of the baseline.
+    /// A multiple of the baseline's value.
     Baseline(f64),
 }
 
@@ -87,7 +87,7 @@ impl Comparison {
 }
 
 impl Limit {
-    /// Whether a metric has such limits.
+    /// Returns an error if such a limit does not suit the metric.
     fn fits(self, metric: Metric) -> Result<(), &'static str> {
         match (metric, self) {
             (_, Self::Baseline(_))

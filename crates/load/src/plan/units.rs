@@ -7,7 +7,7 @@ use crate::workload::{Mix, OwnMix};
 /// Reads a count: digits, optionally with `_` between them and `k`, `M` or `G` for powers of 1000.
 ///
 /// # Errors
-/// A message that says what a count looks like.
+/// Returns a message showing what a count looks like.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a count; give a whole number such as 50, 20k or 1M");
     let (digits, factor) = match text.char_indices().next_back() {
@@ -17,7 +17,7 @@ pub fn count(text: &str) -> Result<u64, String> {
         _ => (text, 1),
     };
     if let Some((whole, fraction)) = digits.split_once('.') {
-        // 1.5M is a whole number too.
+        // With a suffix, 1.5M is a whole number too.
         let places = u32::try_from(fraction.len()).ok().filter(|&places| places <= 9);
         let scale = places.map(|places| 10u64.pow(places)).ok_or_else(wrong)?;
         if fraction.is_empty() || factor % scale != 0 {
@@ -40,7 +40,7 @@ fn number(digits: &str) -> Option<u64> {
 /// Reads a size in bytes: a count, optionally followed by `B`.
 ///
 /// # Errors
-/// A message that says what a size looks like.
+/// Returns a message showing what a size looks like.
 pub fn size(text: &str) -> Result<u64, String> {
     count(text.strip_suffix(['B', 'b']).unwrap_or(text))
         .map_err(|_| format!("{text:?} is not a size; give bytes such as 500, 20k or 64MB"))
@@ -50,7 +50,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// bare number is in seconds.
 ///
 /// # Errors
-/// A message that says what a duration looks like.
+/// Returns a message showing what a duration looks like.
 pub fn duration_ns(text: &str) -> Result<Nanos, String> {
     let wrong = || {
         format!(
@@ -89,7 +89,7 @@ pub fn duration_ns(text: &str) -> Result<Nanos, String> {
 /// Reads a rate in operations per second: a number, optionally with `k` or `M`, and `/s`.
 ///
 /// # Errors
-/// A message that says what a rate looks like.
+/// Returns a message showing what a rate looks like.
 pub fn rate(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a rate; give operations per second such as 500 or 10k");
     let plain = text.trim().trim_end_matches("/s");
@@ -108,7 +108,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// Reads a mix: `create=2,read=3,update=2,delete=1`; kinds that are not named have weight 0.
 ///
 /// # Errors
-/// A message that says what a mix looks like.
+/// Returns a message showing what a mix looks like.
 pub fn mix(text: &str) -> Result<MixAsked, String> {
     let (mut weights, mut own) = (Vec::new(), OwnMix::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -116,7 +116,7 @@ pub fn mix(text: &str) -> Result<MixAsked, String> {
             .split_once('=')
             .ok_or_else(|| format!("{part:?} is not name=weight; write it like create=2,read=3"))?;
         let kind = Mix::KINDS.into_iter().find(|kind| kind.name() == name.trim());
-        // Which others there are, the plan knows.
+        // Only the plan knows which others exist.
         let others = || OpKind::of_name(name.trim()).ok().filter(|kind| kind.is_own());
         let kind = kind.or_else(others).ok_or_else(|| {
             let kinds = Mix::KINDS.map(OpKind::name).join(", ");
@@ -141,7 +141,7 @@ pub fn mix(text: &str) -> Result<MixAsked, String> {
     Ok(MixAsked { mix, own })
 }
 
-/// The weights of operations, as asked for.
+/// The requested weights of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixAsked {
     /// Those of the built-in kinds.
@@ -156,7 +156,7 @@ pub(super) const MOST_LABEL: usize = 60;
 /// Reads a label: one line that is short enough for a title.
 ///
 /// # Errors
-/// A message that says what is wrong with it.
+/// Returns a message if it is empty, too long or unprintable.
 pub fn label(text: &str) -> Result<String, String> {
     let label = text.trim();
     let length = label.chars().count();

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-/// The line that a shell splits into these words. Only the value of a flag is quoted:
-/// `--slo='p99 < 5ms'`.
+/// Joins words to a line that a shell splits into them again. In a flag with a value, only the
+/// value is quoted: `--slo='p99 < 5ms'`.
 pub fn command_line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let of = |word: &str| match word.split_once('=') {
         Some((name, value)) if name.starts_with('-') && is_plain(name) && !value.is_empty() => {
@@ -15,7 +15,7 @@ pub fn command_line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String 
     words.into_iter().map(|word| of(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether these characters mean nothing special to any shell. A placeholder for a secret has to be
+/// Whether these characters are not special to any shell. A placeholder for a secret has to be
 /// replaced anyway.
 fn is_plain(word: &str) -> bool {
     let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_=./:@,+%".contains(sign);
@@ -33,7 +33,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 /// the next character, except inside single quotes.
 ///
 /// # Errors
-/// If a quote is not closed, or nothing follows a backslash.
+/// Returns an error if a quote is not closed, or nothing follows a backslash.
 pub fn words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();

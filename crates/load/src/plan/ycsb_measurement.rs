@@ -17,7 +17,7 @@ pub struct MeasurementPlan {
     pub percentiles: Vec<f64>,
     /// The prefix of the names of `HdrHistogram` logs; `None`: none are written.
     pub hdr_prefix: Option<String>,
-    /// The buckets of `histogram`, a millisecond each.
+    /// The number of `histogram`'s buckets, a millisecond each.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub buckets: u64,
     /// Print every bucket.
@@ -44,7 +44,7 @@ pub struct MeasurementPlan {
     pub status_s: Option<f64>,
     /// The label at the beginning of status lines.
     pub label: String,
-    /// The sections of latencies of failures.
+    /// How the latencies of failures are divided into sections.
     pub errors: ErrorLatency,
     /// Print the lines about Java's garbage collection, all zero.
     pub gc: bool,
@@ -117,8 +117,8 @@ impl Exporter {
     }
 }
 
-/// Which sections the latencies of failures go to: YCSB's properties `reportlatencyforeacherror`
-/// and `latencytrackederrors`.
+/// How the latencies of failures are divided into sections: YCSB's properties
+/// `reportlatencyforeacherror` and `latencytrackederrors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -143,7 +143,7 @@ impl ErrorLatency {
 }
 
 impl Default for MeasurementPlan {
-    /// The settings without any property.
+    /// The settings if no property is given.
     fn default() -> Self {
         Self {
             measurement: MeasurementType::HdrHistogram,
@@ -198,7 +198,7 @@ impl MeasurementPlan {
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
-    /// One for each property whose value is invalid.
+    /// Returns an error for each property whose value is invalid.
     pub fn read(properties: &Properties) -> Result<Self, Vec<PropertyError>> {
         let mut read = PropertyReader::new(properties);
         let plain = Self::default();
@@ -241,7 +241,7 @@ impl MeasurementPlan {
     }
 }
 
-/// One of a few words, in any case.
+/// Reads one of a few words, ignoring case.
 fn word<T: Copy>(read: &mut PropertyReader<'_>, name: &str, words: &[(&str, T)]) -> Option<T> {
     let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
     let cure = format!("give one of {}", names.join(", "));
@@ -257,7 +257,7 @@ fn percentiles(read: &mut PropertyReader<'_>) -> Option<Vec<f64>> {
     read.parsed("hdrhistogram.percentiles", cure, |text| text.split(',').map(one).collect())
 }
 
-/// In seconds, which are always recorded; else in milliseconds.
+/// The granularity in seconds, which are always recorded, or else in milliseconds.
 fn granularity(read: &mut PropertyReader<'_>) -> (u32, Option<u32>) {
     let ms = read.within("timeseries.granularity", 1_000, 1..=u32::MAX.into()) as u32;
     if ms.is_multiple_of(1_000) { (ms / 1_000, None) } else { (1, Some(ms)) }

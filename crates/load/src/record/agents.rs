@@ -16,7 +16,7 @@ pub struct AgentRecord {
     pub pid: u32,
     /// Its version of springload.
     pub version: String,
-    /// The processors that it may use.
+    /// The processors available to it.
     pub cores: usize,
     /// Its threads.
     pub threads: usize,
@@ -25,9 +25,9 @@ pub struct AgentRecord {
     /// Its clock minus the coordinator's, in microseconds.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub clock_offset_us: f64,
-    /// The most by which that can be wrong, in microseconds: half of the least round trip.
+    /// The largest error of that offset, in microseconds: half of the shortest round trip.
     pub clock_error_us: f64,
-    /// Why and when it was lost, if it was.
+    /// When and why it was lost, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
 }
@@ -38,12 +38,12 @@ pub struct AgentRecord {
 pub struct Lost {
     /// When, in seconds from the run's start.
     pub at_s: f64,
-    /// The stage in which it was lost; `None`: between stages.
+    /// The stage during which it was lost; `None`: between stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// Why, such as `nothing heard for 3 s`.
+    /// The reason, such as `nothing heard for 3 s`.
     pub why: String,
-    /// Whether it has handed in all that it had measured until then.
+    /// Whether it has handed in everything it had measured until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub handed_in: bool,
 }
@@ -54,8 +54,8 @@ pub struct Lost {
 pub struct AgentStage {
     /// Its number.
     pub index: usize,
-    /// When its first request was sent, in microseconds on the coordinator's clock after the time
-    /// at which it should have been; `None`: it sent none, or was lost before it could say.
+    /// When its first request was sent, in microseconds after the time it was due, on the
+    /// coordinator's clock; `None`: it sent none, or was lost before it could report this.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = null)))]
     pub start_us: Option<f64>,
     /// Requests that ended.
@@ -66,19 +66,19 @@ pub struct AgentStage {
     pub failed: u64,
     /// CPU time of its load threads, in seconds; 0 if it was lost.
     pub cpu_s: f64,
-    /// The share of the time that its busiest thread was computing, 0 to 1; 0 if it was lost.
+    /// The share of the time that its busiest thread spent computing, 0 to 1; 0 if it was lost.
     pub busiest_thread: f64,
     /// Response times of its requests that succeeded at least in part, to two significant digits;
     /// absent if there were none, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Latency>,
-    /// Whose fault it was, for its requests alone; absent if it was lost, and in older records.
+    /// Who was at fault for what in its own requests; absent if it was lost, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// What it lost of its own time; absent if it was lost, and in older records.
+    /// The time that it lost itself; absent if it was lost, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<AgentClient>,
-    /// Whether it was lost before the end of the stage: these are only the seconds that it
+    /// Whether it was lost before the end of the stage; the figures then cover only the seconds it
     /// reported.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lost: bool,
@@ -86,7 +86,7 @@ pub struct AgentStage {
     pub series: Vec<AgentSecond>,
 }
 
-/// What one agent lost of its own time in a stage. Shares are those of the thread that lost most, 0
+/// The time that one agent lost itself in a stage. Shares are those of the thread that lost most, 0
 /// to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -95,12 +95,12 @@ pub struct AgentClient {
     pub waited_thread: f64,
     /// The share of the time that a thread was paused.
     pub paused_thread: f64,
-    /// How late it began operations through its own fault, in microseconds: the 99th percentile;
+    /// How late it started operations through its own fault, in microseconds: the 99th percentile;
     /// `null` in a closed loop.
     pub late_p99_us: Option<f64>,
-    /// Requests that it held up for a millisecond or more.
+    /// Requests that it delayed by a millisecond or more.
     pub held: u64,
-    /// For how long, in seconds over all of them.
+    /// The total delay of those requests, in seconds.
     pub held_s: f64,
     /// Its longest pauses, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -122,8 +122,7 @@ pub struct AgentSecond {
     pub ok: u64,
     /// Documents that failed.
     pub failed: u64,
-    /// Requests that succeeded at least in part, which are those that are timed; absent in older
-    /// records.
+    /// Requests that succeeded at least in part, the only ones timed; absent in older records.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timed: u64,
     /// The mean of their response times, in microseconds.
@@ -136,7 +135,7 @@ pub struct AgentSecond {
 
 /// The most rows of an agent. Beyond that they are joined in pairs.
 const MOST_ROWS: usize = 600;
-/// The most rows of all agents together, and the fewest that each has room for anyway.
+/// The most rows of all agents together; each may have the fewest even beyond it.
 const MOST_OF_ALL: usize = 120_000;
 const LEAST_ROWS: usize = 12;
 
@@ -166,7 +165,7 @@ impl AgentStage {
         }
     }
 
-    /// Joins rows to the next power of two of seconds.
+    /// Joins rows so that each covers the next power of two of seconds.
     fn join(&mut self) {
         let length = self.series.iter().map(|row| row.seconds).max().unwrap_or(1) * 2;
         let mut joined: Vec<AgentSecond> = Vec::new();

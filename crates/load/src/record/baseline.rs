@@ -12,7 +12,7 @@ const SAME_POINTS: f64 = 0.1;
 /// Larger changes are reported as this, in percent.
 const MOST_PERCENT: f64 = 1e9;
 
-/// Why a figure that only the run has is not judged.
+/// The reason a figure that only the run has is not judged.
 const NOT_IN_BASELINE: &str = "the baseline's runs have none";
 
 /// A figure of a run beside that of its baseline.
@@ -23,7 +23,7 @@ pub struct Regression {
     pub metric: Quantity,
     /// The unit of the values.
     pub unit: Unit,
-    /// What was measured; `null`: too little.
+    /// The run's value; `null`: too little was measured.
     pub value: Option<f64>,
     /// The baseline's: the geometric mean of several runs, for shares the arithmetic mean; `null`:
     /// its runs have none.
@@ -42,9 +42,9 @@ pub struct Regression {
     pub high: Option<f64>,
     /// How the run compares.
     pub verdict: Standing,
-    /// Whether the run fails: the figure is worse than allowed, or cannot be judged.
+    /// Whether the run fails because of it: the figure is worse than allowed, or cannot be judged.
     pub broken: bool,
-    /// Why it cannot be judged.
+    /// The reason it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct Regression {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Better than runs like those of the baseline are by chance.
+    /// Better than can be explained by chance.
     Better,
     /// Worse; for a run with a baseline, by more than is allowed.
     Worse,
@@ -66,7 +66,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// In words.
+    /// The verdict in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -83,7 +83,7 @@ struct Change {
     interval: Option<Difference>,
 }
 
-/// Judges every figure that `--max-regression` is about; none without it.
+/// Judges every figure that `--max-regression` covers; none without it.
 pub(super) fn judge(record: &RunRecord) -> Vec<Regression> {
     let Some(baseline) = &record.plan.baseline else { return Vec::new() };
     let Some(most) = baseline.max_regression_percent else { return Vec::new() };
@@ -94,7 +94,7 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Regression> {
         is_known.then(|| one(record, metric, &earlier))
     });
     let figures: Vec<(Regression, Option<Change>)> = known.collect();
-    // One-sided: the question is whether the run is worse.
+    // One-sided: the question is only whether the run is worse.
     let chance = |change: &Option<Change>| Some(change.as_ref()?.interval?.chance() / 2.0);
     let chances: Vec<f64> = figures.iter().filter_map(|(_, change)| chance(change)).collect();
     let mut clear = holm(&chances, ALARMS).into_iter();
@@ -123,9 +123,9 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
         let sample = |second, value| Observation { second, place: 0.0, value };
         let samples: Vec<Observation> = on_scale.iter().map(|&it| sample(false, it)).collect();
         let samples = [samples, vec![sample(true, scaled(value))]].concat();
-        // The run is assumed to vary as those of the baseline do: this is the interval around them
-        // in which one more is expected (G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley
-        // 1991, the prediction interval of the normal distribution), seen from that one.
+        // The run is assumed to vary as those of the baseline do: this is the prediction interval
+        // for one more run (G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley 1991, for the
+        // normal distribution), seen from that run.
         let interval = Difference::of(&samples, Layout::Apart);
         Change { difference: scaled(value) - middle, interval }
     });
@@ -145,8 +145,8 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
     (figure, change)
 }
 
-/// The verdict. A single earlier run says nothing about how much runs vary, so the plain change
-/// decides (`is_clear` is `None`).
+/// Sets the verdict. A single earlier run tells nothing about how much runs vary, so the plain
+/// change decides (`is_clear` is `None`).
 fn settle(figure: &mut Regression, change: &Change, is_clear: Option<bool>, most: f64) {
     let is_share = figure.unit == Unit::Percent;
     let percent = |it: f64| if is_share { it } else { (it.exp_m1() * 100.0).min(MOST_PERCENT) };
@@ -168,7 +168,7 @@ fn settle(figure: &mut Regression, change: &Change, is_clear: Option<bool>, most
     figure.broken = figure.verdict == Standing::Worse;
 }
 
-/// What to know about the baseline before reading anything that is judged by it.
+/// What readers must know about the baseline before they read anything that is compared with it.
 pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
     let Some(baseline) = &record.plan.baseline else { return };
     let mut tell = |code, message: String| {

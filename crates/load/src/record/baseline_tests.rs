@@ -1,4 +1,4 @@
-//! Runs beside baselines that vary, that are single, and that lack figures.
+//! Runs compared with baselines that vary, that consist of one run, or that lack figures.
 
 use super::*;
 use crate::generate::{Stream, mix, unit};
@@ -6,7 +6,7 @@ use crate::plan::{BaselineFigure, BaselineRun};
 use crate::record::fixture;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// A record whose baseline has these values, as shares of its own.
+/// A record whose baseline has these values, as shares of the record's own.
 fn beside(shares: &[f64], percent: Option<f64>) -> RunRecord {
     // More failures than are usually allowed.
     let mut record = fixture::record(&["err > 50%"]);
@@ -64,8 +64,8 @@ fn several_runs_tell_how_much_runs_vary() {
     assert_eq!(verdicts(&[0.5, 0.51, 0.5, 0.49, 0.5])[..3], [Standing::Better; 3]);
 }
 
-/// How many of `times` runs fail the gate that are `worse` times as good as five others, all of
-/// which vary by 3 %.
+/// How many of `times` runs fail the gate if they are `worse` times as good as five others, all of
+/// them varying by 3 %.
 fn failing(worse: f64, times: u64) -> usize {
     let fails = |seed: &u64| {
         let mut draws = Stream::new(mix(18, *seed, 0), 0);
@@ -163,7 +163,7 @@ fn what_the_baseline_lacks_is_not_passed_over() {
     let it = all.iter().find(|it| it.metric == p99).expect("the run has one");
     assert_eq!((it.baseline, it.broken, it.verdict), (None, true, Standing::CannotTell));
     assert_eq!(it.problem.as_deref(), Some(NOT_IN_BASELINE));
-    // A figure that neither side has does not apply to them.
+    // A figure that neither side has does not apply to these runs.
     record.stages.iter_mut().flat_map(|it| &mut it.operations).for_each(|it| {
         it.response.p99_us = None;
         it.response.histogram = crate::measure::Histogram::default();

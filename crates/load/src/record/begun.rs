@@ -1,4 +1,4 @@
-//! Why fewer operations of a stage were begun than planned.
+//! The reasons that fewer operations of a stage were started than planned.
 
 use super::{RunRecord, StageRecord, fleet};
 use crate::plan::StagePlan;
@@ -6,7 +6,7 @@ use crate::plan::StagePlan;
 /// A stage that lasted less than this share of its planned time ended early.
 pub(super) const LASTED: f64 = 0.95;
 
-/// How many of the planned operations were begun, and why not all; `None`: all were, or the plan
+/// How many of the planned operations were started, and why not all; `None`: all were, or the plan
 /// has no number.
 pub(super) fn not_all_begun(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     let begun = stage.load.begun;

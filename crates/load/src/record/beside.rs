@@ -1,4 +1,4 @@
-//! Warnings about what went on beside the load: probes and followers.
+//! Warnings about probes and followers that ran beside the load.
 
 use super::StageRecord;
 use super::warning::{Code, DATA_WRONG, Warning};
@@ -8,7 +8,7 @@ use crate::measure::VisibleBy;
 /// a granularity of one millisecond.
 const LATE_US: f64 = 2_500.0;
 
-/// Adds the warnings about what went on beside a stage.
+/// Adds the warnings about what ran beside a stage.
 pub(super) fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     of_probes(stage, warnings);
     of_followers(stage, warnings);
@@ -49,7 +49,7 @@ fn of_probes(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// Adds that the compaction of a stage was refused, or has not ended.
+/// Adds a warning if the compaction of a stage was refused, or has not finished.
 fn of_compaction(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let Some(found) = &stage.compaction else { return };
     let message = match &found.refused {

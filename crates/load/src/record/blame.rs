@@ -1,20 +1,19 @@
-//! Whose fault it was, in words: verdicts, outages of the server, and what springload itself has
-//! lost.
+//! Says who was at fault: verdicts, outages of the server, and time lost by springload itself.
 
 use super::{AgentClient, AgentStage, Code, Hindrance, StageRecord, Sureness, Verdict, fleet};
 use crate::account::Range;
 use crate::measure::Span;
 use std::fmt::Write as _;
 
-/// A pause of the client of this length, in seconds, is reported ...
+/// A client pause of this length, in seconds, is reported ...
 const LONG_PAUSE_S: f64 = 0.1;
-/// ... and so are shorter ones that add up to it and to this share of the time.
+/// ... and so are shorter ones that together reach it, and this share of the time.
 const MUCH_PAUSED: f64 = 0.01;
 
-/// More threads help if one of them computes for this share of the time.
+/// More threads help if one of them computes for at least this share of the time.
 const BUSY: f64 = 0.5;
 
-/// Why a stage cannot be trusted; `None`: it can.
+/// The reason a stage cannot be trusted; `None`: it can.
 pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
     Some(match stage.verdict {
         Verdict::ClientBound { busiest_thread, by, .. } => {
@@ -83,14 +82,14 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
     })
 }
 
-/// The connections that were too few, in words.
+/// Says that there were too few connections.
 pub fn bound_words(connections: u64, needed: u64) -> String {
     let plural = if connections == 1 { "" } else { "s" };
     format!("bound by {connections} connection{plural}; about {needed} needed (-c {needed})")
 }
 
-/// The share of the time that threads waited for a processor or were paused, if it is large: those
-/// of these agents, if there are any.
+/// The share of the time that threads waited for a processor or were paused, if it is large: the
+/// threads of these agents, if there are any.
 fn kept_waiting(stage: &StageRecord, agents: &[&AgentStage]) -> String {
     let clients = agents.iter().filter_map(|agent| agent.client.as_ref());
     let most = |of: fn(&AgentClient) -> f64| clients.clone().map(of).reduce(f64::max);
@@ -107,7 +106,7 @@ fn kept_waiting(stage: &StageRecord, agents: &[&AgentStage]) -> String {
     if words.is_empty() { words } else { format!(" (not enough CPU: {words} of the time)") }
 }
 
-/// What made springload the limit.
+/// Describes what made springload the limit.
 fn hindered(by: Hindrance, busiest_thread: f64) -> String {
     match by {
         Hindrance::Unknown => format!("was busy {:.0} % of the time", busiest_thread * 100.0),
@@ -124,7 +123,7 @@ fn hindered(by: Hindrance, busiest_thread: f64) -> String {
     }
 }
 
-/// What springload has changed in numbers that are otherwise the server's.
+/// Describes what springload has changed in numbers that are otherwise the server's.
 pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
     let account = stage.account.as_ref().filter(|_| stage.verdict.trustworthy())?;
     let of = |name: &str, range: Option<Range>| {

@@ -1,7 +1,7 @@
-//! What was broken and mended in a stage, and what came of it: its figures by phase, how long it
-//! took until requests succeeded again, and until all was as before.
+//! What was broken and mended in a stage, and the outcome: figures by phase, how long it took until
+//! requests succeeded again, and how long until everything was back to normal.
 //!
-//! Everything is taken from the record's own seconds, and so is known to the second.
+//! Everything is derived from the record's own rows, so times are accurate to the second.
 
 use super::{StageRecord, Verdict};
 use crate::account::Facts;
@@ -12,26 +12,26 @@ use crate::plan::StagePlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// All is as before once so many seconds in a row are like those before ...
+/// Back to normal means that this many seconds in a row are like those before the break ...
 const STEADY_S: f64 = 5.0;
-/// ... where a second may be so much worse than the worst of them.
+/// ... where a second may be this much worse than the worst of them.
 const WORSE: f64 = 0.10;
-/// The share of the operations of the phase before that may fail through the server's fault.
+/// The share of the operations of the phase before that may fail because of the server.
 const DEGRADED: f64 = 0.10;
-/// The length of outages in the phase before that does no harm, in seconds, and as a share of it.
+/// The length of outages that is harmless in the phase before, in seconds, and as a share of it.
 const AWAY: (f64, f64) = (1.0, 0.01);
-/// The share of the load of an open loop that has to be served in the phase before.
+/// The share of an open loop's load that must be served in the phase before.
 const SERVED: f64 = 0.95;
-/// What CouchDB calls the shards that it has to bring up to date.
+/// CouchDB's name for the shards that it still has to bring up to date.
 const BACKLOG: &str = "internal_replication_jobs";
-/// A number that the same answer has, that of no other database, and that is never 0.
+/// A number in the same response that no other database has, and that is never 0.
 const BESIDE: &str = "memory_binary_bytes";
 
-/// What was done in a drill.
+/// What a drill did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrillRecord {
-    /// How something was broken; absent: the stage ended before that.
+    /// How something was broken; absent: the stage ended before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<DrillStep>,
     /// How it was mended; absent: nothing was broken.
@@ -39,20 +39,20 @@ pub struct DrillRecord {
     pub start: Option<DrillStep>,
 }
 
-/// A command of a drill, or what was asked of a node.
+/// A command of a drill, or a request to a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrillStep {
-    /// The command, without secrets, or what was asked of a node.
+    /// The command, without secrets, or the request to a node.
     pub command: String,
-    /// When it was begun, in seconds from the stage's start.
+    /// When it was started, in seconds from the stage's start.
     pub from_s: f64,
-    /// When it had ended, or was no longer waited for, in seconds from the stage's start.
+    /// When it ended or was given up, in seconds from the stage's start.
     pub to_s: f64,
-    /// Why it has not done what it should, if that is so.
+    /// The reason it did not do what it should, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The end of what it has printed, without secrets, if it failed.
+    /// The end of its output, without secrets, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
@@ -62,14 +62,14 @@ pub struct DrillStep {
 pub enum Phase {
     /// Until something was broken.
     Before,
-    /// Until it was mended, with the time that both took.
+    /// Until it was mended, including the time that breaking and mending took.
     Broken,
     /// Until the end.
     Healed,
 }
 
 impl Phase {
-    /// All, in order.
+    /// All phases, in order.
     pub const ALL: [Self; 3] = [Self::Before, Self::Broken, Self::Healed];
 
     /// Its name.
@@ -85,13 +85,13 @@ impl Phase {
 /// The figures of a phase, over all kinds of requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseFigures {
-    /// From where to where, in seconds from the stage's start.
+    /// Its start and end, in seconds from the stage's start.
     pub span_s: (f64, f64),
     /// Requests that ended.
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of these, documents that are on fewer copies than was asked for.
+    /// Of these, documents stored in fewer copies than requested.
     pub accepted: u64,
     /// Documents that failed, per class.
     pub failures: BTreeMap<Failure, u64>,
@@ -105,7 +105,7 @@ impl PhaseFigures {
         self.failures.values().sum()
     }
 
-    /// Documents that succeeded per second; `None`: it had no length.
+    /// Documents that succeeded per second; `None`: the phase had no length.
     pub fn ok_per_s(&self) -> Option<f64> {
         let length_s = self.span_s.1 - self.span_s.0;
         (length_s > 0.0).then(|| self.ok as f64 / length_s)
@@ -138,30 +138,30 @@ impl PhaseFigures {
     }
 }
 
-/// How long it took until something happened, in seconds: no longer than that. `None`: it did not
+/// How long it took until something happened, in seconds: an upper bound. `None`: it did not
 /// happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DrillDelays {
     /// From the break until the first request failed.
     pub first_failure_s: Option<f64>,
-    /// From the break until one succeeded after that.
+    /// From the break until the first success after that failure.
     pub first_success_s: Option<f64>,
     /// From the mending until the first request succeeded.
     pub healed_success_s: Option<f64>,
-    /// From the mending until all was as before.
+    /// From the mending until everything was back to normal.
     pub caught_up_s: Option<f64>,
     /// From the mending until the server had no shards left to bring up to date.
     pub backlog_s: Option<Backlog>,
 }
 
-/// What a server said about the shards that it has to bring up to date.
+/// What a server reported about the shards that it still has to bring up to date.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Backlog {
-    /// It was seen at 0 so many seconds after the mending, and from then on.
+    /// It was 0 this many seconds after the mending, and stayed 0.
     Gone(f64),
-    /// It was there when last asked.
+    /// It was not 0 in the last reading.
     Left,
-    /// It was 0 whenever asked.
+    /// It was 0 in every reading.
     Never,
 }
 
@@ -174,7 +174,7 @@ pub struct Drill<'a> {
 }
 
 impl StageRecord {
-    /// The drill in it, if something was broken.
+    /// Its drill, if something was broken.
     pub fn drilled(&self) -> Option<Drill<'_>> {
         let DrillRecord { stop, start } = self.drill.as_ref()?;
         let from_s = stop.as_ref()?.from_s;
@@ -184,23 +184,23 @@ impl StageRecord {
 }
 
 impl Drill<'_> {
-    /// From when to when something was broken, in seconds from the stage's start.
+    /// When the break began and ended, in seconds from the stage's start.
     pub fn broken_s(&self) -> (f64, f64) {
         (self.broken_s.0, self.broken_s.1.min(self.end_s()))
     }
 
-    /// How exactly times are known, in seconds.
+    /// The resolution of times, in seconds.
     pub fn resolution_s(&self) -> u32 {
         self.stage.series.rows.iter().map(|row| row.seconds).max().unwrap_or(1)
     }
 
-    /// Where the stage's load ends.
+    /// When the stage's load ends.
     fn end_s(&self) -> f64 {
         self.stage.rates_over_s().max(self.broken_s.0)
     }
 
-    /// The phase that a second, or a longer row, belongs to: to that of the break if it was broken
-    /// in any part of it.
+    /// The phase of a second, or a longer row: that of the break if anything was broken during any
+    /// part of it.
     fn phase_of(&self, from_s: f64, to_s: f64) -> Phase {
         if to_s <= self.broken_s.0 {
             Phase::Before
@@ -230,7 +230,7 @@ impl Drill<'_> {
         sum
     }
 
-    /// The figures of a phase for each node, by its place; empty if there is only one.
+    /// The figures of a phase for each node, by its position; empty if there is only one.
     pub fn figures_of_nodes(&self, phase: Phase) -> Vec<PhaseFigures> {
         let span_s = self.figures(phase).span_s;
         let empty = PhaseFigures { span_s, ..PhaseFigures::default() };
@@ -245,7 +245,7 @@ impl Drill<'_> {
         sums
     }
 
-    /// The seconds of the stage, with those in which nothing ended, up to the end of the load.
+    /// The seconds of the stage up to the end of the load, including those in which nothing ended.
     fn seconds(&self) -> Vec<PhaseFigures> {
         let mut seconds: Vec<PhaseFigures> = Vec::new();
         let end_s = self.end_s();
@@ -274,8 +274,8 @@ impl Drill<'_> {
         seconds
     }
 
-    /// The seconds of a phase without those that are cut short, and in the first phase without the
-    /// first, in which connections begin.
+    /// The complete seconds of a phase; in the first phase without the first second, in which
+    /// connections are opened.
     fn whole(&self, seconds: &[PhaseFigures], phase: Phase) -> Vec<PhaseFigures> {
         let is_whole = |it: &&PhaseFigures| it.span_s.1 - it.span_s.0 > 0.999;
         let skipped = usize::from(phase == Phase::Before);
@@ -283,7 +283,7 @@ impl Drill<'_> {
         of_phase.skip(skipped).filter(is_whole).cloned().collect()
     }
 
-    /// Until what happened.
+    /// How long each event of the drill took.
     pub fn times(&self, observed: Option<&Observed>) -> DrillDelays {
         let seconds = self.seconds();
         let (from_s, to_s) = self.broken_s;
@@ -296,7 +296,7 @@ impl Drill<'_> {
         };
         let healed = seconds.iter().find(|it| it.span_s.0 >= to_s && it.ok > 0);
         let healed = healed.or_else(|| {
-            // In the second in which it was mended, there may have been some before.
+            // In the second of the mending, successes may have come before it.
             seconds.iter().find(|it| it.span_s.1 > to_s && it.ok > 0)
         });
         DrillDelays {
@@ -308,7 +308,8 @@ impl Drill<'_> {
         }
     }
 
-    /// From the mending to the first of the seconds that are like those before, several in a row.
+    /// The time from the mending to the first of several seconds in a row that are like those
+    /// before.
     fn caught_up_s(&self, seconds: &[PhaseFigures]) -> Option<f64> {
         let usual = Usual::of(&self.whole(seconds, Phase::Before))?;
         let healed = self.whole(seconds, Phase::Healed);
@@ -346,7 +347,7 @@ impl Drill<'_> {
             || !usual.has(&broken)
     }
 
-    /// What the servers said about shards that are not up to date.
+    /// What the servers reported about shards that are not up to date.
     fn backlog(&self, observed: &Observed) -> Option<Backlog> {
         let mended_s = self.stage.began_s + self.broken_s.1;
         let (mut asked, mut last): (bool, Option<Backlog>) = (false, None);
@@ -372,7 +373,8 @@ impl Drill<'_> {
         last.or_else(|| asked.then_some(Backlog::Never))
     }
 
-    /// The figures that are judged as those of any run: those before, and the last seconds.
+    /// The figures that are judged as in any other run: those before the break, and the last
+    /// seconds.
     fn judged(&self) -> [PhaseFigures; 2] {
         let mut last = PhaseFigures::default();
         let end_s = self.end_s();
@@ -384,7 +386,7 @@ impl Drill<'_> {
     }
 
     /// Documents that failed, and all documents, in the worse of the two parts that are judged as
-    /// those of any run.
+    /// in any other run.
     pub(super) fn failed(&self, counts: impl Fn(Failure) -> bool) -> (u64, u64) {
         let [before, last] = self.judged().map(|it| {
             let failed = it.failures.iter().filter(|(class, _)| counts(**class));
@@ -394,7 +396,7 @@ impl Drill<'_> {
         if share(last) > share(before) { last } else { before }
     }
 
-    /// Which of the two parts is the worse, with what failed in it.
+    /// Says which of the two parts is worse, and what failed in it.
     pub(super) fn failing_words(&self) -> String {
         let [before, last] = self.judged();
         let (part, when) = if share(&last) > share(&before) {
@@ -407,14 +409,14 @@ impl Drill<'_> {
         format!("{when}: {}", classes.collect::<Vec<_>>().join(", "))
     }
 
-    /// Whether requests were made after the mending, and none has succeeded.
+    /// Whether requests were made after the mending, but none succeeded.
     pub(super) fn stays_down(&self) -> bool {
         let healed = self.figures(Phase::Healed);
         let waited = healed.span_s.1 > healed.span_s.0;
         waited && healed.ok == 0
     }
 
-    /// The verdict on the stage, without what was ordered.
+    /// The verdict on the stage, leaving out the failures that the drill provoked.
     pub(super) fn verdict(&self, plan: Option<&StagePlan>) -> Verdict {
         let Some(account) = &self.stage.account else { return self.stage.verdict };
         let mut facts = Facts { away: Spans::default(), ..self.stage.facts() };
@@ -457,7 +459,7 @@ struct Usual {
 }
 
 impl Usual {
-    /// `None`: there are none.
+    /// Returns `None` if there are none.
     fn of(seconds: &[PhaseFigures]) -> Option<Self> {
         let least = seconds.iter().filter_map(PhaseFigures::ok_per_s).reduce(f64::min)?;
         let p99 = seconds.iter().filter_map(PhaseFigures::p99_ns).max().unwrap_or(0);
@@ -468,7 +470,7 @@ impl Usual {
         })
     }
 
-    /// Whether a second, or more, is no worse.
+    /// Whether a second, or a longer row, is no worse.
     fn has(&self, it: &PhaseFigures) -> bool {
         it.ok_per_s().is_some_and(|per_s| per_s >= self.least_ok_per_s)
             && share(it) <= self.most_failed
@@ -476,7 +478,7 @@ impl Usual {
     }
 }
 
-/// The share that failed.
+/// The share of documents that failed.
 fn share(it: &PhaseFigures) -> f64 {
     it.failed() as f64 / (it.ok + it.failed()).max(1) as f64
 }

@@ -1,4 +1,4 @@
-//! Drills by hand: seconds, and what is said of them.
+//! Drills made by hand: their seconds, and what is reported about them.
 
 use super::*;
 use crate::account::{Account, Trust};
@@ -6,7 +6,7 @@ use crate::measure::{KindInterval, Span};
 use crate::op::OpKind;
 use crate::record::{Code, ResultKind, RunRecord, fixture};
 
-/// A second: documents that succeeded, the milliseconds that each took, and how many failed.
+/// A second: documents that succeeded, the milliseconds that each took, and the number of failures.
 #[derive(Clone, Copy)]
 struct Second {
     ok: u64,
@@ -29,7 +29,7 @@ fn part(it: Second) -> KindInterval {
     part
 }
 
-/// A run of these seconds that was broken from 10.5 s to 20.5 s.
+/// A run of these seconds, broken from 10.5 s to 20.5 s.
 fn drilled(seconds: &[Second]) -> RunRecord {
     let mut record = fixture::record(&[]);
     let parts = seconds.iter().enumerate();
@@ -88,7 +88,7 @@ fn one_before_or_at_the_end_is() {
     let (status, reason) = code(&record);
     assert_eq!(status, 5, "{reason}");
     assert!(matches!(record.stages[0].verdict, Verdict::Degraded { .. }), "{reason}");
-    // It has never come back.
+    // It never came back.
     let record = drilled(&phases(&[(10, USUAL), (23, DOWN)]));
     let (status, reason) = code(&record);
     assert!(status == 3 && reason.starts_with("nothing succeeded any more after"), "{reason}");
@@ -99,7 +99,7 @@ fn one_before_or_at_the_end_is() {
     assert_eq!(status, 4, "{reason}");
     let expected = "50 of 550 operations failed in the last 5 s: 50 unanswered";
     assert_eq!(reason, expected);
-    // Only at first.
+    // Failures only at first.
     let seconds = phases(&[(10, USUAL), (10, DOWN), (8, half), (5, USUAL)]);
     assert_eq!(code(&drilled(&seconds)).0, 0);
 }
@@ -131,7 +131,7 @@ fn all_is_as_before_once_it_lasts() {
     assert!(close(after(&[(4, USUAL), (1, SLOW), (6, USUAL)]), 5.5));
     assert_eq!(after(&[(4, USUAL), (1, SLOW), (4, USUAL), (1, SLOW)]), None);
     assert_eq!(after(&[(12, SLOW)]), None);
-    // No worse than a tenth.
+    // Worse by no more than a tenth.
     let near = Second { ok: 181, ms: 10, failed: 0 };
     assert!(close(after(&[(12, near)]), 0.5));
     assert_eq!(after(&[(12, Second { ok: 179, ..near })]), None);

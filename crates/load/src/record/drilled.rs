@@ -1,29 +1,29 @@
-//! Drills of a run as a whole: what the audits of its nodes have found, and what to warn of.
+//! Drills of a run as a whole: what the audits of its nodes found, and warnings.
 
 use super::drill::DrillStep;
 use super::{Code, RunRecord, StageRecord, Warning};
 use crate::measure::NodeCopies;
 use crate::op::{Failure, OpKind};
 
-/// What an audit through one node has found.
+/// What an audit through one node found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeAudit {
-    /// The node's address; empty: there is only one.
+    /// The node's address; empty if there is only one node.
     pub url: String,
     /// Documents that are as acknowledged.
     pub found: u64,
-    /// Documents that are not there.
+    /// Documents that are missing.
     pub lost: u64,
-    /// Documents that are otherwise than acknowledged.
+    /// Documents that differ from what was acknowledged.
     pub wrong: u64,
-    /// Documents of which that is not known; `None`: nothing is known at all.
+    /// Documents whose state is not known; `None`: nothing is known at all.
     pub unknown: Option<u64>,
-    /// Why.
+    /// The reason.
     pub problem: Option<String>,
 }
 
 impl RunRecord {
-    /// What the audits of a drill have found, node by node.
+    /// What the audits of a drill found, node by node.
     pub fn audits(&self) -> Vec<NodeAudit> {
         let urls = self.plan.target.nodes();
         let audit = |stage: &StageRecord| {
@@ -48,7 +48,7 @@ impl RunRecord {
         self.stages.iter().filter_map(audit).collect()
     }
 
-    /// What is wrong with the drill itself, in a sentence.
+    /// Describes what is wrong with the drill itself, in one sentence.
     pub(super) fn invalid_drill(&self) -> Option<(&StageRecord, String)> {
         let stage = self.stages.iter().find(|stage| stage.drill.is_some())?;
         let drill = stage.drill.as_ref()?;
@@ -62,10 +62,10 @@ impl RunRecord {
     }
 }
 
-/// Adds the warning about copies that are not alike after a drill.
+/// Adds a warning if copies differ after a drill.
 pub(super) fn copies_warning(record: &RunRecord, warnings: &mut Vec<Warning>) {
     let Some(copies) = record.copies.as_ref().filter(|copies| !copies.are_alike()) else { return };
-    // A load user without rights is normal; the lines of the drill say so.
+    // It is normal for a load user to lack this right; the lines of the drill say so.
     let refuses = |why: &String| why.starts_with("status 401") || why.starts_with("status 403");
     let refused = |it: &NodeCopies| it.problem.as_ref().is_some_and(refuses);
     if copies.problem.is_none() && copies.nodes.iter().all(refused) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// springload's version.
     pub springload: String,
-    /// Whether it was built without optimisation: then the numbers say little.
+    /// Whether it was built without optimization: the numbers then mean little.
     pub debug_build: bool,
     /// The operating system and its version.
     pub system: String,
@@ -35,13 +35,14 @@ pub struct Calibration {
     pub timer_late_p50_us: f64,
     /// How late the latest of forty sleeps ended, in microseconds.
     pub timer_late_max_us: f64,
-    /// The cost of one operation without a network, from drawing to recording, in nanoseconds.
+    /// The cost of one operation without a network, from choosing it to recording it, in
+    /// nanoseconds.
     pub loop_ns: f64,
     /// Operations per second that all threads could do without a network.
     pub ceiling_per_s: f64,
 }
 
-/// The parts that are known, with a space between them.
+/// Joins the non-empty parts with spaces.
 pub(super) fn joined(parts: &[&str]) -> String {
     let known: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     known.join(" ")

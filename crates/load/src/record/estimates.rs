@@ -1,5 +1,5 @@
-//! How far the figures of a stage can be relied on: intervals, the end of the warm-up, and what
-//! rises or falls. From the series alone, by the methods of [`crate::statistics`].
+//! How far the figures of a stage can be relied on: intervals, the end of the warm-up, and trends.
+//! Computed from the series alone, by the methods of [`crate::statistics`].
 
 use crate::measure::{Growth, Histogram, Series, SeriesRow, is_default};
 use crate::op::OpKind;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const FEWEST_STEPS: usize = 20;
 /// The least change over a stage that counts as one, as a share.
 const LEAST_CHANGE: f64 = 0.01;
-/// The least growth of a database that slopes refer to, in bytes.
+/// The least growth of a database for slopes to refer to it, in bytes.
 const LEAST_GROWTH: f64 = 1e8;
 
 /// Estimates of a stage from its complete seconds; `docs/load-shapes.md` explains them.
@@ -21,7 +21,8 @@ pub struct Estimates {
     /// The seconds that they are computed from: the last one, if incomplete, is left out.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub over_s: u32,
-    /// The length of the steps that those are taken in; more than 1 s only in long stages.
+    /// The length of the steps that these seconds are divided into; more than 1 s only in long
+    /// stages.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub step_s: u32,
     /// The intervals of all requests together.
@@ -33,18 +34,18 @@ pub struct Estimates {
     )]
     pub operations: BTreeMap<OpKind, Intervals>,
     /// How long throughput and p50 took to settle, in seconds; 0: they were settled from the start.
-    /// `None`: too short to tell, or they never did.
+    /// `None`: the stage is too short to tell, or they never settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_from_s: Option<u32>,
-    /// Whether throughput or p50 were still settling in the second half.
+    /// Whether throughput or p50 was still settling in the second half.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsettled: bool,
-    /// What rises or falls after the warm-up by more than chance.
+    /// Rises and falls after the warm-up that chance does not explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trends: Vec<Trend>,
 }
 
-/// The intervals of one kind, or of all. Absent: nothing succeeded, or too little to tell.
+/// The intervals of one kind, or of all. Absent: nothing succeeded, or there is too little to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervals {
@@ -79,7 +80,7 @@ pub enum Estimate {
     },
 }
 
-/// What a trend is of.
+/// The measurement that has a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -114,7 +115,7 @@ pub struct Trend {
     pub per: Per,
 }
 
-/// What succeeded in each step, and how long it took.
+/// What succeeded in each step, and the response times.
 struct Steps {
     step_s: u32,
     /// Documents per second.
@@ -123,12 +124,12 @@ struct Steps {
 }
 
 impl Estimates {
-    /// The estimates of a stage that began operations for `measured_s` seconds. `None`: not even a
-    /// second is complete, or nothing succeeded.
+    /// The estimates of a stage that started operations for `measured_s` seconds. `None`: not even
+    /// one second is complete, or nothing succeeded.
     pub fn of(series: &Series, measured_s: f64, growth: Option<&Growth>) -> Option<Self> {
         let longest = series.rows.iter().map(|row| row.seconds).max()?;
         let step_s = SeriesRow::length_s(longest);
-        // The last answer may be counted a little early.
+        // The last response may be counted a little early.
         let count = ((measured_s + 0.05) / f64::from(step_s)).floor() as usize;
         let kinds = |row: &SeriesRow| row.kinds.keys().copied().collect::<Vec<_>>();
         let mut kinds: Vec<OpKind> = series.rows.iter().flat_map(kinds).collect();
@@ -170,7 +171,8 @@ impl Estimates {
 }
 
 impl Steps {
-    /// The complete steps of some kinds. A second in which nothing ended has no row, but counts.
+    /// The complete steps of the `wanted` kinds. A second in which nothing ended has no row, but
+    /// counts.
     fn of(series: &Series, (step_s, count): (u32, usize), wanted: &dyn Fn(OpKind) -> bool) -> Self {
         let (mut rates, mut times) = (vec![0.0; count], vec![Histogram::default(); count]);
         for row in &series.rows {
@@ -208,13 +210,13 @@ impl Steps {
             let needed_s = self.step_s.saturating_mul(FEWEST_STEPS as u32);
             return Some(Estimate::TooShort { needed_s });
         }
-        // Two decimals, as all times have.
+        // Two decimals, as for all times.
         let rounded = |value: f64| (value.max(0.0) / unit * 100.0).round() / 100.0;
         let Bounds { low, high } = bounds?;
         Some(Estimate::Interval { low: rounded(low), high: rounded(high) })
     }
 
-    /// The median of each step, in nanoseconds; where nothing ended, that of the step before.
+    /// The median of each step, in nanoseconds; if nothing ended, the median of the step before.
     fn medians(&self) -> Vec<f64> {
         let median = |step: &Histogram| (!step.is_empty()).then(|| step.percentile(50.0) as f64);
         let mut last = self.times.iter().find_map(median).unwrap_or(0.0);
@@ -227,11 +229,11 @@ impl Steps {
 }
 
 impl Trend {
-    /// The trend of a value per step, from some step on. `None`: it may be noise, or is too small
-    /// to matter.
+    /// The trend of a value per step, from a given step on. `None`: it may be noise, or is too
+    /// small to matter.
     ///
-    /// With few steps, the test of Mann and Kendall alone too often takes autocorrelated noise for
-    /// a trend, so a fitted line has to agree.
+    /// With few steps, the Mann-Kendall test alone too often takes autocorrelated noise for a
+    /// trend, so a fitted line has to agree.
     fn of(
         (of, values): (Trending, &[f64]),
         (from, step_s): (usize, u32),

@@ -23,7 +23,7 @@ fn of(series: &Series, measured_s: f64) -> Option<Estimates> {
     Estimates::of(series, measured_s, None)
 }
 
-/// Random noise for the number of a second.
+/// Random noise for a second, given by its number.
 fn noise(second: u32) -> u64 {
     mix(7, u64::from(second), 0) % 11
 }
@@ -53,7 +53,7 @@ fn a_steady_stage_has_narrow_intervals_per_kind_and_no_trend() {
 
 #[test]
 fn the_last_second_counts_only_if_it_is_complete_and_an_empty_one_counts_as_none() {
-    // Nothing in every third second; the last has a few answers in a quarter of a second.
+    // Nothing in every third second; the last lasts a quarter of a second and has a few responses.
     let seconds = (0..60).filter(|at| at % 3 > 0).map(|at| reads(at, 90, 1_000));
     let seconds = seconds.chain([reads(60, 20, 1_000)]);
     let estimates = of(&series(seconds), 60.25).unwrap();
@@ -69,7 +69,7 @@ fn a_short_stage_says_how_long_it_must_be() {
     let all = Intervals { throughput_per_s: short, p50_us: short, p99_us: short };
     assert_eq!((estimates.all, estimates.steady_from_s), (all, None));
     assert!(!estimates.unsettled && estimates.trends.is_empty());
-    // From 20 s on, all stages have one, whatever their autocorrelation.
+    // From 20 s on, all stages have an interval, whatever their autocorrelation.
     let slow = |at: u32| reads(at, 1_000 + 200 * u64::from(at / 10 % 2) + noise(at), 1_000);
     let intervals =
         |seconds: u32| of(&series((0..seconds).map(slow)), f64::from(seconds)).unwrap().all;
@@ -85,8 +85,8 @@ fn a_short_stage_says_how_long_it_must_be() {
 
 #[test]
 fn an_interval_of_a_stage_that_remembers_covers_the_truth() {
-    // Neighbouring seconds correlate by 0.8: once, most such stages had no interval, and those that
-    // had one missed the truth in a third of all cases.
+    // Neighbouring seconds correlate by 0.8: in an earlier version, most such stages had no
+    // interval, and a third of the others missed the true value.
     let covers = |trial: u64| {
         let mut level = 0.0;
         let mut next = |at: u32| {
@@ -115,7 +115,7 @@ fn a_stage_without_answers_has_no_estimates() {
     };
     assert_eq!(of(&series((0..30).map(failed)), 30.0), None, "all failed");
     assert_eq!(of(&series([reads(0, 10, 1_000)].into_iter()), 0.5), None, "not a second");
-    // One answer: the rate has an interval that begins at 0, and the time has none.
+    // One response: the rate has an interval that begins at 0, and the time has none.
     let one = of(&series([reads(7, 1, 1_000)].into_iter()), 30.0).unwrap();
     let (low, high) = bounds(one.all.throughput_per_s);
     assert!(low < 1e-9 && high > 0.03 && high < 0.3, "{low} {high}");
@@ -157,7 +157,7 @@ fn a_warm_up_is_marked_and_a_fill_that_slows_down_has_a_slope() {
     };
     // 120 of about 906 a minute.
     assert!((percent + 13.3).abs() < 0.7, "{percent}");
-    // Two gigabytes over all of it.
+    // Two gigabytes over the whole stage.
     let size = |at_s, bytes| SizePoint { at_s, file_bytes: Some(bytes), ..SizePoint::default() };
     let sizes = vec![size(0.0, 1_000_000_000), size(100.0, 3_000_000_000)];
     let growth = Growth { sizes, ..Growth::default() };
@@ -177,7 +177,7 @@ fn growth_of_little_is_none_and_so_is_a_change_of_little() {
     let growth = Growth { sizes, ..Growth::default() };
     let estimates = Estimates::of(&slowing, 100.0, Some(&growth)).unwrap();
     assert!(matches!(estimates.trends[..], [Trend { per: Per::Minute, .. }]), "{estimates:?}");
-    // Half a percent in all, however clear it is.
+    // Half a percent in total, however clear it is.
     let little = |at: u32| reads(at, 100_000 - u64::from(at) * 5, 1_000);
     let estimates = of(&series((0..100).map(little)), 100.0).unwrap();
     assert_eq!(estimates.trends, []);

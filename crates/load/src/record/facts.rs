@@ -1,11 +1,11 @@
-//! The facts that a record has about a stage, to judge it by.
+//! The facts about a stage in its record that its verdict is based on.
 
 use super::{ClientRecord, LoadRecord, StageRecord};
 use crate::account::{Facts, LoadFacts, ThreadFacts};
 use crate::measure::Spans;
 
 impl LoadRecord {
-    /// What became of the operations that were due.
+    /// What happened to the operations that were due.
     fn facts(&self) -> LoadFacts {
         LoadFacts {
             open: self.open,
@@ -21,14 +21,14 @@ impl LoadRecord {
         }
     }
 
-    /// Whether nearly everything that was due was served, or left undone by the client.
+    /// Whether nearly everything that was due was served, or left unserved because of the client.
     pub fn is_sustained(&self) -> bool {
         self.facts().is_sustained()
     }
 }
 
 impl ClientRecord {
-    /// What is known of the load threads: not what they held up.
+    /// What is known about the load threads, except what they held up.
     pub(crate) fn facts(&self) -> ThreadFacts {
         ThreadFacts {
             busiest: self.busiest_thread,
@@ -41,8 +41,8 @@ impl ClientRecord {
 }
 
 impl StageRecord {
-    /// What is known about the stage from its record alone: not what the client held up, because
-    /// the record has only the account of that.
+    /// What is known about the stage from its record alone: not which operations the client held
+    /// up, of which a record has only the account.
     pub fn facts(&self) -> Facts {
         let (client, load) = (&self.client, self.load.facts());
         let mut away = Spans::default();

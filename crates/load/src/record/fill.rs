@@ -5,25 +5,25 @@ use crate::measure::OperationSummary;
 use crate::op::Failure;
 use crate::plan::Purpose;
 
-/// Documents without an answer within the timeout. Lost answers count only if some took that
+/// Documents without a response within the timeout. Lost responses count only if some took that
 /// long.
 fn late(operation: &OperationSummary, timeout_ns: u64) -> u64 {
     let count = |class| operation.failures.get(&class).copied().unwrap_or(0);
     let unanswered = operation.failed_times.get(&Failure::Unanswered);
-    // Stored times are exact to one part in a thousand.
+    // Stored times are accurate to one part in a thousand.
     let waited = unanswered.is_some_and(|it| it.response.max() >= timeout_ns / 100 * 99);
     count(Failure::Timeout) + if waited { count(Failure::Unanswered) } else { 0 }
 }
 
 impl RunRecord {
-    /// How many documents its fills have stored.
+    /// How many documents its fills stored.
     pub fn filled(&self) -> u64 {
         let fills = self.stages.iter().filter(|stage| stage.purpose() == Purpose::Fill);
         fills.flat_map(StageRecord::requests).map(|operation| operation.ok).sum()
     }
 
-    /// How many documents a fill with a bounded time was to store at most; `None`: it is another
-    /// stage, or it has stored all.
+    /// The most documents that a time-limited fill was to store; `None`: the stage is not such a
+    /// fill, or it stored them all.
     pub fn cut_fill(&self, stage: &StageRecord) -> Option<u64> {
         let fill = self.plan_of(stage)?.work.traits().fill?;
         let stored: u64 = stage.requests().map(|operation| operation.ok).sum();

@@ -1,4 +1,4 @@
-//! A record made by hand, to test whatever reads records.
+//! A record made by hand, for tests of code that reads records.
 
 use super::{
     AgentRecord, AgentSecond, AgentStage, ClientRecord, Code, Environment, LoadRecord, Lost,
@@ -9,7 +9,8 @@ use crate::op::{Failure, OpKind};
 use crate::plan::{FleetPlan, PlanRecord, Threshold};
 use serde_json::json;
 
-/// A distribution of response times in nanoseconds, each with how many requests took it.
+/// A distribution of response times: pairs of nanoseconds and the number of requests that took
+/// them.
 pub fn times(of: &[(u64, u64)]) -> Latency {
     let mut times = Histogram::coarse();
     for &(ns, count) in of {
@@ -62,8 +63,8 @@ pub fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord
     }
 }
 
-/// `count` requests, of which the slowest `conflicts` failed; response times of 1 to `count` µs,
-/// service times half of them.
+/// `count` requests, of which the slowest `conflicts` failed; response times are 1 to `count` µs,
+/// and service times half of that.
 pub fn part(count: u64, conflicts: u64) -> KindInterval {
     let mut part = KindInterval { requests: count, ok: count - conflicts, ..Default::default() };
     part.failures[Failure::Conflict.index()] = conflicts;
@@ -130,7 +131,7 @@ pub fn record(thresholds: &[&str]) -> RunRecord {
     record
 }
 
-/// The same, but nothing failed.
+/// The same without failures.
 pub fn without_failures(thresholds: &[&str]) -> RunRecord {
     let mut record = record(thresholds);
     for operation in record.stages.iter_mut().flat_map(|stage| &mut stage.operations) {
@@ -140,7 +141,7 @@ pub fn without_failures(thresholds: &[&str]) -> RunRecord {
     record
 }
 
-/// The same measured by agents, each with a connection and 100 documents a second for 10 s; agent
+/// The same measured by agents, each with one connection and 100 documents a second for 10 s; agent
 /// n began n times 0.1 ms after the first.
 pub fn fleet(agents: usize) -> RunRecord {
     let mut record = record(&[]);
@@ -203,18 +204,18 @@ pub fn changed(agents: usize, change: impl FnOnce(&mut RunRecord)) -> RunRecord 
     record
 }
 
-/// The stage that counts.
+/// The main stage.
 pub fn crud(record: &mut RunRecord) -> &mut StageRecord {
     record.stages.last_mut().expect("a stage")
 }
 
-/// The messages of all warnings about something.
+/// The messages of all warnings with this code.
 pub fn messages_of(record: &RunRecord, code: Code) -> Vec<String> {
     let warnings = record.warnings.iter().filter(|it| it.code == code);
     warnings.map(|it| it.message.clone()).collect()
 }
 
-/// Loses an agent in the stage that counts, this many seconds after that stage's start.
+/// Loses an agent in the main stage, this many seconds after that stage's start.
 pub fn lose(record: &mut RunRecord, index: usize, after_s: u32) {
     let crud = record.stages.last_mut().expect("a stage");
     let done = &mut crud.agents[index];

@@ -1,5 +1,5 @@
 //! What to know about a run's agents before trusting its numbers: which were lost, began late, or
-//! have a clock that is not known well enough; and which hindered the run most.
+//! have a clock that is not known well enough; and which of them hindered the run most.
 
 use super::{
     AgentRecord, AgentStage, Code, EndedBy, Hindrance, Lost, RunRecord, StageRecord, Warning,
@@ -9,42 +9,42 @@ use crate::measure::Span;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The most by which an agent's clock may be wrong, in microseconds.
+/// The largest error of an agent's clock without a warning, in microseconds.
 const CLOCK_US: f64 = 5_000.0;
 /// The longest time in which 99 % of the agents should begin, in microseconds.
 const SPREAD_US: f64 = 5_000.0;
-/// Of what hindered an agent most, another agent has had its share if it had this part of it.
+/// An agent shares the blame if it was hindered by at least this part of what the most hindered one
+/// was.
 const SHARED: f64 = 0.5;
-/// The most losses that the reason of a result lists in full.
+/// The most losses listed in full in the reason of a result.
 const MOST_LOSSES: usize = 3;
 
-/// When the agents of a stage sent their first requests: exact, by rank, in microseconds.
+/// When the agents of a stage sent their first requests: exact percentiles, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AgentStarts {
-    /// The agents that reported theirs.
+    /// The agents that reported when they did.
     pub agents: usize,
-    /// The first one, from the time at which all should have sent theirs.
+    /// The first one, from the time at which all were due to send theirs.
     pub first_us: f64,
-    /// From the first one, until half of them had sent theirs.
+    /// From the first one until half of them had sent theirs.
     pub p50_us: f64,
-    /// From the first one, until 99 % of them had.
+    /// From the first one until 99 % of them had.
     pub p99_us: f64,
-    /// From the first one, until all of them had.
+    /// From the first one until all of them had.
     pub last_us: f64,
-    /// The same if their clocks are off by as much as they may be, which is the most it can have
-    /// been.
+    /// The largest value that `last_us` can have, given how far the clocks may be off.
     pub within_us: f64,
-    /// Likewise, the least that `p99_us` can have been.
+    /// The smallest value that `p99_us` can have, likewise.
     pub least_p99_us: f64,
 }
 
 impl AgentStage {
-    /// Documents that succeeded per second, while it reported.
+    /// Documents that succeeded per second, for as long as it reported.
     pub fn ok_per_s(&self) -> f64 {
         self.ok as f64 / self.reported_s().max(1.0)
     }
 
-    /// What it added to the response times of its requests itself, in seconds over all of them;
+    /// How much it added itself to the response times of its requests, in seconds over all of them;
     /// `None`: unknown.
     pub fn added_s(&self) -> Option<f64> {
         let (account, response) = (self.account.as_ref()?, self.response.as_ref()?);
@@ -90,7 +90,7 @@ impl RunRecord {
 }
 
 impl StageRecord {
-    /// What the agent with that number did.
+    /// What the agent of this number did.
     pub fn agent(&self, index: usize) -> Option<&AgentStage> {
         self.agents.iter().find(|agent| agent.index == index)
     }
@@ -123,13 +123,13 @@ impl RunRecord {
         self.agents.iter().filter(lost).collect()
     }
 
-    /// Whether the plan allows for lost agents, and at least one was left.
+    /// Whether the plan allows lost agents, and at least one is left.
     pub fn allows_losses(&self) -> bool {
         self.plan.fleet.is_some_and(|fleet| fleet.allow_lost)
             && self.agents.iter().any(|agent| agent.lost.is_none())
     }
 
-    /// The agents that were lost, and why, whether or not that is allowed.
+    /// Says which agents were lost, and why, whether or not that is allowed.
     pub fn lost_words(&self) -> Option<String> {
         let losses = losses(self);
         let reasons = losses.iter().take(MOST_LOSSES).map(|(_, agents)| loss(self, agents));
@@ -138,14 +138,14 @@ impl RunRecord {
         if more > 0 {
             reasons.push(format!("{more} more were lost"));
         }
-        // Whoever ended the run for this reason knows best.
+        // If no agent has a reason, what ended the run is the best one.
         let ended = self.ended.as_ref().filter(|it| reasons.is_empty() && it.by == EndedBy::Agents);
         reasons.extend(ended.map(|it| it.message.clone()));
         Some(reasons.join("; ")).filter(|words| !words.is_empty())
     }
 }
 
-/// Numbers of agents in words: `3, 5–9 and 12`. They must be in order.
+/// Agent numbers in words: `3, 5–9 and 12`. They must be in ascending order.
 pub fn numbers(agents: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &agent in agents {
@@ -179,7 +179,7 @@ pub(super) fn named(agents: &[&AgentRecord]) -> Option<String> {
     }
 }
 
-/// One agent with its machine and process, or the numbers of several; and of how many agents.
+/// Names one agent with its machine and process, or several by their numbers, and the total.
 pub(super) fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let of = record.agents.len();
     match agents {
@@ -192,7 +192,7 @@ pub(super) fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     }
 }
 
-/// Lost agents, grouped by the stage and the reason.
+/// Lost agents, grouped by stage and reason.
 fn losses(record: &RunRecord) -> Vec<(Option<&str>, Vec<&AgentRecord>)> {
     let mut losses: BTreeMap<_, Vec<&AgentRecord>> = BTreeMap::new();
     for agent in &record.agents {
@@ -206,13 +206,13 @@ fn losses(record: &RunRecord) -> Vec<(Option<&str>, Vec<&AgentRecord>)> {
     losses
 }
 
-/// When the first and the last of them were lost.
+/// When the first and the last of these agents were lost.
 fn span_s(agents: &[&AgentRecord]) -> (f64, f64) {
     let at_s = agents.iter().filter_map(|agent| agent.lost.as_ref()).map(|lost| lost.at_s);
     at_s.fold((f64::MAX, 0.0), |(from, to), at_s| (at_s.min(from), at_s.max(to)))
 }
 
-/// The loss of agents for one reason, with how much of theirs is in the numbers.
+/// Describes the loss of agents for one reason, and how much of their work is in the numbers.
 fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     let (from_s, to_s) = span_s(agents);
     let one = agents.len() == 1;
@@ -247,7 +247,7 @@ fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
     words
 }
 
-/// Warnings about agents of the whole run.
+/// Adds the warnings about agents of the whole run.
 pub(super) fn of_run(record: &RunRecord, warnings: &mut Vec<Warning>) {
     for (stage, agents) in losses(record) {
         let stage = stage.map(str::to_owned);
@@ -270,7 +270,7 @@ pub(super) fn of_run(record: &RunRecord, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// Warnings about agents of a stage that counts.
+/// Adds the warnings about agents of a measured stage.
 pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut Vec<Warning>) {
     if stage.is_preparation() {
         return;
@@ -316,12 +316,12 @@ pub(super) fn guilty(stage: &StageRecord, by: Hindrance) -> Vec<&AgentStage> {
     })
 }
 
-/// On which of its agents something is so: ` on agent 3`; empty without agents.
+/// Says on which agents of a stage something happened: ` on agent 3`; empty without agents.
 pub(super) fn on(stage: &StageRecord, agents: &[&AgentStage]) -> String {
     name(stage, agents).map_or_else(String::new, |who| format!(" on {who}"))
 }
 
-/// The agents that were paused for longest at a time: ` on agent 3`; ` itself` without agents.
+/// Names the agents with the longest single pauses: ` on agent 3`; ` itself` without agents.
 pub(super) fn paused(stage: &StageRecord) -> String {
     let most = most(stage, |agent| {
         let pauses = agent.client.iter().flat_map(|client| &client.pauses);
@@ -330,20 +330,20 @@ pub(super) fn paused(stage: &StageRecord) -> String {
     name(stage, &most).map_or_else(|| " itself".to_owned(), |who| format!(" on {who}"))
 }
 
-/// What added most to response times: that this machine was busy, or those of agents.
+/// Names what added most to response times: this machine being busy, or those of agents.
 pub(super) fn disturber(stage: &StageRecord) -> String {
     let most = most(stage, |agent| agent.added_s().unwrap_or(0.0));
     let own = || "this machine was busy".to_owned();
     name(stage, &most).map_or_else(own, |who| format!("there was too little CPU on {who}"))
 }
 
-/// The agents of which something is greatest, or at least half as great; none without agents.
+/// The agents whose value is at least half the greatest; none without agents.
 fn most(stage: &StageRecord, value: impl Fn(&AgentStage) -> f64) -> Vec<&AgentStage> {
     let most = stage.agents.iter().map(&value).fold(0.0, f64::max);
     stage.agents.iter().filter(|agent| value(agent) >= most * SHARED).collect()
 }
 
-/// What these agents of a stage are called: `agent 3`, or `each agent`; `None`: there are none.
+/// Names these agents of a stage: `agent 3`, or `each agent`; `None`: there are none.
 fn name(stage: &StageRecord, agents: &[&AgentStage]) -> Option<String> {
     Some(match agents {
         [] => return None,

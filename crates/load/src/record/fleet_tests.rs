@@ -1,4 +1,4 @@
-//! Which warnings, verdicts and results follow from what became of agents.
+//! Which warnings, verdicts and results follow from what happened to agents.
 
 use super::*;
 use crate::account::Account;
@@ -46,7 +46,7 @@ fn a_lost_agent_degrades_the_run_with_what_is_left_of_it() {
     let result = record.result();
     assert_eq!((result.kind, result.exit_status), (ResultKind::NotTrustworthy, 5));
     assert_eq!(result.words(), format!("not trustworthy: degraded: {words}"));
-    // Earlier stages are as good as they were.
+    // Earlier stages are as good as before.
     let verdicts: Vec<Verdict> = record.stages.iter().map(|stage| stage.verdict).collect();
     let lost = Verdict::AgentsLost { lost: 1, agents: 8 };
     assert_eq!(verdicts, [Verdict::Closed, Verdict::Closed, lost]);
@@ -64,7 +64,7 @@ fn losses_that_are_allowed_are_reported_and_no_more() {
     lose(&mut record, 3, 7);
     assert_eq!(messages_of(&record, Code::AgentLost).len(), 1);
     assert_eq!((record.result().exit_status, record.stages[2].verdict), (0, Verdict::Closed));
-    // Anything else that is wrong still is.
+    // Other faults are still reported.
     crud(&mut record).verdict = Verdict::Empty;
     record.conclude();
     assert_eq!(record.result().words(), "not trustworthy: mixed: nothing was measured");
@@ -81,7 +81,7 @@ fn if_no_agent_is_left_the_run_is_not_trustworthy_whatever_is_allowed() {
                  requests until then are included, later ones are not";
     let result = record.result();
     assert_eq!((result.exit_status, result.reason.as_deref()), (5, Some(words)));
-    // If nothing is said about any of them, the reason is why the run ended.
+    // Without any agent's reason, the reason is why the run ended.
     record.agents.clear();
     record.conclude();
     assert_eq!(record.result().words(), "not trustworthy: degraded: all agents were lost");
@@ -126,7 +126,7 @@ fn what_kept_an_agent_waiting_is_its_own() {
     };
     let mut record = fleet(2);
     let stage = crud(&mut record);
-    // Another one stood still, which is not why this one was late.
+    // Another agent was paused, which is not why this one was late.
     stage.agents[0].client = Some(client(40_000.0, 0.19, 0.0));
     stage.agents[1].client = Some(client(1_000.0, 0.0, 0.26));
     (stage.client.waited_thread, stage.client.paused_thread) = (0.19, 0.26);
@@ -168,7 +168,7 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
     ] {
         assert_eq!(named(stage, by), format!(" on agent {agent}"), "{by:?}");
     }
-    // Whoever was hindered at least half as much is named, too.
+    // Agents that were hindered at least half as much are named, too.
     stage.agents[0].client = Some(client(0.2, 9.0, 1_000.0));
     assert_eq!(named(stage, Hindrance::Waited(0.4)), " on agents 0 and 1");
     stage.agents[2].client = Some(client(0.4, 9.0, 1_000.0));
@@ -180,7 +180,7 @@ fn the_agent_that_lost_most_is_named_by_its_own_figures() {
         client.pauses = vec![crate::measure::Span { from_s: 1.0, length_s }];
     }
     assert_eq!(paused(stage), " on agent 1");
-    // What an agent added is its share of the times of its own requests.
+    // What an agent added is a share of its own requests' times.
     for (agent, client_share) in stage.agents.iter_mut().zip([0.1, 0.04, 0.9]) {
         agent.account = Some(Account { client_share, ..Account::default() });
     }
@@ -279,7 +279,7 @@ fn a_start_is_reported_by_rank() {
         });
         messages_of(&record, Code::AgentsLate)
     };
-    // Clocks are known to ±0.1 ms: what these may account for is not held against anybody.
+    // Clocks are known to ±0.1 ms: lateness that this may explain is not reported.
     assert!(of(1, 9_000.0).is_empty() && of(2, 5_170.0).is_empty());
     assert_eq!(
         of(2, 5_171.0),

@@ -1,5 +1,5 @@
-//! The JSON Schema of `run.json`, from the types that it is written from. A test keeps
-//! `docs/run.schema.json` to it.
+//! The JSON Schema of `run.json`, generated from the types that it is written from. A test checks
+//! that `docs/run.schema.json` matches it.
 
 use super::{RunRecord, SCHEMA_VERSION};
 use schemars::Schema;
@@ -10,17 +10,17 @@ use std::collections::BTreeSet;
 
 type Members = Map<String, Value>;
 
-/// What the record as a whole is.
+/// The description of the record as a whole.
 const ABOUT: &str = "All that one run of springload leaves behind. docs/run-json.md explains it. \
     Times are in the unit that ends a key: _s seconds, _us microseconds, _ns nanoseconds. A key \
     that is not required is left out if there is nothing to say: none, no, 0, or what is usual.";
-/// What a member is that tells one alternative from the others.
+/// The description of a member that tells the alternatives apart.
 const TAG: &str = "Which of the alternatives this is.";
 
 /// The schema of the records that this version writes, and of older ones of the same layout.
 ///
 /// # Panics
-/// If a type has a schema that is no object.
+/// Panics if the schema of a type is not an object.
 pub fn json_schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<RunRecord>();
@@ -35,7 +35,7 @@ pub fn json_schema() -> Value {
     serde_json::to_value(schema).expect("a schema is plain data")
 }
 
-/// Adds to one schema what holds for all of `run.json`, and says it as its readers would.
+/// Adds to one schema what applies to all of `run.json`, and words it for readers of the file.
 fn tidy(schema: &mut Members) {
     if let Some(Value::String(words)) = schema.get_mut("description") {
         *words = plain(words);
@@ -56,7 +56,7 @@ fn tidy(schema: &mut Members) {
         if property.shift_remove("default").is_some() {
             added.push(name.clone());
         }
-        // A member without words is all that its object is about.
+        // A member without a description of its own gets that of its object.
         let words = if property.contains_key("const") { Some(TAG.into()) } else { whole.clone() };
         if let Some(words) = words.filter(|_| !property.contains_key("description")) {
             property.insert("description".to_owned(), words);
@@ -80,7 +80,7 @@ fn plain(words: &str) -> String {
     text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Calls Rust's `None` what it is in a record.
+/// Replaces Rust's `None` with what a record has instead.
 fn name_nothing(property: &mut Members, nothing: &str) {
     let Some(Value::String(words)) = property.get_mut("description") else { return };
     let first = nothing[..1].to_uppercase() + &nothing[1..];
@@ -90,7 +90,8 @@ fn name_nothing(property: &mut Members, nothing: &str) {
     *words = begun.replace("`None`", nothing);
 }
 
-/// Drops the names of Rust's numbers. Figures are not negative, unless their minimum is null.
+/// Removes the names of Rust's number types. Figures are not negative, unless their minimum is
+/// null.
 fn bound(schema: &mut Members) {
     let numeric = |it: &str| ["uint", "int", "double", "float"].iter().any(|n| it.starts_with(n));
     let Some(Value::String(format)) = schema.get("format") else { return };
@@ -104,7 +105,7 @@ fn bound(schema: &mut Members) {
     }
 }
 
-/// A member that is left out where there is nothing is neither null nor empty nor 0.
+/// Excludes null, empty and 0 as values of a member that is left out in these cases.
 fn fill(property: &mut Members) {
     let nullable = property.get("type").is_some_and(Value::is_array);
     if let Some(Value::Array(types)) = property.get_mut("type") {
@@ -133,7 +134,7 @@ fn fill(property: &mut Members) {
     }
 }
 
-/// The schemas under one, each with its keyword and, in a table, its name.
+/// The subschemas of a schema, each with its keyword and, in a table, its name.
 fn under(schema: &mut Members) -> Vec<(&str, &str, &mut Members)> {
     let mut all = Vec::new();
     for (keyword, value) in schema {
@@ -158,7 +159,7 @@ fn under(schema: &mut Members) -> Vec<(&str, &str, &mut Members)> {
     objects.collect()
 }
 
-/// The types to which others add members: they cannot be closed where they are defined.
+/// The types that others add members to: they cannot be closed where they are defined.
 fn parts(schema: &mut Members) -> BTreeSet<String> {
     let adds = schema.contains_key("properties");
     let part = schema.get("$ref").and_then(Value::as_str).filter(|_| adds);
@@ -167,7 +168,7 @@ fn parts(schema: &mut Members) -> BTreeSet<String> {
     below.chain(part).collect()
 }
 
-/// Refuses members that a schema does not list. A part is closed by what it is a part of.
+/// Refuses members that a schema does not list. A part is closed by the schema that includes it.
 fn close(schema: &mut Members, part: bool, parts: &BTreeSet<String>) {
     let lists = schema.contains_key("properties");
     let refers = schema.get("$ref").and_then(Value::as_str);

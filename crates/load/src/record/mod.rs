@@ -67,15 +67,16 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The version of the layout of `run.json`. Increased when readers of the last one would misread.
+/// The version of the layout of `run.json`. It increases when readers of the previous version would
+/// misread it.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
-    /// The version of the layout of `run.json` that this was written in. It grows when a reader of
-    /// the last one would misread.
+    /// The version of the layout of `run.json` used here. It increases when readers of the previous
+    /// version would misread it.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA_VERSION)))]
     pub schema_version: u32,
     /// When the run began, in UTC, as RFC 3339.
@@ -83,7 +84,7 @@ pub struct RunRecord {
     pub started_at: String,
     /// Whether the run was stopped or is still running: not all of the plan was measured.
     pub partial: bool,
-    /// What was to be done. Holds no password.
+    /// What was to be done. Contains no password.
     pub plan: PlanRecord,
     /// The server and database that were measured.
     pub server: ServerRecord,
@@ -99,23 +100,23 @@ pub struct RunRecord {
     /// The judgements of the plan's thresholds, once the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Judgement>,
-    /// The run beside its baseline, if there is one, once the run has ended.
+    /// The run compared with its baseline, if there is one, once the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regressions: Vec<Regression>,
-    /// Why not every write could be noted for the audit, if that is so.
+    /// The reason not every write could be noted for the audit, if some could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_broken: Option<String>,
-    /// How many documents in the database were not written by the run, if it was audited.
+    /// The number of documents in the database that the run did not write, if it was audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_documents: Option<u64>,
-    /// What the servers said about themselves meanwhile; absent if nothing was observed, and in
-    /// older records.
+    /// What the servers reported about themselves during the run; absent if nothing was observed,
+    /// and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// What replication did beside the load and after it, if there was any.
+    /// What happened in replication beside the load and after it, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<Replication>,
-    /// What the single copies of the database had after a drill, if they were compared.
+    /// What the individual copies of the database contained after a drill, if they were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Copies>,
     /// Why and when the run ended, if not all of the plan was carried out.
@@ -124,7 +125,7 @@ pub struct RunRecord {
     /// The result; `None` until the run has ended, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
-    /// When the run was seen to go on, in nanoseconds since 1970; never stored.
+    /// When the run was last seen running, in nanoseconds since 1970; never stored.
     #[serde(skip)]
     pub seen_running_ns: Option<u64>,
 }
@@ -139,13 +140,13 @@ pub struct StageRecord {
     /// Its plan; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<StagePlan>,
-    /// From the run's start to the stage's, in seconds. Absent in older records.
+    /// When the stage began, in seconds from the run's start. Absent in older records.
     #[serde(default)]
     pub began_s: f64,
-    /// From the common start to the last answer, in seconds.
+    /// From the common start to the last response, in seconds.
     pub elapsed_s: f64,
     /// The time that rates refer to, in seconds: without the wait for the last operations, if the
-    /// plan says how long operations are begun. Absent in older records.
+    /// plan limits the time in which operations are started. Absent in older records.
     #[serde(default, skip_serializing_if = "is_default")]
     pub measured_s: f64,
     /// What happened to the operations that were due.
@@ -154,15 +155,15 @@ pub struct StageRecord {
     pub client: ClientRecord,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// Whose fault it was: the client's, the server's, the network's or nobody's. Absent in older
+    /// Who was at fault for what: the client, the server, the network or nobody. Absent in older
     /// records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// When nothing succeeded, if there were such times.
+    /// The times in which nothing succeeded, if there were any.
     #[serde(default, skip_serializing_if = "Outage::is_none")]
     pub outage: Outage,
-    /// When the server gave no answer for a tenth of a second or more though operations were due
-    /// or in flight: the hundred longest times, in order. Absent in older records.
+    /// When the server gave no response for a tenth of a second or more although operations were
+    /// due or in flight: the hundred longest such times, in order. Absent in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub silences: Vec<Span>,
@@ -175,25 +176,25 @@ pub struct StageRecord {
     /// Intervals and trends, for stages that are measured; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates: Option<Estimates>,
-    /// The series in steps of another length than a second, if the plan asks for that.
+    /// The series in steps other than a second, if the plan asks for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
-    /// How the database grew, if that was asked for.
+    /// How the database grew, if that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
-    /// How long acknowledged writes took to be visible, if that was asked for.
+    /// How long acknowledged writes took to become visible, if that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
     /// What followers of the changes received, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<Following>,
-    /// What was broken and mended in the middle, if that was asked for.
+    /// What was broken and mended in the middle, if that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drill: Option<DrillRecord>,
-    /// Why the node that an audit is about could not be asked, if that is so.
+    /// The reason the node that an audit is about could not be reached, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked: Option<String>,
-    /// The compaction that the run asked for as the stage began, if it did.
+    /// The compaction that the run started along with the stage, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     /// How the workers of a burst started.
@@ -203,8 +204,8 @@ pub struct StageRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub nodes: Vec<NodeSummary>,
-    /// Its requests by method and by the status of the answer, with those that log in, if they are
-    /// of HTTP.
+    /// The stage's HTTP requests by method and by response status, including logins; empty if it
+    /// sent none.
     #[serde(default, skip_serializing_if = "crate::measure::is_default")]
     pub sent: Served,
     /// What each agent did, if there are any.
@@ -218,15 +219,15 @@ pub struct StageRecord {
 pub struct StartRecord {
     /// Workers that sent a request.
     pub workers: u64,
-    /// Workers that were not connected in time, and began later.
+    /// Workers that were not connected in time, and started later.
     pub late: u64,
-    /// The first request of all.
+    /// The first request.
     pub first_us: f64,
     /// When half of the workers had sent theirs.
     pub p50_us: f64,
-    /// When 99 % of them had.
+    /// When 99 % of them had sent theirs.
     pub p99_us: f64,
-    /// When all of them had.
+    /// When all of them had sent theirs.
     pub last_us: f64,
 }
 
@@ -244,7 +245,7 @@ pub struct Running {
     pub name: String,
     /// The time since its start, in seconds.
     pub elapsed_s: f64,
-    /// Requests that have been due so far, in an open loop.
+    /// Requests that have fallen due so far, in an open loop.
     pub offered: Option<u64>,
     /// The measurements up to the last full second.
     pub operations: Vec<OperationSummary>,
@@ -252,32 +253,32 @@ pub struct Running {
     pub agents: Vec<AgentStage>,
 }
 
-/// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
+/// What happened to the operations that were due. Always offered = begun + dropped + unsent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRecord {
-    /// Whether it was an open loop: operations were due at given times, whether or not the server
-    /// kept up.
+    /// Whether it was an open loop: operations were due at given times, regardless of whether the
+    /// server kept up.
     pub open: bool,
     /// Requests that the plan asks for; `None` if it gives no number.
     pub planned: Option<u64>,
     /// Requests that were due.
     pub offered: u64,
-    /// Requests that were begun.
+    /// Requests that were started.
     pub begun: u64,
     /// Requests dropped because too many were waiting or in flight.
     pub dropped: u64,
     /// Requests still waiting when the stage ended.
     pub unsent: u64,
-    /// Those of them that fell due in a pause of springload that lasted until then.
+    /// Those of them that fell due during a pause of springload that lasted until then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsent_by_client: u64,
     /// Requests due per second of the schedule.
     pub offered_per_s: f64,
     /// Requests completed per second of the schedule.
     pub served_per_s: f64,
-    /// The growth per second of what was waiting or in flight, from the middle of the schedule to
-    /// its end; 0 or absent if it could be chance.
+    /// The growth per second of the number of requests waiting or in flight, from the middle of the
+    /// schedule to its end; 0 or absent if it could be chance.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backlog_growth_per_s: f64,
     /// How the connections of an open loop were used; absent in closed loops and older records.
@@ -285,7 +286,7 @@ pub struct LoadRecord {
     pub pool: Option<PoolRecord>,
 }
 
-/// The cost of springload itself in a stage, and the time that it lost.
+/// The cost of springload itself in a stage, and the time it lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientRecord {
@@ -293,13 +294,13 @@ pub struct ClientRecord {
     pub cpu_s: f64,
     /// The same per request, in microseconds.
     pub cpu_per_request_us: f64,
-    /// The share of the time that the busiest thread was computing, 0 to 1.
+    /// The share of the time that the busiest thread spent computing, 0 to 1.
     pub busiest_thread: f64,
-    /// The same plus the time that a thread was ready to run but had no processor.
+    /// The same plus the time in which the thread was ready to run but had no processor.
     #[serde(default, skip_serializing_if = "is_default")]
     pub occupied_thread: f64,
-    /// The share of the time that a thread was ready to run but had no processor, 0 to 1, of the
-    /// thread that waited most.
+    /// The share of the time that a thread was ready to run but had no processor, 0 to 1; that of
+    /// the thread that waited most.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_thread: f64,
     /// How long threads were ready to run but had no processor, in seconds over all threads;
@@ -309,11 +310,11 @@ pub struct ClientRecord {
     /// How often threads were preempted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preempted: Option<u64>,
-    /// The share of the time that a thread was paused for 5 ms or more at a time, 0 to 1, of the
+    /// The share of the time that a thread was paused for 5 ms or more at once, 0 to 1; that of the
     /// thread that was paused most.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paused_thread: f64,
-    /// When threads were paused: the hundred longest times, in order.
+    /// When threads were paused: the hundred longest pauses, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = Span::MOST_LISTED)))]
     pub pauses: Vec<Span>,
@@ -323,17 +324,17 @@ pub struct ClientRecord {
     /// The same, the maximum.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hiccup_max_us: Option<f64>,
-    /// How late operations were begun, in microseconds: the 99th percentile; `None`: too few
+    /// How late operations were started, in microseconds: the 99th percentile; `None`: too few
     /// samples.
     pub lag_p99_us: Option<f64>,
-    /// The same, where the client itself is at fault: a connection was free, or the thread was
-    /// paused. `None`: too few samples, as in a closed loop.
+    /// The same, counting only lateness that is the client's fault: a connection was free, or the
+    /// thread was paused. `None`: too few samples, as in a closed loop.
     #[serde(default)]
     pub late_p99_us: Option<f64>,
     /// The same, the 99.9th percentile; `None`: too few samples.
     #[serde(default)]
     pub late_p99_9_us: Option<f64>,
-    /// Answers timed by the kernel's note of their arrival; all others are timed when read.
+    /// Responses timed by the kernel's timestamp of their arrival; all others are timed when read.
     #[serde(default)]
     pub noted_answers: u64,
 }
@@ -344,7 +345,7 @@ impl StageRecord {
         if self.measured_s > 0.0 { self.measured_s } else { self.elapsed_s }
     }
 
-    /// The name that people read.
+    /// The name shown to readers.
     pub fn title(&self) -> String {
         stage_title(&self.name)
     }
@@ -364,7 +365,7 @@ impl StageRecord {
         self.account.as_ref().map_or_else(Trust::default, |account| account.trust)
     }
 
-    /// What was missing while the server was away.
+    /// Says what was missing during an outage.
     pub fn away_words(&self, away: Span) -> &'static str {
         let end = |span: Span| span.from_s + span.length_s;
         let common = |it: &Span| end(*it).min(end(away)) - it.from_s.max(away.from_s);
@@ -384,7 +385,7 @@ impl StageRecord {
 }
 
 impl RunRecord {
-    /// What the database calls what the run is about.
+    /// The database's own words for what the run counts.
     pub fn nouns(&self) -> Nouns {
         self.plan.target.card().nouns
     }
@@ -395,8 +396,7 @@ impl RunRecord {
         stage.plan.as_ref().or_else(|| self.plan.stages.iter().find(same))
     }
 
-    /// Recomputes the warnings from the record, once the verdicts take the loss of agents into
-    /// account.
+    /// Recomputes the warnings from the record, after adapting the verdicts to the loss of agents.
     pub fn refresh_warnings(&mut self) {
         if !self.allows_losses() {
             let agents = self.agents.len();
@@ -418,14 +418,14 @@ impl RunRecord {
         self.account_for_others();
     }
 
-    /// Adds a stage that has ended. Warnings are those of the stages so far.
+    /// Adds a stage that has ended. The warnings then cover the stages so far.
     pub fn add(&mut self, stage: StageRecord) {
         self.stages.push(stage);
         self.refresh_warnings();
     }
 
-    /// Closes the record of a run: why it ended before its plan was carried out, if it did, and
-    /// whether the database was removed, or why it could not be.
+    /// Closes the record of a run. `ended`: why it ended before its plan was carried out, if it
+    /// did. `removed`: whether the database was removed, or why it could not be.
     pub fn close(&mut self, ended: Option<Ended>, removed: Result<bool, String>) {
         self.partial = ended.is_some();
         self.ended = ended;
@@ -458,7 +458,7 @@ impl RunRecord {
         self.result.clone().unwrap_or_else(|| result::of(self))
     }
 
-    /// The stage that the run is about: the last one that was measured.
+    /// The main stage of the run: the last one that was measured.
     pub fn main_stage(&self) -> Option<&StageRecord> {
         self.stages.iter().rev().find(|stage| !stage.is_preparation())
     }

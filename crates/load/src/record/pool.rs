@@ -3,33 +3,33 @@
 use crate::measure::{Held, Opened, PoolLog};
 use serde::{Deserialize, Serialize};
 
-/// A load that left operations waiting for a connection for less than this share of the time is
-/// limited by something else.
+/// Below this share of the time in which operations had to wait for a connection, something else
+/// limits the load.
 const NONE_FREE: f64 = 0.05;
-/// If operations take longer than this many times as long while all connections are in use, they
-/// wait for each other in the server.
+/// If operations take more than this many times as long while all connections are in use, they wait
+/// for each other in the server.
 const FLAT: f64 = 1.1;
-/// Up to this many standard errors may be chance.
+/// Differences up to this many standard errors may be chance.
 const CHANCE: f64 = 2.0;
-/// Fewer operations than this do not show how much they differ.
+/// Fewer operations than this do not show how much their times vary.
 const FEW: u64 = 5;
 
 /// How the connections of an open loop were used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolRecord {
-    /// Connections that were open at the end, over all threads.
+    /// Connections open at the end, over all threads.
     pub connections: u64,
-    /// Those of them that were opened while the load was on; absent if none was.
+    /// Those of them opened under load; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<OpenedRecord>,
-    /// About how many the load needed at its highest rate, by Little's law.
+    /// About how many connections the load needed at its highest rate, by Little's law.
     pub needed: u64,
     /// The share of the time in which no connection was free, 0 to 1, as a mean over threads.
     pub none_free: f64,
-    /// For how long operations held a connection: the mean, in microseconds.
+    /// How long operations held a connection: the mean, in microseconds.
     pub held_us: f64,
-    /// The same for operations begun while at most half of the connections were in use.
+    /// The same for operations started while at most half of the connections were in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub few: Option<HeldRecord>,
     /// The same for operations that took the last free connection.
@@ -37,19 +37,19 @@ pub struct PoolRecord {
     pub full: Option<HeldRecord>,
 }
 
-/// Connections that were opened while the load was on.
+/// Connections that were opened under load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenedRecord {
-    /// How many there are.
+    /// The number of them.
     pub connections: u64,
-    /// Further ones that could not be opened.
+    /// The number of further ones that could not be opened.
     pub refused: u64,
     /// How long it took to open one: the mean, in milliseconds.
     pub mean_ms: f64,
     /// The same, the maximum.
     pub max_ms: f64,
-    /// When the last one was open, from the start, in seconds.
+    /// When the last one was open, in seconds from the start.
     pub last_s: f64,
 }
 
@@ -66,15 +66,15 @@ impl OpenedRecord {
     }
 }
 
-/// For how long operations held a connection.
+/// How long operations held a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldRecord {
-    /// How many operations there were.
+    /// The number of operations.
     pub operations: u64,
     /// The mean, in microseconds.
     pub mean_us: f64,
-    /// The standard error of the mean, in microseconds; 0: there are too few to tell.
+    /// The standard error of the mean, in microseconds; 0: too few to tell.
     pub error_us: f64,
 }
 
@@ -87,8 +87,8 @@ impl HeldRecord {
 }
 
 impl PoolRecord {
-    /// The record of what threads saw, for a load whose highest rate was `peak_per_s`. `None`: no
-    /// operation ended.
+    /// Makes the record from what the threads saw, for a load whose highest rate was `peak_per_s`.
+    /// `None`: no operation ended.
     pub(crate) fn of(log: &PoolLog, peak_per_s: f64) -> Option<Self> {
         let held_s = log.held.mean_s()?;
         Some(Self {
@@ -102,13 +102,13 @@ impl PoolRecord {
         })
     }
 
-    /// The connections, if they were the limit, and about how many the load would have needed: all
-    /// of them were in use, but no operation took longer because of that, so the rate says nothing
-    /// about the server.
+    /// The number of connections, and about how many the load would have needed, if connections
+    /// were the limit: all were in use, but no operation took longer because of that, so the rate
+    /// does not show what the server can do.
     ///
     /// Where operations do take longer, they wait for each other in the server, and more
-    /// connections would not help. That is seen from the first operations on, before all
-    /// connections are in use.
+    /// connections would not help. This shows from the first operations on, before all connections
+    /// are in use.
     pub(super) fn bound(&self) -> Option<(u64, u64)> {
         let short = self.needed > self.connections && self.none_free > NONE_FREE;
         (short && self.is_flat()).then_some((self.connections, self.needed))
@@ -126,9 +126,9 @@ impl PoolRecord {
     }
 }
 
-/// About how many connections a load needs whose operations hold one for this long. By Little's
-/// law, rate · time are held on average; a random count may be larger, so the square root of that
-/// is added (the rule of square-root staffing; Halfin and Whitt 1981).
+/// About how many connections a load needs if its operations hold one for this long. By Little's
+/// law, rate · time are held on average; as the number varies, the square root of that is added
+/// (the square-root staffing rule; Halfin and Whitt 1981).
 pub(crate) fn needed(per_s: f64, held_s: f64) -> u64 {
     let held = per_s * held_s;
     (held + held.sqrt()).round() as u64
@@ -146,8 +146,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A load of 1,000/s for 5 s on 50 connections, none of which was free for all but 50 ms, with
-    /// operations that took this long while few connections were in use, and while all were.
+    /// A load of 1,000/s for 5 s on 50 connections, all in use except for 50 ms. Operations took
+    /// the given times while few connections were in use, and while all were.
     fn log(few_ms: &[u64], full_ms: &[u64]) -> PoolLog {
         let mut log = PoolLog {
             connections: 50,
@@ -180,7 +180,7 @@ mod tests {
     fn connections_are_the_limit_where_all_are_in_use_and_nothing_takes_longer() {
         assert_eq!(bound(&log(&[100; 25], &[100; 500])), Some((50, 110)));
         assert_eq!(bound(&log(&[100; 25], &[109; 500])), Some((50, 119)));
-        // Times that differ a lot by themselves.
+        // Times that vary a lot anyway.
         let few: Vec<_> = (0..25).map(|n| 20 + n % 5 * 40).collect();
         assert!(bound(&log(&few, &[120; 500])).is_some(), "chance");
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_server_in_which_operations_wait_for_each_other_is_the_limit() {
         assert_eq!(bound(&log(&[100; 25], &[112; 500])), None);
-        // 500/s one after the other: the n-th in flight takes 2 ms more.
+        // 500/s one after another: the n-th in flight takes 2 ms more.
         let few: Vec<_> = (1..=25).map(|n| 2 * n).collect();
         assert_eq!(bound(&log(&few, &[100; 500])), None);
         assert_eq!(bound(&log(&[], &[100; 500])), None, "nothing to compare with");

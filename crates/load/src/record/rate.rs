@@ -1,19 +1,20 @@
-//! Which stages are long enough to have a rate, and which runs count among others of their plan.
+//! Which stages are long enough to have a rate, and which runs can be compared with others of their
+//! plan.
 
 use super::{Cause, ResultKind, RunRecord, StageRecord};
 
-/// In less time, in seconds, a rate only shows starting and ending.
+/// In less time than this, in seconds, a rate only shows starting and ending.
 const LEAST_S: f64 = 0.01;
 /// With fewer successes, one more or less changes a rate by more than a tenth ...
 const FEW: u64 = 10;
-/// ... unless it took so long, in seconds, that they show how slow the server is.
+/// ... unless they took this long, in seconds: then they show how slow the server is.
 const LONG_S: f64 = 1.0;
 
-/// Why `ok` successes in `measured_s` seconds do not make a rate; `None`: they do. Some of `all`
-/// came later.
+/// The reason `ok` successes in `measured_s` seconds do not make a rate; `None`: they do. Of `all`
+/// successes, some came later.
 pub fn too_short_for_a_rate(ok: u64, all: u64, measured_s: f64) -> Option<String> {
     let is_long = measured_s >= LEAST_S && (ok >= FEW || measured_s >= LONG_S);
-    // If nothing succeeded, that is what is wrong.
+    // If nothing succeeded, that is the problem to report.
     if is_long || all == 0 {
         return None;
     }
@@ -24,7 +25,7 @@ pub fn too_short_for_a_rate(ok: u64, all: u64, measured_s: f64) -> Option<String
 }
 
 impl StageRecord {
-    /// Why the stage has no rate; `None`: it has one.
+    /// The reason the stage has no rate; `None`: it has one.
     pub fn rate_problem(&self) -> Option<String> {
         let all: u64 = self.requests().map(|operation| operation.ok).sum();
         let later: u64 = self.requests().map(|operation| operation.drained_ok).sum();
@@ -33,8 +34,8 @@ impl StageRecord {
 }
 
 impl RunRecord {
-    /// Why the run does not count among others of its plan: in baselines, trends and comparisons.
-    /// `None`: it does.
+    /// The reason the run is not compared with others of its plan, in baselines, trends and
+    /// comparisons. `None`: it is.
     pub fn unfit(&self) -> Option<String> {
         let result = self.result();
         match result.kind {
@@ -46,8 +47,8 @@ impl RunRecord {
             ResultKind::Stopped | ResultKind::Running | ResultKind::NotTrustworthy => {
                 Some(result.words())
             }
-            // It ended before its plan was carried out. Something that could not be removed does
-            // not change what was measured.
+            // It ended before its plan was carried out. A failed clean-up does not change what was
+            // measured.
             ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
                 (!matches!(self.cause(), Some(Cause::Left))).then(|| result.words())
             }
@@ -70,7 +71,7 @@ mod tests {
             (9, 20, 0.999, Some("too short for a rate: 9 successes in 999 ms")),
             (10, 10, 0.01, None),
             (1, 1, 1.0, None),
-            // That nothing succeeded is reported in other words.
+            // That nothing succeeded is reported in different words.
             (0, 0, 0.001, None),
         ] {
             let found = too_short_for_a_rate(ok, all, measured_s);
@@ -87,7 +88,7 @@ mod tests {
             record.unfit()
         };
         assert_eq!(unfit(&|_| ()), None);
-        // It was measured, however it came out, and whatever is left on the server.
+        // It was measured, whatever the result, and whatever is left on the server.
         let read = |text: &str| vec![text.parse().expect("a threshold")];
         assert_eq!(unfit(&|it| it.plan.thresholds = read("read.max > 1us")), None);
         assert_eq!(unfit(&|it| it.server.left = Some("status 503".to_owned())), None);

@@ -1,4 +1,4 @@
-//! What replication came to: its warnings, and what of it makes a run fail.
+//! The outcome of replication: its warnings, and what makes a run fail.
 
 use super::warning::{Code, DATA_WRONG, Warning};
 use super::{RunRecord, StageRecord};
@@ -6,7 +6,7 @@ use crate::measure::{LinkEnd, ReplicaPlace, Replication, ReplicationLink};
 use crate::plan::{Purpose, REPLICATED};
 
 impl RunRecord {
-    /// The stage without and the one with replication, if both were measured.
+    /// The stage without replication and the one with it, if both were measured.
     pub fn replicated_pair(&self) -> Option<(&StageRecord, &StageRecord)> {
         let with = self.stages.iter().position(|stage| stage.name == REPLICATED)?;
         let is_main = |stage: &&StageRecord| stage.purpose() == Purpose::Main;
@@ -14,21 +14,22 @@ impl RunRecord {
         Some((without, &self.stages[with]))
     }
 
-    /// The first link that ended like this, in words.
+    /// Names the first link that ended like this.
     pub(super) fn link_ended(&self, end: LinkEnd) -> Option<String> {
         let replication = self.replication.as_ref()?;
         let link = replication.links.iter().find(|link| link.end == end)?;
         words(replication, link)
     }
 
-    /// What was made for replication and could not be removed.
+    /// Names something that was created for replication and could not be removed.
     pub(super) fn left_of_replication(&self) -> Option<String> {
         let first = self.replication.as_ref()?.left.first()?;
         Some(format!("not removed: {first}"))
     }
 }
 
-/// The name of a database of a run with replication: its server, and which one of several on it.
+/// The name of a database of a run with replication: its server, and which of several databases on
+/// it.
 pub fn place_name(replication: &Replication, place: usize) -> String {
     let Some(ReplicaPlace { server, .. }) = replication.places.get(place) else {
         return format!("database {}", place.saturating_add(1));
@@ -48,7 +49,7 @@ pub fn link_name(replication: &Replication, link: &ReplicationLink) -> String {
     format!("{} → {}", name(link.source), name(link.target))
 }
 
-/// What went wrong with a link in the end; `None`: nothing, or nothing is known.
+/// Says what went wrong with a link in the end; `None`: nothing did, or nothing is known.
 fn words(replication: &Replication, link: &ReplicationLink) -> Option<String> {
     let name = link_name(replication, link);
     let found = link.comparison.as_ref();
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!((codes(&behind), behind.result().exit_status), (vec![Code::NotReplicated], 4));
         let gone = run(link(LinkEnd::Gone, 0));
         assert_eq!((codes(&gone), gone.result().exit_status), (vec![Code::NotReplicated], 3));
-        // The innocent: everything is there, or it was not looked for because the run ended.
+        // No fault: everything arrived, or nothing was checked because the run ended.
         for end in [LinkEnd::Converged, LinkEnd::Unknown] {
             let fine = run(link(end, 0));
             assert_eq!((codes(&fine), fine.result().exit_status), (vec![], 0), "{end:?}");

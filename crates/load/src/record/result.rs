@@ -20,7 +20,7 @@ pub struct RunResult {
     pub kind: ResultKind,
     /// The exit status of springload; docs/exit-codes.md has the list.
     pub exit_status: u8,
-    /// Why, in one sentence; `None` if the run passed.
+    /// The reason, in one sentence; `None` if the run passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -32,18 +32,18 @@ pub struct RunResult {
 pub enum ResultKind {
     /// Everything was done, little failed, and the numbers can be trusted.
     Passed,
-    /// Something is wrong with the server, or with what was asked of it.
+    /// Something is wrong with the server, or with what was requested.
     Failed,
     /// Measured, but the numbers cannot be trusted.
     NotTrustworthy,
     /// The user stopped the run.
     Stopped,
-    /// The run goes on; never stored.
+    /// The run is still going on; never stored.
     #[serde(skip)]
     Running,
 }
 
-/// Why a run ended before its plan was carried out.
+/// The reason a run ended before its plan was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
@@ -58,9 +58,9 @@ pub struct Ended {
 /// The cause of a result other than passed.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
-    /// The run ended before its plan was carried out; `None`: the record does not say why.
+    /// The run ended before its plan was carried out; `None`: the record does not give the reason.
     Ended(Option<&'a Ended>),
-    /// A load phase left out this many records, of that many.
+    /// A load phase left out the first number of records, out of the second.
     NotLoaded(&'a StageRecord, u64, u64),
     /// No operation of this stage succeeded.
     NoneOk(&'a StageRecord),
@@ -70,8 +70,8 @@ pub enum Cause<'a> {
     DataWrong(&'a Warning),
     /// Agents were lost, and that is not allowed.
     AgentsLost,
-    /// The drill in this stage did not break or mend what it should, or the server did not come
-    /// back after it.
+    /// The drill in this stage did not break or mend what it should have, or the server did not
+    /// come back after it.
     Drill(&'a StageRecord),
     /// The numbers of this stage cannot be trusted.
     Doubtful(&'a StageRecord),
@@ -79,7 +79,7 @@ pub enum Cause<'a> {
     Threshold,
     /// Too many operations of this stage failed.
     Failures(&'a StageRecord),
-    /// A target of replication does not answer, or did not have everything in time.
+    /// A replication target does not respond, or did not catch up in time.
     NotReplicated,
     /// The run is worse than its baseline.
     Regression,
@@ -103,7 +103,7 @@ pub enum EndedBy {
 }
 
 impl RunResult {
-    /// The exit status of a run that cannot be trusted.
+    /// The exit status of a run whose numbers cannot be trusted.
     pub const UNTRUSTWORTHY: u8 = 5;
     /// The exit status of a run that found data to be wrong.
     pub const DATA_WRONG: u8 = 6;
@@ -113,7 +113,7 @@ impl RunResult {
         Self { kind: ResultKind::Failed, exit_status, reason: Some(reason) }
     }
 
-    /// In words, such as `failed: read p99 > 50ms`.
+    /// The result in words, such as `failed: read p99 > 50ms`.
     pub fn words(&self) -> String {
         match &self.reason {
             Some(reason) => format!("{}: {reason}", self.kind.words()),
@@ -123,7 +123,7 @@ impl RunResult {
 }
 
 impl ResultKind {
-    /// In words.
+    /// The kind in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -143,7 +143,7 @@ pub(super) fn of(record: &RunRecord) -> RunResult {
     found(record).map_or(RunResult::PASSED, |(_, result)| result)
 }
 
-/// The first that applies; `None`: the run passed.
+/// The first cause that applies; `None`: the run passed.
 fn found(record: &RunRecord) -> Option<Found<'_>> {
     ended(record)
         .or_else(|| unusable(record))
@@ -163,7 +163,7 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
 
 fn ended(record: &RunRecord) -> Option<Found<'_>> {
     let Some(ended) = &record.ended else {
-        // Older records, which do not say why, and running runs.
+        // Older records, which do not give the reason, and runs still going on.
         return record.partial.then(|| {
             let runs = record.seen_running_ns.is_some();
             let kind = if runs { ResultKind::Running } else { ResultKind::Stopped };
@@ -182,7 +182,7 @@ fn ended(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::Ended(Some(ended)), RunResult { kind, exit_status, reason }))
 }
 
-/// Nothing succeeded, or a load phase left records out.
+/// Nothing succeeded, or a load phase left out records.
 fn unusable(record: &RunRecord) -> Option<Found<'_>> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
@@ -202,20 +202,21 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::NoneOk(stage), RunResult::failed(3, reason)))
 }
 
-/// The target could not be closed properly: a warning, unless nothing else is wrong.
+/// The target could not be closed properly. This counts only if nothing else is wrong.
 fn left(record: &RunRecord) -> Option<Found<'_>> {
     let words = record.server.left_words(record.nouns()).or_else(|| record.left_of_replication());
     words.map(|words| (Cause::Left, RunResult::failed(3, words)))
 }
 
-/// A link of replication ended like this: its servers are gone, or it did not keep up.
+/// A replication link ended like this: its servers are gone, or it did not keep up.
 fn not_replicated(record: &RunRecord, end: LinkEnd) -> Option<Found<'_>> {
     let exit_status = if end == LinkEnd::Gone { 3 } else { 4 };
     let words = record.link_ended(end)?;
     Some((Cause::NotReplicated, RunResult::failed(exit_status, words)))
 }
 
-/// The number of records that a load phase left out, and the planned number; `None`: none.
+/// The number of records that a load phase left out, and the planned number; `None`: none was left
+/// out.
 fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
     let load = |stage| Some((stage, record.plan_of(stage)?.work.traits().must_store?));
     let (stage, records) = record.stages.iter().find_map(load)?;
@@ -226,11 +227,11 @@ fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
 fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
     let of_data = |warning: &&Warning| warning.code == Code::DataWrong;
     let wrong = record.warnings.iter().find(of_data)?;
-    // Each stage may have found something.
+    // Each stage may have found some.
     let counts = record.warnings.iter().filter(of_data);
     let counts = counts.filter_map(|warning| warning.message.strip_prefix(DATA_WRONG));
     let mut counts: Vec<&str> = counts.collect();
-    // Each node may have been asked for the same.
+    // Each node may have been asked for the same documents.
     counts.dedup();
     let counts = counts.join("; ");
     let reason = match &counts[..] {
@@ -240,7 +241,7 @@ fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::DataWrong(wrong), RunResult::failed(RunResult::DATA_WRONG, reason)))
 }
 
-/// What was not looked for may be lost.
+/// Documents that were not looked for may be lost.
 fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
     let found = record.warnings.iter().find(|warning| warning.code == Code::AuditIncomplete)?;
     let (kind, reason) = (ResultKind::NotTrustworthy, Some(found.message.clone()));
@@ -258,14 +259,14 @@ fn stays_down(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::Drill(stage), RunResult::failed(3, reason)))
 }
 
-/// What was to be broken or mended was not.
+/// Something that was to be broken or mended was not.
 fn invalid_drill(record: &RunRecord) -> Option<Found<'_>> {
     let (stage, reason) = record.invalid_drill()?;
     let (kind, exit_status) = (ResultKind::NotTrustworthy, RunResult::UNTRUSTWORTHY);
     Some((Cause::Drill(stage), RunResult { kind, exit_status, reason: Some(reason) }))
 }
 
-/// Comes before thresholds, which say little if the numbers cannot be trusted.
+/// Takes precedence over thresholds, which mean little if the numbers cannot be trusted.
 fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
     let lost = record.lost_words().filter(|_| !record.allows_losses());
     let doubtful = doubtful(record);
@@ -281,10 +282,10 @@ fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
     Some((cause, RunResult { kind, exit_status, reason: Some(reason) }))
 }
 
-/// Why the numbers of a stage cannot be trusted, other than because of lost agents.
+/// The reason the numbers of a stage cannot be trusted, apart from lost agents.
 ///
-/// What springload itself has lost matters only in the stage that the run is about, and only where
-/// nothing but figures was asked for: limits are judged one by one.
+/// Time lost by springload itself matters only in the main stage, and only if nothing but figures
+/// was requested: limits are judged one by one.
 fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     let asked = !record.plan.thresholds.is_empty();
     let main = |stage: &StageRecord| {
@@ -311,8 +312,8 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     Some((stage, reason))
 }
 
-/// The thresholds that are broken, except by comparison with a baseline: those broken for certain,
-/// or those that springload itself may have broken.
+/// The broken thresholds, except those compared with a baseline: either those certainly broken, or
+/// those that springload itself may have broken.
 fn broken(record: &RunRecord, by_client: bool) -> Option<String> {
     let broken = record.thresholds.iter().filter(|it| it.broken && !it.is_regression());
     let all: Vec<_> = broken.filter(|it| it.by_client == by_client).collect();
@@ -323,7 +324,7 @@ fn broken(record: &RunRecord, by_client: bool) -> Option<String> {
     })
 }
 
-/// Springload itself may have broken a threshold, and none is broken for certain.
+/// Springload itself may have broken a threshold, and none is certainly broken.
 fn unsure(record: &RunRecord) -> Option<Found<'_>> {
     let by_baseline = record.thresholds.iter().find(|it| it.is_regression() && it.by_client);
     let words = broken(record, true).or_else(|| Some(by_baseline?.expression.to_string()));
@@ -395,7 +396,7 @@ fn failures(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 impl StageRecord {
-    /// Documents for which an operation was begun.
+    /// Documents for which an operation was started.
     fn issued(&self) -> u64 {
         self.requests().map(|operation| operation.issued).sum()
     }
@@ -418,7 +419,7 @@ impl RunRecord {
         found(self).map(|(cause, _)| cause)
     }
 
-    /// Whether it is judged by a baseline.
+    /// Whether it is judged against a baseline.
     fn is_compared(&self) -> bool {
         self.plan.baseline.as_ref().is_some_and(|it| it.max_regression_percent.is_some())
     }
@@ -429,8 +430,8 @@ impl RunRecord {
         failed as f64 > issued as f64 * FAILED
     }
 
-    /// Failures of the classes that `asked` selects, without conflicts that the plan provokes and
-    /// without what a drill has broken; and the documents of which these are.
+    /// Failures of the classes that `asked` selects, except conflicts that the plan provokes and
+    /// what a drill broke; and the number of documents they are out of.
     fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> (u64, u64) {
         let plan = self.plan_of(stage);
         let provokes = plan.is_some_and(|plan| plan.work.traits().shares_documents);

@@ -1,4 +1,4 @@
-//! Tables of cases: which result and exit status follow from which record.
+//! Tables of cases: the result and exit status of each record.
 
 use super::*;
 use crate::engine::Pace;
@@ -38,7 +38,7 @@ fn the_first_reason_counts() {
     use ResultKind::{Failed, NotTrustworthy, Passed, Stopped};
     let cases: [Case; 13] = [
         (0, Passed, |_| {}),
-        // 3,100 operations: 31 are one in a hundred.
+        // 3,100 operations: 31 is one in a hundred.
         (0, Passed, |it| fail(it, Failure::NotFound, 31)),
         (4, Failed, |it| fail(it, Failure::NotFound, 32)),
         (4, Failed, |it| fail(it, Failure::Conflict, 1_000)),
@@ -67,7 +67,7 @@ fn the_first_reason_counts() {
     }
 }
 
-/// What is left on the server is worth a warning, whatever else is wrong with the run.
+/// Something left on the server is only a warning if anything else is wrong with the run.
 #[test]
 fn a_clean_up_that_failed_hides_nothing() {
     type Change<'a> = Box<dyn Fn(&mut RunRecord) + 'a>;
@@ -103,7 +103,7 @@ fn a_clean_up_that_failed_hides_nothing() {
     }
 }
 
-/// A limit on what the run is about says nothing about the fill before it.
+/// A limit on the main stage does not apply to the fill before it.
 #[test]
 fn the_fill_has_a_limit_of_its_own() {
     let judged = |threshold: &str| {
@@ -170,7 +170,7 @@ fn a_preparation_may_fail() {
         crud(record).name = "warm_up".to_owned();
     });
     assert_eq!(result.result().kind, ResultKind::Passed);
-    // Its plan, not its name, says what a stage is for.
+    // The purpose of a stage comes from its plan, not its name.
     let of = |purpose| {
         let record = record(|record| {
             fail(record, Failure::NotFound, 1_000);
@@ -239,7 +239,7 @@ fn data_that_is_wrong_goes_before_what_is_not_trustworthy() {
     assert_eq!((result.exit_status, result.kind), (6, ResultKind::Failed));
     let read = "2 unexpected state, of 3000 documents read";
     assert_eq!(result.words(), format!("failed: data wrong: {read}"));
-    // Wherever it was found.
+    // The same result wherever they were found.
     let words = wrong(Some(3)).result().words();
     let extra = "3 documents that this run did not write";
     assert_eq!(words, format!("failed: data wrong: {extra}; {read}"));

@@ -1,14 +1,14 @@
-//! A record that has no end: the run goes on, or springload was killed. Which of them is known to
-//! whoever reads it, and not stored.
+//! A record without an end: the run is still going on, or springload was killed. Only its reader
+//! can tell which; it is not stored.
 
 use super::{Code, RunRecord, Verdict};
 
 impl RunRecord {
-    /// The same of a run that was seen to go on at this time, in nanoseconds since 1970.
+    /// Marks the run as seen running at this time, in nanoseconds since 1970.
     #[must_use]
     pub fn seen_running(mut self, at_ns: u64) -> Self {
         self.seen_running_ns = Some(at_ns);
-        // What is missing is still to come.
+        // What is missing may still come.
         let last = self.stages.last().map(|it| it.name.clone());
         self.warnings.retain(|it| match it.code {
             Code::Partial => false,
@@ -18,12 +18,12 @@ impl RunRecord {
         self
     }
 
-    /// Whether the run goes on or springload was killed.
+    /// Whether the run is still going on or springload was killed.
     pub const fn has_no_end(&self) -> bool {
         self.partial && self.ended.is_none() && self.result.is_none()
     }
 
-    /// Why there is no end, of a record that does not say why the run ended.
+    /// The reason there is no end, for a record that does not say why the run ended.
     pub(super) fn cut_short(&self) -> String {
         let unfinished = self.stages.last().filter(|it| it.verdict == Verdict::Unfinished);
         let known = unfinished.map(|stage| {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::record::{ResultKind, fixture};
 
-    /// A record as it is saved while its last stage goes on.
+    /// A record as saved while its last stage is running.
     fn saved() -> RunRecord {
         let mut record = fixture::record(&[]);
         (record.partial, record.result) = (true, None);

@@ -1,5 +1,5 @@
-//! The requests of a run beside those that the server has counted: whether others asked as well,
-//! or an answer was lost.
+//! Compares the requests of a run with those that the server counted: others may have sent some, or
+//! a response was lost.
 
 use super::{Code, RunRecord, StageRecord, Warning};
 use crate::driver::CompactionPlan;
@@ -7,26 +7,26 @@ use crate::measure::Served;
 use crate::observed::Source;
 use std::collections::BTreeMap;
 
-/// Others' requests are not mentioned if there are no more than so many, or than this share of all:
-/// logging in again takes some, and so does asking whether a node is back.
+/// Others' requests are not mentioned up to this number, or this share of all: logging in again
+/// takes some, and so does checking whether a node is back.
 const FEW: (u64, f64) = (20, 0.005);
 
-/// The share of others' requests from which on it is warned of them.
+/// From this share of others' requests on, a warning is given.
 const MUCH: f64 = 0.05;
 
-/// Asking how many documents more databases than this have takes as many requests as matter.
+/// Asking for the document counts of more databases than this takes enough requests to matter.
 const MANY: u32 = 1_000;
 
-/// What the server's own count of requests says.
+/// What the server's own count of requests shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Requests that the server counted, without those that asked for the count.
+    /// Requests that the server counted, except those that asked for the count.
     pub served: Served,
     /// Requests that the run sent.
     pub sent: u64,
-    /// The same by method and status, if that is known of all.
+    /// The same by method and status, if known for all of them.
     pub by: Option<Served>,
-    /// Of these, those that got no answer: the server may not have counted them.
+    /// Of these, those without a response: the server may not have counted them.
     pub unanswered: u64,
 }
 
@@ -42,12 +42,13 @@ impl Counted {
         (more > count && more as f64 > served as f64 * share).then_some(more)
     }
 
-    /// Their share of all requests, 0 to 1, if there are enough to matter.
+    /// The others' share of all requests, 0 to 1, if there are enough to matter.
     pub fn others_share(&self) -> Option<f64> {
         Some(self.of_others()? as f64 / self.served.requests() as f64)
     }
 
-    /// Those by method and by the status of the answer, the most first; empty if not known.
+    /// The others' requests by method and by response status, most frequent first; empty if not
+    /// known.
     pub fn others_by(&self) -> [Vec<(String, u64)>; 2] {
         let Some(sent) = &self.by else { return Default::default() };
         [(&self.served.methods, &sent.methods), (&self.served.statuses, &sent.statuses)].map(
@@ -59,7 +60,7 @@ impl Counted {
         )
     }
 
-    /// Answered requests that the server did not count, if there are any.
+    /// Requests with a response that the server did not count, if there are any.
     pub fn not_counted(&self) -> Option<u64> {
         let missing = match &self.by {
             Some(sent) => more(&sent.methods, &self.served.methods).values().sum(),
@@ -70,7 +71,7 @@ impl Counted {
 }
 
 impl RunRecord {
-    /// Notes in the accounts what others asked of the server, and warns of it if it was much.
+    /// Enters the others' requests in the accounts, and adds a warning if there were many.
     pub(super) fn account_for_others(&mut self) {
         let share = self.counted().and_then(|counted| counted.others_share());
         for stage in &mut self.stages {
@@ -87,7 +88,7 @@ impl RunRecord {
     }
 }
 
-/// By how much each of these counts is higher than that of the others.
+/// By how much each of these counts exceeds the other's.
 fn more(these: &BTreeMap<String, u64>, others: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let each = these.iter().map(|(name, count)| {
         let other = others.get(name).copied().unwrap_or(0);
@@ -97,16 +98,16 @@ fn more(these: &BTreeMap<String, u64>, others: &BTreeMap<String, u64>) -> BTreeM
 }
 
 impl RunRecord {
-    /// What the server's own count of requests says; `None`: it was not asked, it or a node was
-    /// started again or gave no answer at the end, or the run sent requests that are not counted,
-    /// such as those for its metrics or for a compaction.
+    /// What the server's own count of requests shows. `None`: it was not requested; the server or a
+    /// node was restarted or did not respond at the end; or the run sent requests that it does not
+    /// count itself, such as those for metrics or for a compaction.
     pub fn counted(&self) -> Option<Counted> {
         let observed = self.observed.as_ref()?;
         let target = &self.plan.target;
         let compaction = target.compaction() != CompactionPlan::Auto;
         let many = target.databases().is_some_and(|it| it.spread.count > MANY);
         let beside = self.plan.fill.growth || self.plan.probe.is_some() || compaction || many;
-        // Servers that replicate ask each other.
+        // Servers that replicate send each other requests.
         let others = self.plan.follow.is_some() || self.plan.replication.is_some();
         if beside || others || self.partial {
             return None;
@@ -114,7 +115,7 @@ impl RunRecord {
         let asked = observed.sources.iter().filter(|it| !it.machine);
         let (exporters, servers): (Vec<&Source>, Vec<&Source>) =
             asked.partition(|it| it.url.is_some());
-        // A server that is its own exporter counts how often it was asked, too.
+        // A server that is its own exporter also counts the requests for its metrics.
         let of_server = |url: &String| servers.iter().any(|it| url.contains(&it.name));
         if servers.is_empty() || exporters.iter().flat_map(|it| &it.url).any(of_server) {
             return None;
@@ -134,7 +135,7 @@ impl RunRecord {
         }
         let mut by = Served::default();
         self.stages.iter().for_each(|stage| by.add(&stage.sent));
-        // Of an agent that was lost, only the number of its requests is known.
+        // For a lost agent, only the number of its requests is known.
         let all = by.requests() + resent >= sent;
         Some(Counted { served, sent, by: Some(by).filter(|_| all), unanswered })
     }
@@ -146,7 +147,7 @@ mod tests {
     use crate::observed::Observed;
     use crate::record::fixture;
 
-    /// A run beside which a server served this many requests, of which `others` were not the run's.
+    /// A run beside which a server served requests, of which `others` were not the run's.
     fn beside(others: u64) -> RunRecord {
         let mut record = fixture::record(&[]);
         let of = |count: u64| Served {
@@ -187,10 +188,10 @@ mod tests {
         // It changes no verdict.
         let verdicts = |it: &RunRecord| it.stages.iter().map(|it| it.verdict).collect::<Vec<_>>();
         assert_eq!(verdicts(&guilty), verdicts(&beside(0)));
-        // Enough to mention, but not to warn of.
+        // Enough to mention, but not for a warning.
         let (share, warned) = reported(&beside(own * 2 / 98));
         assert!((share.unwrap() - 0.02).abs() < 0.001 && !warned, "{share:?}");
-        // What logging in takes: 0.2 %.
+        // About what logging in takes: 0.2 %.
         assert_eq!(reported(&beside(own * 2 / 998)), (None, false));
         assert_eq!(reported(&beside(0)), (None, false));
     }

@@ -25,11 +25,11 @@ pub struct ServerRecord {
     pub created: bool,
     /// Whether springload removed the database at the end.
     pub deleted: bool,
-    /// Why springload could not remove the database that it created, or properly close another one,
-    /// if that is so.
+    /// The reason springload could not remove the database that it created, or properly close
+    /// another one, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
-    /// The shards of many databases, if the server tells of them.
+    /// The shards of many databases, if the server reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_shards: Option<OpenShards>,
 }
@@ -55,7 +55,7 @@ impl ServerRecord {
         }
     }
 
-    /// Which of springload's own servers it is, such as `stand-in`; `None`: none of them.
+    /// Which of springload's own servers it is, such as `stand-in`; `None`: it is another server.
     pub fn own(&self) -> Option<&str> {
         let named = self.name.strip_prefix(OWN_SERVERS);
         named.or(self.stand_in.then_some("stand-in"))

@@ -1,13 +1,13 @@
-//! Whether a limit is certainly met or missed, whatever springload itself has lost: what it added
-//! to a response time may have made that miss its limit, but never meet it.
+//! Decides whether a limit is certainly met or missed despite what springload itself lost: the time
+//! it added to a response may have caused a limit to be missed, but never to be met.
 
 use super::{StageRecord, Verdict};
 use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{Metric, Span};
 
-/// The other end of the values that a measured one may stand for: the least, without what
-/// springload may have added to times, or the greatest, with what it may have kept from being
-/// served. `None`: the measured value is the only one.
+/// The other end of the range that the true value lies in. For times it is the least, without what
+/// springload may have added; for rates the greatest, with what it may have kept from being served.
+/// `None`: the measured value is exact.
 pub(super) fn other_bound<'a>(
     stages: &[&'a StageRecord],
     operations: impl Iterator<Item = &'a OperationSummary>,
@@ -16,7 +16,7 @@ pub(super) fn other_bound<'a>(
     let accounts = || stages.iter().filter_map(|stage| stage.account.as_ref());
     let bound = |stage: &StageRecord| matches!(stage.verdict, Verdict::ClientBound { .. });
     match metric {
-        // An older record does not say how much of a time was springload's.
+        // An older record does not say how much of a time was added by springload.
         Metric::Time(..) if stages.iter().any(|it| bound(it) && it.account.is_none()) => Some(0.0),
         Metric::Time(span, statistic) => {
             let (mut measured, mut without) = (Histogram::default(), Histogram::default());
@@ -35,7 +35,8 @@ pub(super) fn other_bound<'a>(
         }
         Metric::Throughput => {
             let share = accounts().map(|it| it.client_share).fold(0.0, f64::max);
-            // If the client is the limit, nobody knows how much it kept from being served.
+            // If the client is the limit, the number of requests it kept from being served is
+            // unknown.
             let bound = stages.iter().any(|it| bound(it));
             Some(if bound { f64::INFINITY } else { value / (1.0 - share).max(f64::EPSILON) })
         }

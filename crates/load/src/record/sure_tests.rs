@@ -1,4 +1,4 @@
-//! Limits that are certainly met or missed, whatever springload itself has lost.
+//! Limits that are certainly met or missed despite what springload itself lost.
 
 use crate::account::{Account, Hindrance, Reading, Verdict};
 use crate::measure::{KindInterval, OperationSummary};
@@ -9,7 +9,7 @@ use crate::record::{ResultKind, RunRecord, fixture};
 const BOUND: Verdict =
     Verdict::ClientBound { busiest_thread: 0.1, late_p99_us: 9.0, by: Hindrance::Unknown };
 
-/// A run of 3,000 reads of 20 ms, 1,000 of which springload itself held up until 60 ms.
+/// A run of 3,000 reads of 20 ms, 1,000 of which springload itself held up to 60 ms.
 fn record(thresholds: &[&str]) -> RunRecord {
     let mut record = fixture::without_failures(thresholds);
     let mut part = KindInterval { requests: 3_000, ok: 3_000, ..KindInterval::default() };
@@ -52,10 +52,10 @@ fn limits_are_met_for_certain_missed_for_certain_or_neither() {
         (&["read.p50 > 19ms"], (4, Failed)),
         (&["read.mean > 30ms"], (5, NotTrustworthy)),
         (&["read.mean > 15ms"], (4, Failed)),
-        // What is missed for certain is not hidden by what is not certain.
+        // What is certainly missed is not hidden by what is uncertain.
         (&["read.p99 > 50ms", "read.p99 > 17ms"], (4, Failed)),
         (&["err > 0"], (0, Passed)),
-        // More may have been served by a client that had the time.
+        // A client with enough time might have got more served.
         (&["throughput < 1000000"], (5, NotTrustworthy)),
         (&["throughput < 1"], (0, Passed)),
     ];
@@ -85,7 +85,7 @@ fn a_fill_voids_no_main_stage() {
     record.stages[main].verdict = Verdict::Closed;
     record.conclude();
     assert_eq!(record.result().kind, ResultKind::Passed);
-    // A run that only fills is about its fill.
+    // The main stage of a run that only fills is the fill.
     record.stages.truncate(1);
     record.conclude();
     assert_eq!(record.result().exit_status, 5);

@@ -1,5 +1,5 @@
-//! Judges the plan's thresholds once from the record: by the stages that the run is about, unless a
-//! threshold names operations of others.
+//! Judges the plan's thresholds once, from the record: by the main stages, unless a threshold names
+//! operations of others.
 
 use super::sure::other_bound;
 use super::{RunRecord, StageRecord, too_short_for_a_rate};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
-    /// The threshold: what makes the run fail.
+    /// The threshold: a condition that makes the run fail.
     pub expression: Threshold,
     /// The measured value, in `unit`; `null`: too little was measured to judge.
     pub value: Option<f64>,
@@ -20,10 +20,10 @@ pub struct Judgement {
     pub unit: Unit,
     /// Whether the run fails: the expression is true, or cannot be judged.
     pub broken: bool,
-    /// The limit in `unit`, where it follows from a baseline.
+    /// The limit in `unit`, if it depends on a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Why it cannot be judged.
+    /// The reason it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Whether the value would have met the limit without what springload itself may have added.
@@ -89,7 +89,7 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
     record.plan.thresholds.iter().map(one).collect()
 }
 
-/// A threshold whose limit is not known.
+/// The judgement of a threshold whose limit is not known.
 fn without_baseline(threshold: &Threshold) -> Judgement {
     Judgement {
         expression: *threshold,
@@ -102,9 +102,9 @@ fn without_baseline(threshold: &Threshold) -> Judgement {
     }
 }
 
-/// Whether a threshold that is broken by its measured value may be broken only by springload.
+/// Whether springload alone may be to blame for a threshold broken by its measured value.
 fn by_client(record: &RunRecord, threshold: &Threshold, (value, limit): (f64, f64)) -> bool {
-    // Without a server, springload itself is what is measured.
+    // Without a server, springload itself is being measured.
     if !record.plan.target.card().server {
         return false;
     }
@@ -123,7 +123,7 @@ impl Judgement {
 }
 
 impl Unit {
-    /// The unit of a metric, with counts taken as shares.
+    /// The unit of a metric, taking counts as shares.
     pub const fn of(metric: Metric) -> Self {
         match metric {
             Metric::Time(..) => Self::Us,
@@ -138,15 +138,15 @@ impl RunRecord {
     /// The value of a quantity in its unit (`Unit::of`).
     ///
     /// # Errors
-    /// Why there is none, such as too few samples.
+    /// Returns the reason there is none, such as too few samples.
     pub fn value_of(&self, quantity: Quantity) -> Result<f64, String> {
         value(self, quantity, true)
     }
 }
 
 impl RunRecord {
-    /// The stages that a quantity is taken from: those that the run is about or, for operations
-    /// that do not occur there, such as those of a fill, the other measured stages.
+    /// The stages that a quantity is taken from: the main ones or, for operations that do not occur
+    /// there, such as those of a fill, the other measured stages.
     pub(super) fn stages_of(&self, quantity: Quantity) -> Vec<&StageRecord> {
         let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main)
             || self.stages.iter().any(|it| it.purpose() == Purpose::Main);
@@ -160,7 +160,7 @@ impl RunRecord {
         stages.into_iter().filter(has).collect()
     }
 
-    /// The kind of all requests that the run is about; `None`: there are several.
+    /// The kind of all requests in the main stages; `None`: there are several.
     pub fn only_kind(&self) -> Option<OpKind> {
         let all = Quantity { kind: None, metric: Metric::Throughput };
         let stages = self.stages_of(all);
@@ -253,8 +253,8 @@ fn time_us(
     if let Some(percent) = statistic.covers() {
         let sum = |count: fn(&OperationSummary) -> u64| -> u64 { operations().map(count).sum() };
         let (lost, all) = (sum(OperationSummary::unanswered), sum(|it| it.requests));
-        // Times are of successes. Requests without an answer have no time, so a percentile of all
-        // requests may not exist.
+        // Times cover successes only. Requests without a response have no time, so a percentile of
+        // all requests may not exist.
         if span != Span::Lag && lost as f64 * 100.0 > all as f64 * (100.0 - percent) {
             return Err(format!(
                 "{lost} of {all} requests had no answer, so no time covers {percent} %"

@@ -12,7 +12,7 @@ fn judged(expression: &str) -> (Option<f64>, bool) {
     (judgement.value, judgement.broken)
 }
 
-/// The value, which is there, as a whole number.
+/// The value, which must exist, as a whole number.
 fn whole(expression: &str) -> (f64, bool) {
     let (value, broken) = judged(expression);
     (value.expect("a value").round(), broken)
@@ -45,13 +45,13 @@ fn a_count_is_judged_as_it_is_or_as_a_share_of_its_whole() {
     assert_eq!(whole("issued < 3100"), (3_100.0, false));
     assert_eq!(whole("requests >= 3100"), (3_100.0, true));
     assert_eq!(whole("read.ok < 2971"), (2_970.0, true));
-    // 98.9 % of those begun.
+    // 98.9 % of the operations started.
     assert_eq!((whole("ok < 99%"), whole("ok < 98%")), ((99.0, true), (99.0, false)));
     assert_eq!(whole("resent > 0%"), (0.0, false));
     for metric in ["issued", "requests", "rows", "sent_bytes", "received_bytes"] {
         let refused = format!("{metric} > 1%").parse::<Threshold>().unwrap_err().to_string();
         assert!(refused.ends_with("give a number, such as 0, 10k or 10M"), "{refused}");
-        // Compared and drawn, it is the number as well.
+        // In comparisons and charts, it is the number as well.
         let quantity = metric.parse::<Quantity>().expect("a metric").metric;
         assert_eq!(Unit::of(quantity), Unit::Count, "{metric}");
     }
@@ -66,7 +66,7 @@ fn rate_and_p99(record: &RunRecord, of: &str) -> (f64, f64) {
     (value("throughput"), value("p99"))
 }
 
-/// Makes the fill of the fixture fast, and as many requests as the load: they must not mix.
+/// Makes the fill of the fixture fast, with as many requests as the load: the two must not mix.
 fn with_a_fast_fill() -> RunRecord {
     let mut record = record(&[]);
     let fast = vec![(0, OpKind::BulkInsert, part(100_000, 0)), (1, OpKind::Update, part(2_000, 0))];
@@ -82,7 +82,7 @@ fn a_bare_metric_is_of_what_the_run_is_about() {
     assert!((rate - main.throughput_per_s).abs() < 1.0, "{rate}");
     assert!((p99 - main.response.p99_us.unwrap()).abs() < 1.0, "{p99}");
     assert!((rate_and_p99(&record, "bulk_insert.").0 - 40_000.0).abs() < 1e-9);
-    // A kind that the fill has, too, is that of the load.
+    // A kind that also occurs in the fill is taken from the load.
     assert_eq!(record.value_of("update.throughput".parse().unwrap()), Ok(38.0));
     let bare = ["throughput < 1000", "throughput < 2000", "bulk_insert.throughput < 2000"];
     let mut judged = record;
@@ -97,7 +97,7 @@ fn a_run_that_only_fills_is_about_its_fill() {
     let mut record = with_a_fast_fill();
     record.stages.truncate(1);
     assert!((rate_and_p99(&record, "").0 - 40_800.0).abs() < 1e-9);
-    // One that was to do more, and did not get there, has no such figure.
+    // A run that was to do more, but did not get that far, has no such figure.
     let main = StagePlan { name: "crud".to_owned(), ..stage_plan() };
     record.plan.stages = vec![StagePlan { purpose: Some(Purpose::Fill), ..stage_plan() }, main];
     let found = record.value_of("throughput".parse().unwrap());
@@ -170,7 +170,7 @@ fn what_cannot_be_judged_is_broken_and_says_so() {
     assert!(judged("update.p50 > 9s").0.is_some());
 }
 
-/// Times are of what succeeded: a timeout must not make them look good.
+/// Times cover successes only: a timeout must not make them look good.
 #[test]
 fn no_time_holds_for_requests_without_an_answer() {
     let mut record = record(&["read.p99 > 9s", "read.p95 > 9s", "read.max > 9s", "read.mean > 9s"]);

@@ -1,21 +1,22 @@
-//! Agents that are unlike the others: their connections do less, or their requests take longer.
+//! Agents that are unlike the others: their connections get less done, or their requests take
+//! longer.
 
 use super::fleet::who;
 use super::{AgentRecord, AgentStage, Code, RunRecord, StageRecord};
 use crate::measure::Latency;
 use crate::statistics::median;
 
-/// An agent of a closed loop is slow if each of its connections does less than this share of what
-/// is usual.
+/// An agent of a closed loop is slow if each of its connections does less than this share of the
+/// usual work.
 const SLOW: f64 = 0.5;
-/// With fewer documents of the usual agent, or in a shorter stage, in seconds, nobody counts as
-/// slow.
+/// If the usual agent did fewer documents than this, or the stage is shorter, in seconds, no agent
+/// counts as slow.
 const LEAST_OK: u64 = 100;
 const LEAST_S: f64 = 1.0;
 /// A percentile of an agent stands out if it is longer than that of the others by this much, in
 /// microseconds ...
 const LONGER_US: f64 = 1_000.0;
-/// ... and by this factor, far beyond chance: of 1,000 exponential times, as few as a 99th
+/// ... and by this factor, far beyond chance: of 1,000 exponential times, the fewest that a 99th
 /// percentile is computed from, it has a standard error of 7 % (the square root of p (1 - p) / n,
 /// over the density there: H. A. David, Order Statistics, on sample quantiles).
 const PERCENTILES: [(&str, Figure, f64); 2] =
@@ -23,7 +24,7 @@ const PERCENTILES: [(&str, Figure, f64); 2] =
 
 type Figure = fn(&Latency) -> Option<f64>;
 
-/// Warns of agents that are unlike the others in a stage that counts.
+/// Adds warnings about agents that are unlike the others in a measured stage.
 pub(super) fn warn(record: &RunRecord, stage: &StageRecord, add: &mut impl FnMut(Code, String)) {
     let (slow, usual) = slow(record, stage);
     if !slow.is_empty() {
@@ -49,7 +50,7 @@ pub(super) fn warn(record: &RunRecord, stage: &StageRecord, add: &mut impl FnMut
     }
 }
 
-/// Why agents are unlike the others, by their own accounts.
+/// The reason agents are unlike the others, by their own accounts.
 fn because(stage: &StageRecord, agents: &[&AgentRecord]) -> String {
     let (whose, machine) =
         if agents.len() == 1 { ("its", "the machine") } else { ("their", "each machine") };
@@ -78,11 +79,12 @@ fn because(stage: &StageRecord, agents: &[&AgentRecord]) -> String {
     }
 }
 
-/// From this share of an agent's response times on, they are longer through its own fault.
+/// If an agent added at least this share of its response times itself, they are longer through its
+/// own fault.
 const OWN: f64 = 0.2;
 
-/// Agents of a closed loop that did less than half as much as usual, each with what one of its
-/// connections did per second; and what is usual.
+/// Agents of a closed loop that did less than half the usual work, each with the rate of one of its
+/// connections; and the usual rate.
 fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord, f64)>, f64) {
     let mut rates: Vec<(&AgentRecord, f64)> = Vec::new();
     let mut most = Vec::new();
@@ -100,8 +102,8 @@ fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord
     (rates, usual)
 }
 
-/// Agents whose requests took much longer than those of the others, besides those that were `named`
-/// already, and by how much.
+/// Agents whose requests took much longer than those of the others, except those `named` already,
+/// and how much longer.
 fn longer<'a>(
     record: &'a RunRecord,
     stage: &StageRecord,
@@ -130,7 +132,7 @@ fn longer<'a>(
     })
 }
 
-/// The agents with connections that took part in a stage to its end, and what they did.
+/// The agents with connections that took part in a stage to its end, and their figures.
 fn whole<'a, 'b>(
     record: &'a RunRecord,
     stage: &'b StageRecord,

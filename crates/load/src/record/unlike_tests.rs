@@ -7,8 +7,8 @@ use crate::record::fixture::{changed, crud, lose, messages_of, times};
 
 const MS: u64 = 1_000_000;
 
-/// An agent whose response times were these, in milliseconds, each with its number of requests,
-/// and were longer by this share through its own fault.
+/// Gives an agent these response times in milliseconds, each with its number of requests; this
+/// share of them was added by the agent itself.
 fn takes(record: &mut RunRecord, agent: usize, of: &[(u64, u64)], client_share: f64) {
     let of: Vec<_> = of.iter().map(|&(ms, count)| (ms * MS, count)).collect();
     let agent = &mut crud(record).agents[agent];
@@ -44,7 +44,7 @@ fn a_straggler_is_found_by_what_its_connections_do() {
         ),
         "{words:?}"
     );
-    // In an open loop each does what it is told to, and a lost agent has its own warning.
+    // In an open loop each agent does what it is given, and a lost agent has its own warning.
     for quiet in [
         |it: &mut RunRecord| crud(it).load.open = true,
         |it: &mut RunRecord| crud(it).elapsed_s = 0.9,
@@ -115,7 +115,7 @@ fn who_is_slow_already_was_lost_or_did_too_little_is_no_outlier() {
     }
 }
 
-/// Agents of a healthy run, whose times differ by chance alone, however long the tail is.
+/// Agents of a healthy run: their times differ by chance alone, however long the tail.
 #[test]
 fn chance_makes_no_outliers() {
     let mut random = Stream::new(mix(29, 0, 0), 0);

@@ -9,14 +9,14 @@ use crate::op::{Failure, Finding, OpKind};
 use crate::plan::Purpose;
 use serde::{Deserialize, Serialize};
 
-/// What a warning is about.
+/// The subject of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// Not all of the plan was measured.
     Partial,
-    /// springload was built without optimisation.
+    /// springload was built without optimization.
     DebugBuild,
     /// The server is the stand-in.
     StandIn,
@@ -26,7 +26,7 @@ pub enum Code {
     ClientBound,
     /// The client has changed the numbers a little.
     Disturbed,
-    /// Many operations failed through the server's fault, or nothing succeeded for a while.
+    /// Many operations failed because of the server, or nothing succeeded for a while.
     Degraded,
     /// Nothing succeeded for a while.
     Outage,
@@ -34,15 +34,15 @@ pub enum Code {
     ClientPaused,
     /// Data read differs from what was written.
     DataWrong,
-    /// Not every acknowledged write could be looked for.
+    /// Some acknowledged writes could not be looked for.
     AuditIncomplete,
-    /// What a drill was to break or to mend was not done.
+    /// A drill did not break or mend what it should have.
     DrillInvalid,
-    /// Nothing changed while something should have been broken.
+    /// Nothing changed while something was supposed to be broken.
     NothingBroken,
-    /// Much of what the server did was not for this run.
+    /// A large part of the server's work was not for this run.
     OthersRequests,
-    /// After a drill, the copies of the database were not alike, or could not all be read.
+    /// After a drill, the copies of the database differed, or some could not be read.
     CopiesDiffer,
     /// The server did not keep up.
     NotSustained,
@@ -52,25 +52,25 @@ pub enum Code {
     Failures,
     /// Requests of a fill timed out.
     FillTimedOut,
-    /// Operations had no answer when the run ended.
+    /// Operations had no response when the run ended.
     Unfinished,
-    /// Fewer operations were begun than planned.
+    /// Fewer operations were started than planned.
     NotAllBegun,
-    /// The documents ran out before the time was over.
+    /// The documents ran out before the time was up.
     RanDry,
     /// Writes were accepted, but are not yet stored as they should be.
     Accepted,
-    /// The server added a warning to answers.
+    /// The server added a warning to its responses.
     ServerWarned,
-    /// Answers of an index did not have the last writes.
+    /// Index responses lacked the latest writes.
     Outdated,
-    /// Answers came from a cache on the way to the server.
+    /// Responses came from a cache on the way to the server.
     FromCache,
     /// The server asked the client to wait.
     RetryAfter,
     /// Requests were resent because the server had closed the connection.
     Resent,
-    /// Requests that may have been carried out got no answer.
+    /// Requests that may have been carried out got no response.
     Unanswered,
     /// The server sent data that was not requested.
     Unsolicited,
@@ -88,27 +88,27 @@ pub enum Code {
     BasicAuth,
     /// Much of the time was spent on the way to a process that hosts the database's client.
     Outside,
-    /// The compaction that was asked for was refused, or its end not seen.
+    /// The requested compaction was refused, or did not visibly finish.
     Compaction,
-    /// Acknowledged probes were never seen.
+    /// Acknowledged probes never became visible.
     NotVisible,
-    /// A target of replication did not have everything in time, or refused documents.
+    /// A replication target did not catch up in time, or refused documents.
     NotReplicated,
     /// Probes could not be written or looked for.
     ProbesFailed,
-    /// Not all followers could read the changes to the end.
+    /// Some followers could not read the changes to the end.
     ChangesUnread,
-    /// The times of changes may be too long.
+    /// The delays of changes may be overstated.
     FollowersLate,
     /// An agent was lost.
     AgentLost,
     /// An agent's clock is not known well enough.
     AgentClock,
-    /// The agents did not begin together.
+    /// The agents did not start together.
     AgentsLate,
     /// An agent was much slower than the others.
     AgentSlow,
-    /// The requests of an agent took much longer than those of the others.
+    /// An agent's requests took much longer than those of the others.
     AgentOutlier,
 }
 
@@ -116,16 +116,17 @@ pub enum Code {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
-    /// What it is about.
+    /// Its subject.
     pub code: Code,
-    /// The stage it is about; `None`: the run.
+    /// The stage concerned; `None`: the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
     /// One sentence.
     pub message: String,
 }
 
-/// The share of the time between requests and their answers that may be spent outside the binding.
+/// The share of the time between requests and their responses that may be spent outside the
+/// binding.
 const MOST_OUTSIDE: f64 = 0.10;
 
 /// All warnings of a record.
@@ -201,7 +202,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     warnings
 }
 
-/// Adds that databases have too many shards, or could not be removed.
+/// Adds warnings about databases that have too many shards, or could not be removed.
 fn of_databases(record: &RunRecord, warnings: &mut Vec<Warning>) {
     let shards = record.server.open_shards.and_then(|it| it.warning());
     let left = record.server.left_words(record.nouns());
@@ -210,7 +211,7 @@ fn of_databases(record: &RunRecord, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// The warning about springload's own servers; `None`: it is none of them.
+/// The warning about springload's own servers; `None`: the server is not one of them.
 fn own_server(server: &ServerRecord) -> Option<String> {
     let own = server.own()?;
     let place = if server.stand_in { ", in this process" } else { "" };
@@ -219,10 +220,10 @@ fn own_server(server: &ServerRecord) -> Option<String> {
     ))
 }
 
-/// The first words of messages about how much is wrong.
+/// The beginning of messages about how much data is wrong.
 pub(super) const DATA_WRONG: &str = "data wrong: ";
 
-/// What was not as it was written, or could not be looked at.
+/// Adds warnings about what differs from what was written, or could not be checked.
 fn verified(
     stage: &StageRecord,
     operation: &OperationSummary,
@@ -265,7 +266,7 @@ fn of_stage(stage: &StageRecord, nouns: Nouns, accepted: &str, warnings: &mut Ve
     if let Some(words) = disturbed(stage).filter(|_| stage.purpose().is_measured()) {
         add(Code::Disturbed, words);
     }
-    // Nobody is concerned with the times of an audit.
+    // The times of an audit do not matter.
     if let Some((code, message)) = of_verdict(stage).filter(|_| !stage.purpose().is_news()) {
         add(code, message);
     }
@@ -279,7 +280,7 @@ fn of_stage(stage: &StageRecord, nouns: Nouns, accepted: &str, warnings: &mut Ve
         verified(stage, operation, nouns, &mut add);
     }
     if stage.purpose() == Purpose::Audit {
-        // It also asks for what is not there, and asks again for what had no answer.
+        // An audit also asks for missing documents, and repeats requests without a response.
         return;
     }
     for operation in stage.requests() {
@@ -333,7 +334,7 @@ fn of_stage(stage: &StageRecord, nouns: Nouns, accepted: &str, warnings: &mut Ve
     }
 }
 
-/// Adds the warnings about what the server itself warned of.
+/// Adds the server's own warnings.
 fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     for operation in stage.requests().filter(|operation| operation.warned > 0) {
         let (kind, count, requests) = (operation.kind, operation.warned, operation.requests);
@@ -356,7 +357,7 @@ fn of_server(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// Adds the warnings about what answers say of how they came about.
+/// Adds the warnings about what responses say about their origin.
 fn of_hints(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let mut add = |code, count: u64, all: u64, words: &str| {
         if count > 0 {
@@ -380,7 +381,7 @@ fn of_hints(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// How far an index was behind.
+/// Says how far an index was behind.
 fn behind(operation: &OperationSummary) -> String {
     let Some(ages) = &operation.behind else { return String::new() };
     let ms = |us: f64| format!("{:.0} ms", us / 1e3);
@@ -390,7 +391,7 @@ fn behind(operation: &OperationSummary) -> String {
     format!("; {half}the oldest {}", ms(ages.max_us))
 }
 
-/// The share of the time between requests and their answers that was spent outside the binding;
+/// The share of the time between requests and their responses that was spent outside the binding;
 /// `None`: nothing was measured.
 fn outside(stage: &StageRecord) -> Option<f64> {
     let outside_ns: u64 = stage.requests().map(|operation| operation.wire.outside_ns).sum();
@@ -403,8 +404,8 @@ fn outside(stage: &StageRecord) -> Option<f64> {
     (all_ns > 0.0).then(|| outside_ns as f64 / all_ns)
 }
 
-/// Whether operations with lost answers were carried out, as far as the driver found out; `None`:
-/// there are none.
+/// Says whether operations with lost responses were carried out, as far as the driver found out;
+/// `None`: there are none.
 pub fn unanswered(operation: &OperationSummary) -> Option<String> {
     let count = operation.failures.get(&Failure::Unanswered).copied().unwrap_or(0);
     let (done, not) = (operation.wire.carried_out, operation.wire.not_carried_out);
@@ -421,7 +422,7 @@ pub fn unanswered(operation: &OperationSummary) -> Option<String> {
     })
 }
 
-/// Warns of a stage that ran out of documents before `length_s`.
+/// Adds a warning if a stage ran out of documents before `length_s`.
 fn ran_dry(stage: &StageRecord, length_s: f64, nouns: Nouns, warnings: &mut Vec<Warning>) {
     let elapsed_s = stage.elapsed_s;
     if stage.load.planned.is_none() && elapsed_s < length_s * LASTED {
@@ -441,8 +442,8 @@ mod tests {
     use crate::measure::{KindInterval, Wire};
     use crate::record::fixture;
 
-    /// A stage of 1,000 updates, of which this many were lost, found to be written, and found not
-    /// to be; and in which this many bytes came that nobody had asked for.
+    /// A stage of 1,000 updates: this many were lost, found to be written, and found not to be; and
+    /// this many unrequested bytes arrived.
     fn stage([lost, done, not, unsolicited]: [u64; 4]) -> StageRecord {
         let (carried_out, not_carried_out) = (done, not);
         let wire = Wire { unsolicited, carried_out, not_carried_out, ..Wire::default() };
@@ -452,7 +453,7 @@ mod tests {
         fixture::stage("crud", vec![(0, OpKind::Update, part)])
     }
 
-    /// The stand-in is named wherever it runs, and nothing else is taken for it.
+    /// The stand-in is named wherever it runs, and no other server is mistaken for it.
     #[test]
     fn the_stand_in_is_known_by_its_name() {
         let message_for = |name: &str, stand_in: bool| {

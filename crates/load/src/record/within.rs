@@ -6,19 +6,19 @@ use crate::plan::{Metric, Quantity, Span};
 use crate::statistics::{Bounds, sum_interval};
 
 impl RunRecord {
-    /// The 95 % interval of a quantity within the run, in its unit (`Unit::of`). It says nothing
-    /// about how runs vary. `None`: there is none, or a stage is too short for it.
+    /// The 95 % interval of a quantity within the run, in its unit (`Unit::of`). It does not show
+    /// how much runs vary. `None`: the quantity has none, or a stage is too short for it.
     pub fn within(&self, quantity: Quantity) -> Option<Bounds> {
         match (quantity.metric, &self.stages_of(quantity)[..]) {
             (_, [stage]) => stage.interval(quantity),
             (Metric::Throughput, stages) => rate(stages, quantity),
-            // A percentile over several stages does not follow from theirs.
+            // A percentile over several stages cannot be derived from theirs.
             _ => None,
         }
     }
 }
 
-/// The rate over several stages is the mean of theirs, weighted with the time that they took.
+/// The rate over several stages is the mean of theirs, weighted by their lengths.
 fn rate(stages: &[&StageRecord], quantity: Quantity) -> Option<Bounds> {
     let all_s: f64 = stages.iter().map(|stage| stage.rates_over_s()).sum();
     let part = |stage: &&StageRecord| {
@@ -31,8 +31,8 @@ fn rate(stages: &[&StageRecord], quantity: Quantity) -> Option<Bounds> {
 }
 
 impl StageRecord {
-    /// The 95 % interval of a quantity within this stage, in its unit. `None`: it has none, or the
-    /// stage is too short for it.
+    /// The 95 % interval of a quantity within this stage, in its unit. `None`: the quantity has
+    /// none, or the stage is too short for it.
     pub fn interval(&self, quantity: Quantity) -> Option<Bounds> {
         let estimates = self.estimates.as_ref()?;
         let own = match quantity.kind {
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(within(&record, "read.p99"), None);
     }
 
-    /// What comes before the load is not part of it.
+    /// What precedes the load is not part of it.
     #[test]
     fn the_fill_has_intervals_of_its_own() {
         let mut record = fixture::record(&[]);
@@ -116,7 +116,7 @@ mod tests {
         record.stages.push(second);
         assert_eq!(within(&record, "throughput"), None, "the first has none");
         record.stages[2].estimates = Some(estimates((90.0, 110.0), p99));
-        // Both took equally long.
+        // Both took the same time.
         assert_eq!(within(&record, "throughput"), Some((50.0, 60.0)));
         assert_eq!(within(&record, "p99"), None);
     }

@@ -6,7 +6,7 @@ use crate::op::OpKind;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// The name before a request, `NAME: URL`, and the rest of the line.
+/// Splits `NAME: URL` into the name, if there is one, and the rest of the line.
 pub(super) fn named(line: &str) -> Result<(Option<OpKind>, &str), Wrong> {
     let named = line.split_once(": ").filter(|(name, _)| !name.contains(['/', ' ', '.']));
     let Some((name, rest)) = named else { return Ok((None, line)) };
@@ -87,7 +87,7 @@ pub(super) fn split_url(line: &str) -> Result<(&str, &str), Wrong> {
     Ok((line, ""))
 }
 
-/// The method, and what follows it.
+/// Splits off the method.
 pub(super) fn split_method(rest: &str) -> Result<(&'static str, &str), Wrong> {
     let end = rest.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
@@ -100,7 +100,7 @@ pub(super) fn split_method(rest: &str) -> Result<(&'static str, &str), Wrong> {
     Ok((method, after.trim_start()))
 }
 
-/// The content type of this request only, and what follows it.
+/// Splits off the content type that applies to this request only.
 pub(super) fn split_type(rest: &str) -> (Option<&str>, &str) {
     let Some(after) = rest.strip_prefix("-T").filter(|it| it.starts_with(char::is_whitespace))
     else {

@@ -1,8 +1,9 @@
 //! Lists of requests in siege's syntax: one per line, and variables.
 //!
-//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`, after
-//! a name and a colon if the request has a row of its own. Lines that siege would read differently
-//! from how they look are refused, with file and line. What siege has not is sequences of requests.
+//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`, with a
+//! name and a colon in front if the request has its own row in reports. Lines that siege would read
+//! differently from how they look are refused, with file and line. Sequences of requests are an
+//! extension: siege has none.
 
 mod line;
 mod sequence;
@@ -49,11 +50,11 @@ pub enum UrlSource {
 /// Reads requests, and collects what they share.
 #[derive(Debug, Default)]
 pub(super) struct UrlReader {
-    /// The type of every body without one.
+    /// The content type of bodies without one.
     pub(super) content_type: Option<String>,
-    /// The method of every request without one.
+    /// The method of requests without one.
     pub(super) default_method: Option<&'static str>,
-    /// The body of every request without one, or @ and the file with it.
+    /// The body of requests without one, or `@` and the file with it.
     pub(super) default_body: Option<String>,
     /// Whether placeholders such as `{{seq}}` are plain text.
     pub(super) literal: bool,
@@ -67,7 +68,7 @@ pub(super) struct UrlReader {
     pub(super) sha256: Option<String>,
 }
 
-/// Why a line cannot be read, and the cure.
+/// What is wrong with a line, and the cure.
 type Wrong = (String, String);
 
 fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> Wrong {
@@ -114,7 +115,7 @@ impl UrlReader {
 
     /// Appends the requests in a file called `name`.
     fn list(&mut self, name: &str, text: &str, requests: &mut Requests) {
-        // The steps of the last sequence, or a single request: lines below may say more of it.
+        // The steps of the last sequence, or a single request: lines below may add to it.
         let (mut last, mut variables) = (Vec::new(), BTreeMap::new());
         let none = requests.len();
         let (before, mut grown, mut open) = (self.mistakes.len(), 0_usize, None);
@@ -167,7 +168,7 @@ impl UrlReader {
         }
     }
 
-    /// A line that says something of the requests around it.
+    /// Handles a line that adds to the requests around it.
     fn part(
         &self,
         line: Line,
@@ -184,20 +185,20 @@ impl UrlReader {
         self.check(request, before)
     }
 
-    /// Refuses a request whose values are not there. `before` are those in front of it.
+    /// Refuses a request whose values do not exist. `before` are the requests in front of it.
     fn check(&self, request: &RequestPlan, before: &[RequestPlan]) -> Result<(), Wrong> {
         let values = values(request, &self.data)?;
         sequence::check(request, &values, before)
     }
 
-    /// A request that is no step of a sequence.
+    /// Reads a request that is not a step of a sequence.
     fn alone(&mut self, line: &str) -> Result<RequestPlan, Wrong> {
         let request = self.entry(line)?;
         self.check(&request, &[])?;
         Ok(request)
     }
 
-    /// One request.
+    /// Reads one request.
     fn entry(&mut self, line: &str) -> Result<RequestPlan, Wrong> {
         let (name, line) = named(line)?;
         let (url, rest) = split_url(line)?;
@@ -268,7 +269,7 @@ impl UrlReader {
     }
 }
 
-/// The SHA-256 of what a file has, in hexadecimal digits.
+/// The SHA-256 of a file's contents, in hexadecimal digits.
 fn sha256(bytes: &[u8]) -> String {
     let digest = digest(&SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
@@ -279,7 +280,7 @@ fn inline(text: &str) -> BodyPlan {
     BodyPlan { source: "inline".to_owned(), text: text.as_bytes().to_vec(), schema: None }
 }
 
-/// Completes a stored request, and says what is wrong with it; `before` are those in front of it.
+/// Completes a stored request, or returns what is wrong with it; `before` are those in front of it.
 pub(super) fn restore(
     request: &mut RequestPlan,
     before: &[RequestPlan],

@@ -1,5 +1,5 @@
 //! Sequences of requests in a list: `NAME {`, its steps, and `}`; and the lines below a request
-//! that say what it saves of its answer, and which headers it has.
+//! that state what it saves from its response, and its headers.
 
 use super::{Wrong, wrong};
 use crate::driver::{MOST_STEPS, RequestPlan, SavedFrom};
@@ -8,15 +8,15 @@ use crate::plan::http::wrong_header;
 use crate::plan::quantity::Metric;
 use crate::values::ValueSource;
 
-/// A line that is no request.
+/// A line that is not a request.
 pub(super) enum Line {
-    /// A sequence begins.
+    /// The start of a sequence.
     Begin(OpKind),
-    /// It ends.
+    /// The end of a sequence.
     End,
-    /// The request above saves this.
+    /// Something that the request above saves.
     Save(String, SavedFrom),
-    /// The request above has this header.
+    /// A header of the request above.
     Header(String),
 }
 
@@ -24,15 +24,15 @@ pub(super) enum Line {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) kind: OpKind,
-    /// The number of the line with which it begins.
+    /// The number of the line that starts it.
     pub(super) number: usize,
     steps: usize,
 }
 
-/// The name of a row of its own.
+/// Checks the name of a request or sequence with its own row in reports.
 ///
 /// # Errors
-/// If it has another meaning.
+/// Returns an error if it has another meaning.
 pub(super) fn name_of(name: &str, is_sequence: bool, cure: &str) -> Result<OpKind, Wrong> {
     let kind = OpKind::of_name(name).map_err(|error| wrong(error.to_string(), cure))?;
     if !kind.is_own() || Metric::is_word(name) {
@@ -67,7 +67,7 @@ pub(super) fn line(line: &str) -> Result<Option<Line>, Wrong> {
     Ok(line.strip_prefix("header ").map(|header| Line::Header(header.trim().to_owned())))
 }
 
-/// Begins or ends a sequence, and returns every other line.
+/// Starts or ends a sequence, and returns any other line.
 pub(super) fn frame(
     line: Line,
     number: usize,
@@ -91,14 +91,14 @@ pub(super) fn frame(
     Ok(None)
 }
 
-/// A request as a step of the sequence that has begun, if one has.
+/// Makes a request a step of the open sequence, if there is one.
 pub(super) fn step(request: RequestPlan, open: Option<&mut Open>) -> RequestPlan {
     let Some(open) = open else { return request };
     open.steps += 1;
     RequestPlan { sequence: Some(open.kind), follows: open.steps > 1, ..request }
 }
 
-/// Adds what a line says to the request above it.
+/// Adds a line to the request above it.
 pub(super) fn add(line: Line, request: &mut RequestPlan) -> Result<(), Wrong> {
     match line {
         Line::Save(name, place) => {
@@ -119,7 +119,7 @@ pub(super) fn add(line: Line, request: &mut RequestPlan) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Refuses values that no step before saves. `before` are the requests in front.
+/// Refuses values that no earlier step saves. `before` are the requests in front.
 pub(super) fn check(
     request: &RequestPlan,
     values: &[Box<dyn ValueSource>],
@@ -141,7 +141,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses a stored request that does not go on with what is in front of it.
+/// Refuses a stored request that does not follow on from the one in front of it.
 pub(super) fn restore(request: &RequestPlan, before: &[RequestPlan]) -> Result<(), Wrong> {
     let cure = "make the plan again, from its command line";
     for (kind, is_sequence) in [(request.name, false), (request.sequence, true)] {

@@ -1,4 +1,4 @@
-//! What a request sends, cut at its values, and where these come from.
+//! What a request sends, split at its values, and where these come from.
 
 use super::{Wrong, wrong};
 use crate::driver::{BodyPlan, RequestPlan, RequestText};
@@ -21,7 +21,7 @@ const EXTENSIONS: [(&str, &str); 8] = [
 /// The default type of a body, that of HTML forms.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Characters that must be encoded in a path and query (RFC 3986); a `%` is taken to be part of an
+/// Characters that must be encoded in a path and query (RFC 3986); a `%` is assumed to start an
 /// encoded one.
 const TARGET: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -35,7 +35,7 @@ const TARGET: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Cuts what a request sends at its values.
+/// Splits what a request sends at its values.
 pub(super) fn spell(request: &mut RequestPlan, literal: bool, data: &Data) {
     let mut holes = Holes::default();
     let mut cut = |text: &[u8], written| cut(text, written, literal, data, &mut holes);
@@ -54,7 +54,7 @@ pub(super) fn spell(request: &mut RequestPlan, literal: bool, data: &Data) {
     request.text = RequestText { target, headers, body, holes };
 }
 
-/// Cuts a text at its values. `literal`: it has none.
+/// Splits a text at its values. `literal`: it has none.
 fn cut(text: &[u8], written: Written, literal: bool, data: &Data, holes: &mut Holes) -> Pieces {
     if literal {
         let mut pieces = Pieces::default();
@@ -72,7 +72,7 @@ fn sample(text: &[u8], data: &Data) -> (Vec<u8>, bool) {
     (filled, !holes.0.is_empty())
 }
 
-/// Whether something in a line or its body would be filled in.
+/// Whether anything in a line or its body would be filled in.
 pub(super) fn has_holes(line: &[u8], body: Option<&BodyPlan>, data: &Data) -> bool {
     sample(line, data).1 || body.is_some_and(|body| sample(&body.text, data).1)
 }
@@ -84,7 +84,8 @@ fn is_json(text: &[u8], data: &Data) -> bool {
     opens(text) && is_whole(&sample(text, data).0)
 }
 
-/// The content type of a body without one: by the file's name, or JSON if it is JSON.
+/// The content type of a body without one: guessed from the file's name, or JSON if it parses as
+/// such.
 pub(super) fn guess_type(body: &BodyPlan, data: &Data) -> &'static str {
     if body.schema.is_some() {
         return "application/json";
@@ -99,10 +100,10 @@ pub(super) fn guess_type(body: &BodyPlan, data: &Data) -> &'static str {
     if is_json(&body.text, data) { "application/json" } else { FORM }
 }
 
-/// The sources of the values of a request, in the order of its holes.
+/// The sources of a request's values, in the order of its holes.
 ///
 /// # Errors
-/// If there is no such value in a list of requests.
+/// Returns an error if a list of requests has no such value.
 pub(in crate::plan) fn values(
     request: &RequestPlan,
     data: &Data,

@@ -1,4 +1,4 @@
-//! What each line of a list means, and the messages for invalid ones.
+//! The meaning of each line of a list, and the messages for invalid ones.
 
 use super::spell::FORM;
 use super::*;
@@ -20,7 +20,7 @@ fn one(line: &str) -> RequestPlan {
     requests.remove(0)
 }
 
-/// A piece of what a request sends, with this text in its holes.
+/// A piece of what a request sends, with `value` in its holes.
 fn joined(pieces: &Pieces, request: &RequestPlan, value: &str) -> Vec<u8> {
     let (mut out, mut values) = (Vec::new(), Values::default());
     for _ in &request.text.holes.0 {
@@ -214,7 +214,7 @@ fn inline_bodies_are_sent_as_they_stand_and_their_type_is_guessed() {
 fn bodies_come_from_files_whole_and_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    // Old sieges cut at 63,488 bytes and trim white space around text.
+    // Old versions of siege cut at 63,488 bytes and trim white space around text.
     let long = format!("[\n{}\n]\n", "1,".repeat(100_000) + "1");
     fs::write(path("d.json"), &long).unwrap();
     fs::write(path("with space.dat"), b"x\xff\n").unwrap();

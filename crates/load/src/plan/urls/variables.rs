@@ -11,16 +11,16 @@ pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && name.chars().all(plain)).then(|| (name, value.trim()))
 }
 
-/// No line is longer with its variables filled in: each may double those before it.
+/// The longest a line may get once its variables are filled in: each may double those before it.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// No file grows by more bytes with its variables filled in.
+/// The most bytes that a file may grow by once its variables are filled in.
 const MOST_GROWTH: usize = 64 << 20;
 
-/// Whether a file may grow this much.
+/// Checks that a file may grow this much.
 ///
 /// # Errors
-/// If not, and the cure.
+/// Returns an error and its cure if it may not.
 pub fn within(grown: usize) -> Result<(), Wrong> {
     if grown <= MOST_GROWTH {
         return Ok(());
@@ -33,7 +33,7 @@ pub fn within(grown: usize) -> Result<(), Wrong> {
 /// sign.
 ///
 /// # Errors
-/// What is wrong, and the cure.
+/// Returns what is wrong and its cure if a variable is unknown or malformed.
 pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String, Wrong> {
     let (mut out, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(at) = rest.find('$') {
