@@ -17,12 +17,12 @@ use std::sync::Arc;
 pub(super) struct Part {
     /// The agent's number.
     pub(super) agent: usize,
-    /// How many there are.
+    /// The number of agents.
     pub(super) agents: usize,
 }
 
 impl Part {
-    /// All of it.
+    /// The whole run.
     pub(super) const WHOLE: Self = Self { agent: 0, agents: 1 };
 }
 
@@ -35,11 +35,11 @@ pub(super) struct Bench<'a> {
     pub(super) began: Nanos,
     /// The same on the wall clock, in nanoseconds since 1970.
     pub(super) began_wall: Nanos,
-    /// Whether the server is in this process: then each thread is pinned to its processor.
+    /// Whether the server runs in this process: each thread is then pinned to its processor.
     pub(super) pinned: bool,
     /// The part that this process carries out.
     pub(super) part: Part,
-    /// Where writes are noted, if they are.
+    /// The journal where writes are noted, if they are.
     pub(super) journal: Option<Arc<Journal>>,
     /// When the load was given up, if it was.
     pub(super) gave_up: Cell<Option<Nanos>>,
@@ -47,15 +47,15 @@ pub(super) struct Bench<'a> {
     pub(super) observing: Option<Observing>,
     /// The other databases, if there is replication.
     pub(super) replicas: Option<Replicas>,
-    /// The relay through which the load reaches one of the nodes, if a drill cuts it.
+    /// The relay through which the load reaches one of the nodes, if a drill cuts that node off.
     pub(super) relay: Option<Relay>,
-    /// The record of the stages that have ended, once one goes on.
+    /// The record of the stages that have ended, once another one is running.
     pub(super) ended: RefCell<Option<RunRecord>>,
 }
 
 impl<'a> Bench<'a> {
-    /// One for all connections of a run that began at `began`, on both clocks; with nothing beside
-    /// the load.
+    /// For all connections of a run that began at `began`, on both clocks; with nothing beside the
+    /// load.
     pub(super) fn new(
         plan: &'a Plan,
         target: &'a Driver,
@@ -81,22 +81,22 @@ impl<'a> Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Which threads of a stage this process has. A connection stays with its agent, however many
-    /// threads a stage has.
+    /// The threads of a stage that belong to this process. A connection stays with its agent,
+    /// however many threads a stage has.
     pub(super) fn deal(&self, stage: &StagePlan) -> Deal {
         let Part { agent, agents } = self.part;
         let shards = (stage.shards(self.plan.threads * agents) / agents).max(1) * agents;
         Deal { shards, agent, agents }
     }
 
-    /// How many threads that is.
+    /// The number of these threads.
     pub(super) fn own_shards(&self, stage: &StagePlan) -> usize {
         self.deal(stage).shards / self.part.agents
     }
 
     /// The number of documents between two points of a fill's growth: what all connections insert
-    /// at once, and at least a thousandth of all. svetlyak40wt's couchdb-performance-tests of 2008
-    /// did the same.
+    /// at once, and at least a thousandth of all, as in svetlyak40wt's couchdb-performance-tests
+    /// (2008).
     pub(super) fn window(&self, stage: &StagePlan) -> Option<u64> {
         let fill = stage.work.traits().fill.filter(|_| self.plan.fill.growth)?;
         let at_once = self.plan.connections as u64 * u64::from(fill.batch);
@@ -108,27 +108,27 @@ impl Bench<'_> {
         self.plan.probe.clone().filter(|_| self.has_company(stage))
     }
 
-    /// Whether something goes on beside the load of a stage: it is what the run is about, or a fill
-    /// if there is nothing else.
+    /// Whether probes and followers run beside the load of a stage: if it is the main stage, or a
+    /// fill and there is no main stage.
     fn has_company(&self, stage: &StagePlan) -> bool {
         let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main);
         stage.purpose() == if main { Purpose::Main } else { Purpose::Fill }
     }
 
-    /// The followers beside the load of a stage that writes.
+    /// The followers beside the load of a stage.
     pub(super) fn follows(&self, stage: &StagePlan) -> Option<FollowPlan> {
         self.plan.follow.clone().filter(|_| self.has_company(stage))
     }
 
-    /// Where the writes of a stage are noted.
+    /// The journal in which the writes of a stage are noted, and the number of the stage.
     pub(super) fn noted(&self, stage: &StagePlan) -> Option<(Arc<Journal>, usize)> {
         let journal = self.journal.clone().filter(|_| !stage.work.traits().audits)?;
         let number = self.plan.stages.iter().position(|it| std::ptr::eq(it, stage))?;
         Some((journal, number))
     }
 
-    /// How long the server may be silent in a stage before it counts as gone. It does not while it
-    /// is broken on purpose.
+    /// How long the server may be silent in a stage before it counts as gone. The time in which it
+    /// is broken on purpose is added.
     pub(super) fn patience_ns(&self, stage: &StagePlan) -> Nanos {
         let drilled = self.plan.drill_of(stage).map_or(0, |drill| {
             let DrillTimes { broken_ns, limit_ns, .. } = drill.times;

@@ -1,4 +1,4 @@
-//! The limits of this machine and this program, measured in a few milliseconds before a run, to
+//! Measures the limits of this machine and this program in a few milliseconds before a run, to
 //! compare its numbers with.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
@@ -32,7 +32,7 @@ pub(super) fn calibrate(documents: &Arc<Documents>, threads: usize) -> io::Resul
     })
 }
 
-/// How late sleeps end.
+/// Measures how late sleeps end.
 fn timer(clock: Clock) -> io::Result<Histogram> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -17,7 +17,7 @@ use crate::record::{
 
 /// The maximum number of client pauses listed.
 const MOST_LISTED: usize = crate::measure::Span::MOST_LISTED;
-/// A closed loop asks nothing of a silent server: one that is silent for this long was away.
+/// A closed loop sends nothing to a silent server: one that is silent for this long was away.
 const SILENT_NS: Nanos = SECOND_NS;
 
 /// The results of all shards of a stage.
@@ -31,7 +31,7 @@ pub(super) struct Collected {
     threads: Vec<ThreadLoss>,
     /// One for each process.
     outages: Vec<OutageLog>,
-    /// What is common to all shards; `None`: there are none yet.
+    /// Common to all shards; `None`: there are none yet.
     silences: Option<Silences>,
     backlog: Backlog,
     /// `None`: a closed loop.
@@ -52,20 +52,20 @@ pub(super) struct Frame<'a> {
     pub(super) hiccups: Hiccups,
     /// What is known about the driver.
     pub(super) card: Card,
-    /// Intervals of another length than a second, if the plan asks for them.
+    /// Intervals other than a second, if the plan asks for them.
     pub(super) slots: Vec<Slot>,
     /// The addresses of the nodes, if there are several.
     pub(super) nodes: Vec<String>,
-    /// Documents between two points of the growth, if requested, and the sizes reported by the
-    /// server.
+    /// The number of documents between two points of the growth, if requested, and the sizes that
+    /// the server reported.
     pub(super) growth: Option<(u64, Vec<SizePoint>)>,
-    /// What probes have found, if there were any.
+    /// What the probes found, if there were any.
     pub(super) visibility: Option<Visibility>,
-    /// What followers have received, if there were any.
+    /// What the followers received, if there were any.
     pub(super) following: Option<Following>,
-    /// What was broken and mended, if that was asked for.
+    /// What was broken and mended, if a drill was requested.
     pub(super) drill: Option<DrillRecord>,
-    /// The compaction that was asked for, if one was.
+    /// The requested compaction, if there was one.
     pub(super) compaction: Option<Compaction>,
 }
 
@@ -89,16 +89,16 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Answers to requests that succeeded at least in part.
+/// Responses to requests that succeeded at least in part.
 #[derive(Clone, Copy)]
 struct Answers<'a> {
     service: &'a Histogram,
-    /// How many of them the kernel timed.
+    /// How many of them were timed by the kernel.
     noted: u64,
 }
 
 impl Collected {
-    /// No shards yet; `totals` and `series` are what all of them sent.
+    /// Starts without any shards; `totals` and `series` are what all of them sent.
     pub(super) fn new(totals: Totals, series: Series) -> Self {
         Self {
             lanes: Vec::new(),
@@ -137,7 +137,7 @@ impl Collected {
         self.merge(process);
     }
 
-    /// Adds what is known about a process that was lost: `issued` documents, per kind, in this many
+    /// Adds what is known about a lost process: `issued` documents, per kind, in this many
     /// requests.
     pub(super) fn add_lost(&mut self, issued: &ByKind<u64>, requests: u64) {
         self.totals.issued.add(issued);
@@ -145,7 +145,7 @@ impl Collected {
         self.load.begun += requests;
     }
 
-    /// When nothing succeeded on any process.
+    /// When no process had any success.
     fn outage(&self) -> OutageLog {
         let mut outages = self.outages.iter().cloned();
         let first = outages.next().unwrap_or_default();
@@ -172,8 +172,8 @@ impl Collected {
         self.merge(part);
     }
 
-    /// Adds everything but outages, which those of a process and those of several have in common in
-    /// different ways.
+    /// Adds everything but outages: those of one process and those of several are merged
+    /// differently.
     fn merge(&mut self, part: Self) {
         self.totals.issued.add(&part.totals.issued);
         self.fills.extend(part.fills);
@@ -201,7 +201,7 @@ impl Collected {
         self.lanes.sort_by_key(|lane| lane.connection);
     }
 
-    /// The account of what one process did, given what else is `known` about its requests and
+    /// The account of what one process did; `known` are other facts about its requests, `service`
     /// their service times.
     pub(super) fn account(&self, known: Facts, service: &Histogram, frame: &Frame<'_>) -> Account {
         let elapsed_s = seconds(self.elapsed_ns());
@@ -225,7 +225,7 @@ impl Collected {
         Account::of(&facts)
     }
 
-    /// The length of the stage; if all processes were lost, that of the seconds they reported.
+    /// The length of the stage; if all processes were lost, the length of what they reported.
     fn elapsed_ns(&self) -> Nanos {
         if self.elapsed_ns > 0 {
             return self.elapsed_ns;
@@ -234,7 +234,7 @@ impl Collected {
         Nanos::from(seconds) * SECOND_NS
     }
 
-    /// The complete record of the stage, with its verdict.
+    /// The complete record of the stage, including its verdict.
     pub(super) fn record(&self, frame: Frame<'_>) -> StageRecord {
         let stage = frame.plan;
         let elapsed_s = seconds(self.elapsed_ns());
@@ -296,8 +296,7 @@ impl Collected {
         record
     }
 
-    /// The facts by which a stage is judged: what is `known` about requests and threads, and what
-    /// the shards tell.
+    /// The facts behind the verdict on a stage: what is `known`, and what the shards report.
     fn facts(
         &self,
         known: Facts,
@@ -316,13 +315,13 @@ impl Collected {
             away.merge(&silences.of_at_least(least_ns.max(SILENT_NS)));
         }
         let lost = || self.thread_facts(known.threads, answers);
-        // Without a server, what springload takes is what is measured.
+        // Without a server, springload's own time is what is measured.
         let threads = if without_server { known.threads } else { lost() };
         let away = away.without(&holding);
         Facts { without_server, start, away, cut_off, holding, threads, ..known }
     }
 
-    /// What threads lost, in addition to what `known` has.
+    /// What threads lost, in addition to `known`.
     fn thread_facts(&self, known: ThreadFacts, answers: Answers<'_>) -> ThreadFacts {
         let Answers { service, noted } = answers;
         let (mut late, mut unread) = (Histogram::default(), Histogram::default());
@@ -333,10 +332,11 @@ impl Collected {
             lost_ns += thread.scheduled.waited_ns.unwrap_or(0).max(thread.paused_ns);
             watched_ns += thread.watched_ns;
         }
-        // Answers lie unread only while a thread cannot read, and no more than are in flight: a
-        // server that is faster than the client has soon answered those, and then answers no more.
+        // Responses stay unread only while a thread cannot read, and no more of them than are in
+        // flight: a server faster than the client answers those, and then has nothing left to
+        // answer.
         let most_us = service.mean() / 1e3 * lost_ns as f64 / watched_ns.max(1) as f64;
-        // What the kernel has timed did not wait to be read.
+        // Responses timed by the kernel did not have to wait for being read.
         let served = service.len().max(1) as f64;
         let read = (1.0 - noted as f64 / served).max(0.0);
         let p99_us = unread.percentile(99.0) as f64 / 1e3;
@@ -353,10 +353,10 @@ impl Collected {
         }
     }
 
-    /// Each node by itself.
+    /// The summary of each node.
     fn nodes(&self, urls: Vec<String>, over: (Nanos, f64)) -> Vec<NodeSummary> {
         let (parts, logs) = (self.totals.sum().nodes(), &self.nodes);
-        // Those of some drivers are only known by what they have found.
+        // Some drivers know their nodes only once they have found them.
         let found = || logs.iter().map(|log| log.url.clone()).collect();
         let urls = if urls.is_empty() { found() } else { urls };
         let summary = |(node, url)| {
@@ -451,7 +451,7 @@ impl Collected {
     }
 }
 
-/// The highest rate of an open loop over an eighth of its time; 0 in a closed one.
+/// The highest rate of an open loop over an eighth of its time; 0 in a closed loop.
 fn peak_per_s(stage: &StagePlan, measured_s: f64) -> f64 {
     let due_by = |eighths: u32| {
         let offset_s = measured_s * f64::from(eighths) / 8.0;
@@ -465,8 +465,8 @@ fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
 
-/// For how long operations are begun according to the plan: the length of the stage, or until the
-/// last operation of an open loop is due. `None` if the plan does not say.
+/// The time during which operations are started according to the plan: the length of the stage, or
+/// until the last operation of an open loop is due. `None` if the plan does not say.
 pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> {
     let Pace::Open { schedule, .. } = &stage.pace else { return stage.length_ns };
     let planned = stage.work.planned(connections);
@@ -477,7 +477,7 @@ pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> 
     }
 }
 
-/// When the workers sent their first requests: exact, by rank.
+/// When the workers sent their first requests, as exact percentiles.
 fn start_record(lanes: &[LaneResult<()>]) -> StartRecord {
     let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
     sent.sort_unstable();

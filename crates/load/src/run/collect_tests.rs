@@ -1,5 +1,5 @@
-//! From the results of shards to rates: over the time in which operations were begun, counting what
-//! was answered in it.
+//! From the results of shards to rates: over the time in which operations were started, counting
+//! those that ended in it.
 
 use super::*;
 use crate::clock::Scheduled;
@@ -35,7 +35,7 @@ fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResu
     LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
 }
 
-/// A shard that began this many operations and ran this long.
+/// A shard that started this many operations and ran this long.
 fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
     let mut issued = ByKind::default();
     *issued.of(OpKind::Read) = begun;
@@ -52,7 +52,7 @@ fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
     }
 }
 
-/// This many reads, `drained` of which were answered after the last one was begun.
+/// This many reads, `drained` of which ended after the last one was started.
 fn reads(requests: u64, drained: u64) -> Totals {
     let mut interval = Interval::new(0);
     let kind = interval.kind_mut(OpKind::Read);
@@ -93,7 +93,7 @@ fn close(value: f64, expected: f64) {
 
 #[test]
 fn an_answer_after_the_end_raises_no_rate_and_lowers_none() {
-    // The same load with three endings: all in time; one answer 5 s after the end; stopped before
+    // The same load with three endings: all in time; one response 5 s after the end; stopped before
     // it.
     let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(2 * SECOND_NS));
     for (drained, elapsed_s, served, measured_s) in
@@ -105,7 +105,7 @@ fn an_answer_after_the_end_raises_no_rate_and_lowers_none() {
         collected.add(shard(40, elapsed_ns, ThreadLoss::default()));
         let record = record(&collected, &plan);
         close(record.elapsed_s, elapsed_s);
-        // A stage that ended by itself lasted until its last answer.
+        // A stage that ended by itself lasted until its last response.
         close(record.measured_s, measured_s);
         close(record.load.served_per_s, served / measured_s);
         close(record.load.offered_per_s, 110.0 / measured_s);
@@ -233,7 +233,7 @@ fn the_client_is_judged_by_its_worst_thread_and_by_sums() {
     assert!(near(client.late_p99_us, 8_000.0) && near(client.late_p99_9_us, 8_000.0));
     assert!(near(client.lag_p99_us, 2_000.0));
     assert_eq!((client.hiccup_p99_us, client.hiccup_max_us), (None, None));
-    // Nothing was begun: nothing was late, and no request took any time.
+    // Nothing was started: nothing was late, and no request took any time.
     let empty = Collected::new(Totals::default(), Series::default());
     let client = record(&empty, &plan).client;
     assert_eq!((client.late_p99_us, client.lag_p99_us), (None, None));
@@ -268,11 +268,11 @@ fn the_client_is_charged_for_what_it_begins_late_and_what_lies_unread() {
         record(&collected, &plan).account.expect("an account")
     };
     let close = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-3, "{share}");
-    // The server takes 1 ms. An answer at any time waits as long as a beat does, on average.
+    // The server takes 1 ms. A response at a random time waits as long as a beat does, on average.
     let unread_us = [0, 0, 100, 500];
     close(of(&unread_us, 0, 900).client_share, 0.15);
     close(of(&unread_us, 200, 900).client_share, 0.35);
-    // No more than all of it while the thread could not read.
+    // At most all of the time in which the thread could not read.
     close(of(&unread_us, 0, 100).client_share, 0.1);
     close(of(&[], 0, 900).client_share, 0.0);
     let Reading { mean, p99 } = of(&unread_us, 0, 900).reading_us;

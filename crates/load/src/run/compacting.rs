@@ -1,5 +1,5 @@
-//! Asks the server to compact as a stage begins, and waits until it has, on a separate thread and
-//! connection.
+//! Requests a compaction from the server as a stage begins, and waits until it has finished, on a
+//! separate thread and connection.
 
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::Driver;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the server is asked whether it compacts.
+/// How often the server is asked whether it is compacting.
 const STEP: Duration = Duration::from_millis(200);
-/// How long a compaction may take to begin, and to go on from one shard to the next.
+/// How long a compaction may take to start, and to go on from one shard to the next.
 const LULL_NS: Nanos = SECOND_NS;
-/// How long a server that does not answer is asked after the end of the stage.
+/// How long to keep asking a server that does not respond, after the end of the stage.
 const PATIENCE_NS: Nanos = 30 * SECOND_NS;
 
-/// A thread that asks for a compaction, and watches it.
+/// A thread that requests a compaction and watches it.
 pub(super) struct Compacting {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Option<Compaction>>,
 }
 
 impl Compacting {
-    /// Asks for it at `start`; `stop` ends the wait for its end.
+    /// Requests the compaction at `start`; `stop` ends the wait for its end.
     pub(super) fn begin(target: Driver, start: Arc<Start>, stop: Arc<Stop>) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let shared = over.clone();
@@ -37,7 +37,7 @@ impl Compacting {
         Ok(Self { over, thread })
     }
 
-    /// The stage is over: waits for the end of the compaction.
+    /// Called when the stage is over: waits for the end of the compaction.
     pub(super) fn finish(self) -> Option<Compaction> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
@@ -53,7 +53,7 @@ struct Work {
 }
 
 impl Work {
-    /// `None`: the stage has never begun.
+    /// Returns `None` if the stage never began.
     async fn carry_out(self) -> Option<Compaction> {
         let clock = Clock::system();
         let start = loop {
@@ -80,10 +80,10 @@ impl Work {
         Some(Compaction { length_s, after_bytes, ended, ..asked })
     }
 
-    /// Waits until the server no longer compacts. Returns whether it has ended, and when, or when
-    /// that was given up.
+    /// Waits until the server no longer compacts. Returns whether it has finished, and when it did
+    /// or was given up.
     async fn wait(&self, clock: Clock) -> (bool, Nanos) {
-        // Since when it does not, and since when it does not answer.
+        // Since when it has not been compacting, and since when it has not responded.
         let (mut idle, mut silent) = (None, None);
         loop {
             let now = clock.now();

@@ -1,5 +1,5 @@
-//! Compares the copies of the database with each other after a drill, until they are alike or that
-//! has taken too long.
+//! Compares the copies of the database with each other after a drill, until they match or it takes
+//! too long.
 
 use super::{Observer, RunError, block_on};
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -10,9 +10,9 @@ use crate::plan::Plan;
 use crate::record::RunRecord;
 use std::time::Duration;
 
-/// How long copies may take to be alike.
+/// How long copies may take to match.
 const PATIENCE_NS: Nanos = 30 * SECOND_NS;
-/// The pause between two looks.
+/// The pause between two comparisons.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Compares the copies if something was broken and everything acknowledged was looked for. `None`:

@@ -1,4 +1,4 @@
-//! The agents of a run: what each is told to do, and what all of them measured, as one stage.
+//! The agents of a run: gives each its orders, and merges what all of them measured into one stage.
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
@@ -24,19 +24,20 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-/// How long before its time a start is announced ...
+/// How long in advance a start is announced ...
 const LEAD_NS: Nanos = 3 * SECOND_NS / 10;
-/// ... and how much longer for each agent, and how many of the longest round trips.
+/// ... plus this much per agent, and this many times the longest round trip.
 const LEAD_EACH_NS: Nanos = 200_000;
 const LEAD_TRIPS: Nanos = 3;
-/// How long agents may take to open the target or to connect, besides the time of one operation.
+/// How long agents may take to open the target or to connect, in addition to the timeout of an
+/// operation.
 pub(super) const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
-/// How long after its end the seconds of all agents are there: they send them once a second.
+/// How long after a second's end all agents have reported it: they report once a second.
 const SNAPSHOTS_SETTLE_NS: Nanos = 2 * SECOND_NS;
-/// How many operations are due on an agent before it is missed that it does none: with random
-/// arrivals, none of so many happens once in e^20, or 500 million, times.
+/// How many operations must be due on an agent that does none before it counts as stuck: with
+/// random arrivals, the chance that none of them has really come is e^-20, or 1 in 500 million.
 const DUE: f64 = 20.0;
-/// Why an agent is lost that was the only one without answers.
+/// The reason an agent is lost if it alone gets no responses.
 const UNANSWERED: &str = "the server no longer answered it";
 /// How often to check whether the user has stopped the run.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
@@ -46,15 +47,15 @@ pub(super) struct Crew<'a> {
     pub(super) fleet: &'a mut Fleet,
     /// When the run began.
     began: Nanos,
-    /// The losses of this run, by agent.
+    /// The agents lost in this run, by number.
     pub(super) lost: Vec<Option<Lost>>,
-    /// Sentences that the user has not seen yet.
+    /// Messages that the user has not seen yet.
     news: VecDeque<String>,
 }
 
 impl<'a> Crew<'a> {
     pub(super) fn new(fleet: &'a mut Fleet, began: Nanos) -> Self {
-        // In an earlier run, such as that of another cell of a sweep.
+        // Lost in an earlier run, such as that of another cell of a sweep.
         let earlier =
             |why: &String| Lost { at_s: 0.0, stage: None, why: why.clone(), handed_in: false };
         let lost = fleet.members().iter().map(|it| it.lost.as_ref().map(earlier)).collect();
@@ -62,7 +63,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Has the agents carry out the plan. `given` are the name of a scratch database and the
-    /// address of the stand-in, both of which exist already.
+    /// address of the stand-in, both of which already exist.
     pub(super) fn run(
         mut self,
         bench: &Bench<'_>,
@@ -79,7 +80,8 @@ impl<'a> Crew<'a> {
             each_stage(bench, record, observer, |number, record, observer| {
                 let stage = &bench.plan.stages[number];
                 if stage.work.traits().audits {
-                    // Of what all have noted: by this process, agents or not.
+                    // An audit checks what all agents noted: it is done by this process, with or
+                    // without agents.
                     let mut connections = Connections::new(bench, documents.clone())?;
                     let fleet = Some(&mut *self.fleet);
                     return connections
@@ -98,7 +100,7 @@ impl<'a> Crew<'a> {
         result
     }
 
-    /// The agents as they are now.
+    /// The records of the agents as they are now.
     fn records(&self, plan: &Plan) -> Vec<AgentRecord> {
         let agents = self.fleet.members().len();
         let record = |(index, member): (usize, &crate::fleet::Member)| AgentRecord {
@@ -116,7 +118,7 @@ impl<'a> Crew<'a> {
         self.fleet.members().iter().enumerate().map(record).collect()
     }
 
-    /// Runs one stage on all agents that are there.
+    /// Runs one stage on all remaining agents.
     fn run_stage(
         &mut self,
         bench: &Bench<'_>,
@@ -177,8 +179,8 @@ impl<'a> Crew<'a> {
         Ok(record)
     }
 
-    /// Stops the run if the server no longer answers any agent. If it still answers some, the
-    /// others are lost; everything that they measured is kept.
+    /// Stops the run if the server no longer responds to any agent. If it still responds to some,
+    /// the others are lost; everything they measured is kept.
     fn lose_unanswered(&mut self, parts: &mut [Share], bench: &Bench<'_>, stage: &StagePlan) {
         let left = |share: &&Share| self.lost[share.row.index].is_none() && share.ended.is_some();
         let ended = parts.iter().filter(left).count();
@@ -229,7 +231,7 @@ impl<'a> Crew<'a> {
         self.look_for_the_last()
     }
 
-    /// Fails if no agent is left.
+    /// Returns an error if no agent is left.
     fn look_for_the_last(&mut self) -> Result<(), RunError> {
         if !self.fleet.present().is_empty() {
             return Ok(());
@@ -238,7 +240,7 @@ impl<'a> Crew<'a> {
         Err(RunError::AllLost(format!("all agents were lost: {why}")))
     }
 
-    /// Notes that an agent is lost, why, and when.
+    /// Notes that an agent is lost, with the reason and the time.
     pub(super) fn lose(
         &mut self,
         (agent, why): (usize, String),
@@ -260,17 +262,17 @@ struct Shares<'a, 'b, 'c> {
     moment: Nanos,
     parts: Vec<Share>,
     waiting: VecDeque<Interval>,
-    /// The reason to stop that agents were last given, if any.
+    /// The last stop reason announced to the agents, if any.
     announced: Option<StopReason>,
-    /// When `next` last reported that nothing came.
+    /// When `next` last reported that nothing had arrived.
     paused: Nanos,
-    /// Whether all but lost agents have ended.
+    /// Whether all agents but the lost ones have ended.
     waits: bool,
 }
 
 impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
-    /// Before the stage begins at `moment`: from then on, what agents note is missing until it has
-    /// arrived.
+    /// Called before the stage begins at `moment`: from then on, what agents note is missing until
+    /// it has arrived.
     fn new(
         crew: &'a mut Crew<'b>,
         bench: &'a Bench<'c>,
@@ -291,14 +293,14 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         Ok(Self { crew, bench, number, moment, parts, waiting, announced, paused, waits })
     }
 
-    /// Whether an agent is still at work.
+    /// Whether any agent is still working.
     fn at_work(&self) -> bool {
         let present = self.crew.fleet.present();
         present.into_iter().any(|agent| self.parts[agent].ended.is_none())
     }
 
-    /// Whether a lost agent may still hand in what it has measured; a user who stops the run does
-    /// not wait for that.
+    /// Whether a lost agent may still hand in what it measured; a user who stops the run does not
+    /// wait for that.
     fn awaits(&mut self) -> bool {
         let awaited = |share: &&Share| {
             share.expected && share.ended.is_none() && self.crew.fleet.awaits(share.row.index)
@@ -355,7 +357,7 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         }
     }
 
-    /// Gives up agents that have not begun the stage, or that go on long after it should have
+    /// Gives up agents that have not started the stage, or that go on long after it should have
     /// ended.
     fn lose_stuck(&mut self, now: Nanos) {
         let (plan, fleet) = (self.bench.plan, &self.crew.fleet);
@@ -385,8 +387,8 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
         }
     }
 
-    /// Whether an agent that has done nothing since `since` should have, even if the server was
-    /// away for as long as it may be.
+    /// Whether an agent that has done nothing since `since` should have, even allowing for the
+    /// longest time that the server may be away.
     fn is_stuck(&self, stage: &StagePlan, since: Nanos, now: Nanos) -> bool {
         let plan = self.bench.plan;
         let waited_ns = now.saturating_sub(since);
@@ -408,7 +410,7 @@ impl Source for Shares<'_, '_, '_> {
     fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
         let now = Clock::system().now();
         if now.saturating_sub(self.paused) >= patience.as_nanos() as Nanos {
-            // However much comes, the caller has other things to do as well.
+            // However much arrives, the caller must get to its other work as well.
             self.paused = now;
             return Err(RecvTimeoutError::Timeout);
         }

@@ -1,4 +1,4 @@
-//! Messages that get lost on the way, and agents that come back after they were lost.
+//! Messages that get lost on the way, and agents that return after they were lost.
 
 use super::*;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn a_lost_agent_that_comes_back_hands_in_what_it_measured() {
     let record = bed.run(&plan, &Arc::default(), |at_s| {
         if at_s > 1.5 && !healed.get() {
             cut[1].store(true, Ordering::Relaxed);
-            // In the middle of the stage, it is lost; after its end, it is back.
+            // In the middle of the stage, the agent is lost; after its end, it returns.
             healed.set(true);
             let cut = cut.clone();
             std::thread::spawn(move || {
@@ -27,7 +27,7 @@ fn a_lost_agent_that_comes_back_hands_in_what_it_measured() {
     assert_eq!((lost.why.as_str(), lost.handed_in), ("nothing heard for 3 s", true));
     let crud = record.stages.last().unwrap();
     let row = &crud.agents[1];
-    // It went on for as long as it did not know, and all of that is there.
+    // It went on until it noticed, and all of that is included.
     assert!(row.lost && row.client.is_some() && row.series.len() >= 4, "{row:?}");
     let issued: u64 = crud.operations.iter().map(|it| it.issued).sum();
     assert_eq!(issued, crud.agents.iter().map(|it| it.requests).sum::<u64>());
@@ -41,7 +41,7 @@ fn a_lost_agent_that_comes_back_hands_in_what_it_measured() {
 
 #[test]
 fn what_gets_lost_on_the_way_is_sent_again() {
-    /// Of the messages that may not be missing, every third is, the first time.
+    /// Drops every third message that must not be missing, but only the first time it is sent.
     fn lossy(index: usize, message: Vec<u8>) -> Option<Vec<u8>> {
         static SEEN: Mutex<BTreeSet<(usize, u64)>> = Mutex::new(BTreeSet::new());
         let read: serde_json::Value = serde_json::from_slice(&message).unwrap();

@@ -1,5 +1,5 @@
-//! Agents and their coordinator in one process, against the stand-in: what happens with clocks that
-//! differ, agents that fall silent, and bytes that are not messages.
+//! Agents and their coordinator in one process, against the stand-in: clocks that differ, agents
+//! that fall silent, and bytes that are not messages.
 
 use super::super::{Observer, Progress, RunError, RunRecord, run_with, serve};
 use crate::clock::{Clock, SECOND_NS};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-/// The wires between a coordinator and its agents. One that is cut carries nothing.
+/// The wires between a coordinator and its agents. A wire that is cut carries nothing.
 struct Wires {
     agents: Vec<SyncSender<Arrived>>,
     cut: Arc<Vec<AtomicBool>>,
@@ -34,7 +34,7 @@ impl Outbox for Wires {
     }
 }
 
-/// What becomes of a message from the agent with that number; `None`: it gets lost.
+/// What happens to a message from the agent of this number; `None`: it gets lost.
 type Alter = fn(usize, Vec<u8>) -> Option<Vec<u8>>;
 
 /// An agent's end.
@@ -54,12 +54,12 @@ impl Outbox for Wire {
     }
 }
 
-/// A coordinator's channel, and agents with clocks that are ahead by `ahead_ns`, who serve.
+/// A coordinator's channel, and running agents whose clocks are ahead by `ahead_ns`.
 fn fleet(ahead_ns: &[i64]) -> (Fleet, Arc<Vec<AtomicBool>>, SyncSender<Arrived>) {
     fleet_of(ahead_ns.len(), ahead_ns, |_, message| Some(message))
 }
 
-/// The same for a run that expects this many agents, whose messages are altered.
+/// The same for a run that expects this many agents and alters their messages.
 fn fleet_of(
     expected: usize,
     ahead_ns: &[i64],
@@ -81,7 +81,7 @@ fn fleet_of(
     }
     let outbox = Wires { agents, cut: cut.clone() };
     let channel = Channel { outbox: Box::new(outbox), inbox, lossy: true };
-    // Those that do not come back are not worth a long wait.
+    // Agents that do not return are not worth a long wait.
     let waits = Waits { grace_ns: 4 * SECOND_NS, ..Waits::default() };
     (Fleet::new(channel, "test", expected, waits).unwrap(), cut, to_coordinator)
 }
@@ -91,7 +91,7 @@ fn plan(connections: u64, agents: usize, operations: Option<u64>, seconds: u64) 
     plan_of(connections, agents, operations, seconds, false)
 }
 
-/// The same; `audit`: with one at the end.
+/// The same; `audit`: with an audit at the end.
 fn plan_of(
     connections: u64,
     agents: usize,
@@ -121,7 +121,7 @@ fn plan_of(
     plan.shared(FleetPlan { agents, allow_lost: false }, true).unwrap()
 }
 
-/// Does something at each report of progress in the measured stage, with the seconds so far.
+/// Does something at each progress report of the measured stage, given the seconds so far.
 struct Watching<F>(F, bool, Vec<String>);
 
 impl<F: FnMut(f64)> Observer for Watching<F> {
@@ -192,7 +192,7 @@ fn agents_do_what_one_process_does_and_start_together_whatever_their_clocks_say(
         assert_eq!((operation.issued, operation.failures.len()), (operation.ok, 0), "{kind}");
         operation.ok
     };
-    // As one process shares them out: 1/8 of 801 creates, 5/8 reads, 2/8 updates, exactly.
+    // Distributed as by a single process: 1/8 of 801 creates, 5/8 reads, 2/8 updates, exactly.
     assert_eq!([count("create"), count("read"), count("update")], [100, 501, 200]);
     assert_eq!(crud.load.begun, 801);
     assert_eq!(whole("bulk_insert").operations[0].ok, 400);
@@ -207,7 +207,7 @@ fn agents_do_what_one_process_does_and_start_together_whatever_their_clocks_say(
         assert_eq!(stage.agents.iter().map(|it| it.ok).sum::<u64>(), {
             stage.requests().map(|it| it.ok).sum::<u64>()
         });
-        // How late depends on the machine, but it is not by as much as the clocks are off.
+        // How late depends on the machine, but it is far less than the difference of the clocks.
         let late = stage.agents.iter().map(|it| it.start_us.unwrap()).fold(0.0, f64::max);
         assert!(late < 1.0e6, "{late} µs");
     }
@@ -263,7 +263,7 @@ fn a_run_without_agents_ends_with_what_was_measured() {
 fn an_agent_that_alone_gets_no_answers_is_lost() {
     let mut bed = Bed::with(fleet_of(3, &[0; 3], |index, message| {
         let text = String::from_utf8(message).unwrap();
-        // It says so at the end of the fill.
+        // It reports this at the end of the fill.
         let gone = index == 1 && text.contains(r#""ended":{"stage":0"#);
         let (stopped, why) = (r#""stopped":null"#, r#""stopped":"unreachable""#);
         Some(if gone { text.replace(stopped, why) } else { text }.into_bytes())
@@ -273,7 +273,7 @@ fn an_agent_that_alone_gets_no_answers_is_lost() {
     let why = "the server no longer answered it";
     assert_eq!((lost.stage.as_deref(), lost.why.as_str()), (Some("bulk_insert"), why));
     assert!(lost.at_s > 0.0 && lost.at_s < record.stages[1].began_s + 0.5, "{lost:?}");
-    // Everything that it measured is there, and the others go on.
+    // Everything it measured is included, and the others go on.
     let fill = &record.stages[0];
     assert!(fill.agents[1].lost && fill.agents[1].ok > 0, "{:?}", fill.agents);
     assert_eq!(fill.operations[0].ok, 400);
@@ -311,7 +311,7 @@ fn an_agent_that_does_not_know_when_a_stage_starts_is_given_up() {
         let text = String::from_utf8(message).unwrap();
         let stuck = ["started", "snapshot", "ended"];
         let stuck = index == 1 && stuck.iter().any(|it| text.contains(&format!("{{\"{it}\":")));
-        // It is heard all the while.
+        // It keeps sending signs of life.
         let alive = r#"{"run":"test","agent":1,"sender":0,"body":"alive"}"#;
         Some(if stuck { with_sender_of(&text, alive) } else { text.into_bytes() })
     }));
@@ -339,7 +339,7 @@ fn an_agent_that_begins_a_stage_and_does_nothing_is_given_up() {
     assert_eq!(lost.why, "it did not end the stage bulk_insert");
 }
 
-/// What an audit found to be right and wrong, and why it is incomplete.
+/// What an audit found to be right and wrong, and the reason it is incomplete.
 fn found(record: &RunRecord) -> (u64, usize, Option<&str>) {
     let stage = record.stages.last().unwrap();
     let verify = stage.operations.iter().find(|it| it.kind.name() == "verify");
@@ -347,22 +347,22 @@ fn found(record: &RunRecord) -> (u64, usize, Option<&str>) {
     (ok, wrong, record.journal_broken.as_deref())
 }
 
-/// What begins the end of the second stage.
+/// The beginning of the message that ends the second stage.
 const END: &str = r#""ended":{"stage":1"#;
 
-/// Whether a message is one of agent 1 that says so.
+/// Whether a message is from agent 1 and contains `what`.
 fn is_of(index: usize, message: &[u8], what: &str) -> bool {
     index == 1 && String::from_utf8_lossy(message).contains(what)
 }
 
-/// An end of a stage, with notes that could not be written.
+/// Changes the end of a stage: its notes could not be written.
 fn full(message: &[u8]) -> Vec<u8> {
     let mut end: serde_json::Value = serde_json::from_slice(message).unwrap();
     end["body"]["ended"]["noted"] = serde_json::json!({ "Err": "full" });
     end.to_string().into_bytes()
 }
 
-/// Notes that are lost on their way, or at the agent, or that nobody says the end of.
+/// Notes that are lost on the way or at the agent, or whose end is never announced.
 #[test]
 fn what_an_agent_wrote_is_judged_only_if_all_of_its_notes_are_there() {
     let alter: [(Alter, &str); 3] = [
@@ -392,7 +392,7 @@ fn what_an_agent_wrote_is_judged_only_if_all_of_its_notes_are_there() {
     }
 }
 
-/// Its notes take longer than it would be waited for, but go on coming.
+/// Its notes take longer to arrive than the coordinator would wait, but they keep coming.
 #[test]
 fn an_agent_that_hands_over_its_notes_is_waited_for() {
     static SAID: AtomicUsize = AtomicUsize::new(0);
@@ -406,7 +406,7 @@ fn an_agent_that_hands_over_its_notes_is_waited_for() {
             0 if is_of(index, &message, END) => SAID.store(1, Ordering::Relaxed),
             said @ 1..6 if is_of(index, &message, r#""alive""#) => {
                 SAID.store(said + 1, Ordering::Relaxed);
-                // In the place of its end, and after that.
+                // In place of the end, and after it.
                 let number = (number + said - 1).to_string();
                 return Some(with_sender_of(&text, &notes.replace("NUMBER", &number)));
             }
@@ -417,7 +417,8 @@ fn an_agent_that_hands_over_its_notes_is_waited_for() {
     let record = bed.run(&plan_of(4, 2, None, 1, true), &Arc::default(), |_| {}).unwrap();
     let lost = record.agents[1].lost.as_ref().expect("in the end it is lost");
     assert_eq!(lost.why, "it did not end the stage crud");
-    // A second of load, five of notes, three of patience, and not: one, one and three.
+    // One second of load, five of notes, three of patience; without notes it would be one, one and
+    // three.
     let after_s = lost.at_s - record.stages[1].began_s;
     assert!(after_s > 8.0, "{after_s}");
 }
@@ -466,7 +467,7 @@ fn who_stops_a_run_stops_its_agents() {
     assert!(record.partial && record.stages[1].elapsed_s < 60.0);
     assert!(record.agents.iter().all(|it| it.lost.is_none()));
     assert!(record.stages[1].agents.iter().all(|it| it.ok > 0 && !it.lost));
-    // The agents are there for the next plan.
+    // The agents are ready for the next plan.
     let again = bed.run(&plan(4, 2, Some(80), 0), &Arc::default(), |_| {}).unwrap();
     assert!(again.ended.is_none() && again.stages[1].load.begun == 80);
 }

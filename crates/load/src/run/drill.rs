@@ -1,7 +1,7 @@
-//! Breaks something in the middle of a stage and mends it again, on a thread of its own; and asks
-//! single nodes, after that, for what was acknowledged.
+//! Breaks something in the middle of a stage and mends it again, on its own thread; afterwards asks
+//! each node for what was acknowledged.
 //!
-//! Whatever was begun to be broken is mended, however the stage ends: by itself, at the user's
+//! Whatever it started to break is mended, however the stage ends: by itself, at the user's
 //! request, or with an error.
 
 use super::bench::Bench;
@@ -26,21 +26,21 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use url::Url;
 
-/// How often to check whether it is time, or a command has ended.
+/// How often to check whether it is time to act, or a command has ended.
 const STEP: Duration = Duration::from_millis(10);
 /// How much of the end of a command's output is kept, in bytes.
 const MOST_OUTPUT: u64 = 2_000;
-/// The pause between two attempts to mend what a node was asked for, or to reach it.
+/// The pause between two attempts to restore a node, or to reach it.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// A thread that breaks and mends. Dropping it mends at once, and waits for that.
+/// A thread that breaks and mends. Dropping it mends at once, and waits until that is done.
 pub(super) struct Drilling {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<DrillRecord>>,
 }
 
 impl Drilling {
-    /// Begins after `start`. What the user should know comes from the receiver.
+    /// Begins after `start`. The receiver gets messages for the user.
     pub(super) fn begin(
         bench: &Bench<'_>,
         stage: &StagePlan,
@@ -84,12 +84,12 @@ impl Drop for Drilling {
     }
 }
 
-/// The work of that thread.
+/// The work of this thread.
 struct Work {
     plan: DrillPlan,
     target: TargetPlan,
     max_answer: u64,
-    /// What cuts the way to a node, if that is what is broken.
+    /// Cuts the path to a node, if that is what the drill breaks.
     cutter: Option<Cutter>,
     start: Arc<Start>,
     over: Arc<AtomicBool>,
@@ -98,7 +98,7 @@ struct Work {
     runtime: tokio::runtime::Runtime,
 }
 
-/// What is done in one of the two steps.
+/// One of the two steps of a drill.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Break,
@@ -131,12 +131,12 @@ impl Work {
         DrillRecord { stop: Some(stop), start: Some(start) }
     }
 
-    /// Whether the stage has ended, or is to.
+    /// Whether the stage has ended, or is about to.
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed) || self.stop.reason().is_some()
     }
 
-    /// Waits until `moment`. Returns whether the stage still goes on.
+    /// Waits until `moment`. Returns whether the stage is still running.
     fn until(&self, moment: Nanos) -> bool {
         let clock = Clock::system();
         while clock.now() < moment {
@@ -176,19 +176,20 @@ impl Work {
                 format!("{problem}{said}")
             },
         );
-        // Nobody listens any more if the stage has ended.
+        // After the stage has ended, no receiver is left.
         let _ = self.news.send(message);
         DrillStep { command, from_s, to_s, problem, output }
     }
 
-    /// Runs a command, and waits for it, but not for ever.
+    /// Runs a command and waits for it, but not forever.
     fn command(&self, act: Act, command: &str) -> Result<(), Undone> {
         let flag = act.flag();
         let undone = |problem: String| Undone { problem, output: None };
         let said = Said::new()
             .map_err(|error| undone(format!("{flag}: there is no room for its output: {error}")))?;
         let mut shell = Command::new("sh");
-        // A group of its own: Ctrl-C is for springload, and what it starts stays.
+        // In a process group of its own: Ctrl-C is for springload, and what the command starts
+        // keeps running.
         shell.args(["-c", command]).stdin(Stdio::null()).process_group(0);
         let child = said.of(&mut shell).and_then(Command::spawn);
         let mut child =
@@ -203,7 +204,7 @@ impl Work {
                 Err(error) => return Err(failed(format!("{flag}: {error}"))),
                 Ok(None) => {}
             }
-            // Whoever has asked twice to stop waits for no command that breaks something.
+            // A user who asked twice to stop does not wait for a command that breaks something.
             let aborted = act == Act::Break && self.stop.reason() == Some(StopReason::Aborted);
             if clock.now() >= until || aborted {
                 let seconds = limit_ns as f64 / SECOND_NS as f64;
@@ -213,7 +214,7 @@ impl Work {
                         kill(&mut child);
                         format!("{problem} and was killed")
                     }
-                    // It may be the server itself.
+                    // The process may be the server itself.
                     Act::Mend => format!("{problem}; it was left running"),
                 }));
             }
@@ -234,8 +235,7 @@ impl Work {
         Ok(())
     }
 
-    /// Puts a node into maintenance mode or, again and again if need be, back into the mode that it
-    /// had before.
+    /// Puts a node into maintenance mode or, retrying if necessary, back into its previous mode.
     fn maintain(&self, act: Act, node: usize, mode: &mut Mode) -> Result<(), Undone> {
         let timeout_ns = self.plan.times.limit_ns;
         let opening = Opening { timeout_ns, max_answer: self.max_answer, ..Opening::default() };
@@ -258,7 +258,7 @@ impl Work {
             };
             return Err(Undone { problem, output: None });
         }
-        // What was not begun needs no mending.
+        // What was never broken needs no mending.
         let Mode::Was(before) = mode else { return Ok(()) };
         let clock = Clock::system();
         let until = clock.now().saturating_add(timeout_ns);
@@ -279,7 +279,7 @@ fn partition_words(act: Act, url: &str) -> String {
     }
 }
 
-/// The relay through which the load reaches one of the nodes, if a drill will cut it.
+/// The relay through which the load reaches one of the nodes, if a drill will cut that node off.
 pub(super) fn relay(plan: &Plan) -> Result<Option<(Relay, Detour)>, RunError> {
     let Some(Breaks::Partition { node, url }) = plan.drill.as_ref().map(|it| &it.breaks) else {
         return Ok(None);
@@ -295,17 +295,17 @@ pub(super) fn relay(plan: &Plan) -> Result<Option<(Relay, Detour)>, RunError> {
 /// The maintenance mode of a node before the drill.
 enum Mode {
     Unknown,
-    /// `None`: it was not set.
+    /// `None`: the mode was not set.
     Was(Option<String>),
 }
 
-/// Why a step was not done, and what it has printed.
+/// The reason a step was not done, and the output so far.
 struct Undone {
     problem: String,
     output: Option<String>,
 }
 
-/// Kills a command with everything that it has started and not let go.
+/// Kills a command with every process that it started in its group.
 fn kill(child: &mut Child) {
     let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(group) = group {
@@ -314,8 +314,8 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The audit of what was acknowledged, through one node alone. A node that cannot be asked is
-/// waited for, as long as a server may be silent.
+/// Audits what was acknowledged through one node alone. If the node cannot be reached, waits for it
+/// as long as a server may be silent.
 pub(super) fn audit_through(
     bench: &Bench<'_>,
     stage: &StagePlan,
@@ -354,7 +354,7 @@ pub(super) fn audit_through(
     Ok(StageRecord { nodes: Vec::new(), ..audited })
 }
 
-/// The node, once it can be used, or why it cannot.
+/// The node once it can be used, or the reason it cannot.
 fn opened(bench: &Bench<'_>, plan: &TargetPlan) -> Result<Result<Driver, String>, RunError> {
     let timeout_ns = bench.plan.timeout_ns;
     let opening = Opening { timeout_ns, max_answer: bench.plan.max_answer, ..Opening::default() };

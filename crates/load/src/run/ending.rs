@@ -15,7 +15,7 @@ use crate::record::{
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// That the databases of an unfinished run are being removed, which may take a while.
+/// Says that the databases of an unfinished run are being removed, which may take a while.
 pub(super) fn left_over(plan: &Plan, record: &RunRecord) -> Option<String> {
     let Databases { spread, removed: true, .. } = plan.target.databases()? else { return None };
     let is_done = record.stages.last().is_some_and(|last| {
@@ -24,7 +24,7 @@ pub(super) fn left_over(plan: &Plan, record: &RunRecord) -> Option<String> {
     (!is_done).then(|| format!("removing {} databases", spread.count))
 }
 
-/// Why the stages after the last one have nothing to work on, if it could not make all of that.
+/// The error if the last stage did not make everything that the following stages need.
 pub(super) fn not_made(bench: &Bench<'_>, record: &RunRecord) -> Option<RunError> {
     let stage = record.stages.last()?;
     let makes = record.plan_of(stage)?.work.traits().makes?;
@@ -40,10 +40,10 @@ pub(super) fn not_made(bench: &Bench<'_>, record: &RunRecord) -> Option<RunError
     Some(RunError::Target(TargetError(message)))
 }
 
-/// How many documents there are beside those that an audit has found, if it found out about all and
-/// the number of documents cannot have changed since.
+/// The number of documents besides those that an audit found, if it found out about all of them and
+/// their number cannot have changed since.
 pub(super) fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
-    // Markers are beside them.
+    // Markers of replication would be counted, too.
     let stage = record.stages.last().filter(|_| bench.replicas.is_none())?;
     let counts = record.plan_of(stage)?.work.traits().counts_others;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify)?;
@@ -56,7 +56,7 @@ pub(super) fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
     if record.stages.iter().rev().skip(1).any(unanswered) {
         return None;
     }
-    // Probes are removed again, except for those.
+    // Probes are removed again, except for these.
     let probed = |it: &Visibility| it.left + it.write_failures > 0;
     if record.stages.iter().filter_map(|it| it.visibility.as_ref()).any(probed) {
         return None;
@@ -70,7 +70,7 @@ pub(super) fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
     documents.ok()??.checked_sub(found)
 }
 
-/// The record of a run that has measured nothing yet.
+/// The record of a run that has not measured anything yet.
 pub(super) fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
     let form =
         format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
@@ -99,7 +99,7 @@ pub(super) fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> Run
     }
 }
 
-/// Why a run ended before the plan was completed, if it did.
+/// The reason a run ended before the plan was completed, if it did.
 pub(super) fn ended(
     why: (Option<RunError>, Option<StopReason>),
     at_s: f64,

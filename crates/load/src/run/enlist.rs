@@ -1,4 +1,4 @@
-//! Agents are given the plan, and open its target.
+//! Gives agents the plan, and has them open its target.
 
 use super::RunError;
 use super::bench::Bench;
@@ -10,8 +10,8 @@ use crate::plan::{Plan, PlanRecord};
 use crate::record::Calibration;
 
 impl Crew<'_> {
-    /// Gives all agents the plan, and waits until each has opened the target. Returns what they
-    /// found out.
+    /// Gives all agents the plan, and waits until each has opened the target. Returns their
+    /// findings.
     pub(super) fn assign(
         &mut self,
         bench: &Bench<'_>,
@@ -49,19 +49,19 @@ impl Crew<'_> {
         Ok(opened.into_iter().flatten().reduce(|one, other| both(&one, &other)).unwrap_or_default())
     }
 
-    /// The error of a run that would begin without an agent.
+    /// The error of a run that would have to begin without an agent.
     fn lost_before(&self, agent: usize) -> RunError {
         let why = self.lost[agent].as_ref().map_or("", |lost| &lost.why);
         RunError::Agents(format!("agent {agent} was lost before the run began: {why}"))
     }
 }
 
-/// The plan as agents are given it.
+/// The plan in the form that agents are given.
 fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
     let text = plan.with_secrets().to_string();
     let mut again: Option<PlanRecord> = serde_json::from_str(&text).ok();
     if plan.http.is_some() {
-        // What follows from the texts of a list is not sent.
+        // Parts that follow from the texts of a list are not sent.
         again = again.and_then(|it| it.checked_again().ok()).map(Plan::into_record);
     }
     if again.as_ref() != Some(&**plan) {
@@ -72,7 +72,7 @@ fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
     Ok(serde_json::value::RawValue::from_string(text).expect("it was just written"))
 }
 
-/// Combines what two agents found out.
+/// Combines the findings of two agents.
 fn both(one: &Opened, other: &Opened) -> Opened {
     let (a, b) = (one.calibration, other.calibration);
     Opened {

@@ -4,7 +4,7 @@ use crate::op::each_member;
 use crate::plan::{PlanRecord, SchemaPlan};
 use crate::schema::SchemaError;
 
-/// The fields that the stages name, and the members of all schemas if a stage writes those.
+/// The fields that the stages name, and the members of all schemas if a stage writes documents.
 pub(super) fn fields(plan: &PlanRecord) -> Result<Vec<String>, SchemaError> {
     let mut all: Vec<String> = Vec::new();
     let mut add = |name: &str| {

@@ -1,4 +1,4 @@
-//! Followers: receive the changes of the database beside the load, on a thread of their own.
+//! Followers: receive the changes of the database beside the load, on their own thread.
 
 use super::RunError;
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -20,17 +20,17 @@ use tokio::task::{JoinHandle as Task, LocalSet, spawn_local};
 
 /// How often changes are compared with writes.
 const COMPARE_EVERY: Duration = Duration::from_millis(500);
-/// How often the thread looks whether it is on time.
+/// How often the thread checks whether it is on time.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long changes are waited for after the end, as long as there are any.
+/// How long to wait for changes after the end, as long as any are missing.
 const PATIENCE_NS: Nanos = 10 * SECOND_NS;
-/// How long changes are waited for if it is not known which there are: a filter says so.
+/// How long to wait for changes if a filter decides which ones there are.
 const SETTLE_NS: Nanos = SECOND_NS;
-/// How long each follower may take to ask for all that is left.
+/// How long each follower may take to request all that is left.
 const LAST_READ: Duration = Duration::from_secs(60);
-/// How often each of them tries.
+/// How often each of them tries to.
 const LAST_TRIES: u32 = 6;
-/// The most followers that ask for something at once, before the start and after the end.
+/// The most followers that send requests at once, before the start and after the end.
 const AT_ONCE: usize = 16;
 
 /// A thread with followers.
@@ -41,7 +41,7 @@ pub(super) struct Followers {
 }
 
 impl Followers {
-    /// Begins, and returns once all followers know where the changes are.
+    /// Starts, and returns once all followers know their position in the feed.
     pub(super) fn begin(target: Driver, plan: FollowPlan) -> Result<Self, RunError> {
         let over = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -54,7 +54,7 @@ impl Followers {
         Ok(Self { acks, over, thread })
     }
 
-    /// Tells of writes that were acknowledged.
+    /// Reports writes that were acknowledged.
     pub(super) fn acknowledge(&self, acks: Vec<Ack>) {
         if !acks.is_empty() {
             // The thread is gone only if it panicked, and then nothing is found out.
@@ -62,7 +62,7 @@ impl Followers {
         }
     }
 
-    /// Waits until everything has come, or has been asked for, and returns what was found.
+    /// Waits until everything has arrived or been asked for, and returns what was found.
     pub(super) fn finish(self) -> Following {
         let Self { acks, over, thread } = self;
         drop(acks);
@@ -71,7 +71,7 @@ impl Followers {
     }
 }
 
-/// The work of that thread.
+/// The work of this thread.
 struct Work {
     plan: FollowPlan,
     source: UnboundedReceiver<Vec<Ack>>,
@@ -122,7 +122,7 @@ async fn carry_out<F: Follower>(
     let lanes: Vec<Lane<F>> = match lanes.await.into_iter().collect() {
         Ok(lanes) => lanes,
         Err(error) => {
-            // Whoever waits for it reports it.
+            // The receiver reports the error.
             let _ = started.send(Err(error));
             return Following::default();
         }
@@ -140,7 +140,7 @@ async fn carry_out<F: Follower>(
     let _ = stop.send(true);
     let mut lanes = Vec::new();
     for feed in feeds {
-        // One that panicked is not judged.
+        // A follower that panicked is not judged.
         lanes.extend(feed.await);
     }
     let lanes = in_turn(lanes, |mut lane: Lane<F>| {
@@ -155,7 +155,7 @@ async fn carry_out<F: Follower>(
     summed(&shared.borrow(), &lanes, own_delay)
 }
 
-/// Does something with each, with a few at once.
+/// Applies `work` to each, a few at once.
 async fn in_turn<T: 'static, U: 'static, W: Future<Output = U> + 'static>(
     all: Vec<T>,
     work: impl Fn(T) -> W,
@@ -172,8 +172,8 @@ async fn in_turn<T: 'static, U: 'static, W: Future<Output = U> + 'static>(
     }
 }
 
-/// Compares changes with writes until the stage is over and everything has come, or nothing more
-/// comes; after the end, it waits at least this long.
+/// Compares changes with writes until the stage is over and everything has arrived, or too long has
+/// passed; it waits at least `least_ns` after the end.
 async fn until_complete(
     shared: &Shared,
     mut source: UnboundedReceiver<Vec<Ack>>,
@@ -185,7 +185,7 @@ async fn until_complete(
     loop {
         let pause = if ended_at.is_some() { LOOK_EVERY } else { COMPARE_EVERY };
         tokio::time::sleep(pause).await;
-        // In this order: once it is over, nothing more is acknowledged.
+        // The order matters: once the stage is over, no more writes are acknowledged.
         let is_over = over.load(Ordering::Relaxed);
         let mut follows = shared.borrow_mut();
         while let Ok(acks) = source.try_recv() {
@@ -205,7 +205,7 @@ async fn until_complete(
     }
 }
 
-/// How late this thread is, as long as the feeds are read.
+/// Measures how late this thread is, as long as the feeds are read.
 async fn delays(mut stopped: tokio::sync::watch::Receiver<bool>) -> Histogram {
     let (mut late, clock) = (Histogram::default(), Clock::system());
     loop {
@@ -236,7 +236,7 @@ impl<F: Follower> Lane<F> {
                 ended = follow => ended,
                 _ = stopped.changed() => return self,
             };
-            // A server that ends each feed at once is not asked again without a pause.
+            // If a server ends each feed at once, pause before the next request.
             let failed = ended.is_err() || !came;
             failures = if came { 0 } else { failures } + u32::from(failed);
             if let Err(error) = ended {
@@ -250,7 +250,7 @@ impl<F: Follower> Lane<F> {
         }
     }
 
-    /// Asks for all that is left, a few times if it fails.
+    /// Requests all that is left, with a few retries.
     async fn read_rest(&mut self, shared: &Shared) {
         let number = self.number;
         let read = async {

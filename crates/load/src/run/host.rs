@@ -1,4 +1,4 @@
-//! Asks Linux about the machine, where the server runs on it, too.
+//! Reads the state of the machine from Linux, where the server runs on it, too.
 
 use crate::clock::SECOND_NS;
 use crate::driver::{Local, Monitor, NoReading, Question};
@@ -10,7 +10,7 @@ use std::fs;
 pub(super) struct Host;
 
 impl Host {
-    /// `None` if there is no `/proc` to read.
+    /// Returns `None` if there is no `/proc` to read.
     pub(super) fn here() -> Option<Self> {
         fs::metadata("/proc/stat").is_ok().then_some(Self)
     }
@@ -27,7 +27,7 @@ impl Monitor for Host {
 
     fn ask(&mut self, _: usize) -> Local<'_, Result<Reading, NoReading>> {
         let mut reading = Reading::default();
-        // What a system does not have is left out.
+        // What a system does not provide is left out.
         let text = |place: &str| fs::read_to_string(place).unwrap_or_default();
         host::processors(&text("/proc/stat"), &mut reading);
         host::memory(&text("/proc/meminfo"), &mut reading);

@@ -1,4 +1,4 @@
-//! A list of HTTP requests for its workload, and a single one of them.
+//! Prepares a list of HTTP requests for its workload, and makes single requests from it.
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
@@ -50,7 +50,7 @@ pub(super) fn entries(plan: &PlanRecord) -> Result<Arc<[UrlEntry]>, RunError> {
 /// The result of one request of a list, and of the redirects after it.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Each request and its answer, as sent and received.
+    /// Each request and its response, as sent and received.
     pub exchanges: Vec<Exchange>,
     /// From the first byte sent to the last received, in nanoseconds.
     pub elapsed_ns: Nanos,
@@ -61,7 +61,7 @@ pub struct Shown {
 /// Makes only the first request of a plan's list.
 ///
 /// # Errors
-/// When a server's name has no address, or the operating system refuses a runtime.
+/// Returns an error if a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &PlanRecord) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();
     let opening = Opening {

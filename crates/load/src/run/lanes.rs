@@ -1,4 +1,4 @@
-//! What the connections of a run do in a stage, and what they pass on to the next.
+//! What the connections of a run do in a stage, and what they hand on to the next.
 
 use super::RunError;
 use super::bench::Bench;
@@ -21,14 +21,14 @@ impl Connections {
     /// The connections of the plan of `bench` before its first stage.
     ///
     /// # Errors
-    /// When a document in its list of requests has no schema.
+    /// Returns an error if a document in its list of requests has no schema.
     pub(super) fn new(bench: &Bench<'_>, documents: Arc<Documents>) -> Result<Self, RunError> {
         let plan = bench.plan;
         let entries = if plan.http.is_some() { super::http::entries(plan)? } else { Arc::new([]) };
         Ok(Self { documents, entries, stock: Stock::new(plan.connections) })
     }
 
-    /// Has `run` run one stage. It returns its result, and what the threads have left.
+    /// Runs one stage by calling `run`, which returns its result and what the threads leave behind.
     pub(super) fn run_stage<O>(
         &mut self,
         bench: &Bench<'_>,
@@ -52,7 +52,7 @@ impl Connections {
             persists: plan.fill.wait_for_server_ns.is_some(),
             verify: plan.verify,
             reads_several: plan.target.card().can.contains(&Feature::Several),
-            // Those of one request have to be in the same database.
+            // All documents of one request must be in the same database.
             places: plan
                 .target
                 .databases()

@@ -11,7 +11,7 @@ use std::iter::Peekable;
 /// Reads a running stage. Created only if there is a live view.
 pub(super) struct LiveStage {
     name: String,
-    /// The times at which requests are due, in an open loop, from the last look on.
+    /// The times at which requests are due, in an open loop, starting from the last look.
     due: Option<Peekable<Box<dyn Iterator<Item = Nanos>>>>,
     offered: u64,
     /// Requests that the plan asks for.
@@ -33,7 +33,7 @@ impl LiveStage {
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
     }
 
-    /// The totals up to the last full second, unless already returned.
+    /// Returns the totals up to the last full second, unless they were returned before.
     pub(super) fn look(
         &mut self,
         elapsed_ns: Nanos,

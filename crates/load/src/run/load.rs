@@ -1,4 +1,4 @@
-//! The load of one stage: distributes connections to threads, and waits for the threads to end.
+//! The load of one stage: distributes connections to threads, and waits for them to end.
 
 use super::RunError;
 use super::bench::Bench;
@@ -28,8 +28,8 @@ pub(super) struct Ended {
 }
 
 impl Load {
-    /// Starts the threads of this process's connections, for which `start` is. What they measure
-    /// arrives at the receiver.
+    /// Starts the threads for the connections of this process; they wait for `start`. Their
+    /// measurements arrive at the receiver.
     pub(super) fn begin(
         bench: &Bench<'_>,
         stage: &StagePlan,
@@ -101,7 +101,8 @@ fn gather_ns(stage: &StagePlan) -> Nanos {
     stage.work.traits().gathering.map_or(86_400 * SECOND_NS, |it| it.patience_ns)
 }
 
-/// The number of operations for the connections of thread `shard` of so many, if they are counted.
+/// The number of operations for the connections of thread `shard` out of `shards`, if the number is
+/// limited.
 fn counted(stage: &StagePlan, shard: usize, shards: usize, connections: usize) -> Option<u64> {
     let own = (shard..connections).step_by(shards);
     own.map(|connection| stage.work.operations(connection, connections)).sum()

@@ -1,7 +1,7 @@
-//! The conductor: runs a plan stage by stage and makes a record of it.
+//! The conductor: runs a plan stage by stage and records the results.
 //!
-//! The only room that knows plan, engine, workloads and drivers together. It prints nothing: events
-//! go to an [`Observer`].
+//! The only module that knows plan, engine, workloads and drivers together. It prints nothing:
+//! events go to an [`Observer`].
 
 mod bench;
 mod calibrate;
@@ -61,7 +61,7 @@ use std::time::Duration;
 
 /// Receives the events of a run.
 pub trait Observer {
-    /// The run begins: the record without any stage yet.
+    /// The run begins. The record has no stages yet.
     fn run_begins(&mut self, _record: &RunRecord) {}
     /// Receives each exchange of the HTTP driver, if they are to be shown.
     fn exchanges(&mut self) -> Option<Watcher> {
@@ -71,46 +71,46 @@ pub trait Observer {
     fn watches(&self) -> bool {
         false
     }
-    /// What the running stage has measured, once a second.
+    /// What the running stage has measured so far, once a second.
     fn running(&mut self, _running: Running) {}
     /// Receives the text of each operation from a driver without a server; called by all load
     /// threads.
     fn echo(&self) -> Option<Echo> {
         None
     }
-    /// A stage begins: its name.
+    /// The stage of this name begins.
     fn stage_begins(&mut self, stage: &str);
     /// The progress of a stage, a few times a second.
     fn progress(&mut self, progress: &Progress);
-    /// Something that the user should know before the run has ended, in a sentence.
+    /// Something the user should know before the run has ended, in one sentence.
     fn news(&mut self, _sentence: &str) {}
-    /// Where the writes of a run with an audit are noted. `None`: among temporary files.
+    /// The journal for the writes of a run with an audit. `None`: one among temporary files.
     fn journal(&mut self) -> Option<Arc<Journal>> {
         None
     }
-    /// Single requests, if the plan asks for them: those of one thread in one second at a time. The
-    /// sum of `done` and `epoch_ns` is in nanoseconds since 1970.
+    /// Single requests, if the plan asks for them: those of one thread in one second at a time.
+    /// `done` plus `epoch_ns` is in nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
     /// Whether [`Observer::second`] is needed: it costs a second merge of all measurements.
     fn takes_seconds(&self) -> bool {
         false
     }
-    /// A second of the running stage, which began at `began_ns`, in nanoseconds since 1970. Each is
-    /// reported once, and what comes too late for it once more.
+    /// A second of the running stage, which began at `began_ns`, in nanoseconds since 1970. Each
+    /// second is reported once, and once more if results for it arrive late.
     fn second(&mut self, _stage: &str, _began_ns: Nanos, _second: &Second) {}
     /// Whether [`Observer::unfinished`] is needed: it costs up to a hundredth of a processor.
     fn saves(&self) -> bool {
         false
     }
-    /// A stage goes on for several seconds: the record with what it has measured so far, to be
-    /// saved in case the run is killed.
+    /// A stage takes several seconds: the record including what it has measured so far, to be saved
+    /// in case the run is killed.
     fn unfinished(&mut self, _record: &RunRecord) {}
     /// A stage or the whole run has ended: the record so far, to be saved. If that fails, the run
     /// continues anyway.
     fn keep(&mut self, record: &RunRecord);
 }
 
-/// Why a run failed.
+/// The reason a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The target cannot be used.
@@ -134,7 +134,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the target, not springload, is the reason.
+    /// Whether the target, rather than springload, is the reason.
     pub const fn is_targets(&self) -> bool {
         !matches!(self, Self::System(_) | Self::Schema(_))
     }
@@ -143,9 +143,9 @@ impl RunError {
 /// Runs `plan`; `stand_in` is the address of the stand-in, if the plan uses it.
 ///
 /// # Errors
-/// When nothing could be begun: the server or database cannot be used, or the operating system
-/// refuses something; or when the user asked twice to stop. If anything else ends a run, its record
-/// says so, with everything that was measured until then.
+/// Returns an error if nothing could be started, because the server or database cannot be used or
+/// the operating system refuses something; or if the user asked twice to stop. If anything else
+/// ends a run, its record says so, and contains everything measured until then.
 pub fn run(
     plan: &Plan,
     stand_in: Option<String>,
@@ -155,11 +155,11 @@ pub fn run(
     run_with(plan, stand_in, stop, observer, None)
 }
 
-/// The same, with agents to generate the load: this process opens the database, makes the record
+/// As [`run`], with agents to generate the load: this process opens the database, makes the record
 /// and removes what it created.
 ///
 /// # Errors
-/// As for [`run`]; and when an agent is missing or cannot carry out the plan.
+/// Returns an error as [`run`] does, and if an agent is missing or cannot carry out the plan.
 pub fn run_with(
     plan: &Plan,
     stand_in: Option<String>,
@@ -229,7 +229,7 @@ pub fn run_with(
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
 }
 
-/// What the driver needs to know of the run.
+/// What the driver needs to know about the run.
 fn opening(plan: &Plan, observer: &mut dyn Observer) -> Result<Opening, RunError> {
     Ok(Opening {
         operations: plan.operations.clone(),
@@ -254,14 +254,14 @@ fn open(
     match Replicas::open(plan, opening, &target, &facts, stop) {
         Ok(replicas) => Ok((target, facts, replicas)),
         Err(error) => {
-            // If it was created, it was so a moment ago and is empty.
+            // If it was created, that was a moment ago, and it is empty.
             let _ = block_on(stop, target.tear_down());
             Err(error)
         }
     }
 }
 
-/// Ends what goes on beside the stages, unless the user asked twice to stop.
+/// Ends what runs beside the stages, unless the user asked twice to stop.
 fn end_beside(bench: &mut Bench<'_>, record: &mut RunRecord) -> Result<(), RunError> {
     if bench.stop.reason() != Some(StopReason::Aborted) {
         record.observed = bench.observing.take().and_then(Observing::finish);
@@ -308,7 +308,7 @@ fn stages(
     })
 }
 
-/// Runs each stage of the plan with `run`, until the run is to stop.
+/// Runs each stage of the plan with `run`, until the run must stop.
 fn each_stage(
     bench: &Bench<'_>,
     record: &mut RunRecord,
@@ -317,7 +317,7 @@ fn each_stage(
 ) -> Result<(), RunError> {
     let (mut first, mut given_up, mut held) = (None, None, false);
     for (number, stage) in bench.plan.stages.iter().enumerate() {
-        // What was written until then can still be looked for.
+        // What was written until then can still be audited.
         if bench.stop.reason().is_some_and(StopReason::gave_up) {
             bench.gave_up.set(bench.gave_up.get().or_else(|| Some(Clock::system().now())));
             if !stage.work.traits().audits {
@@ -342,7 +342,7 @@ fn each_stage(
             break;
         }
         if !held && stage.purpose() != Purpose::Databases {
-            // Before that, there are no databases.
+            // The databases do not exist before that.
             hold_compaction(bench)?;
             held = true;
         }
@@ -374,8 +374,8 @@ fn hold_compaction(bench: &Bench<'_>) -> Result<(), RunError> {
     block_on(bench.stop, bench.target.hold_compaction())
 }
 
-/// Waits for a server that was given up, as long as it may be silent. Returns whether it answers,
-/// or cannot be asked.
+/// Waits for a server that was given up, as long as it may be silent. Returns true if it responds,
+/// or if it cannot be asked.
 fn is_back(bench: &Bench<'_>, observer: &mut dyn Observer) -> Result<bool, RunError> {
     observer.news("gave up on the server; waiting for it to come back, to audit what was written");
     let (clock, patience_ns) = (Clock::system(), bench.plan.patience_ns());

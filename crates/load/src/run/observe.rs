@@ -1,5 +1,5 @@
-//! Observes the servers beside the load, on a thread and connections of its own: asks each about
-//! itself now and then, and keeps what it says.
+//! Observes the servers beside the load, on its own thread and connections: asks each one for its
+//! metrics at intervals, and keeps the responses.
 
 use super::host::Host;
 use crate::clock::{Clock, Nanos, SECOND_NS};
@@ -20,18 +20,18 @@ use tokio::task::{LocalSet, spawn_local};
 /// How often to check whether the run is over.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Who is asked.
+/// What is observed.
 pub(super) struct Asks {
     /// The servers of the load.
     servers: bool,
     /// The machine that springload shares with them.
     machine: bool,
-    /// Others, each of which has answered once.
+    /// Exporters, each of which has responded once.
     exporters: Vec<Scrape>,
 }
 
 impl Asks {
-    /// Whom the plan asks; `None`: nobody. A server in this process is not disturbed.
+    /// What the plan observes; `None`: nothing. A server in this process is not disturbed.
     pub(super) async fn of(plan: &Plan, pinned: bool) -> Result<Option<Self>, TargetError> {
         let ObservePlan { servers, urls, series, tls } = &plan.observe;
         let mut exporters = Vec::new();
@@ -43,7 +43,7 @@ impl Asks {
         Ok(any.then_some(Self { servers, machine: false, exporters }))
     }
 
-    /// And the machine, if it is shared with a server that is asked.
+    /// Adds the machine, if it is shared with an observed server.
     pub(super) fn with_machine(self, shared: bool) -> Self {
         Self { machine: self.servers && shared, ..self }
     }
@@ -57,8 +57,7 @@ pub(super) struct Observing {
 }
 
 impl Observing {
-    /// Begins, and returns once every server has answered, or did not in time. Times count from
-    /// `began`.
+    /// Starts, and returns once every server has responded or timed out. Times count from `began`.
     pub(super) fn begin(asks: Asks, target: &Driver, began: Nanos) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let log = Arc::new(Mutex::new(ObservedLog::default()));
@@ -69,22 +68,22 @@ impl Observing {
         let (target, builder) = (target.clone(), std::thread::Builder::new());
         let builder = builder.name("observer".to_owned());
         let thread = builder.spawn(move || work.begin(&*target))?;
-        // It is gone only if it panicked, and then nothing is observed.
+        // The thread is gone only if it panicked, and then nothing is observed.
         let _ = ready.recv();
         Ok(Self { over, log, thread })
     }
 
-    /// What was observed so far, if anything was.
+    /// What has been observed so far, if anything.
     pub(super) fn so_far(&self) -> Option<Observed> {
         let observed = self.log.lock().unwrap_or_else(PoisonError::into_inner).so_far();
         (!observed.is_empty()).then_some(observed)
     }
 
-    /// Asks a last time, and returns all that was observed.
+    /// Asks one last time, and returns everything observed.
     pub(super) fn finish(self) -> Option<Observed> {
         self.over.store(true, Ordering::Relaxed);
         let Self { log, thread, .. } = self;
-        // After a panic, what was observed until then is there.
+        // After a panic, what was observed before it is still there.
         let _ = thread.join();
         let observed = log.lock().unwrap_or_else(PoisonError::into_inner).so_far();
         (!observed.is_empty()).then_some(observed)
@@ -113,7 +112,7 @@ impl Shared {
     }
 }
 
-/// The work of that thread.
+/// The work of this thread.
 struct Work {
     asks: Asks,
     shared: Shared,
@@ -125,7 +124,7 @@ impl Work {
     fn begin(self, target: &dyn Opened) {
         let Self { asks: Asks { servers, machine, exporters }, shared, started, runtime } = self;
         let mut monitors = if servers { target.monitors() } else { Vec::new() };
-        // Others come last: no server is spared because one of them answers.
+        // Exporters come last: a response from one of them must not spare a server a question.
         for exporter in exporters {
             monitors.push(Box::new(exporter.monitor()));
         }
@@ -142,7 +141,7 @@ impl Work {
     }
 }
 
-/// Notes who is asked; `machine` is the number of the machine among them.
+/// Enters the sources in the log; `machine` is the number of the machine among them.
 fn begin_log(monitors: &[Box<dyn Monitor>], machine: Option<usize>, shared: &Shared) {
     shared.note(|log| {
         *log = ObservedLog::new(monitors.iter().map(|it| it.name()));
@@ -176,33 +175,33 @@ async fn carry_out(monitors: Vec<Box<dyn Monitor>>, shared: Shared, started: Syn
         let settings = lane.monitor.settings().await;
         shared.note(|log| log.set(&settings));
     }
-    // Whoever waits for it begins with the load.
+    // The thread waiting for this starts the load.
     let _ = started.send(());
     let asking: Vec<_> = lanes.into_iter().map(|lane| spawn_local(lane.go_on())).collect();
     for lane in asking {
-        // One that panicked asks no more.
+        // A lane that panicked asks no more.
         let _ = lane.await;
     }
 }
 
-/// One server, and what it is asked.
+/// One server, and the questions it is asked.
 struct Lane {
     source: usize,
     monitor: Box<dyn Monitor>,
-    /// When each question is due next; `None`: it is not asked again.
+    /// Each question with the time it is due next; `None`: it is not asked again.
     questions: Vec<Option<(Question, Nanos)>>,
     shared: Shared,
-    /// Which of all servers answered when last asked.
+    /// Which of all servers responded to their last request.
     answers: Rc<RefCell<Vec<bool>>>,
 }
 
 impl Lane {
-    /// Whether it answers, and has something to say.
+    /// Whether it responds, and has questions left.
     fn answers(&self) -> bool {
         self.answers.borrow()[self.source] && self.questions.iter().any(Option::is_some)
     }
 
-    /// Whether another server answers for all of them.
+    /// Whether an earlier server answers this question for all of them.
     fn is_spared(&self, question: Question) -> bool {
         question.of_all && self.answers.borrow()[..self.source].iter().any(|answers| *answers)
     }
@@ -211,14 +210,14 @@ impl Lane {
     async fn ask_all(&mut self) {
         for number in 0..self.questions.len() {
             self.ask(number).await;
-            // It would keep the run waiting with every other question as well.
+            // It would delay the run with every other question as well.
             if !self.answers.borrow()[self.source] {
                 return;
             }
         }
     }
 
-    /// Asks until the run is over, and then a last time.
+    /// Asks until the run is over, and then one last time.
     async fn go_on(mut self) {
         let clock = Clock::system();
         while !self.shared.is_over() {

@@ -16,7 +16,7 @@ pub struct Progress {
     pub failed: u64,
     /// The last full second in which requests ended, counted from the stage's start.
     pub second: Option<u32>,
-    /// Requests that succeeded in that second; the times are theirs.
+    /// Requests that succeeded in that second; the times cover only these.
     pub timed_per_s: u64,
     /// Documents that succeeded in that second.
     pub rate_per_s: u64,
@@ -30,13 +30,13 @@ pub struct Progress {
     pub failures: [u64; Failure::COUNT],
     /// The planned number of documents, if there is one.
     pub planned: Option<u64>,
-    /// Whether there may be fewer, because the time is bounded.
+    /// Whether there may be fewer, because the time is limited.
     pub is_most: bool,
     /// The planned length of the stage, if there is one.
     pub length_s: Option<f64>,
     /// Whether the stage is an audit.
     pub audits: bool,
-    /// What is counted, in the database's own word.
+    /// The database's word for what is counted.
     pub unit: &'static str,
 }
 
@@ -51,7 +51,7 @@ pub struct KindProgress {
     pub failed: u64,
     /// Requests that ended in the last full second in which any did.
     pub requests_per_s: u64,
-    /// Those of them that succeeded; the times are theirs.
+    /// Those of them that succeeded; the times cover only these.
     pub timed_per_s: u64,
     /// The median of their response times, in nanoseconds.
     pub p50_ns: u64,
@@ -67,7 +67,7 @@ impl Progress {
         self.kinds.clear();
         let last = series.latest();
         let mut all = Histogram::default();
-        // An audit is about documents: some are rightly not there, and some are asked for twice.
+        // An audit counts documents: some are rightly missing, and some are read twice.
         let audits = self.audits;
         let succeeds =
             |kind: OpKind| if audits { kind == OpKind::Verify } else { kind.is_request() };
@@ -153,8 +153,8 @@ mod tests {
         assert!(near(update.p50_ns, 2) && near(update.p99_ns, 8), "{update:?}");
     }
 
-    /// Of three documents two are as they should be, one of which is rightly not there; it took
-    /// four reads to find that out, and a comparison is no request.
+    /// Of three documents, two are as they should be, one of them rightly missing; finding that out
+    /// took four reads, and a comparison is not a request.
     #[test]
     fn an_audit_counts_documents_and_a_load_counts_requests() {
         let (mut totals, mut series) = (Totals::default(), SeriesLog::default());

@@ -1,4 +1,4 @@
-//! What a shell command prints, kept until it has ended, and shown without secrets.
+//! The output of a shell command, kept until it has ended, and shown without secrets.
 
 use crate::driver::scratch_name;
 use crate::plan::strike_command;
@@ -6,16 +6,16 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::process::Command;
 
-/// What a command prints: into a file without a name, because a pipe would break in the hands of a
-/// server that it has started.
+/// The output of a command. It goes into a file without a name, because a pipe would break for a
+/// server that the command has started and that outlives springload.
 #[derive(Debug)]
 pub struct Said(File);
 
 impl Said {
-    /// Room for what a command prints.
+    /// Creates the file.
     ///
     /// # Errors
-    /// If there is none among the temporary files.
+    /// Returns an error if the temporary file cannot be created.
     pub fn new() -> io::Result<Self> {
         let path = std::env::temp_dir().join(scratch_name());
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
@@ -23,15 +23,15 @@ impl Said {
         Ok(Self(file))
     }
 
-    /// Has both of a command's outputs go there.
+    /// Sends both of a command's outputs there.
     ///
     /// # Errors
-    /// If the operating system has no more file descriptors.
+    /// Returns an error if the operating system has no more file descriptors.
     pub fn of<'a>(&self, command: &'a mut Command) -> io::Result<&'a mut Command> {
         Ok(command.stdout(self.0.try_clone()?).stderr(self.0.try_clone()?))
     }
 
-    /// The last `most` bytes of it, without secrets; `None`: there is nothing.
+    /// Returns the last `most` bytes of it, without secrets; `None`: it is empty.
     pub fn end(&self, most: u64) -> Option<String> {
         let mut file = &self.0;
         let length = file.metadata().ok()?.len();

@@ -1,4 +1,4 @@
-//! A journal among temporary files, for those who keep it no longer than they need it.
+//! A temporary journal, for runs that keep it no longer than they need it.
 
 use crate::driver::scratch_name;
 use crate::journal::Journal;
@@ -6,13 +6,13 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
-/// A journal that is removed with this.
+/// A journal that is removed when this is dropped.
 pub(super) struct Scratch(Arc<Journal>);
 
 impl Scratch {
     pub(super) fn new() -> io::Result<Self> {
         let folder = std::env::temp_dir().join(scratch_name());
-        // Nobody else has it.
+        // No other process uses the folder.
         fs::create_dir(&folder)?;
         Journal::create(&folder).map(|journal| Self(Arc::new(journal)))
     }
@@ -24,7 +24,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody knows about it. If it cannot be removed, that does no harm.
+        // No other process knows the journal. If it cannot be removed, that does no harm.
         let _ = self.0.remove();
     }
 }

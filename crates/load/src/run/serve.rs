@@ -16,24 +16,24 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often an agent checks whether its connections are there, and whether it is to stop.
+/// How often an agent checks whether its connections are open, and whether it must stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// The same while a stage goes on. Hundreds of agents may share a machine, and each pays for every
-/// time that it wakes.
+/// The same while a stage runs. Hundreds of agents may share a machine, and each wake-up costs
+/// time.
 const IDLE: Duration = Duration::from_millis(100);
-/// How long a second that a thread has sent waits for those of the others, in nanoseconds.
+/// How long a second sent by one thread waits for those of the others, in nanoseconds.
 const TOGETHER_NS: Nanos = 50_000_000;
 
 /// How an agent's work ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Served {
-    /// The coordinator has no more to do, or says what went wrong.
+    /// The coordinator has nothing more to do, or reports what went wrong.
     Dismissed(Option<String>),
-    /// The coordinator is lost, and why.
+    /// The coordinator is lost, for this reason.
     Lost(String),
 }
 
-/// Carries out what the coordinator says, until it says that there is no more.
+/// Carries out the coordinator's orders until there are no more.
 pub fn serve(agent: &Agent) -> Served {
     // The order that ended a plan.
     let mut last = None;
@@ -72,7 +72,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let opening = Opening {
         operations: plan.operations.clone(),
-        // The coordinator has made the database, and will remove it.
+        // The coordinator has created the database, and will remove it.
         as_it_is: true,
         scratch: assignment.scratch.clone(),
         stand_in: assignment.stand_in.clone(),
@@ -117,7 +117,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     Ok(last)
 }
 
-/// A stage to be run for the coordinator.
+/// A stage run for the coordinator.
 struct Serving<'a> {
     bench: &'a Bench<'a>,
     stage: &'a StagePlan,
@@ -126,7 +126,7 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    /// Runs the threads of this agent, and returns what they have left.
+    /// Runs the threads of this agent, and returns what they leave behind.
     fn run(self, work: Vec<ShardWork>) -> Result<((), Vec<Workloads>), RunError> {
         let start = Arc::new(Start::gated(self.bench.own_shards(self.stage)));
         self.agent.begin(self.number, start.clone());
@@ -142,7 +142,7 @@ impl Serving<'_> {
         Ok(((), workloads))
     }
 
-    /// Runs the threads. Returns what they left behind, and what they measured since the last
+    /// Runs the threads. Returns what they leave behind, and what they measured since the last
     /// snapshot.
     fn measure(
         &self,
@@ -154,7 +154,7 @@ impl Serving<'_> {
         Ok((rest, load.join()?))
     }
 
-    /// Sends what was measured once a second. Returns what was left at the end.
+    /// Sends the measurements once a second. Returns those left at the end.
     fn relay(
         &self,
         intervals: &Receiver<Interval>,
@@ -165,7 +165,7 @@ impl Serving<'_> {
         let mut waiting: BTreeMap<u32, Interval> = BTreeMap::new();
         loop {
             if start.is_deserted() {
-                // A thread has failed, and no stage begins without it: the others end.
+                // A thread has failed, and no stage begins without it: the others stop.
                 self.bench.stop.raise(StopReason::Interrupted);
                 start.open(clock.now());
             } else if !ready && start.is_reached() {
@@ -179,7 +179,7 @@ impl Serving<'_> {
                     sum.merge(&interval);
                     sum.raw.append(&mut interval.raw);
                     sum.acks.append(&mut interval.acks);
-                    // Those of the other threads are about to come.
+                    // Those of the other threads will arrive soon.
                     next = next.min(clock.now() + TOGETHER_NS);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(waiting.into_values().collect()),

@@ -12,10 +12,10 @@ use crate::op::{ByKind, Failure};
 use crate::record::{AgentClient, AgentSecond, AgentStage, Lost, most_rows};
 use std::collections::BTreeMap;
 
-/// The most pauses of an agent to list.
+/// The most pauses listed for an agent.
 const MOST_PAUSES: usize = 10;
 
-/// One agent's part of a stage, as far as it is known.
+/// One agent's part of a stage, as far as known.
 pub(super) struct Share {
     pub(super) row: AgentStage,
     /// Documents of the operations that it reported, per kind.
@@ -23,21 +23,21 @@ pub(super) struct Share {
     requests: Requests,
     /// The most rows of its series.
     most_rows: usize,
-    /// Whether it was there when the stage began.
+    /// Whether it was present when the stage began.
     pub(super) expected: bool,
     /// Whether it knows when the stage starts.
     pub(super) started: bool,
-    /// When something that it did was last reported.
+    /// When it was last reported to have done something.
     pub(super) progressed: Nanos,
-    /// When it said that it had ended, and what it measured.
+    /// When it reported its end, and what it measured.
     pub(super) ended: Option<(Nanos, Box<StageEnd>)>,
-    /// What it noted, if it should.
+    /// What it noted, if it was to take notes.
     pub(super) notes: Option<Delivery>,
-    /// When some of that last arrived.
+    /// When a part of that last arrived.
     pub(super) delivered: Nanos,
 }
 
-/// All requests of an agent together, as its account needs them. Times are coarse: there may be a
+/// All requests of an agent together, as needed for its account. Times are coarse: there may be a
 /// thousand agents.
 struct Requests {
     service: Histogram,
@@ -60,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// Adds all but the times of requests that succeeded.
+    /// Adds everything but the times of requests that succeeded.
     fn add(&mut self, part: &KindInterval) {
         if let Some(theirs) = &part.held {
             let coarse =
@@ -101,7 +101,7 @@ impl Requests {
 }
 
 impl Share {
-    /// One of `agents` agents, which has done nothing yet in a stage that begins at `moment`.
+    /// One of `agents` agents that has not done anything yet in a stage that begins at `moment`.
     pub(super) fn new(index: usize, agents: usize, expected: bool, moment: Nanos) -> Self {
         Self {
             row: AgentStage { index, ..AgentStage::default() },
@@ -117,18 +117,19 @@ impl Share {
         }
     }
 
-    /// When and why it gave up, because the server no longer answered it, if it did.
+    /// When it gave up because the server no longer responded to it, and the reason, if it did.
     pub(super) fn unanswered(&self) -> Option<(Nanos, StopReason)> {
         let (at, end) = self.ended.as_ref()?;
         Some((*at, end.stopped.filter(|reason| reason.gave_up())?))
     }
 
-    /// Why it ended early, if it did.
+    /// The reason it ended early, if it did.
     pub(super) fn stopped(&self) -> Option<StopReason> {
         self.ended.as_ref().and_then(|(_, end)| end.stopped)
     }
 
-    /// Whether all that it noted in the stage called `stage` has arrived; if not, why.
+    /// Succeeds if everything it noted in the stage called `stage` has arrived; otherwise returns
+    /// the reason.
     pub(super) fn deliver(&mut self, stage: &str) -> Result<(), String> {
         let Some(notes) = self.notes.take() else { return Ok(()) };
         let noted = self.ended.as_mut().map(|(_, end)| end.noted.take());
@@ -140,7 +141,7 @@ impl Share {
     /// Adds what it measured in a second.
     pub(super) fn count(&mut self, interval: &Interval) {
         let mut row = AgentSecond { second: interval.second, seconds: 1, ..AgentSecond::default() };
-        // Merging exact histograms with coarse ones takes much longer than with each other.
+        // Merging exact histograms with coarse ones takes much longer than merging exact ones.
         let (mut service, mut response) = (Histogram::default(), Histogram::default());
         for (kind, part) in interval.iter() {
             *self.issued.of(kind) += part.ok + part.failed();
@@ -162,13 +163,13 @@ impl Share {
         self.row.add(row, self.most_rows);
     }
 
-    /// What it has reported so far, as one of the agents of which some are `lost`.
+    /// What it has reported so far; `lost` tells which agents are lost.
     pub(super) fn so_far(&self, lost: &[Option<Lost>]) -> AgentStage {
         let lost = lost.get(self.row.index).is_some_and(Option::is_some);
         AgentStage { lost, response: self.requests.latency(), ..self.row.clone() }
     }
 
-    /// Adds all that it did to `collected`, and how promptly its machine woke threads to `frame`.
+    /// Adds everything it did to `collected`, and how promptly its machine woke threads to `frame`.
     /// Returns its row of the record.
     pub(super) fn finish(self, collected: &mut Collected, frame: &mut Frame<'_>) -> AgentStage {
         let Self { mut row, issued, requests, ended, .. } = self;
@@ -187,7 +188,7 @@ impl Share {
     }
 }
 
-/// Nanoseconds as microseconds with one decimal.
+/// Converts nanoseconds to microseconds with one decimal.
 fn tenths(ns: f64) -> f64 {
     (ns / 100.0).round() / 10.0
 }

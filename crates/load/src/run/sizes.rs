@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The pause after the first question; each is a tenth longer than the one before ...
+/// The pause after the first request; each one is a tenth longer than the one before ...
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// ... up to this limit.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Begins to ask after `start`.
+    /// Starts asking after `start`.
     pub(super) fn ask(target: Driver, start: Arc<Start>) -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let shared = over.clone();
@@ -34,7 +34,7 @@ impl Sizes {
         Ok(Self { over, thread })
     }
 
-    /// Asks a last time; returns all sizes.
+    /// Asks one last time; returns all sizes.
     pub(super) fn finish(self) -> Vec<SizePoint> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()

@@ -28,31 +28,31 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// Where the measurements of a stage come from.
 pub(super) trait Source {
-    /// The next second of a thread or an agent; waits for it up to `patience`.
+    /// Returns the next second of a thread or an agent; waits for it up to `patience`.
     ///
     /// # Errors
-    /// There is none yet, or there will be none.
+    /// Returns an error if there is none yet, or there will be no more.
     fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError>;
 
     /// When the stage started, once it has.
     fn moment(&self) -> Option<Nanos>;
 
-    /// What the user should know at once, if there is something.
+    /// A message for the user that should be shown at once, if there is one.
     fn news(&mut self) -> Option<String> {
         None
     }
 
-    /// How long after its end a second is complete, if nothing is unusually late.
+    /// How long after its end a second is complete, unless something is unusually late.
     fn settles_ns(&self) -> Nanos {
         SECOND_NS / 2
     }
 
-    /// Whether there is more that it has received already.
+    /// Whether it has already received more.
     fn has_more(&self) -> bool {
         false
     }
 
-    /// What each agent has reported so far, including what is received but not yet taken.
+    /// What each agent has reported so far, including what was received but not yet taken.
     fn agents(&self) -> Vec<AgentStage> {
         Vec::new()
     }
@@ -62,9 +62,9 @@ pub(super) trait Source {
 struct Threads<'a> {
     intervals: Receiver<Interval>,
     start: Arc<Start>,
-    /// Agents that have nothing to do, but say that they are there.
+    /// Agents that have nothing to do, but report that they are alive.
     fleet: Option<&'a mut Fleet>,
-    /// What a drill has done.
+    /// What a drill did.
     news: Option<Receiver<String>>,
 }
 
@@ -72,7 +72,7 @@ impl Source for Threads<'_> {
     fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
         if let Some(fleet) = &mut self.fleet {
             for _ in 0..fleet.members().len() {
-                // The run does not need them any more; the next one will miss who is lost.
+                // The run no longer needs them; the next one will find out which are lost.
                 fleet.next(Duration::ZERO);
             }
         }
@@ -97,8 +97,8 @@ pub(super) struct Measured {
 }
 
 impl Bench<'_> {
-    /// Runs the threads of a stage in this process, and returns what they have left. The agents of
-    /// `fleet` take no part in it, and are listened to meanwhile.
+    /// Runs the threads of a stage in this process, and returns what they leave behind. The agents
+    /// of `fleet` take no part in it, but their messages are read.
     pub(super) fn run(
         &self,
         stage: &StagePlan,
@@ -147,7 +147,7 @@ impl Bench<'_> {
         Ok((collected.record(frame), ended.workloads))
     }
 
-    /// Asks for a compaction as what the run is about begins, if the plan says so.
+    /// Requests a compaction as the main stage begins, if the plan asks for it.
     pub(super) fn compacting(
         &self,
         stage: &StagePlan,
@@ -162,7 +162,7 @@ impl Bench<'_> {
         Ok(Some(Compacting::begin(target, start.clone(), stop)?))
     }
 
-    /// The progress of a stage before anything has ended.
+    /// The progress of a stage in which nothing has ended yet.
     fn not_begun(&self, stage: &StagePlan) -> Progress {
         let fill = stage.work.traits().fill;
         let within_ns = fill.and_then(|fill| fill.within_ns);
@@ -179,7 +179,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What makes times on the clock of the run nanoseconds since 1970.
+    /// The offset that turns times on the run's clock into nanoseconds since 1970.
     const fn epoch_ns(&self) -> Nanos {
         self.began_wall.saturating_sub(self.began)
     }
@@ -261,7 +261,7 @@ impl Bench<'_> {
     }
 }
 
-/// Tells the seconds of a running stage, if somebody wants them.
+/// Reports the seconds of a running stage, if the observer wants them.
 struct Telling {
     stage: String,
     epoch_ns: Nanos,
@@ -280,7 +280,7 @@ impl Telling {
         }
     }
 
-    /// Tells those that are complete after this time.
+    /// Reports the seconds that are complete at this time.
     fn tell(&mut self, elapsed_ns: Nanos, source: &dyn Source, observer: &mut dyn Observer) {
         let complete_ns = elapsed_ns.saturating_sub(source.settles_ns());
         let complete = (complete_ns / SECOND_NS) as u32;
@@ -288,7 +288,7 @@ impl Telling {
         self.pass_on(&due.unwrap_or_default(), source, observer);
     }
 
-    /// Tells all that are left.
+    /// Reports all remaining seconds.
     fn finish(&mut self, source: &dyn Source, observer: &mut dyn Observer) {
         let left = self.seconds.as_mut().map(Seconds::rest);
         self.pass_on(&left.unwrap_or_default(), source, observer);
@@ -303,7 +303,7 @@ impl Telling {
     }
 }
 
-/// Tells the user what `source` says.
+/// Passes the messages of `source` to the user.
 fn tell(source: &mut dyn Source, observer: &mut dyn Observer) {
     while let Some(sentence) = source.news() {
         observer.news(&sentence);

@@ -1,5 +1,5 @@
-//! What a stage that goes on has measured so far, as part of the record: it is saved every few
-//! seconds, so that a run that is killed loses no more than these.
+//! What a running stage has measured so far, as part of the record: it is saved every few seconds,
+//! so that a run that is killed loses no more than that.
 
 use super::bench::Bench;
 use super::collect::{Collected, Frame};
@@ -12,7 +12,7 @@ use crate::record::{AgentStage, RunRecord, StageRecord, Verdict};
 
 /// How often to save ...
 const EVERY_NS: Nanos = 5 * SECOND_NS;
-/// ... and less often if that takes more than a hundredth of the time.
+/// ... or less often, if that would take more than a hundredth of the time.
 const SHARE: Nanos = 100;
 
 /// When to save, in nanoseconds from the start of the stage.
@@ -27,12 +27,12 @@ impl Default for Saving {
 }
 
 impl Saving {
-    /// Whether it is time.
+    /// Whether it is time to save.
     pub(super) const fn is_due(&self, elapsed_ns: Nanos) -> bool {
         elapsed_ns >= self.next_ns
     }
 
-    /// It took from the first of these times to the second.
+    /// Notes that saving lasted from the first of these times to the second.
     pub(super) fn took(&mut self, from_ns: Nanos, to_ns: Nanos) {
         let pause_ns = to_ns.saturating_sub(from_ns).saturating_mul(SHARE);
         self.next_ns = from_ns.saturating_add(EVERY_NS.max(pause_ns));
@@ -40,7 +40,8 @@ impl Saving {
 }
 
 impl Bench<'_> {
-    /// The record with a stage that goes on since `start`; `None`: there is none to add it to.
+    /// The record including a stage that has been running since `start`; `None`: there is no record
+    /// to add it to.
     pub(super) fn unfinished(
         &self,
         stage: &StagePlan,
@@ -58,7 +59,7 @@ impl Bench<'_> {
         let mut collected = Collected::new(totals.clone(), seconds.so_far());
         collected.add_lost(&documents, requests);
         let frame = Frame { began: [self.began, start], ..Frame::of(stage, self.plan) };
-        // Threads have not said yet what they lost.
+        // Threads have not reported yet what they lost.
         let (verdict, account) = (Verdict::Unfinished, None);
         record.observed = self.observing.as_ref().and_then(Observing::so_far);
         record.add(StageRecord { verdict, account, agents, ..collected.record(frame) });

@@ -19,14 +19,14 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
-/// The pause after the first look for a document that was not seen, in nanoseconds ...
+/// The pause after the first look for a document that was not found, in nanoseconds ...
 const FIRST_PAUSE_NS: Nanos = 1_000_000;
-/// ... and after the others, as a share of the time since it was stored: that is how exact times
-/// are.
+/// ... and after the others, as a share of the time since it was stored, which determines the
+/// precision of times.
 const PAUSE_SHARE: u64 = 10;
 /// How long a document is looked for.
 const PATIENCE_NS: Nanos = 10 * SECOND_NS;
-/// How long it is still looked for after the end of the stage.
+/// How long to keep looking for it after the end of the stage.
 const LAST_LOOKS_NS: Nanos = SECOND_NS;
 /// How often to check whether the stage has begun or ended.
 const STEP: Duration = Duration::from_millis(10);
@@ -47,14 +47,14 @@ impl Visible {
         Ok(Self { over, thread: builder.spawn(move || target.apply(probes))? })
     }
 
-    /// Waits until the last probe was seen or given up, and returns what was found.
+    /// Waits until the last probe was seen or given up, and returns the results.
     pub(super) fn finish(self) -> Visibility {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
 
-/// The work of that thread.
+/// The work of this thread.
 struct Probes {
     plan: ProbePlan,
     start: Arc<Start>,
@@ -70,10 +70,10 @@ impl WithTarget for Probes {
     }
 }
 
-/// A document, and when it was acknowledged.
+/// A document, and when its write was acknowledged.
 type Sent = (Rc<Stored>, Nanos);
 
-/// Where to send documents that are to be looked for.
+/// Takes documents that are to be looked for.
 struct Eye {
     sender: Sender<Sent>,
     /// Whether it is ready, and not looking for another one.
@@ -107,18 +107,18 @@ impl Probes {
         for lookout in lookouts {
             found.by.extend(lookout.await);
         }
-        // The first is a node that answers, if one does.
+        // The first one is a node that responds, if any does.
         if let Some(writer) = target.probers(&mark).first_mut() {
             let ways = &self.plan.visible;
             let cleared = clear(writer, ways, (&mut found, &mut kept));
-            // What is not removed by then is counted.
+            // Documents not removed by then are counted.
             let _ = tokio::time::timeout(Duration::from_nanos(PATIENCE_NS), cleared).await;
         }
         found.left = kept.len() as u64;
         found
     }
 
-    /// Stores documents until the stage is over, and removes those that nobody looks for any more.
+    /// Stores documents until the stage is over, and removes those that are no longer looked for.
     async fn write(
         &self,
         writers: &mut [impl Prober],
@@ -135,7 +135,7 @@ impl Probes {
                 _ = due.tick() => {}
                 () = ended(&self.over, 0) => return,
             }
-            // One that is under way is waited for, so that it can be removed.
+            // Waits for a write in progress, so that the document can be removed.
             let stored = tokio::select! {
                 stored = writer.store(n) => stored,
                 () = ended(&self.over, LAST_LOOKS_NS) => {
@@ -148,7 +148,7 @@ impl Probes {
                 Ok(stored) => {
                     found.written += 1;
                     for eye in eyes.iter().filter(|eye| eye.idle.replace(false)) {
-                        // It is idle, so there is room; if it is gone, the stage is over.
+                        // The eye is idle, so there is room; if it is gone, the stage is over.
                         let _ = eye.sender.try_send((stored.clone(), acknowledged));
                     }
                     kept.push(stored);
@@ -169,7 +169,7 @@ impl Probes {
     }
 }
 
-/// Removes everything that was made for probes.
+/// Removes everything that was created for probes.
 async fn clear(
     writer: &mut impl Prober,
     ways: &[Way],
@@ -188,7 +188,7 @@ async fn clear(
     }
 }
 
-/// Waits until the stage is over, and then this long.
+/// Waits until the stage is over, and for this long after it.
 async fn ended(over: &AtomicBool, after_ns: Nanos) {
     while !over.load(Ordering::Relaxed) {
         tokio::time::sleep(STEP).await;
@@ -222,7 +222,7 @@ impl<P: Prober> Lookout<P> {
         self.found.finish()
     }
 
-    /// Makes an index, and waits for it.
+    /// Creates an index, and waits for it.
     async fn prepare(&mut self) {
         loop {
             let prepared = tokio::select! {

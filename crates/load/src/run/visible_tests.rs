@@ -5,21 +5,21 @@ use crate::driver::TargetError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What is stored, and what was asked for.
+/// What is stored, and what was requested.
 #[derive(Default)]
 struct Database {
     stored: BTreeMap<String, usize>,
     cleared: Vec<Way>,
-    /// The answers to looks.
+    /// The responses to looks.
     looks: Vec<Result<bool, TargetError>>,
     /// The stage is over when this document is stored.
     last: Option<u64>,
     over: Arc<AtomicBool>,
-    /// What is refused, by the name of the request and the document.
+    /// The requests that are refused, each by its name and the document.
     refused: Vec<&'static str>,
 }
 
-/// One of its nodes.
+/// A node of the database.
 #[derive(Clone)]
 struct Fake {
     database: Rc<RefCell<Database>>,
@@ -80,7 +80,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Stores documents until `last`, and returns what was found and is kept.
+/// Stores documents until `last`, and returns the results and the documents kept.
 fn written(fake: &Fake, last: u64, eyes: &[Eye]) -> (Visibility, Vec<Rc<Stored>>) {
     let over = Arc::<AtomicBool>::default();
     {
@@ -115,7 +115,7 @@ fn nodes_take_turns_and_what_fails_is_counted() {
     fake.database.borrow_mut().refused =
         vec!["store 1", "store 4", "remove 0", "remove 2", "remove 3"];
     let (found, kept) = written(&fake, 4, &[]);
-    // The end of the stage is noticed some time after it: more may have been stored by then.
+    // The end of the stage is noticed a little later: more may have been stored by then.
     assert_eq!(found.write_failures, 2);
     assert_eq!(found.reason.as_deref(), Some(refusal("remove 0").to_string().as_str()));
     assert!(["0", "2", "3"].iter().all(|id| ids(&kept).contains(id)), "{kept:?}");
@@ -142,7 +142,7 @@ fn only_an_eye_that_is_idle_gets_a_document_and_holds_it() {
     assert_eq!(ids(&kept), ["0"], "{found:?}");
 }
 
-/// What is found by looks with these answers.
+/// The results of looks with these responses.
 fn looked(looks: Vec<Result<bool, TargetError>>) -> VisibleBy {
     let fake = Fake::new();
     let over = Arc::<AtomicBool>::default();
@@ -168,7 +168,7 @@ fn a_document_is_looked_for_until_it_is_seen() {
     let later = looked(looks);
     assert_eq!((later.probes, later.stale_first, later.unseen, later.failures), (1, 1, 0, 1));
     assert_eq!(later.reason.as_deref(), Some(refusal("busy").to_string().as_str()));
-    // Two pauses of at least a millisecond lie before the look that showed it.
+    // Two pauses of at least a millisecond precede the look that found it.
     assert!(later.time.max_us >= 2_000.0, "{:?}", later.time);
 }
 

@@ -1,5 +1,5 @@
-//! The thread with what goes on beside the load: markers are written to each source, and each link
-//! looks for them at its target.
+//! The thread that runs replication checks beside the load: it writes markers to each source, and
+//! each link looks for them at its target.
 
 use super::Replicas;
 use super::link::{Ends, Lookout, Queue, Sent};
@@ -18,11 +18,11 @@ use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
-/// How often to look whether the load is over, and whether the user asks to stop.
+/// How often to check whether the load is over, and whether the user asks to stop.
 pub(super) const STEP: Duration = Duration::from_millis(10);
-/// The pause before the last marker is written again.
+/// The pause before writing the last marker is retried.
 const RETRY: Duration = Duration::from_millis(100);
-/// The load goes on.
+/// The load is still running.
 const NOT_OVER: Nanos = Nanos::MAX;
 
 /// What was found.
@@ -30,27 +30,27 @@ const NOT_OVER: Nanos = Nanos::MAX;
 pub(super) struct Found {
     /// In the order of the links.
     pub(super) links: Vec<FoundLink>,
-    /// Those of the way along a chain, if there is one.
+    /// The markers that went along the whole chain, if there is one.
     pub(super) end_to_end: Option<Markers>,
     /// The markers of each place: identifiers and, if known, revisions.
     pub(super) markers: Vec<Vec<(String, Option<String>)>>,
 }
 
-/// What was found of a link.
+/// What was found about a link.
 #[derive(Default)]
 pub(super) struct FoundLink {
     pub(super) markers: Markers,
     pub(super) end: LinkEnd,
     pub(super) converged_s: Option<f64>,
     pub(super) comparison: Option<Comparison>,
-    /// Why an end does not answer.
+    /// The reason an end does not respond, if it does not.
     pub(super) reason: Option<String>,
 }
 
-/// What the thread is told.
+/// Messages to the thread.
 #[derive(Debug)]
 pub(super) struct Notices {
-    /// When the load ended; [`NOT_OVER`] before that.
+    /// When the load ended; [`NOT_OVER`] until then.
     over_at: AtomicU64,
     /// Whether to give up at once.
     abandoned: AtomicBool,
@@ -68,14 +68,14 @@ impl Notices {
     }
 }
 
-/// The thread.
+/// A handle to the thread.
 pub(super) struct Beside {
     notices: Arc<Notices>,
     thread: std::thread::JoinHandle<Found>,
 }
 
 impl Beside {
-    /// Begins at once.
+    /// Starts the thread at once.
     pub(super) fn begin(replicas: &Replicas) -> io::Result<Self> {
         let notices = Arc::new(Notices {
             over_at: AtomicU64::new(NOT_OVER),
@@ -108,7 +108,7 @@ impl Beside {
         Ok(Self { notices, thread: builder.spawn(move || work.carry_out())? })
     }
 
-    /// Waits until all targets have everything, or the time is over, or the user asks to stop.
+    /// Waits until all targets have caught up, or the time is up, or the user asks to stop.
     pub(super) fn settle(self, stop: &Stop) -> Found {
         self.notices.over_at.store(Clock::system().now(), Ordering::Release);
         while !self.thread.is_finished() {
@@ -131,23 +131,24 @@ impl Beside {
 #[derive(Clone)]
 pub(super) struct LinkJob {
     pub(super) link: Link,
-    /// The places with as many documents as the target has in the end; none if that says nothing.
+    /// The places that together have as many documents as the target should have in the end; empty
+    /// if counts prove nothing.
     pub(super) counted: Vec<usize>,
-    /// The links that bring what this one passes on.
+    /// The links that deliver what this one passes on.
     pub(super) before: Vec<usize>,
 }
 
-/// Times, in nanoseconds, and what may be.
+/// Time limits in nanoseconds, and what is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     every_ns: Nanos,
     pub(super) converge_ns: Nanos,
     pub(super) patience_ns: Nanos,
-    /// Whether a target may show another revision than its source, though it has both.
+    /// Whether a target may show a revision other than its source, even though it has both.
     pub(super) may_differ: bool,
 }
 
-/// The work of the thread.
+/// The work of this thread.
 struct Work {
     places: Vec<Driver>,
     links: Vec<LinkJob>,
@@ -243,7 +244,7 @@ impl Work {
 /// Writes the markers of one place.
 struct Writer {
     connection: Box<dyn Replicator>,
-    /// With what the identifiers of markers begin. The colon is for partitioned databases.
+    /// The prefix of the markers' identifiers. The colon is for partitioned databases.
     mark: String,
     /// The links that look for them.
     queues: Vec<Rc<Queue>>,
@@ -252,7 +253,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes until the load is over, and then one more.
+    /// Writes markers until the load is over, and then one more.
     async fn go_on(mut self) -> Vec<(String, Option<String>)> {
         let mut due = tokio::time::interval(Duration::from_nanos(self.limits.every_ns));
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -306,14 +307,14 @@ async fn over(notices: &Notices) {
     }
 }
 
-/// Waits until all is to be given up.
+/// Waits until everything is to be given up.
 pub(super) async fn abandoned(notices: &Notices) {
     while !notices.is_abandoned() {
         tokio::time::sleep(STEP).await;
     }
 }
 
-/// From nanoseconds.
+/// Converts nanoseconds to seconds.
 pub(super) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }

@@ -1,24 +1,24 @@
-//! Compares a source with a target: every document, by its revision.
+//! Compares every document of a source with a target, by its revision.
 
 use crate::driver::{Replicated, Replicator, TargetError};
 use crate::measure::Comparison;
 
-/// A comparison, and the documents of the source that the target does not have as they are.
+/// A comparison, and the documents of the source that are missing or different at the target.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) found: Comparison,
     pub(super) wrong: Vec<Replicated>,
-    /// Whether the target may show another revision, if it also has this one.
+    /// Whether the target may show another revision, provided it also has this one.
     may_differ: bool,
 }
 
 impl Compared {
-    /// Nothing compared yet.
+    /// An empty comparison.
     pub(super) fn by(may_differ: bool) -> Self {
         Self { may_differ, ..Self::default() }
     }
 
-    /// Looks at the target for `documents`, which are in the source.
+    /// Looks for `documents` of the source at the target.
     pub(super) async fn look(
         &mut self,
         target: &mut dyn Replicator,

@@ -1,5 +1,5 @@
 //! One link beside the load: looks for markers at its target, and finds out after the load when the
-//! target has everything.
+//! target has caught up.
 
 use super::beside::{FoundLink, Limits, Notices, STEP, abandoned, seconds};
 use super::compare::{Compared, compare};
@@ -17,31 +17,32 @@ use tokio::sync::Notify;
 const LEAST_PAUSE_NS: Nanos = SECOND_NS / 1_000;
 /// ... the longest ...
 const MOST_PAUSE_NS: Nanos = SECOND_NS / 4;
-/// ... and otherwise the age of the markers, divided by this: that is how exact their lag is.
+/// ... and otherwise the age of the markers divided by this, which determines the precision of
+/// their lag.
 const PAUSE_SHARE: u64 = 10;
 /// The pause after a look that failed.
 const RETRY_NS: Nanos = SECOND_NS / 10;
-/// Markers that are looked for in one request: as many of the oldest, and of the newest.
+/// The most markers looked for in one request: this many of the oldest, and as many of the newest.
 const AT_ONCE: usize = 500;
-/// How long nothing more has to arrive before what is missing counts as lost, in nanoseconds, ...
+/// How long nothing more may arrive before what is missing counts as lost, in nanoseconds, ...
 const QUIET_NS: Nanos = 30 * SECOND_NS;
-/// ... or this part of the time that there is.
+/// ... or this part of the time allowed.
 const QUIET_SHARE: u64 = 3;
-/// How long the last comparison may take once the time is over, in nanoseconds.
+/// How long the last comparison may take once the time is up, in nanoseconds.
 const LAST_LOOK_NS: Nanos = 60 * SECOND_NS;
 
 /// A marker that was acknowledged.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) id: String,
-    /// Its number among those of its source.
+    /// Its number among the markers of its source.
     pub(super) number: u64,
     pub(super) acknowledged: Nanos,
-    /// Whether it was written after the load, and none comes after it.
+    /// Whether it was written after the load, as the last one.
     pub(super) is_last: bool,
 }
 
-/// What the writer of a source tells a link.
+/// The queue from the writer of a source to a link.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     inner: RefCell<Queued>,
@@ -56,13 +57,13 @@ struct Queued {
 }
 
 impl Queue {
-    /// Tells of a marker.
+    /// Reports a marker.
     pub(super) fn push(&self, sent: Sent) {
         self.inner.borrow_mut().sent.push(sent);
         self.notify.notify_one();
     }
 
-    /// Tells that one was not acknowledged.
+    /// Reports that a marker was not acknowledged.
     pub(super) fn fail(&self, reason: &str) {
         let mut inner = self.inner.borrow_mut();
         inner.failures += 1;
@@ -78,7 +79,8 @@ impl Queue {
 pub(super) struct Ends {
     pub(super) source: Box<dyn Replicator>,
     pub(super) target: Box<dyn Replicator>,
-    /// Those with as many documents as the target has in the end; none if that says nothing.
+    /// The places that together have as many documents as the target should have in the end; empty
+    /// if counts prove nothing.
     pub(super) counted: Vec<Box<dyn Replicator>>,
 }
 
@@ -92,13 +94,13 @@ pub(super) struct Lookout {
     clock: Clock,
     /// Markers that have not been seen, oldest first.
     outstanding: Vec<Sent>,
-    /// The highest number that was seen.
+    /// The highest number seen so far.
     newest_seen: Option<u64>,
     /// Whether the last marker was seen.
     is_last_seen: bool,
     log: MarkerLog,
     markers: Markers,
-    /// Since when the target has not answered, and how its last request failed.
+    /// Since when the target has not responded, and how its last request failed.
     silent: Option<(Nanos, String)>,
 }
 
@@ -126,8 +128,8 @@ impl Lookout {
         }
     }
 
-    /// Looks for markers beside the load, and then until the target has everything. `are_ended`:
-    /// whether the links that bring what this one passes on have ended.
+    /// Looks for markers beside the load, and then until the target has caught up. `are_ended`:
+    /// whether the links that deliver what this one passes on have ended.
     pub(super) async fn go_on(mut self, are_ended: impl Fn() -> bool) -> FoundLink {
         let notices = self.notices.clone();
         let settled = tokio::select! {
@@ -142,7 +144,7 @@ impl Lookout {
         FoundLink { markers: self.markers(), end, converged_s, comparison, reason }
     }
 
-    /// Looks for markers alone, until there are no more to come or `are_ended`.
+    /// Only looks for markers, until no more will come or `are_ended`.
     pub(super) async fn watch(mut self, are_ended: impl Fn() -> bool) -> Markers {
         let notices = self.notices.clone();
         let watching = async {
@@ -170,7 +172,7 @@ impl Lookout {
         self.markers()
     }
 
-    /// What became of the markers.
+    /// Returns what happened to the markers.
     fn markers(self) -> Markers {
         let unseen = self.outstanding.len() as u64;
         let (lag, over_time) = self.log.finish();
@@ -196,7 +198,7 @@ impl Lookout {
         }
     }
 
-    /// Takes what the writer tells.
+    /// Takes what the writer has reported.
     fn receive(&mut self) {
         let Queued { sent, failures, reason } = self.queue.take();
         self.markers.written += sent.len() as u64;
@@ -230,7 +232,7 @@ impl Lookout {
         });
     }
 
-    /// Notes whether there was an answer.
+    /// Notes whether there was a response.
     fn answered<T>(&mut self, answer: Result<T, TargetError>) -> Option<T> {
         match answer {
             Ok(it) => {
@@ -248,7 +250,7 @@ impl Lookout {
         }
     }
 
-    /// Waits before the next look. One that was overtaken does not make it longer.
+    /// Waits before the next look. A marker that was overtaken does not prolong the wait.
     async fn pause(&self) {
         let now = self.clock.now();
         let age_ns = |sent: &Sent| now.saturating_sub(sent.acknowledged);
@@ -261,13 +263,13 @@ impl Lookout {
         tokio::time::sleep(Duration::from_nanos(pause_ns)).await;
     }
 
-    /// Whether the target has not answered for so long that it counts as gone.
+    /// Whether the target has not responded for so long that it counts as gone.
     fn is_gone(&self) -> bool {
         let now = self.clock.now();
         self.silent.as_ref().is_some_and(|it| now.saturating_sub(it.0) >= self.limits.patience_ns)
     }
 
-    /// After the load: until the target has everything, or the time is over.
+    /// After the load: waits until the target has caught up, or the time is up.
     async fn settle(&mut self, over_at: Nanos, are_ended: impl Fn() -> bool) -> Settled {
         let until = over_at.saturating_add(self.limits.converge_ns);
         let quiet_ns = QUIET_NS.min(self.limits.converge_ns / QUIET_SHARE);
@@ -285,7 +287,7 @@ impl Lookout {
                     compared = self.compare(compared).await;
                 }
                 if compared.as_ref().is_some_and(|it| it.found.wrong() == 0) {
-                    // What is there at the first look was there when it began.
+                    // What the first look finds was there when it began.
                     let at = if before.is_some() { self.clock.now() } else { asked_at };
                     let converged_s = Some(seconds(at.saturating_sub(over_at)));
                     return Settled { end: LinkEnd::Converged, converged_s, compared };
@@ -312,7 +314,7 @@ impl Lookout {
         }
     }
 
-    /// Whether the target has as many documents as it should, or gets no more of them.
+    /// Whether the target has as many documents as it should, or no more are arriving.
     async fn is_worth_comparing(&mut self, quiet: &mut Quiet, enough_ns: Nanos) -> bool {
         if self.ends.counted.is_empty() || quiet.has_wrong {
             return true;
@@ -325,7 +327,7 @@ impl Lookout {
         has.covers(wanted) || quiet.lasted(self.clock.now()) >= enough_ns
     }
 
-    /// Compares everything, or, after that, looks again for what was wrong.
+    /// Compares everything the first time, and afterwards looks again for what was wrong.
     async fn compare(&mut self, before: Option<Compared>) -> Option<Compared> {
         let compared = match before {
             None => {
@@ -343,7 +345,7 @@ impl Lookout {
         self.answered(compared)
     }
 
-    /// What is missing when the time is over.
+    /// Determines what is missing when the time is up.
     async fn last_look(&mut self, before: Option<Compared>) -> Settled {
         let limit = Duration::from_nanos(LAST_LOOK_NS);
         let compared = tokio::time::timeout(limit, self.compare(before)).await.unwrap_or_default();
@@ -360,7 +362,7 @@ impl Lookout {
     }
 }
 
-/// What came of a link after the load.
+/// The outcome of a link after the load.
 #[derive(Default)]
 struct Settled {
     end: LinkEnd,
@@ -368,12 +370,12 @@ struct Settled {
     compared: Option<Compared>,
 }
 
-/// Since when nothing more has arrived.
+/// Tracks how long nothing more has arrived.
 #[derive(Debug, Default)]
 struct Quiet {
     counts: Option<DocumentCount>,
     wrong: u64,
-    /// Whether something was found wrong: from then on that is what counts.
+    /// Whether something was found wrong: from then on only that counts.
     has_wrong: bool,
     since: Nanos,
 }

@@ -1,5 +1,5 @@
-//! Replication beside the load: opens the other databases, has their servers replicate, finds out
-//! how that went, and removes all of it again.
+//! Replication beside the load: opens the other databases, has their servers replicate, measures
+//! how that goes, and removes all of it again.
 
 mod beside;
 mod compare;
@@ -19,13 +19,13 @@ use beside::{Beside, Found};
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// How long each request of the tidying up may take at most, in nanoseconds.
+/// How long each request of the clean-up may take, in nanoseconds.
 const TIDY_NS: Nanos = 10 * SECOND_NS;
 
-/// The databases of a run with replication, and what goes on between them.
+/// The databases of a run with replication, and what runs between them.
 pub(super) struct Replicas {
     plan: ReplicatePlan,
-    /// The run's target, and then the others.
+    /// The run's target, followed by the others.
     places: Vec<Driver>,
     /// How long a server may be silent, in nanoseconds.
     patience_ns: Nanos,
@@ -36,20 +36,20 @@ pub(super) struct Replicas {
 #[derive(Default)]
 struct State {
     found: Replication,
-    /// The names of the replications that were asked for, in the order of the links.
+    /// The names of the requested replications, in the order of the links.
     jobs: Vec<String>,
-    /// What goes on beside the load, while it does.
+    /// The thread beside the load, while it runs.
     beside: Option<Beside>,
     /// The markers in each place: identifiers and, if known, revisions.
     markers: Vec<Vec<(String, Option<String>)>>,
 }
 
 impl Replicas {
-    /// Opens the other databases of `plan`; `None`: it has none. `first` is the run's target, of
-    /// which `facts` are known.
+    /// Opens the other databases of `plan`; `None`: it has none. `first` is the run's target, with
+    /// these `facts`.
     ///
     /// # Errors
-    /// Why one of them cannot be used; those that were created are removed again.
+    /// Returns an error if one of them cannot be used; those that were created are removed again.
     pub(super) fn open(
         plan: &Plan,
         opening: &Opening,
@@ -60,7 +60,7 @@ impl Replicas {
         let Some(replication) = &plan.replication else { return Ok(None) };
         let mut places = vec![first.clone()];
         let mut found = Replication { places: vec![place(facts)], ..Replication::default() };
-        // What is asked of the load's database does not have to be in the others.
+        // What the load's database must have, the others need not.
         let opening = Opening { operations: Vec::new(), filter: None, ..opening.clone() };
         for other in &replication.others {
             match block_on(stop, other.open(&opening)) {
@@ -90,7 +90,7 @@ impl Replicas {
         Ok(Some(replicas))
     }
 
-    /// Checks that the servers that have to replicate can.
+    /// Checks that the servers that must replicate are able to.
     async fn ready(&self) -> Result<(), TargetError> {
         for link in self.plan.links() {
             self.connect(self.runner(link))?.ready().await?;
@@ -98,7 +98,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// The place whose server carries a replication out.
+    /// The place whose server carries out a replication.
     const fn runner(&self, link: Link) -> usize {
         if self.plan.push { link.source } else { link.target }
     }
@@ -109,18 +109,19 @@ impl Replicas {
         self.places[place].replicator().ok_or_else(none)
     }
 
-    /// How a place is called in messages.
+    /// The name of a place in messages.
     fn name(&self, place: usize) -> String {
         let found = &self.state.borrow().found;
         let ReplicaPlace { server, database, .. } = &found.places[place];
         format!("{server}/{database}")
     }
 
-    /// Begins: returns once all replications run and the targets have what is stored so far, or
-    /// when the user asks to stop. From then on there are markers.
+    /// Starts the replications: returns once all of them run and the targets have what is stored so
+    /// far, or when the user asks to stop. Markers are written from then on.
     ///
     /// # Errors
-    /// Why a replication does not begin, or what is missing when the time is over.
+    /// Returns an error if a replication does not start, or something is still missing when the
+    /// time is up.
     pub(super) fn begin(&self, stop: &Stop, observer: &mut dyn Observer) -> Result<(), RunError> {
         let count = self.plan.links().len();
         let what = if count == 1 { "the replication is" } else { "all replications are" };
@@ -142,8 +143,8 @@ impl Replicas {
         Ok(())
     }
 
-    /// After the load: returns once all targets have everything, or when the time is over, and what
-    /// was found until then.
+    /// After the load: waits until all targets have caught up, or the time is up, and returns what
+    /// was found.
     pub(super) fn settle(&self, stop: &Stop, observer: &mut dyn Observer) -> Replication {
         let beside = self.state.borrow_mut().beside.take();
         if let Some(beside) = beside {
@@ -153,7 +154,7 @@ impl Replicas {
         self.state.borrow().found.clone()
     }
 
-    /// Takes over what was found beside the load.
+    /// Stores what was found beside the load.
     fn take(&self, found: Found) {
         let mut state = self.state.borrow_mut();
         for (link, found) in state.found.links.iter_mut().zip(found.links) {
@@ -169,10 +170,10 @@ impl Replicas {
         state.markers = found.markers;
     }
 
-    /// Ends the replications and removes what was made for them. Returns what was found.
+    /// Ends the replications and removes what was created for them. Returns what was found.
     ///
     /// # Errors
-    /// The user asked twice to stop.
+    /// Returns an error if the user asked twice to stop.
     pub(super) fn finish(&self, stop: &Stop) -> Result<Replication, RunError> {
         let beside = self.state.borrow_mut().beside.take();
         if let Some(beside) = beside {
@@ -227,13 +228,14 @@ impl Replicas {
         self.connect(self.runner(link))?.state(name).await
     }
 
-    /// Notes what a server said last of a replication.
+    /// Notes the last state of a replication that a server reported.
     fn note_state(&self, number: usize, asked: Result<ReplicationState, TargetError>) {
         let mut state = self.state.borrow_mut();
         let link = &mut state.found.links[number];
         match asked {
             Ok(answer) => {
-                // One that has failed, or is about to try again, may still bring what is missing.
+                // A replication that has failed, or is about to retry, may still deliver what is
+                // missing.
                 if link.end == LinkEnd::Lost && answer.phase != ReplicationPhase::Running {
                     link.end = LinkEnd::Behind;
                 }
@@ -248,11 +250,12 @@ impl Replicas {
         }
     }
 
-    /// Removes the markers from databases that stay, at their sources: that is replicated, too.
+    /// Removes the markers from databases that stay. They are removed at their sources; the removal
+    /// is replicated.
     async fn remove_markers(&self) {
         let places = self.state.borrow().found.places.clone();
         let markers = std::mem::take(&mut self.state.borrow_mut().markers);
-        // A marker of a source that goes may be in a target that stays.
+        // A marker from a source that is removed may be in a target that stays.
         let one_stays = places.iter().any(|place| !place.created);
         let mut left = 0;
         for (place, markers) in markers.into_iter().enumerate() {
@@ -269,8 +272,8 @@ impl Replicas {
         self.state.borrow_mut().found.markers_left = left;
     }
 
-    /// Removes markers at their source, and waits until the targets know. Returns how many are gone
-    /// everywhere.
+    /// Removes markers at their source, and waits until the removal reaches the targets. Returns
+    /// how many are gone everywhere.
     async fn remove_from(
         &self,
         place: usize,
@@ -298,7 +301,7 @@ impl Replicas {
         Ok(gone)
     }
 
-    /// Whether documents of one place come to the other.
+    /// Whether documents of one place get to the other.
     fn reaches(&self, from: usize, to: usize) -> bool {
         let links = self.plan.links();
         let mut reached = vec![from];
@@ -315,7 +318,7 @@ impl Replicas {
     }
 }
 
-/// Why something failed, or that it took too long.
+/// Returns the reason something failed, or that it took too long.
 async fn limited(work: impl Future<Output = Result<(), TargetError>>) -> Option<String> {
     match tokio::time::timeout(Duration::from_nanos(TIDY_NS), work).await {
         Ok(done) => done.err().map(|error| error.to_string()),
@@ -323,7 +326,7 @@ async fn limited(work: impl Future<Output = Result<(), TargetError>>) -> Option<
     }
 }
 
-/// What is recorded of a database.
+/// The record of a database.
 fn place(facts: &ServerFacts) -> ReplicaPlace {
     let version = [&facts.name[..], &facts.version].join(" ").trim().to_owned();
     let (server, database) = (facts.url.clone(), facts.database.clone());
@@ -337,7 +340,7 @@ fn undo(places: &[Driver], stop: &Stop) {
     }
 }
 
-/// A name that no replication of this process has had.
+/// A name that no replication of this process has had yet.
 fn job_name(jobs: &[String]) -> String {
     loop {
         let name = scratch_name();

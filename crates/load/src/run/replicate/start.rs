@@ -1,4 +1,4 @@
-//! The start of replications: asks servers for them, and waits until they run and the targets have
+//! Starts replications: requests them from servers, and waits until they run and the targets have
 //! what is stored.
 
 use super::compare::{Compared, compare};
@@ -9,16 +9,16 @@ use crate::engine::Stop;
 use crate::plan::{Link, Topology};
 use std::time::Duration;
 
-/// The pause between two looks at the states, at first ...
+/// The pause between two checks of the states, at first ...
 const LEAST_PAUSE_NS: Nanos = SECOND_NS / 50;
-/// ... and at most. In between it is a tenth of the time that has passed.
+/// ... and at most. In between it is a tenth of the time elapsed.
 const MOST_PAUSE_NS: Nanos = SECOND_NS;
 
-/// What to do about a replication that does not begin.
+/// What to do about a replication that does not start.
 const CURE: &str = "check that the servers reach each other at the addresses given here, and that \
     the user may read the source and write to the target";
 
-/// The pause before the next look, `after_ns` after the first.
+/// The pause before the next check, `after_ns` after the first.
 pub(super) fn pause_after(after_ns: Nanos) -> Duration {
     Duration::from_nanos((after_ns / 10).clamp(LEAST_PAUSE_NS, MOST_PAUSE_NS))
 }
@@ -31,7 +31,7 @@ fn seconds(ns: Nanos) -> f64 {
 struct Filling {
     number: usize,
     link: Link,
-    /// Those whose documents the target should have.
+    /// The places whose documents the target should have.
     sources: Vec<Box<dyn Replicator>>,
     source: Box<dyn Replicator>,
     target: Box<dyn Replicator>,
@@ -39,7 +39,7 @@ struct Filling {
 }
 
 impl Replicas {
-    /// Asks for all replications, and waits until they run.
+    /// Requests all replications, and waits until they run.
     pub(super) async fn start(&self, stop: &Stop) -> Result<(), TargetError> {
         let clock = Clock::system();
         let (began, links) = (clock.now(), self.plan.links());
@@ -49,7 +49,7 @@ impl Replicas {
                 (self.connect(link.source)?.end(), self.connect(link.target)?.end());
             let mut runner = self.connect(self.runner(*link))?;
             let name = job_name(&self.state.borrow().jobs);
-            // It is removed even if there is no answer.
+            // It is removed later even without a response.
             self.state.borrow_mut().jobs.push(name.clone());
             let at = clock.now();
             runner.start(&name, &source, &target).await?;
@@ -86,7 +86,7 @@ impl Replicas {
         }
     }
 
-    /// What a replication is called in messages.
+    /// The name of a replication in messages.
     pub(super) fn link_name(&self, link: Link) -> String {
         format!("the replication from {} to {}", self.name(link.source), self.name(link.target))
     }
@@ -136,7 +136,7 @@ impl Replicas {
                     let has = if self.is_countable(link) {
                         has
                     } else {
-                        // Comparing takes a while, in which more arrives.
+                        // Comparing takes a while, during which more arrives.
                         filling.target.count().await?
                     };
                     let link = &mut self.state.borrow_mut().found.links[filling.number];
@@ -154,7 +154,7 @@ impl Replicas {
         }
     }
 
-    /// Whether the target has everything; `is_equal`: it has as many documents.
+    /// Whether the target has everything; `is_equal`: it has as many documents as its sources.
     async fn has_arrived(&self, it: &mut Filling, is_equal: bool) -> Result<bool, TargetError> {
         if self.is_countable(it.link) {
             return Ok(is_equal);
@@ -163,7 +163,7 @@ impl Replicas {
         Ok(compare(&mut *it.source, &mut *it.target, asked).await?.wrong.is_empty())
     }
 
-    /// Whether a link brings what another one passes on.
+    /// Whether a link delivers what another one passes on.
     pub(super) fn is_before(&self, first: Link, then: Link) -> bool {
         self.plan.topology == Topology::Chain && first.target == then.source
     }
@@ -193,7 +193,7 @@ impl Replicas {
         ))
     }
 
-    /// The places whose documents are those of the target of `link`, together.
+    /// The places whose documents together are those of the target of `link`.
     pub(super) fn counted(&self, link: Link) -> Vec<usize> {
         match self.plan.topology {
             Topology::FanIn => self.plan.sources_of(link.target),
@@ -201,8 +201,8 @@ impl Replicas {
         }
     }
 
-    /// Whether the target of a link has everything if it has as many documents as its sources: it
-    /// had none of its own.
+    /// Whether equal counts prove that the target of a link has everything: it had no documents of
+    /// its own.
     pub(super) fn is_countable(&self, link: Link) -> bool {
         let places = &self.state.borrow().found.places;
         let sources = self.counted(link);
@@ -210,14 +210,14 @@ impl Replicas {
         places[link.target].created && alone
     }
 
-    /// Whether a target may show other revisions than its source, though it has both: a database
-    /// had documents before.
+    /// Whether a target may show revisions other than its source, even though it has both: a
+    /// database had documents before.
     pub(super) fn may_differ(&self) -> bool {
         self.state.borrow().found.places.iter().any(|place| !place.created)
     }
 }
 
-/// The documents of several databases together.
+/// Counts the documents of several databases together.
 pub(super) async fn count_all(
     all: &mut [Box<dyn Replicator>],
 ) -> Result<DocumentCount, TargetError> {
