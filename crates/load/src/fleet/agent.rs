@@ -1,6 +1,6 @@
-//! An agent's side: listens to the coordinator while its threads load the database. When the
-//! coordinator is no longer heard, it stops them, and hands in what they measured if the
-//! coordinator comes back soon.
+//! An agent's side: listens to the coordinator while its threads load the database. If it no longer
+//! hears from the coordinator, it stops them, and hands in what they measured if the coordinator
+//! returns soon.
 
 use super::channel::{Arrived, Channel};
 use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
@@ -15,17 +15,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often an agent checks whether it should still be there.
+/// How often an agent checks whether it should keep running.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Who an agent is.
+/// An agent's identity.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The run that it belongs to.
+    /// The run it belongs to.
     pub run: String,
     /// Its number.
     pub index: usize,
-    /// What it says about itself.
+    /// What it reports about itself.
     pub facts: Facts,
     /// How long it waits for a coordinator, in nanoseconds.
     pub patience_ns: Nanos,
@@ -36,7 +36,7 @@ pub struct Identity {
     pub clock_ahead_ns: i64,
 }
 
-/// What an agent is to do.
+/// What an agent must do.
 #[derive(Debug)]
 pub enum Order {
     /// Carry out a plan.
@@ -45,13 +45,13 @@ pub enum Order {
     Prepare(usize),
     /// The run is over. Another plan may follow.
     Over,
-    /// Exit; why, if something went wrong.
+    /// Exit, with the reason if something went wrong.
     Quit(Option<String>),
-    /// Exit: the coordinator is lost, and why.
+    /// Exit: the coordinator is lost, for this reason.
     Lost(String),
 }
 
-/// An agent's end of a run.
+/// An agent's end of the channel.
 #[derive(Debug)]
 pub struct Agent {
     shared: Arc<Shared>,
@@ -63,7 +63,7 @@ struct Shared {
     session: u64,
     clock: Clock,
     sent: Mutex<Sent>,
-    /// How long messages are kept that may be missing.
+    /// How long sent messages are kept for resending.
     kept_ns: AtomicU64,
     now: Mutex<Now>,
 }
@@ -73,9 +73,9 @@ struct Shared {
 struct Now {
     stop: Option<Arc<Stop>>,
     stage: Option<(usize, Arc<Start>)>,
-    /// When the stage starts: on the clock of this machine, and on the coordinator's.
+    /// When the stage starts, on this machine's clock and on the coordinator's.
     moments: Option<(Nanos, Nanos)>,
-    /// Why it leaves the stage, if it does.
+    /// The reason it leaves the stage, if it does.
     left: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Agent {
     /// Joins the run over `channel`, and listens on its own thread.
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// Returns an error if the thread cannot be started.
     pub fn join(channel_: Channel, who: Identity) -> std::io::Result<Self> {
         let Channel { outbox, inbox, lossy } = channel_;
         let shared = Arc::new(Shared {
@@ -127,12 +127,12 @@ impl Agent {
         self.orders.recv().unwrap_or_else(|_| Order::Lost("its own thread is gone".to_owned()))
     }
 
-    /// From now on, `stop` is raised when the coordinator says so, or is no longer heard.
+    /// From now on, raises `stop` when the coordinator orders it, or is no longer heard from.
     pub fn heed(&self, stop: Arc<Stop>) {
         self.shared.now().stop = Some(stop);
     }
 
-    /// The target is open, or why not.
+    /// Reports that the target is open, or the reason it is not.
     pub fn opened(&self, result: Result<Opened, String>) {
         self.shared.insist(&match result {
             Ok(opened) => Up::Opened(opened),
@@ -140,28 +140,28 @@ impl Agent {
         });
     }
 
-    /// A stage begins: `start` opens when the coordinator says so.
+    /// A stage begins: `start` opens when the coordinator orders it.
     pub fn begin(&self, stage: usize, start: Arc<Start>) {
         let mut now = self.shared.now();
         if now.stop.as_ref().is_some_and(|stop| stop.reason().is_some()) {
-            // Whoever stopped it found no start to open.
+            // Whatever stopped the stage had no start to open.
             start.open(self.shared.clock.now());
         }
         (now.stage, now.moments) = (Some((stage, start)), None);
     }
 
-    /// All connections are there, or late.
+    /// Reports that all connections are open, or late.
     pub fn ready(&self, stage: usize) {
         self.shared.insist(&Up::Ready { stage });
     }
 
-    /// Sends what was measured, if that is possible without waiting. Returns whether it was.
+    /// Sends what was measured, if that is possible without waiting. Returns whether it was sent.
     pub fn snapshot(&self, stage: usize, intervals: Vec<Interval>) -> bool {
         let intervals = self.converted(intervals);
         self.shared.say(&Up::Snapshot { stage, intervals })
     }
 
-    /// Sends the last of what was measured, and the end of a stage.
+    /// Sends the last measurements, and the end of a stage.
     pub fn end(&self, intervals: Vec<Interval>, mut end: StageEnd) {
         let intervals = self.converted(intervals);
         if let Some(moments) = self.shared.now().moments {
@@ -170,7 +170,7 @@ impl Agent {
             }
         }
         self.shared.insist(&Up::Snapshot { stage: end.stage, intervals });
-        // Whatever is said after that is not about this stage.
+        // Later messages are not about this stage.
         {
             let mut now = self.shared.now();
             (now.stage, end.left) = (None, now.left.clone());
@@ -178,17 +178,17 @@ impl Agent {
         self.shared.insist(&Up::Ended(Box::new(end)));
     }
 
-    /// Sends a part of what was noted in a stage, before which there are so many bytes.
+    /// Sends a part of what was noted in a stage; `before` is the number of bytes that precede it.
     pub fn note(&self, stage: usize, before: u64, piece: &[u8]) {
         self.shared.insist(&Up::Notes { stage, before, piece: BASE64_STANDARD.encode(piece) });
     }
 
-    /// The stage goes on without this agent, which is still there.
+    /// The stage goes on without this agent, which remains available.
     pub fn abandon(&self) {
         self.shared.now().stage = None;
     }
 
-    /// The intervals with times on the coordinator's clock.
+    /// Converts the times of intervals to the coordinator's clock.
     fn converted(&self, mut intervals: Vec<Interval>) -> Vec<Interval> {
         if let Some(moments) = self.shared.now().moments {
             for interval in &mut intervals {
@@ -198,7 +198,7 @@ impl Agent {
         intervals
     }
 
-    /// It cannot go on, and why.
+    /// Reports that it cannot go on, and the reason.
     pub fn failed(&self, why: String) {
         self.shared.insist(&Up::Failed { why });
     }
@@ -218,7 +218,7 @@ impl Shared {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends this if that is possible without waiting. Returns whether it was.
+    /// Sends a message if that is possible without waiting. Returns whether it was sent.
     fn say(&self, body: &Up) -> bool {
         let mut sent = self.sent();
         let last = sent.last();
@@ -230,7 +230,7 @@ impl Shared {
         sent.count(self.encode(last + 1, body), now, since)
     }
 
-    /// Sends as soon as that is possible, unless there is nobody left to send it to.
+    /// Sends a message as soon as possible, unless no receiver is left.
     fn insist(&self, body: &Up) {
         let gone = || {
             let stop = self.now().stop.clone();
@@ -241,7 +241,7 @@ impl Shared {
         }
     }
 
-    /// Sends again what came after message number `after`.
+    /// Resends the messages after number `after`.
     fn resend(&self, after: u64) {
         let forgotten = self.sent().resend(after);
         if let Some(number) = forgotten {
@@ -260,28 +260,28 @@ impl Shared {
 struct Ear {
     shared: Arc<Shared>,
     to_agent: Sender<Order>,
-    /// The process that coordinates, once it has said something.
+    /// The coordinator's process, once a message has come from it.
     coordinator: Option<u64>,
-    /// When it was last heard.
+    /// When it was last heard from.
     heard: Nanos,
     /// For how long it may be silent.
     silence_ns: Nanos,
-    /// For how long it is waited for after that, to hand in what was measured.
+    /// How long after that to wait for it, to hand in what was measured.
     grace_ns: Nanos,
-    /// The stage whose start has been heard but not yet acknowledged.
+    /// The stage whose start has been received but not yet acknowledged.
     started: Option<usize>,
-    /// Why nothing can be heard, if that is known.
+    /// The reason nothing can be received, if known.
     cut: Option<String>,
-    /// When and why this agent was lost.
+    /// When this agent was lost, and why.
     lost: Option<Loss>,
     parent: Option<rustix::process::Pid>,
 }
 
-/// How an agent was lost.
+/// The loss of this agent.
 struct Loss {
     at: Nanos,
     why: String,
-    /// Whether the coordinator has still to be told.
+    /// Whether the coordinator still has to be informed.
     unreported: bool,
 }
 
@@ -298,8 +298,9 @@ impl Ear {
             self.started = self.started.filter(|&stage| !self.shared.say(&Up::Started { stage }));
             self.tell_loss();
             let arrived = inbox.recv_timeout(LOOK);
-            // Comes before anything is obeyed: the run may have gone on without this agent long
-            // ago, and its end must not look like the end of this agent's own work.
+            // This must come before any order is carried out: the run may have gone on without this
+            // agent long ago, and the run's end must not look like the end of this agent's own
+            // work.
             let stood = clock.now().saturating_sub(looked);
             looked += stood;
             if stood > self.silence_ns && self.coordinator.is_some() {
@@ -332,7 +333,7 @@ impl Ear {
         self.end(Order::Lost(why));
     }
 
-    /// The run goes on without this agent, for this reason. It begins nothing more, and hands in
+    /// The run goes on without this agent, for this reason. It starts nothing more, and hands in
     /// what it has measured.
     fn lose(&mut self, why: String) {
         if self.lost.is_some() {
@@ -340,14 +341,14 @@ impl Ear {
         }
         let mut now = self.shared.now();
         now.left = Some(why.clone());
-        // The end of a stage says so as well.
+        // The message at the end of a stage reports the loss, too.
         let unreported = now.stage.is_none();
         drop(now);
         self.lost = Some(Loss { at: self.shared.clock.now(), why, unreported });
         self.stop(StopReason::Interrupted);
     }
 
-    /// Tells the coordinator of a loss between stages.
+    /// Reports a loss between stages to the coordinator.
     fn tell_loss(&mut self) {
         if let Some(lost) = self.lost.as_mut().filter(|lost| lost.unreported) {
             lost.unreported = !self.shared.say(&Up::Failed { why: lost.why.clone() });
@@ -361,7 +362,7 @@ impl Ear {
         self.to_agent.send(last).ok();
     }
 
-    /// Says that this agent is there; while a stage runs, its snapshots do.
+    /// Reports that this agent is present; while a stage runs, its snapshots show that.
     fn say_hello(&self) {
         if self.coordinator.is_none() {
             self.shared.say(&Up::Hello(self.shared.who.facts.clone()));
@@ -370,7 +371,7 @@ impl Ear {
         }
     }
 
-    /// Why there is nobody left to work for, if that is so.
+    /// The reason no coordinator is left to work for, if there is one.
     fn alone(&self, now: Nanos) -> Option<String> {
         let silence = now.saturating_sub(self.heard);
         if self.shared.who.bound && rustix::process::getppid() != self.parent {
@@ -384,8 +385,8 @@ impl Ear {
         }
     }
 
-    /// Handles a message. Returns whether it was the last one. Anything that is not a message, or
-    /// is for others, is ignored.
+    /// Handles a message. Returns whether it was the last one. Ignores anything that is not a
+    /// message, or is addressed to others.
     fn hear(&mut self, bytes: &[u8]) -> bool {
         let shared = &self.shared;
         let Ok(Envelope { run, agent, sender, body, .. }) = Envelope::<Down>::decode(bytes) else {
@@ -395,8 +396,7 @@ impl Ear {
         if run != shared.who.run || !own || self.coordinator.is_some_and(|it| it != sender) {
             return false;
         }
-        // Ticks go to whoever is there; only a message to this agent shows that the coordinator
-        // knows it.
+        // Ticks go to every agent; only a message to this one shows that the coordinator knows it.
         if !matches!(body, Down::Tick) {
             self.coordinator = Some(sender);
         }
@@ -423,12 +423,12 @@ impl Ear {
                 return false;
             }
             Down::Quit { .. } | Down::Over if self.lost.is_some() => {
-                // All that it had to say has been heard, or nobody waits for it.
+                // The coordinator has everything it could hand in, or does not wait for it.
                 let why = self.lost.take().map(|lost| lost.why).unwrap_or_default();
                 self.end(Order::Lost(why));
                 return true;
             }
-            // Nobody waits for it any more.
+            // The coordinator no longer waits for it.
             _ if self.lost.is_some() => return false,
             Down::Start { stage, agents_ns, coordinators_ns } => {
                 // Without a time, this agent does not take part.
@@ -450,7 +450,7 @@ impl Ear {
             Down::Prepare { stage } => Order::Prepare(stage),
             Down::Over => {
                 if shared.now().stage.is_some() {
-                    // Nobody is waiting for its measurements any more.
+                    // Its measurements are no longer wanted.
                     self.stop(StopReason::Aborted);
                 }
                 Order::Over
@@ -463,7 +463,7 @@ impl Ear {
         self.to_agent.send(order).is_err()
     }
 
-    /// No more operations are begun. Threads that wait for their start begin none.
+    /// Starts no more operations. Threads that wait for their start do not begin.
     fn stop(&self, reason: StopReason) {
         let now = self.shared.now();
         if let Some(stop) = &now.stop {

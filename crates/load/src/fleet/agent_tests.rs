@@ -1,5 +1,4 @@
-//! An agent whose coordinator is a test: what it does when told to, and when nobody tells it
-//! anything.
+//! An agent whose coordinator is a test: what it does on orders, and without any.
 
 use super::*;
 use crate::engine::{LoadCounts, ShardResult, Watched};
@@ -8,7 +7,7 @@ use crate::measure::{FillLog, Hiccups, RawRow, Served};
 use crate::op::{ByKind, OpKind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-/// Passes on what an agent says.
+/// Passes on the messages of an agent.
 struct Heard(Sender<Vec<u8>>);
 
 impl Outbox for Heard {
@@ -38,7 +37,7 @@ impl Bed {
         self.orders.send(Arrived::Message(envelope.encode())).unwrap();
     }
 
-    /// The next thing the agent says that `wanted` picks.
+    /// The next message of the agent that `wanted` picks.
     fn next<T>(&self, wanted: impl Fn(Up) -> Option<T>) -> T {
         loop {
             let message = self.heard.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -78,7 +77,7 @@ fn what_it_sends_has_times_on_the_coordinators_clock() {
     bed.tell(Some(3), 1, said(5));
     bed.tell(Some(3), 1, said(4));
     bed.next(|it| matches!(it, Up::Started { stage: 4 }).then_some(()));
-    // Answered in order: the start has been heard.
+    // Answered in order, so the start has been received.
     bed.tell(Some(3), 1, Down::Ping { id: 8 });
     bed.next(|it| matches!(it, Up::Pong { id: 8, .. }).then_some(()));
     let mut interval = Interval::new(2);
@@ -159,8 +158,8 @@ fn an_agent_that_nobody_speaks_to_stops_by_itself() {
 
 #[test]
 fn a_welcome_says_how_long_the_coordinator_may_be_silent() {
-    // It has waited for longer than it would for a coordinator, and for half of what it may be
-    // silent.
+    // It has waited for longer than it would for a coordinator to appear, and for half the silence
+    // allowed.
     let bed = Bed::new(SECOND_NS / 2);
     bed.next(|it| matches!(it, Up::Hello(_)).then_some(()));
     bed.tell(Some(3), 7, Down::Welcome { silence_ns: 2 * SECOND_NS, grace_ns: 0 });
@@ -194,7 +193,7 @@ fn a_lost_agent_stops_at_once_and_hands_in_what_it_measured() {
     let why = "nothing heard from the coordinator for 0 s";
     let left = |it| if let Up::Ended(end) = it { end.left } else { None };
     assert_eq!(bed.next(left), why);
-    // It obeys nothing any more, and says again what is missing.
+    // It no longer obeys orders, but resends what is missing.
     bed.tell(None, 7, Down::Prepare { stage: 3 });
     bed.tell(Some(3), 7, Down::Resend { after: 0 });
     bed.next(|it| matches!(it, Up::Snapshot { stage: 2, .. }).then_some(()));

@@ -1,5 +1,5 @@
-//! The broker through which agents on other machines are reached: its address, and what it costs
-//! to have it built in. Knows nothing about messages.
+//! The broker through which agents on other machines are reached: its address, and whether support
+//! for it is built in. Knows nothing about messages.
 
 use super::Channel;
 use crate::mistake::Invalid;
@@ -11,19 +11,19 @@ use url::Url;
 
 /// The environment variable with the address of a broker, if no flag gives one.
 const URL_VARIABLE: &str = "SPRINGLOAD_BROKER";
-/// The one with the user, if the address has none.
+/// The variable with the user, if the address has none.
 const USER_VARIABLE: &str = "SPRINGLOAD_BROKER_USER";
-/// The one with the password, if the address has none.
+/// The variable with the password, if the address has none.
 const PASSWORD_VARIABLE: &str = "SPRINGLOAD_BROKER_PASSWORD";
 /// The characters that are encoded in the name of a virtual host.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
-/// What addresses look like.
+/// The form of addresses, for error messages.
 const FORM: &str = "give amqp://[user@]host[:port][/vhost], or amqps:// with TLS";
 
-/// The address of a broker, and who springload is there. Shown without user and password.
+/// The address of a broker, and springload's credentials there. Shown without user and password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
-    /// With TLS.
+    /// Whether to use TLS.
     pub(super) secure: bool,
     /// The host; an IPv6 address without brackets.
     pub(super) host: String,
@@ -37,31 +37,31 @@ pub struct Broker {
     pub(super) password: Option<String>,
     /// A PEM file of the authorities to trust; `None` for the system's.
     pub(super) authorities: Option<PathBuf>,
-    /// The seconds between two heartbeats; `None` for springload's own default. RabbitMQ may want
-    /// them more often.
+    /// The seconds between two heartbeats; `None` for springload's own default. RabbitMQ may demand
+    /// a shorter interval.
     pub(super) heartbeat_s: Option<u16>,
 }
 
 impl Broker {
-    /// The broker that was asked for with the flag `--broker`, or else in the environment.
+    /// The broker given by the flag `--broker`, or else in the environment.
     ///
     /// # Errors
-    /// What is wrong with its address.
+    /// Returns an error if its address is not valid.
     pub fn asked(flag: Option<&str>) -> Result<Option<Self>, Invalid> {
         Self::find(flag, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// The broker at `url`, which was given by `flag`: `amqp://` or `amqps://`.
+    /// Parses the address `url` of a broker, given by `flag`: `amqp://` or `amqps://`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns an error if it is not valid, or broker support is not built in.
     pub fn parse(flag: &str, url: &str) -> Result<Self, Invalid> {
         if cfg!(not(feature = "broker")) {
             let problem = "this springload was built without broker support";
             let cure = "get it with: cargo install --path . --features broker";
             return Err(Invalid::new(flag, problem, cure));
         }
-        // No message shows the text: what is not a URL may still contain a password.
+        // Messages never show the text: even if it is not a URL, it may contain a password.
         let wrong = |problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
         let Ok(url) = Url::parse(url) else {
             return wrong("not the address of a RabbitMQ", FORM);
@@ -85,7 +85,7 @@ impl Broker {
             return wrong("more than one /", "write the / of a virtual host as %2F");
         }
         let vhost = if path.is_empty() { "/".to_owned() } else { decoded(path) };
-        // AMQP's limit.
+        // The limit is AMQP's.
         if vhost.len() > 255 {
             return wrong("a virtual host with a name of more than 255 bytes", FORM);
         }
@@ -119,7 +119,7 @@ impl Broker {
         })
     }
 
-    /// The broker of a flag or of what `variable` finds.
+    /// The broker of a flag or, without one, of what `variable` finds.
     fn find(
         flag: Option<&str>,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -142,7 +142,7 @@ impl Broker {
         Ok(Some(broker))
     }
 
-    /// The user, if it is not RabbitMQ's own default.
+    /// The user, unless it is RabbitMQ's own default.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
@@ -150,16 +150,16 @@ impl Broker {
     /// The coordinator's end of the channel of the run `run`.
     ///
     /// # Errors
-    /// Why there is none, in a sentence that says what to do.
+    /// Returns a sentence with the cause and what to do if it cannot be opened.
     pub fn open(&self, run: &str) -> Result<Channel, String> {
         amqp::open(self, run)
     }
 
-    /// The end of agent number `agent`. Waits this long for the coordinator, if it is not there
+    /// The end of agent number `agent`. Waits this long for the coordinator if it is not present
     /// yet.
     ///
     /// # Errors
-    /// Why there is none, in a sentence that says what to do.
+    /// Returns a sentence with the cause and what to do if it cannot be opened.
     pub fn join(&self, run: &str, agent: usize, patience: Duration) -> Result<Channel, String> {
         amqp::join(self, run, agent, patience)
     }

@@ -1,4 +1,4 @@
-//! The agents' clocks, as far as pings tell.
+//! The agents' clocks, as measured by pings.
 
 use super::channel::{To, WAITING};
 use super::coordinator::{Event, Fleet};
@@ -8,22 +8,22 @@ use crate::clock::{Nanos, SECOND_NS};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long an answer to a ping is awaited before the next one.
+/// How long to wait for the answer to a ping before the next one.
 const PING_NS: Nanos = SECOND_NS;
-/// How many agents are pinged at once: fewer than messages that may wait for their reader.
+/// How many agents are pinged at once: fewer than the messages that may wait for their reader.
 const PINGED: usize = WAITING / 2;
 
 /// Pings of a group of agents.
 #[derive(Default)]
 struct Pings {
-    /// Those without an answer, by their numbers: to whom, and when.
+    /// Pings without an answer, by their numbers: the agent, and when it was sent.
     asked: BTreeMap<u64, (usize, Nanos)>,
-    /// What the best answer says, by agent.
+    /// The offset from the best answer, by agent.
     best: BTreeMap<usize, Offset>,
 }
 
 impl Pings {
-    /// An answer with the agent's clock, received at `received` on this one.
+    /// Notes an answer with the agent's clock, received at `received` on this one.
     fn answered(&mut self, id: u64, at_ns: Nanos, received: Nanos) {
         let Some((agent, asked)) = self.asked.remove(&id) else { return };
         let offset = Offset::of(asked, at_ns, received);
@@ -32,8 +32,8 @@ impl Pings {
 }
 
 impl Fleet {
-    /// Asks the agents that are there for their clocks, a group at a time. An agent that has never
-    /// answered is lost: it could not be told when to start.
+    /// Measures the clocks of all present agents, one group at a time. An agent that never answers
+    /// is lost: it could not be given a start time.
     pub fn measure_clocks(&mut self) {
         for group in self.present().chunks(PINGED) {
             let mut pings = Pings::default();
@@ -63,8 +63,8 @@ impl Fleet {
         }
     }
 
-    /// Waits for answers to pings until there are `enough`, or `patience_ns` is over. A late answer
-    /// counts, too: its error is as large as it is late.
+    /// Waits for answers to pings until there are `enough`, or `patience_ns` has passed. A late
+    /// answer counts, too: the later it is, the larger its error.
     fn hear_pongs(
         &mut self,
         pings: &mut Pings,
@@ -86,7 +86,7 @@ impl Fleet {
         }
     }
 
-    /// The longest round trip of those by which the clocks are known, in nanoseconds.
+    /// The longest round trip of the pings that the clocks are known by, in nanoseconds.
     pub fn round_trip_ns(&self) -> Nanos {
         let known = self.members.iter().filter(|it| it.lost.is_none()).filter_map(|it| it.offset);
         known.map(|it| 2 * it.error_ns).max().unwrap_or_default()

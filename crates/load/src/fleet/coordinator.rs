@@ -1,6 +1,6 @@
-//! The coordinator's view of its agents: who is there, what they say, who is lost.
+//! The coordinator's view of its agents: which are present, what they report, which are lost.
 //!
-//! Decides nothing about a run: it reports [`Event`]s to those who do.
+//! Decides nothing about a run: it reports [`Event`]s to its caller.
 
 use super::channel::{Arrived, Channel, Outbox, To};
 use super::delivered::{Delivered, Turn};
@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often to check whether all agents have come.
+/// How often to check whether all agents are present.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
-/// How far ahead an agent's seconds may be of the coordinator's.
+/// How far an agent's seconds may be ahead of the coordinator's.
 const AHEAD_NS: Nanos = 60 * SECOND_NS;
 
 /// The agents of a run, or of several runs in turn.
@@ -30,60 +30,60 @@ pub struct Fleet {
     pub(super) session: u64,
     pub(super) outbox: Arc<Mutex<Box<dyn Outbox>>>,
     inbox: Receiver<Arrived>,
-    /// The thread that ticks, until the sender is dropped.
+    /// The thread that sends ticks, until the sender is dropped.
     ticks: Option<(Sender<()>, JoinHandle<()>)>,
     pub(super) members: Vec<Member>,
     pub(super) waits: Waits,
     pub(super) clock: Clock,
-    /// When there was nobody yet.
+    /// When it began to wait for agents.
     began: Nanos,
-    /// When messages were last looked for.
+    /// When it last checked for messages.
     pub(super) looked: Nanos,
-    /// When this process last came back from a long standstill, and how long that lasted.
+    /// When this process last resumed after standing still for long, and for how long it had.
     stood_still: Option<(Nanos, Nanos)>,
     pub(super) pinged: u64,
-    /// Events that came while the answer to a ping was awaited.
+    /// Events that arrived while waiting for the answer to a ping.
     pub(super) kept: VecDeque<Event>,
-    /// Why nothing can be heard, if that is known.
+    /// The reason nothing can be received, if known.
     cut: Option<String>,
-    /// Why the channel is closed, if it is.
+    /// The reason the channel is closed, if it is.
     pub(super) closed: Option<String>,
-    /// Whether agents are still starting, or getting ready for the first stage.
+    /// Whether agents are still starting, or preparing for the first stage.
     pub(super) gathering: bool,
 }
 
 /// What is known about one agent.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
-    /// Its process, once it is there.
+    /// Its process, once it is present.
     session: Option<u64>,
-    /// What it says about itself.
+    /// What it reports about itself.
     pub facts: Facts,
-    /// How far its clock is ahead, once that is known.
+    /// How far its clock is ahead, once known.
     pub offset: Option<Offset>,
-    /// Why it is lost, if it is.
+    /// The reason it is lost, if it is.
     pub lost: Option<String>,
     pub(super) heard: Nanos,
-    /// Why it cannot be heard, if that is known.
+    /// The reason nothing can be received from it, if known.
     cut: Option<String>,
     delivered: Delivered,
 }
 
-/// What happened.
+/// Something that happened.
 #[derive(Debug)]
 pub enum Event {
-    /// An agent is there.
+    /// An agent is present.
     Hello,
     /// An agent reported its clock, in answer to a ping.
     Pong {
-        /// Which ping.
+        /// The number of the ping.
         id: u64,
-        /// Its clock.
+        /// The agent's clock.
         at_ns: Nanos,
     },
     /// An agent has opened the target.
     Opened(usize, Opened),
-    /// An agent cannot carry out the plan, and why.
+    /// An agent cannot carry out the plan, for this reason.
     Refused(usize, String),
     /// An agent is ready for a stage.
     Ready(usize, usize),
@@ -91,11 +91,11 @@ pub enum Event {
     Started(usize, usize),
     /// What an agent measured in a stage.
     Snapshot(usize, usize, Vec<Interval>),
-    /// A part of what an agent noted in a stage, after so many bytes.
+    /// A part of what an agent noted in a stage, and the number of bytes before it.
     Notes(usize, usize, u64, Vec<u8>),
     /// An agent has done its part of a stage, or has left it, and is lost.
     Ended(usize, Box<StageEnd>),
-    /// An agent is lost, and why.
+    /// An agent is lost, for this reason.
     Lost(usize, String),
 }
 
@@ -106,11 +106,10 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// `agents` agents of `run`, who are reached through `channel_`, and waited for as `waits`
-    /// says.
+    /// `agents` agents of `run`, reached through `channel_`; `waits` has the timeouts.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// Returns an error if a thread cannot be started.
     pub fn new(channel_: Channel, run: &str, agents: usize, waits: Waits) -> std::io::Result<Self> {
         let clock = Clock::system();
         let Channel { outbox, inbox, .. } = channel_;
@@ -120,7 +119,7 @@ impl Fleet {
         let thread = std::thread::Builder::new().name("ticks".to_owned()).spawn(move || {
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let mut outbox = ticks_to.lock().unwrap_or_else(PoisonError::into_inner);
-                // Where there is no room, the next one will do.
+                // If there is no room, the next tick will do.
                 outbox.send(To::All, tick.clone()).ok();
             }
         })?;
@@ -149,13 +148,13 @@ impl Fleet {
         &self.members
     }
 
-    /// The numbers of the agents that are there.
+    /// The numbers of the agents that are present.
     pub fn present(&self) -> Vec<usize> {
         let is = |member: &Member| member.session.is_some() && member.lost.is_none();
         (0..self.members.len()).filter(|&agent| is(&self.members[agent])).collect()
     }
 
-    /// The numbers of the agents that have not come.
+    /// The numbers of the agents that have not appeared.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.members.len()).filter(|&agent| self.members[agent].session.is_none()).collect()
     }
@@ -174,7 +173,8 @@ impl Fleet {
         }
         let now = self.clock.now();
         if now.saturating_sub(self.looked) > SECOND_NS {
-            // Nobody listened: silence during that time says nothing about agents.
+            // This process was not listening: silence in that time does not mean that agents are
+            // lost.
             if now.saturating_sub(self.looked) >= self.waits.silence_ns {
                 self.stood_still = Some((now, now - self.looked));
             }
@@ -185,7 +185,7 @@ impl Fleet {
         if waiting.is_err()
             && let Some(lost) = self.silent()
         {
-            // Everything that has come was heard.
+            // Everything that has arrived was handled.
             return Some(lost);
         }
         let arrived = waiting.or_else(|_| self.inbox.recv_timeout(patience));
@@ -210,14 +210,14 @@ impl Fleet {
         }
     }
 
-    /// Nothing will be heard any more.
+    /// Notes that nothing more will arrive.
     fn close(&mut self, why: String) -> Option<Event> {
         self.closed = Some(why);
         self.members.iter_mut().for_each(|member| member.delivered.expect_nothing());
         self.lose_next()
     }
 
-    /// Reads a message. Anything that is not one, or is from others, is ignored.
+    /// Decodes a message. Ignores anything that is not one, or comes from others.
     fn heard(&mut self, bytes: &[u8]) -> Option<Event> {
         let Envelope { run, agent, sender, number, body } = Envelope::<Up>::decode(bytes).ok()?;
         let agent = agent.filter(|_| run == self.run)?;
@@ -253,7 +253,7 @@ impl Fleet {
         if turn != Turn::Take && body.counts() { None } else { self.understood(agent, body, now) }
     }
 
-    /// Handles what an agent says.
+    /// Handles a message of an agent.
     fn understood(&mut self, agent: usize, body: Up, now: Nanos) -> Option<Event> {
         match body {
             Up::Hello(_) => {
@@ -276,14 +276,14 @@ impl Fleet {
                 Some(Event::Snapshot(agent, stage, intervals))
             }
             Up::Notes { stage, before, piece } => {
-                // What cannot be read is missed.
+                // A piece that cannot be decoded counts as missing.
                 let piece = BASE64_STANDARD.decode(piece).ok()?;
                 Some(Event::Notes(agent, stage, before, piece))
             }
             Up::Ended(end) => {
                 if let Some(why) = end.left.clone() {
                     self.dismiss_one(agent);
-                    // Whoever hears of the end asks why.
+                    // Code that handles the end asks for the reason.
                     self.lose(agent, why);
                 }
                 Some(Event::Ended(agent, end))
@@ -299,13 +299,13 @@ impl Fleet {
         }
     }
 
-    /// Has an agent exit of which nothing more is expected.
+    /// Makes an agent exit from which nothing more is expected.
     fn dismiss_one(&mut self, agent: usize) {
         self.members[agent].delivered.expect_nothing();
         self.offer(agent, Down::Quit { why: None });
     }
 
-    /// Nothing is waiting to be heard: finds an agent that has been silent for too long.
+    /// With no message waiting, finds an agent that has been silent for too long.
     fn silent(&mut self) -> Option<Event> {
         let patience_ns = self.patience_ns();
         let since = self.looked.saturating_sub(patience_ns);
@@ -327,7 +327,7 @@ impl Fleet {
         self.members[agent].delivered.awaited(self.clock.now())
     }
 
-    /// The channel is closed: loses the next agent because of that.
+    /// The channel is closed: the next agent is lost because of that.
     fn lose_next(&mut self) -> Option<Event> {
         let why = self.closed.clone()?;
         let next = self.members.iter().position(|member| member.lost.is_none())?;
@@ -336,7 +336,8 @@ impl Fleet {
 
     fn lose(&mut self, agent: usize, why: String) -> Option<Event> {
         let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
-        // Agents leave a coordinator that says nothing for so long, which is heard a while later.
+        // Agents leave a coordinator that is silent for so long, but word of that takes a while to
+        // arrive.
         let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < 2 * self.waits.silence_ns;
         let why = match self.stood_still.filter(|(at, _)| just(at)) {
             Some((_, ns)) => {
@@ -349,17 +350,17 @@ impl Fleet {
         Some(Event::Lost(agent, why))
     }
 
-    /// Counts an agent as lost although it is still heard, and dismisses it.
+    /// Counts an agent as lost although it still responds, and dismisses it.
     pub fn give_up(&mut self, agent: usize, why: &str) {
         self.offer(agent, Down::Quit { why: Some(why.to_owned()) });
         self.lose(agent, why.to_owned());
     }
 
     /// Waits for all agents, up to `patience`, and measures their clocks. `notify` is called with
-    /// how many are there whenever that changes.
+    /// the number present whenever it changes.
     ///
     /// # Errors
-    /// Which agents are missing, or why one cannot be used; the others are dismissed.
+    /// Returns an error if agents are missing or one cannot be used; the others are dismissed.
     pub fn gather(
         &mut self,
         patience: Duration,
@@ -409,7 +410,7 @@ impl Fleet {
         why
     }
 
-    /// How long an agent may take to acknowledge an order, besides the way there and back.
+    /// How long an agent may take to acknowledge an order, besides the round trip.
     pub const fn silence_ns(&self) -> Nanos {
         self.waits.silence_ns
     }
@@ -425,8 +426,7 @@ impl Drop for Fleet {
     /// Dismisses the agents, and gives those that are child processes time to leave.
     fn drop(&mut self) {
         self.quit(None);
-        // Until they have left: an agent that finds its coordinator gone would count that as a
-        // loss.
+        // Waits until they have left: an agent that finds its coordinator gone would report a loss.
         let until = self.clock.now() + LEAVING_NS;
         while !self.present().is_empty() && self.clock.now() < until {
             self.next(LOOK / 10);
@@ -439,7 +439,7 @@ impl Drop for Fleet {
     }
 }
 
-/// A message of the coordinator with this session.
+/// Encodes a message of the coordinator with this session.
 pub(super) fn envelope(run: &str, sender: u64, to: To, body: Down) -> Vec<u8> {
     let agent = if let To::Agent(agent) = to { Some(agent) } else { None };
     Envelope { run: run.to_owned(), agent, sender, number: 0, body }.encode()

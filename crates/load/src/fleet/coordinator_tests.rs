@@ -1,4 +1,4 @@
-//! A coordinator whose agents are played by the test: who is missed, and what becomes of orders.
+//! A coordinator whose agents are played by the test: which are missed, and what happens to orders.
 
 use super::*;
 use crate::fleet::Full;
@@ -31,7 +31,7 @@ fn an_agent_is_missed_though_the_others_never_pause() {
     for agent in 0..2 {
         arrived.send(said(agent, Up::Hello(Facts::default()))).unwrap();
     }
-    // More often than the coordinator is patient.
+    // More often than the coordinator's patience requires.
     let talking = std::thread::spawn(move || {
         while arrived.send(said(0, Up::Alive)).is_ok() {
             std::thread::sleep(LOOK / 5);
@@ -54,7 +54,7 @@ fn an_agent_is_missed_though_the_others_never_pause() {
 /// What was sent.
 type Sent = Arc<Mutex<Vec<(To, Vec<u8>)>>>;
 
-/// Room for so many messages for each agent, or for all together, and what they were.
+/// An outbox with room for this many messages per agent, or for all together, which keeps them.
 struct Narrow {
     room: usize,
     each: bool,
@@ -132,7 +132,7 @@ fn who_takes_no_order_is_lost() {
     assert_eq!(fleet.present(), [0, 2]);
     let Some(Event::Lost(1, why)) = fleet.next(LOOK) else { panic!("it is told") };
     assert_eq!(why, "it took no messages for 0.5 s");
-    // Nobody waits for it again.
+    // It is not waited for again.
     let begun = fleet.clock.now();
     fleet.over();
     assert!(fleet.clock.now() - begun < SECOND_NS / 4);
@@ -176,7 +176,7 @@ fn seconds_that_have_not_come_are_not_believed() {
     assert!(matches!(lost, Some(Event::Lost(0, why)) if why.contains("has not come")));
 }
 
-/// A fleet of one agent that has come, what it is told, and the agent's end.
+/// A fleet of one agent that is present, the messages sent to it, and the agent's end.
 fn one(waits: Waits) -> (Fleet, Sent, std::sync::mpsc::SyncSender<Arrived>) {
     let (arrived, inbox) = sync_channel(WAITING);
     let sent = Sent::default();
@@ -208,7 +208,7 @@ fn what_is_missing_is_asked_for_and_nothing_counts_twice() {
     assert!(was_sent(&sent, r#""resend":{"after":1}"#));
     assert!(matches!(heard(ready(2, 2)), Some(Event::Ready(0, 2))));
     assert!(matches!(heard(ready(3, 3)), Some(Event::Ready(0, 3))));
-    // What is missing for good is the agent's end.
+    // If something is missing for good, the agent is lost.
     assert!(heard(numbered(0, 9, Up::Forgotten)).is_some_and(|it| matches!(it, Event::Lost(0, _))));
 }
 

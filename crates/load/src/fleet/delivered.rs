@@ -1,17 +1,17 @@
-//! What a coordinator has of an agent's messages, which ones are missing, and for how long what a
-//! lost agent has measured is waited for.
+//! Which of an agent's messages a coordinator has, which are missing, and how long it waits for
+//! what a lost agent has measured.
 
 use crate::clock::{Nanos, SECOND_NS};
 
-/// How soon missing messages are asked for again.
+/// How soon missing messages are requested again.
 const AGAIN_NS: Nanos = SECOND_NS / 2;
 
-/// Which of an agent's messages have come.
+/// The messages of an agent that have arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivered {
-    /// The number of the last one, before which none is missing.
+    /// The number of the last one with none missing before it.
     number: u64,
-    /// When those after it were last asked for.
+    /// When those after it were last requested.
     asked: Option<Nanos>,
     /// Until when a lost agent may hand in what it has measured.
     awaited: Option<Nanos>,
@@ -20,16 +20,17 @@ pub(super) struct Delivered {
 /// What to do with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It is the next one, or has no place among them.
+    /// It is the next one, or is not numbered.
     Take,
-    /// It has come before, or too early.
+    /// It has arrived before, or too early.
     Leave,
-    /// The same, and those after this number are to be sent again.
+    /// The same, and those after this number must be resent.
     Ask(u64),
 }
 
 impl Delivered {
-    /// A message with this number, at `now`; `counts`: it is the one that has it, not one after it.
+    /// Notes a message with this number, at `now`; `counts`: the number is its own, not that of the
+    /// message before it.
     pub(super) fn turn(&mut self, number: u64, counts: bool, now: Nanos) -> Turn {
         if counts && number == self.number + 1 {
             self.number = number;
@@ -45,12 +46,12 @@ impl Delivered {
         Turn::Ask(self.number)
     }
 
-    /// From now on, what the agent has measured is waited for until this time.
+    /// Waits until this time for what the agent has measured.
     pub(super) const fn expect_until(&mut self, until: Nanos) {
         self.awaited = Some(until);
     }
 
-    /// Nothing more of it is waited for.
+    /// Nothing more is expected from it.
     pub(super) const fn expect_nothing(&mut self) {
         self.awaited = None;
     }

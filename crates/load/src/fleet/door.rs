@@ -1,5 +1,5 @@
 //! Agents that come by themselves over TCP, with TLS unless they are on the same machine, and know
-//! a token: its address, what both sides say first, and the agent's side.
+//! a token: the coordinator's address, the first messages of both sides, and the agent's side.
 
 use super::channel::Channel;
 use super::pipe::over;
@@ -19,22 +19,22 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, Error};
 use url::{Host, Url};
 
-/// How long each side may take until it has said who it is.
+/// How long each side may take to identify itself.
 pub(super) const STEP_NS: Nanos = 10 * SECOND_NS;
-/// The longest of the first messages, in bytes.
+/// The maximum length of the first messages, in bytes.
 const FIRST: u64 = 4096;
-/// The lengths of a token, in bytes: a shorter one could be guessed.
+/// The length of a token, in bytes: a shorter one could be guessed.
 const TOKEN: std::ops::RangeInclusive<usize> = 16..=1024;
-/// How long an agent waits before it tries again.
+/// How long an agent waits before it retries.
 const AGAIN: Duration = Duration::from_millis(250);
-/// What addresses look like.
+/// The form of addresses, for error messages.
 const FORM: &str = "give tls://HOST:PORT, or tcp://127.0.0.1:PORT on the same machine";
 
-/// What coordinator and agents both know, and nobody else. Never shown.
+/// A secret that only the coordinator and its agents know. Never shown.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Token(String);
 
-/// Where an agent finds its coordinator.
+/// The address of an agent's coordinator.
 #[derive(Clone, Debug)]
 pub struct Place {
     host: String,
@@ -44,7 +44,7 @@ pub struct Place {
     secure: bool,
 }
 
-/// What an agent says first.
+/// An agent's first message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Knock {
     /// Its version.
@@ -52,13 +52,13 @@ pub(super) struct Knock {
     pub(super) token: Token,
 }
 
-/// What the coordinator says to that.
+/// The coordinator's reply to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
-    /// Come in, with this number.
+    /// The agent is admitted, with this number.
     Welcome { run: String, index: usize },
-    /// Go away, and why.
+    /// The agent is refused, for this reason.
     Refused(String),
 }
 
@@ -73,19 +73,19 @@ pub struct Joined {
     pub index: usize,
 }
 
-/// Why an agent is not let in.
+/// The reason an agent is not admitted.
 enum Refusal {
-    /// The coordinator may not be there yet.
+    /// The coordinator may not be present yet.
     Absent(String),
     /// Trying again would not help.
     Final(String),
 }
 
 impl Token {
-    /// The token in `text`, which `from` has.
+    /// Makes a token of `text`, which comes from `from`.
     ///
     /// # Errors
-    /// If it is too short to be one.
+    /// Returns an error if its length does not suit a token.
     pub fn new(from: &str, text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
         if TOKEN.contains(&text.len()) {
@@ -96,7 +96,7 @@ impl Token {
         Err(Invalid::new(from, problem, cure))
     }
 
-    /// Whether it is the same. How long that takes says nothing about the token.
+    /// Compares two tokens in constant time.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
@@ -109,10 +109,11 @@ impl fmt::Debug for Token {
 }
 
 impl Place {
-    /// The address `url`, given by `flag`, whose certificate one of the `authorities` has signed.
+    /// Parses the address `url`, given by `flag`. One of the `authorities` must have signed the
+    /// certificate there.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns an error if the address is not valid.
     pub fn parse(flag: &str, url: &str, authorities: Option<PathBuf>) -> Result<Self, Invalid> {
         let wrong = |problem: &str| Err(Invalid::new(flag, problem, FORM));
         let Ok(url) = Url::parse(url) else { return wrong("not the address of a coordinator") };
@@ -120,7 +121,7 @@ impl Place {
         let (host, near) = match url.host() {
             Some(Host::Ipv4(it)) => (it.to_string(), it.is_loopback()),
             Some(Host::Ipv6(it)) => (it.to_string(), it.is_loopback()),
-            // A scheme that the URL standard does not know: addresses are names.
+            // The URL standard does not know these schemes, so IP addresses are parsed as names.
             Some(Host::Domain(it)) => {
                 let is_near = |it: IpAddr| it.is_loopback();
                 (it.to_owned(), it.parse().map_or(it == "localhost", is_near))
@@ -144,10 +145,10 @@ impl Place {
         Ok(Self { host, port, authorities, secure })
     }
 
-    /// Joins the run of the coordinator there, and waits for it if it is not there yet.
+    /// Joins the run of the coordinator at this address; waits if it is not present yet.
     ///
     /// # Errors
-    /// Why that fails, in a sentence that says what to do.
+    /// Returns a sentence with the cause and what to do if that fails.
     pub fn join(&self, token: &Token, patience: Duration) -> Result<Joined, String> {
         let options = TlsOptions { authorities: self.authorities.clone(), ..TlsOptions::default() };
         let tls = self.secure.then(|| tls_config(&options, "--tls-ca")).transpose();
@@ -202,7 +203,7 @@ impl Place {
         found
     }
 
-    /// Why there is no reply.
+    /// The reason there is no reply.
     fn unanswered(&self, error: &io::Error) -> Refusal {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
         match cause {
@@ -218,7 +219,7 @@ impl Place {
                 "{self} is no coordinator of springload ({error}); give the address of its \
                  --listen, with tls:// if it has a certificate"
             )),
-            // It may have been too busy with others.
+            // It may have been too busy with other agents.
             None => Refusal::Absent(error.to_string()),
         }
     }
@@ -240,9 +241,9 @@ pub(super) fn say(to: &mut impl Write, message: &impl Serialize) -> io::Result<(
     to.write_all(&line).and_then(|()| to.flush())
 }
 
-/// Reads one, of which no more than [`FIRST`] bytes are taken in.
+/// Reads one of the first messages, of at most [`FIRST`] bytes.
 pub(super) fn hear<T: serde::de::DeserializeOwned>(from: &mut impl BufRead) -> io::Result<T> {
-    // The message of the parser could show a part of a token.
+    // The parser's own message could show a part of a token.
     let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it says something else");
     match from.fill_buf()?.first() {
         Some(b'{') => {}

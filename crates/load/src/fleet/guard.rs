@@ -1,9 +1,9 @@
-//! What a broker sends, before the AMQP library reads it. Whoever answers at its address may send
-//! anything, and the library takes frames of any number and tables of any depth.
+//! Checks what a broker sends before the AMQP library reads it. Any server at the broker's address
+//! may send anything, and the library accepts any number of frames, and tables of any depth.
 //!
-//! Lets whole frames through, of those kinds that a broker sends to springload, and only so much
-//! that nobody has read. Tables are left out: springload needs none, and the library reads those
-//! inside each other by recursion. Everything else about a frame is the library's affair.
+//! Passes on whole frames, of the kinds that a broker sends to springload, up to a limit of unread
+//! bytes. Tables are removed: springload needs none, and the library parses nested ones
+//! recursively. Everything else about a frame is left to the library.
 
 use super::LARGEST;
 use std::collections::VecDeque;
@@ -11,13 +11,13 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The largest frame that springload asks for, in bytes: what RabbitMQ has by default.
+/// The largest frame that springload accepts, in bytes: RabbitMQ's default.
 pub const FRAME_MAX: u32 = 1 << 17;
-/// What a message weighs besides its body: more than the library needs for it.
+/// What a message weighs in addition to its body: more than the library needs for it.
 pub(super) const OVERHEAD: usize = 4 << 10;
-/// What stands before the contents of a frame: its kind, channel, and length.
+/// The length of what precedes the contents of a frame: its kind, channel, and length.
 const HEAD: usize = 7;
-/// What ends a frame.
+/// The byte that ends a frame.
 const END: u8 = 0xCE;
 
 /// The kinds of frames, by AMQP's numbers.
@@ -26,12 +26,12 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 
-/// AMQP's class and method, of those methods that need a second look.
+/// AMQP's class and method, for the methods that need a closer look.
 const START: [u16; 2] = [10, 10];
 const CANCEL: [u16; 2] = [60, 30];
 const RETURN: [u16; 2] = [60, 50];
 const DELIVER: [u16; 2] = [60, 60];
-/// All others that a broker sends to springload.
+/// All other methods that a broker sends to springload.
 const OTHERS: [[u16; 2]; 18] = [
     // connection: tune, open-ok, close, close-ok, blocked, unblocked
     [10, 30],
@@ -56,14 +56,14 @@ const OTHERS: [[u16; 2]; 18] = [
     [60, 120],
     [85, 11],
 ];
-/// The flags of a message's properties, in the order of what they stand for.
+/// The flags of a message's properties, in the order of the properties.
 const CONTENT_TYPE: u16 = 1 << 15;
 const CONTENT_ENCODING: u16 = 1 << 14;
 const HEADERS: u16 = 1 << 13;
 
 const NONSENSE: &str = "its answer makes no sense";
 
-/// A number of bytes that several parties add to and take from, up to a limit.
+/// A number of bytes that several parties add to and subtract from, up to a limit.
 #[derive(Clone, Debug)]
 pub struct Weight {
     sum: Arc<AtomicUsize>,
@@ -71,53 +71,53 @@ pub struct Weight {
 }
 
 impl Weight {
-    /// Nothing, which may become so many bytes.
+    /// Starts at 0, with this limit.
     pub fn up_to(most: usize) -> Self {
         Self { sum: Arc::default(), most }
     }
 
-    /// Adds to it, unless that would be too much.
+    /// Adds to it and returns true, unless that would exceed the limit.
     pub fn add(&self, bytes: usize) -> bool {
         let add = |sum: usize| sum.checked_add(bytes).filter(|sum| *sum <= self.most);
         self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
-    /// Takes from it what was added.
+    /// Subtracts what was added.
     pub fn remove(&self, bytes: usize) {
         self.sum.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// What comes next of a message.
+/// The part of a message that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Header,
-    /// So many bytes of the body.
+    /// This many bytes of the body.
     Body(usize),
 }
 
-/// Looks at what a broker sends, for one connection.
+/// Checks what a broker sends on one connection.
 #[derive(Debug)]
 pub struct Guard {
-    /// The beginning of a frame.
+    /// The beginning of an incomplete frame.
     begun: Vec<u8>,
-    /// What may be read.
+    /// Bytes that may be read.
     ready: VecDeque<u8>,
-    /// The message that is on its way: there is one channel, and so one at a time.
+    /// The message being received: there is one channel, and so one message at a time.
     message: Option<Next>,
     unread: Weight,
 }
 
 impl Guard {
-    /// One whose reader takes messages off `unread` when it has read them.
+    /// A guard for a reader that takes what it has read off `unread`.
     pub fn new(unread: Weight) -> Self {
         Self { begun: Vec::new(), ready: VecDeque::new(), message: None, unread }
     }
 
-    /// Looks at bytes that came in.
+    /// Checks bytes that have arrived.
     ///
     /// # Errors
-    /// What is wrong with them: nothing after that may be read.
+    /// Returns an error if they are invalid: nothing after them may be read.
     pub fn look(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut all = std::mem::take(&mut self.begun);
         all.extend_from_slice(bytes);
@@ -138,12 +138,13 @@ impl Guard {
         Ok(())
     }
 
-    /// Hands over what may be read, as far as it fits. Returns how many bytes that is.
+    /// Hands over as many bytes as may be read and fit. Returns their number.
     pub fn hand_over(&mut self, buffer: &mut [u8]) -> usize {
         self.ready.read(buffer).unwrap_or(0)
     }
 
-    /// What is passed on instead of the contents of a frame, unless they are.
+    /// Checks a frame. Returns what replaces its contents, or `None` if they are passed on as they
+    /// are.
     fn check(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let contents = &frame[HEAD..frame.len() - 1];
         // The connection's own channel may interrupt a message.
@@ -175,7 +176,7 @@ impl Guard {
             }
             // Its message follows.
             RETURN | DELIVER if self.message.is_none() => self.message = Some(Next::Header),
-            // There is one to cancel, but each is answered.
+            // There is only one to cancel, but each is answered.
             CANCEL => self.weigh(0)?,
             other if OTHERS.contains(&other) => {}
             [class, method] => return Err(format!("it sends AMQP's method {class}.{method}")),
@@ -212,7 +213,7 @@ impl Guard {
     }
 }
 
-/// The frame that `bytes` begin with, once it is whole.
+/// The first frame in `bytes`, once it is complete.
 fn next_frame(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     if bytes.first().is_some_and(|kind| ![METHOD, HEADER, BODY, HEARTBEAT].contains(kind)) {
         return Err(NONSENSE.to_owned());
@@ -229,20 +230,20 @@ fn next_frame(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     Ok(frame)
 }
 
-/// A number of two bytes, and what follows it.
+/// Splits off a number of two bytes.
 fn number(bytes: &[u8]) -> Result<(u16, &[u8]), String> {
     let (number, rest) = bytes.split_first_chunk().ok_or(NONSENSE)?;
     Ok((u16::from_be_bytes(*number), rest))
 }
 
-/// What follows a table.
+/// Skips a table.
 fn after_table(bytes: &[u8]) -> Result<&[u8], String> {
     let (length, rest) = bytes.split_first_chunk().ok_or(NONSENSE)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| NONSENSE)?;
     Ok(rest.get(length..).ok_or(NONSENSE)?)
 }
 
-/// Why a message ends its channel.
+/// The reason a message ends its channel.
 pub(super) fn too_large(bytes: u64) -> String {
     format!("a message of {bytes} bytes; the largest allowed is {LARGEST}")
 }
@@ -263,7 +264,7 @@ mod tests {
             .concat()
     }
 
-    /// What is let through of bytes that come so many at a time.
+    /// What the guard passes on of bytes that arrive in pieces of this size.
     fn through(bytes: &[u8], at_a_time: usize) -> Result<Vec<u8>, String> {
         let mut guard = Guard::new(Weight::up_to(1 << 20));
         bytes.chunks(at_a_time).try_for_each(|bytes| guard.look(bytes))?;

@@ -1,5 +1,6 @@
-//! The coordinator's side of agents that come by themselves: it listens until all are there. Who
-//! does not know the token, or says nothing, costs a thread for some seconds at most.
+//! The coordinator's side of agents that connect by themselves: listens until all are present. A
+//! client that does not know the token, or sends nothing, occupies a thread for a few seconds at
+//! most.
 
 use super::channel::{Arrived, Channel, Full, Outbox, To, WAITING};
 use super::door::{Knock, Reply, STEP_NS, Token, hear, say};
@@ -17,16 +18,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection};
 
-/// How often to check whether somebody has come.
+/// How often to check for new connections.
 const LOOK: Duration = Duration::from_millis(10);
-/// How many may be on the doorstep; of more, the one that has been there longest has to go.
+/// The most connections that may be unidentified; beyond that, the oldest one is closed.
 const DOORSTEP: usize = 64;
-/// How many are reported that were not let in.
+/// The most refused connections that are reported.
 const REPORTED: usize = 20;
 /// The flags for the certificate and its key.
 const FLAGS: [&str; 2] = ["--listen-cert", "--listen-key"];
 
-/// Where a coordinator waits for agents.
+/// Where a coordinator listens for agents.
 #[derive(Clone, Debug)]
 pub struct Door {
     address: SocketAddr,
@@ -34,18 +35,18 @@ pub struct Door {
     token: Token,
 }
 
-/// Hears who was not let in, and why.
+/// Receives which connections were refused, and why.
 pub type Report = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What all threads know.
+/// What all threads share.
 struct Hall {
     run: String,
     agents: usize,
     token: Token,
     tls: Option<Arc<ServerConfig>>,
-    /// The ways to those that are in, by number.
+    /// The pipes to the admitted agents, by number.
     pipes: Mutex<Pipes>,
-    /// Those who have not yet said who they are.
+    /// The connections that have not identified themselves yet.
     doorstep: Mutex<VecDeque<(usize, TcpStream)>>,
     arrived: SyncSender<Arrived>,
     refused: AtomicUsize,
@@ -53,10 +54,11 @@ struct Hall {
 }
 
 impl Door {
-    /// At `address`, given by `--listen`, with a certificate for TLS.
+    /// Listens at `address`, given by `--listen`, with a certificate for TLS.
     ///
     /// # Errors
-    /// If it is no address, or has no TLS though it can be reached from elsewhere.
+    /// Returns an error if it is not an address, or lacks TLS although it can be reached from
+    /// elsewhere.
     pub fn new(address: &str, identity: Option<Identity>, token: Token) -> Result<Self, Invalid> {
         let wrong = |problem: &str, cure: &str| Err(Invalid::new("--listen", problem, cure));
         let port = address.strip_prefix("localhost:").and_then(|port| port.parse().ok());
@@ -71,7 +73,7 @@ impl Door {
         Ok(Self { address, identity, token })
     }
 
-    /// How agents are started that come to `address`.
+    /// The text that shows how to start agents that connect to `address`.
     pub fn invitation(&self, run: &str, agents: usize, address: SocketAddr) -> String {
         let (scheme, more, unless) = match self.identity {
             Some(_) => ("tls", " --tls-ca FILE", " (--tls-ca unless it trusts the authority)"),
@@ -89,10 +91,10 @@ impl Door {
         )
     }
 
-    /// Listens for the agents of `run`, and returns where, and the coordinator's end.
+    /// Listens for the agents of `run`; returns the address, and the coordinator's end.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// Returns an error if that is not possible.
     pub fn open(
         &self,
         run: &str,
@@ -126,7 +128,7 @@ impl Door {
     }
 }
 
-/// Lets agents in until all are there, or nobody waits for them any more.
+/// Admits agents until all are present, or they are no longer awaited.
 fn watch(listener: &TcpListener, hall: &Weak<Hall>) {
     for number in 0.. {
         let (socket, peer) = loop {
@@ -149,7 +151,7 @@ fn watch(listener: &TcpListener, hall: &Weak<Hall>) {
             let _ = oldest.shutdown(Shutdown::Both);
         }
         drop(doorstep);
-        // Without a thread for it, it is closed.
+        // Without a thread for it, the connection is closed.
         let _ = named("doorstep").spawn(move || hall.meet(number, socket, peer));
     }
 }
@@ -159,7 +161,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hall {
-    /// Lets somebody in, and passes on what it says; or reports why not.
+    /// Admits a connection and passes on its messages, or reports why it was refused.
     fn meet(self: Arc<Self>, number: usize, socket: TcpStream, peer: SocketAddr) {
         let admitted = self.admit(number, socket);
         self.leaves_doorstep(number);
@@ -168,7 +170,7 @@ impl Hall {
             Err(why) => return self.tell(peer, &why),
         };
         let arrived = self.arrived.clone();
-        // Whoever is listened to does not keep the others waiting for more.
+        // An admitted agent must not keep the others waiting.
         drop(self);
         let why = read(lines, &arrived).map_or_else(
             |error| format!("its connection broke: {error}"),
@@ -177,7 +179,7 @@ impl Hall {
         let _ = arrived.send(Arrived::AgentGone(agent, why));
     }
 
-    /// Hears who somebody is. Returns where more is read, and the agent's number.
+    /// Identifies a connection. Returns where to read its further messages, and the agent's number.
     fn admit(
         &self,
         number: usize,
@@ -195,7 +197,7 @@ impl Hall {
         };
         let knock: Knock = hear(&mut lines).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => format!("it said too little for {} s", STEP_NS / SECOND_NS),
-            // An agent that wants TLS understands from any answer that there is none.
+            // An agent that expects TLS can tell from any reply that there is none.
             io::ErrorKind::InvalidData => refused(&mut writing, error.to_string()),
             _ => error.to_string(),
         })?;
@@ -225,7 +227,7 @@ impl Hall {
         Ok((lines, index))
     }
 
-    /// Whether somebody was still on the doorstep, who no longer is.
+    /// Removes a connection from the doorstep. Returns whether it was still there.
     fn leaves_doorstep(&self, number: usize) -> bool {
         let mut doorstep = held(&self.doorstep);
         let place = doorstep.iter().position(|(it, _)| *it == number);

@@ -1,7 +1,7 @@
-//! What coordinator and agents say to each other, as JSON.
+//! The messages between coordinator and agents, as JSON.
 //!
-//! Each message names the run and the process that sent it, so that those of another run, or of an
-//! agent that was started again, are recognised and ignored.
+//! Each message names the run and the process that sent it, so that messages of another run, or of
+//! an agent that was restarted, are recognized and ignored.
 
 use super::channel::LARGEST;
 use crate::clock::Nanos;
@@ -18,29 +18,29 @@ use std::collections::BTreeMap;
 pub(super) struct Envelope<T> {
     /// The run.
     pub(super) run: String,
-    /// The agent that it is from, or for; `None`: from the coordinator to all.
+    /// The agent that sent it or receives it; `None`: from the coordinator to all.
     pub(super) agent: Option<usize>,
-    /// The process that sent it: a number that no other has.
+    /// The process that sent it: a unique number.
     pub(super) sender: u64,
-    /// From an agent, how many messages that must not be missing it has sent so far, this one
-    /// included.
+    /// From an agent: how many messages that must not be missing it has sent so far, including this
+    /// one.
     #[serde(default)]
     pub(super) number: u64,
     pub(super) body: T,
 }
 
 impl<T: Serialize> Envelope<T> {
-    /// The message as it travels.
+    /// The message as it is sent.
     pub(super) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("messages are plain data")
     }
 }
 
 impl<T: DeserializeOwned> Envelope<T> {
-    /// Reads a message.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// If it is not a message.
+    /// Returns an error if it is not a message.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > LARGEST {
             return Err(format!("a message of {} bytes", bytes.len()));
@@ -49,38 +49,38 @@ impl<T: DeserializeOwned> Envelope<T> {
     }
 }
 
-/// What an agent says.
+/// The messages of an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Up {
-    /// It is there.
+    /// It is present.
     Hello(Facts),
     /// The answer to [`Down::Ping`]: the agent's clock.
     Pong { id: u64, at_ns: Nanos },
-    /// It is still there: sent once a second while no stage runs.
+    /// It is still present: sent once a second while no stage runs.
     Alive,
     /// It has opened the target of the plan.
     Opened(Opened),
-    /// It has not, and why.
+    /// It cannot open it, for this reason.
     Refused { why: String },
-    /// All of its connections are there, or late.
+    /// All of its connections are open, or late.
     Ready { stage: usize },
     /// It knows when the stage starts.
     Started { stage: usize },
-    /// What it measured since the last one; sent once a second while a stage runs.
+    /// What it measured since the last snapshot; sent once a second while a stage runs.
     Snapshot { stage: usize, intervals: Vec<Interval> },
-    /// A part of its notes of a stage, in base64, and how many bytes came before it.
+    /// A part of its notes of a stage, in base64, and the number of bytes before it.
     Notes { stage: usize, before: u64, piece: String },
     /// It has done its part of a stage.
     Ended(Box<StageEnd>),
-    /// It cannot go on, and why.
+    /// It cannot go on, for this reason.
     Failed { why: String },
-    /// It has not kept some of its messages that the coordinator misses.
+    /// It has not kept some of the messages that the coordinator is missing.
     Forgotten,
 }
 
 impl Up {
-    /// Whether the coordinator asks for it again when it is missing.
+    /// Whether the coordinator requests it again if it is missing.
     pub(super) const fn counts(&self) -> bool {
         !matches!(self, Self::Hello(_) | Self::Pong { .. } | Self::Alive | Self::Forgotten)
     }
@@ -95,7 +95,7 @@ pub struct Facts {
     pub pid: u32,
     /// Its version of springload.
     pub version: String,
-    /// The processors that it may use.
+    /// The processors available to it.
     pub cores: usize,
 }
 
@@ -118,46 +118,48 @@ pub struct StageEnd {
     pub shards: Vec<ShardResult<()>>,
     /// How promptly its machine woke threads.
     pub hiccups: Hiccups,
-    /// Why it stopped early, if it did.
+    /// The reason it stopped early, if it did.
     pub stopped: Option<StopReason>,
-    /// How many bytes of notes it has sent, or why they are not all; `None`: it takes none.
+    /// The number of bytes of notes it has sent, or the reason they are incomplete; `None`: it
+    /// takes no notes.
     #[serde(default)]
     pub noted: Option<Result<u64, String>>,
-    /// Why it left the stage, and does nothing more, if it did.
+    /// The reason it left the stage and does nothing more, if it did.
     #[serde(default)]
     pub left: Option<String>,
 }
 
-/// What the coordinator says.
+/// The messages of the coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Down {
-    /// It is still there: sent once a second.
+    /// It is still present: sent once a second.
     Tick,
-    /// The answer to [`Up::Hello`], said again before the first stage starts: the coordinator knows
-    /// the agent, and considers it lost if it says nothing for this long, as the agent does its
-    /// coordinator. The other figure is how long it then waits for what the agent has measured.
+    /// The answer to [`Up::Hello`], sent again before the first stage starts: the coordinator knows
+    /// the agent. Each counts the other as lost after a silence of `silence_ns`. For `grace_ns`
+    /// after that, the coordinator waits for what the agent has measured.
     Welcome { silence_ns: Nanos, grace_ns: Nanos },
     /// The messages after the one with this number are missing.
     Resend { after: u64 },
-    /// The agent is lost, and why: it ends its part of the stage, and hands in what it measured.
+    /// The agent is lost, for this reason: it ends its part of the stage, and hands in what it
+    /// measured.
     Leave { why: String },
-    /// Asks for the agent's clock.
+    /// Requests the agent's clock.
     Ping { id: u64 },
-    /// What to do: the agent opens the target.
+    /// The plan to carry out: the agent opens the target.
     Assign(Box<Assignment>),
     /// The agent connects for a stage.
     Prepare { stage: usize },
     /// The time at which a stage starts: on the clock of each agent that takes part, and on the
     /// coordinator's.
     Start { stage: usize, agents_ns: BTreeMap<usize, Nanos>, coordinators_ns: Nanos },
-    /// No more operations are begun.
+    /// No more operations are started.
     Stop { reason: StopReason },
     /// The run is over. Another plan may follow.
     Over,
     /// Nothing will follow: the agent exits.
     Quit {
-        /// What went wrong, if something did.
+        /// The reason, if something went wrong.
         why: Option<String>,
     },
 }
@@ -167,9 +169,9 @@ pub(super) enum Down {
 pub struct Assignment {
     /// The plan with its passwords.
     pub plan: Box<RawValue>,
-    /// How many agents there are.
+    /// The number of agents.
     pub agents: usize,
-    /// The name of the scratch database, which the coordinator has made.
+    /// The name of the scratch database, which the coordinator has created.
     pub scratch: Option<String>,
     /// The address of the stand-in, if that is the target.
     pub stand_in: Option<String>,

@@ -1,7 +1,7 @@
 //! Many load machines: a coordinator and its agents, and the messages between them.
 //!
-//! The coordinator splits the plan and merges what agents measured; an agent generates load. What
-//! carries their messages is behind [`Channel`]: pipes to processes here or, through ssh, on other
+//! The coordinator splits the plan and merges what agents measured; an agent generates load. Their
+//! messages are carried by a [`Channel`]: pipes to processes here or, through ssh, on other
 //! machines; TCP; or a broker.
 
 mod agent;
@@ -40,14 +40,15 @@ use crate::clock::{Nanos, SECOND_NS, wall_ns};
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
-/// How often coordinator and agents show that they are there.
+/// How often coordinator and agents show that they are present.
 const TICK: Duration = Duration::from_secs(1);
-/// Whoever was not heard for this long, in nanoseconds, is lost, unless `--silence` says otherwise.
+/// An agent or a coordinator that is silent for this long, in nanoseconds, is lost, unless
+/// `--silence` says otherwise.
 const SILENCE_NS: Nanos = 3 * SECOND_NS;
-/// How long what a lost agent has measured is waited for, in nanoseconds, unless `--grace` says
-/// otherwise: longer than a small RabbitMQ takes to start again.
+/// How long to wait for what a lost agent has measured, in nanoseconds, unless `--grace` says
+/// otherwise: longer than a small RabbitMQ takes to restart.
 const GRACE_NS: Nanos = 15 * SECOND_NS;
-/// The shortest silence that can be asked for: two ticks.
+/// The shortest silence that can be requested: two ticks.
 pub const SHORTEST_SILENCE_NS: Nanos = 2 * SECOND_NS;
 
 /// A number that no other process has.

@@ -1,12 +1,12 @@
-//! The difference between two clocks, from questions and answers that each take a while.
+//! The difference between two clocks, from requests and replies that take some time.
 //!
-//! An answer was given at some time between question and arrival. The middle is wrong by half of
-//! that time at most, so the quickest of several answers is used: Cristian's algorithm (Flaviu
+//! A reply was given at some time between request and arrival. The midpoint is wrong by half of
+//! that time at most, so the quickest of several replies is used: Cristian's algorithm (Flaviu
 //! Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989).
 
 use crate::clock::Nanos;
 
-/// How often a clock is asked.
+/// How many pings measure a clock.
 pub const PINGS: usize = 5;
 
 /// How far another clock is ahead.
@@ -14,20 +14,20 @@ pub const PINGS: usize = 5;
 pub struct Offset {
     /// The other clock minus this one, in nanoseconds.
     pub ahead_ns: i64,
-    /// The most by which that can be wrong: half of the round trip, in nanoseconds.
+    /// The largest error of that, in nanoseconds: half of the round trip.
     pub error_ns: Nanos,
 }
 
 impl Offset {
-    /// From one answer: asked at `asked` and received at `received` on this clock, given at
-    /// `answered` on the other.
+    /// The offset from one reply: requested at `asked` and received at `received` on this clock,
+    /// given at `answered` on the other.
     pub fn of(asked: Nanos, answered: Nanos, received: Nanos) -> Self {
         let error_ns = received.saturating_sub(asked).div_ceil(2);
         let middle = asked + error_ns;
         Self { ahead_ns: answered.wrapping_sub(middle).cast_signed(), error_ns }
     }
 
-    /// The better of two.
+    /// The more precise of two.
     pub fn better(self, other: Self) -> Self {
         if other.error_ns < self.error_ns { other } else { self }
     }

@@ -1,4 +1,5 @@
-//! What the coordinator has its agents do. Orders arrive, or whoever does not take them is lost.
+//! The coordinator's orders to its agents. An order arrives, or the agent that does not take it is
+//! lost.
 
 use super::channel::{Full, To};
 use super::coordinator::{Fleet, envelope};
@@ -8,7 +9,7 @@ use crate::engine::StopReason;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// How often to look whether there is room for an order.
+/// How often to check whether there is room for an order.
 const ROOM: Duration = Duration::from_millis(2);
 
 impl Fleet {
@@ -22,7 +23,7 @@ impl Fleet {
         self.order(To::All, Down::Prepare { stage });
     }
 
-    /// Has all agents that are there start a stage at `moment` on this clock. Each says
+    /// Has all present agents start a stage at `moment` on this clock. Each answers with
     /// [`Event::Started`](super::Event::Started).
     pub fn start(&mut self, stage: usize, moment: Nanos) {
         self.gathered();
@@ -31,17 +32,17 @@ impl Fleet {
         self.order(To::All, Down::Start { stage, agents_ns, coordinators_ns: moment });
     }
 
-    /// Has all agents begin nothing more.
+    /// Has all agents start nothing more.
     pub fn stop(&mut self, reason: StopReason) {
         self.order(To::All, Down::Stop { reason });
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub fn over(&mut self) {
         self.order(To::All, Down::Over);
     }
 
-    /// Nothing will follow; `why`, if something went wrong.
+    /// Dismisses all agents; `why`, if something went wrong.
     pub fn quit(&mut self, why: Option<String>) {
         self.order(To::All, Down::Quit { why });
     }
@@ -55,14 +56,15 @@ impl Fleet {
         outbox.send(to, message.to_vec())
     }
 
-    /// Says something that is said again if the agent asks again: without room, it is left out.
+    /// Sends a message that will be sent again if the agent asks again: if there is no room, it is
+    /// skipped.
     pub(super) fn offer(&self, agent: usize, body: Down) {
         let to = To::Agent(agent);
         self.try_send(to, &self.envelope(to, body)).ok();
     }
 
-    /// Says something that must arrive: waits for room, but only for as long as anybody may be
-    /// silent. Whoever has none then is lost.
+    /// Sends a message that must arrive: waits for room, but only as long as the silence allowed. A
+    /// receiver without room by then is lost.
     pub(super) fn order(&mut self, to: To, body: Down) {
         let message = self.envelope(to, body);
         let until = self.clock.now() + self.waits.silence_ns;
@@ -91,7 +93,7 @@ impl Fleet {
         }
     }
 
-    /// Sends a message, and returns those who have no room for it.
+    /// Sends a message, and returns the receivers that have no room for it.
     fn without_room(&self, receivers: &[To], message: &[u8]) -> Vec<To> {
         let full = receivers.iter().filter_map(|&to| Some((to, self.try_send(to, message).err()?)));
         let full = full.flat_map(|(to, full)| match full {

@@ -8,21 +8,21 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The most messages that wait for a process to read them. With more than that it is not reading.
+/// The most messages that wait for a process to read them. A process with more is not reading.
 const UNREAD: usize = 16;
 
-/// How often to check whether a process has ended that says nothing more.
+/// How often to check whether a process that sends nothing more has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long what a process last said is awaited once it has ended: another one may hold its pipe.
+/// How long to wait for the last output of a process that has ended: another one may hold its pipe.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How much of the end of such words is kept, in bytes.
+/// How much of the end of that output is kept, in bytes.
 const KEPT: usize = 4096;
 
 /// Starts `agents` agents of `run` from `program`, and returns the coordinator's end. Must be
-/// called on a thread that stays: on Linux, agents die with it.
+/// called on a thread that lives on: on Linux, agents die with it.
 ///
 /// # Errors
-/// When a process cannot be started.
+/// Returns an error if a process cannot be started.
 pub fn start(program: &Path, agents: usize, run: &str) -> io::Result<Channel> {
     attach((0..agents).map(|agent| {
         let mut command = Command::new(program);
@@ -31,11 +31,11 @@ pub fn start(program: &Path, agents: usize, run: &str) -> io::Result<Channel> {
     }))
 }
 
-/// Starts agents, each by its command, and returns the coordinator's end. The words with each come
-/// first where its end is reported.
+/// Starts agents, each by its command, and returns the coordinator's end. The text with each
+/// command is put first when the agent's end is reported.
 ///
 /// # Errors
-/// When a process cannot be started.
+/// Returns an error if a process cannot be started.
 pub(super) fn attach(commands: impl Iterator<Item = (Command, String)>) -> io::Result<Channel> {
     let (arrived, inbox) = sync_channel(WAITING);
     let mut pipes = Pipes::default();
@@ -58,7 +58,8 @@ pub(super) fn attach(commands: impl Iterator<Item = (Command, String)>) -> io::R
     Ok(Channel { outbox: Box::new(pipes), inbox, lossy: false })
 }
 
-/// Starts a process that no Ctrl-C reaches: that is for the coordinator, which tells its agents.
+/// Starts a process that Ctrl-C does not reach: it is meant for the coordinator, which informs its
+/// agents.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -68,7 +69,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
 /// The agent's end, over this process's standard input and output.
 ///
 /// # Errors
-/// When a thread cannot be started.
+/// Returns an error if a thread cannot be started.
 pub fn join() -> io::Result<Channel> {
     over(io::stdin(), io::stdout())
 }
@@ -90,8 +91,8 @@ pub(super) fn over(
     Ok(Channel { outbox: Box::new(outbox), inbox, lossy: false })
 }
 
-/// Whether an error only says that the other end was closed: one that is killed before it has read
-/// everything resets the connection.
+/// Whether an error only means that the other end was closed: a process that is killed before it
+/// has read everything resets the connection.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted)
 }
@@ -100,7 +101,7 @@ pub(super) fn named(name: &str) -> std::thread::Builder {
     std::thread::Builder::new().name(name.to_owned())
 }
 
-/// Passes on what an agent says, and returns how it ended.
+/// Passes on an agent's messages, and returns how it ended.
 fn watch(
     child: &Mutex<Child>,
     stdout: impl Read,
@@ -109,7 +110,7 @@ fn watch(
 ) -> String {
     let unread = read(stdout, arrived).err();
     if unread.is_some() {
-        // It writes something that is not a message: nothing it says can be used.
+        // Its output is not a message: nothing it sends can be used.
         let _ = held(child).kill();
     }
     let ended = loop {
@@ -131,7 +132,7 @@ fn held(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
     child.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads all that comes, and keeps the end of it, which is there when no more comes.
+/// Reads everything that arrives, and provides the end of it once nothing more does.
 pub(super) fn keep_end(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Vec<u8>>> {
     let (sender, kept) = sync_channel(1);
     named("words-reader").spawn(move || {
@@ -145,19 +146,19 @@ pub(super) fn keep_end(mut from: impl Read + Send + 'static) -> io::Result<Recei
     Ok(kept)
 }
 
-/// What a process that has ended said at last: text of at most a few kilobytes.
+/// The last output of a process that has ended: text of at most a few kilobytes.
 pub(super) fn last_words(kept: &Receiver<Vec<u8>>) -> String {
     let bytes = kept.recv_timeout(LAST_WORDS).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The last line of it.
+/// The last line of that output.
 pub(super) fn last_line(kept: &Receiver<Vec<u8>>) -> String {
     let words = last_words(kept);
     words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
-/// How a process ended, in words.
+/// Says how a process ended.
 pub(super) fn ended(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -185,7 +186,7 @@ pub(super) fn read(from: impl Read, arrived: &SyncSender<Arrived>) -> io::Result
     }
 }
 
-/// Starts a thread that writes messages to `to`, until the sender is dropped or nobody reads.
+/// Starts a thread that writes messages to `to`, until the sender is dropped or there is no reader.
 pub(super) fn writer(mut to: impl Write + Send + 'static) -> io::Result<SyncSender<Vec<u8>>> {
     let (sender, messages): (_, Receiver<Vec<u8>>) = sync_channel(UNREAD);
     named("pipe-writer").spawn(move || {
@@ -206,13 +207,13 @@ pub(super) struct Pipes {
     started: Started,
 }
 
-/// The processes to which they write, if this one has started them.
+/// The processes that they write to, if this process has started them.
 #[derive(Default)]
 struct Started(Vec<Arc<Mutex<Child>>>);
 
 impl Drop for Started {
-    /// Agents have had time to leave: those that have not, such as one that stands still, or ssh on
-    /// a network that is cut, are killed.
+    /// Agents have had time to leave: those that have not, such as one that is stopped, or ssh on a
+    /// network that is cut, are killed.
     fn drop(&mut self) {
         for child in &self.0 {
             let _ = held(child).kill();
@@ -226,7 +227,7 @@ impl Outbox for Pipes {
         let full = |writer: &SyncSender<Vec<u8>>| {
             matches!(writer.try_send(message.clone()), Err(TrySendError::Full(_)))
         };
-        // Each gets it, whatever the others do.
+        // Each gets it, regardless of the others.
         let writers = self.writers.iter().enumerate().filter(|(agent, _)| meant(*agent));
         let full: Vec<_> = writers.filter(|(_, it)| full(it)).map(|(agent, _)| agent).collect();
         if full.is_empty() { Ok(()) } else { Err(Full::Agents(full)) }
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// One that is killed before it has read everything resets the connection.
+    /// A process that is killed before it has read everything resets the connection.
     #[test]
     fn a_coordinator_that_resets_the_connection_is_gone_and_other_errors_are_reported() {
         let why = |kind| {
@@ -299,7 +300,7 @@ mod tests {
         let taken = (0..100).filter(|_| one.send(To::Agent(0), vec![1]).is_ok()).count();
         assert_eq!(taken, UNREAD);
         let mut two = pipes(vec![one.writers.remove(0), writer(io::sink()).unwrap()]);
-        // The others have it all the same.
+        // The others get it all the same.
         assert_eq!(two.send(To::All, vec![1]), Err(Full::Agents(vec![0])));
         assert_eq!(two.send(To::Agent(1), vec![1]), Ok(()));
     }

@@ -1,5 +1,5 @@
-//! What an agent has sent, kept for a while: a broker that is started again, or a connection that
-//! breaks, takes messages with it.
+//! What an agent has sent, kept for a while: messages are lost when a broker is restarted or a
+//! connection breaks.
 
 use super::channel::{Outbox, To};
 use crate::clock::Nanos;
@@ -11,9 +11,9 @@ const MOST: usize = 64 << 20;
 /// An agent's outbox, and the messages that went through it.
 pub(super) struct Sent {
     outbox: Box<dyn Outbox>,
-    /// The number of the last message that counts.
+    /// The number of the last numbered message.
     last: u64,
-    /// Whether anything can be missing.
+    /// Whether messages can get lost.
     lossy: bool,
     /// Messages with their numbers, and when they were sent.
     kept: VecDeque<(u64, Nanos, Vec<u8>)>,
@@ -21,23 +21,23 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Nothing so far.
+    /// Starts with nothing sent.
     pub(super) const fn new(outbox: Box<dyn Outbox>, lossy: bool) -> Self {
         Self { outbox, last: 0, lossy, kept: VecDeque::new(), bytes: 0 }
     }
 
-    /// The number of the last message that counts.
+    /// The number of the last numbered message.
     pub(super) const fn last(&self) -> u64 {
         self.last
     }
 
-    /// Sends a message that nobody misses. Returns whether there was room.
+    /// Sends a message that may be lost. Returns whether there was room.
     pub(super) fn say(&mut self, message: Vec<u8>) -> bool {
         self.outbox.send(To::All, message).is_ok()
     }
 
-    /// Sends the message with the next number at `now`, and keeps it. What was sent before `since`
-    /// is no longer kept. Returns whether there was room.
+    /// Sends the message with the next number at `now`, and keeps it. Messages sent before `since`
+    /// are no longer kept. Returns whether there was room.
     pub(super) fn count(&mut self, message: Vec<u8>, now: Nanos, since: Nanos) -> bool {
         if !self.lossy {
             let sent = self.say(message);
@@ -59,8 +59,8 @@ impl Sent {
         true
     }
 
-    /// Sends again what came after message number `after`, as far as there is room. Returns the
-    /// number of the last message that is missing for good, if any is.
+    /// Resends the messages after number `after`, as far as there is room. Returns the number of
+    /// the last message that is missing for good, if any is.
     pub(super) fn resend(&mut self, after: u64) -> Option<u64> {
         let first = self.kept.front().map_or(self.last + 1, |(number, ..)| *number);
         if first > after + 1 {
@@ -81,7 +81,7 @@ mod tests {
     use crate::fleet::Full;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// Takes this many messages.
+    /// An outbox with room for this many messages.
     struct Room(usize, Sender<Vec<u8>>);
 
     impl Outbox for Room {

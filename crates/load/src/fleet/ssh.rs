@@ -1,8 +1,8 @@
 //! Agents on other machines, started over ssh, with their messages through its standard input and
-//! output. What is there of springload is used if its version is this one's; otherwise this program
-//! is copied.
+//! output. A springload installed there is used if it has this version; otherwise this program is
+//! copied.
 //!
-//! ssh's own settings say who logs in, where, and with which key; it is never asked for a password.
+//! ssh's own settings decide who logs in, where, and with which key; it never asks for a password.
 
 use super::Channel;
 use super::pipe::{attach, ended, keep_end, last_line, last_words, spawn};
@@ -17,8 +17,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Nobody is asked anything, and a host that is not there is noticed. What the user's own words say
-/// comes first, and counts: <https://man.openbsd.org/ssh_config>.
+/// No prompts, and an unreachable host is noticed. The user's own options come first, and take
+/// precedence: <https://man.openbsd.org/ssh_config>.
 const OPTIONS: [&str; 13] = [
     "-T",
     "-o",
@@ -32,19 +32,20 @@ const OPTIONS: [&str; 13] = [
     "-o",
     "ClearAllForwardings=yes",
     "-o",
-    // A connection that others share would outlive the run.
+    // A shared connection would outlive the run.
     "ControlMaster=no",
 ];
 /// The version of this program, which agents must have.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Where copies are kept, as a shell there reads it.
+/// The folder for copies, as a shell on the host reads it.
 const CACHE: &str = "$HOME/.cache/springload";
-/// What the lines begin with that are looked for: what else a host greets with is ignored.
+/// The prefix of the lines that are looked for: anything else that a host prints on login is
+/// ignored.
 const MARK: &str = "springload: ";
 /// How often to check whether a command has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many connections to a host are begun at once, and how long is waited between the others:
-/// servers refuse some of more than 10 that have not logged in (`MaxStartups` of sshd).
+/// How many connections to a host are opened at once, and the pause before each further one:
+/// servers refuse some if more than 10 have not logged in (`MaxStartups` of sshd).
 const AT_ONCE: usize = 8;
 const APART: Duration = Duration::from_millis(100);
 
@@ -54,12 +55,12 @@ pub struct Hosts(Vec<Host>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Host {
-    /// As ssh is given it.
+    /// The name as passed to ssh.
     name: String,
     agents: usize,
 }
 
-/// Agents that are reached by ssh.
+/// Agents reached by ssh.
 #[derive(Clone, Debug)]
 pub struct Ssh {
     /// The program and its first arguments.
@@ -67,7 +68,7 @@ pub struct Ssh {
     hosts: Hosts,
 }
 
-/// What is to be done on the hosts, and until when.
+/// What to do on the hosts, and the deadline.
 struct Errand<'a> {
     ssh: &'a Ssh,
     program: &'a Program,
@@ -80,12 +81,12 @@ struct Errand<'a> {
 struct Program {
     file: PathBuf,
     bytes: u64,
-    /// Its name in the cache, which no other program has.
+    /// Its name in the cache, which is unique to this program.
     name: String,
 }
 
 impl Hosts {
-    /// How many agents there are on all hosts.
+    /// The number of agents on all hosts.
     pub fn agents(&self) -> usize {
         self.0.iter().map(|host| host.agents).sum()
     }
@@ -94,7 +95,8 @@ impl Hosts {
 impl FromStr for Hosts {
     type Err = String;
 
-    /// Reads `host,user@host:2,[2001:db8::1]:3`: hosts, each with how many agents it has, or one.
+    /// Parses `host,user@host:2,[2001:db8::1]:3`: hosts, each with its number of agents, by default
+    /// one.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut all: Vec<Host> = Vec::new();
         for part in text.split(',').map(str::trim) {
@@ -132,7 +134,7 @@ impl Host {
         };
         let odd = |c: char| c.is_whitespace() || c.is_control() || "[]'\"\\".contains(c);
         let is_word = |word: &str| !word.starts_with('-') && !word.contains(odd);
-        // What begins with a dash would be an option of ssh's.
+        // Text that begins with a dash would be an option of ssh's.
         if address.is_empty() || !is_word(address) || !is_word(user) || part.starts_with('@') {
             return wrong("is not a host", "give HOST, USER@HOST or HOST:N, with commas between");
         }
@@ -147,7 +149,8 @@ impl Host {
 }
 
 impl Ssh {
-    /// ssh to these hosts, by a program and its first arguments, of which there is at least one.
+    /// Reaches these hosts by ssh: `words` are the program and its first arguments, at least one
+    /// word.
     pub const fn new(words: Vec<String>, hosts: Hosts) -> Self {
         Self { words, hosts }
     }
@@ -161,7 +164,7 @@ impl Ssh {
     /// coordinator's end. `notify` is called with what is copied.
     ///
     /// # Errors
-    /// Which hosts cannot be used, and why.
+    /// Returns the hosts that cannot be used, and the reasons.
     pub fn start(
         &self,
         run: &str,
@@ -217,15 +220,15 @@ impl Ssh {
     }
 }
 
-/// What a shell on a host starts agent number `agent` with. A broker that its environment names is
-/// not meant.
+/// The shell command that starts agent number `agent` on a host. A broker named in the environment
+/// there must not be used.
 fn agents_line(program: &str, run: &str, agent: usize) -> String {
     let run = run.replace('\'', r"'\''");
     format!("exec env SPRINGLOAD_BROKER= {program} agent --run '{run}' --index {agent}")
 }
 
 impl Errand<'_> {
-    /// Sees to it that springload is on a host. Returns how a shell there calls it.
+    /// Makes sure that springload is on a host. Returns the command that starts it there.
     fn ready(&self, host: &Host) -> Result<String, String> {
         let name = &self.program.name;
         let copy = format!("\"{CACHE}/{name}\"");
@@ -260,7 +263,7 @@ impl Errand<'_> {
         Ok(copy)
     }
 
-    /// Copies this program to a host, as a whole or not at all.
+    /// Copies this program to a host, completely or not at all.
     fn copy(&self, host: &Host) -> Result<(), String> {
         let Program { bytes, name, file } = self.program;
         let script = format!(
@@ -276,7 +279,7 @@ impl Errand<'_> {
         })
     }
 
-    /// Has a host carry out a script, and returns the end of what it prints.
+    /// Runs a script on a host, and returns the end of its output.
     fn ask(&self, host: &Host, script: &str, input: Option<File>) -> Result<String, String> {
         let mut command = self.ssh.command(&host.name, &format!("exec sh -c '{script}'"));
         command.stdin(input.map_or_else(Stdio::null, Stdio::from));
@@ -293,7 +296,7 @@ impl Errand<'_> {
         let line = last_line(&words);
         match status? {
             status if status.success() => Ok(last_words(&said)),
-            // ssh's own: it did not get as far as the command.
+            // The status is ssh's own: it did not get as far as the command.
             status if status.code() == Some(255) => {
                 let words = self.ssh.words.join(" ");
                 let host = &host.name;
@@ -304,7 +307,7 @@ impl Errand<'_> {
         }
     }
 
-    /// Waits for the end of a command, but not for longer than agents may take.
+    /// Waits for the end of a command, but no longer than agents may take.
     fn wait(&self, mut child: Child) -> Result<ExitStatus, String> {
         let why = loop {
             match child.try_wait() {
@@ -340,7 +343,7 @@ impl Program {
     }
 }
 
-/// This machine, as `uname -sm` names it.
+/// This machine in the form of `uname -sm`.
 fn system() -> String {
     let name = rustix::system::uname();
     format!("{} {}", name.sysname().to_string_lossy(), name.machine().to_string_lossy())

@@ -9,9 +9,9 @@ use crate::clock::{Nanos, SECOND_NS};
 /// How long a coordinator waits for its agents, and they for it, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// Whoever was not heard for this long is lost.
+    /// The silence after which an agent or the coordinator is lost.
     pub silence_ns: Nanos,
-    /// What a lost agent has measured is waited for this much longer.
+    /// How much longer to wait for what a lost agent has measured.
     pub grace_ns: Nanos,
 }
 
@@ -21,8 +21,8 @@ impl Default for Waits {
     }
 }
 
-/// How many times longer agents may be silent until the first stage: hundreds of processes that
-/// start on one machine keep each other waiting.
+/// How many times longer agents may be silent until the first stage: hundreds of processes starting
+/// on one machine delay each other.
 const GATHERING: Nanos = 10;
 
 impl Fleet {
@@ -31,12 +31,12 @@ impl Fleet {
         self.waits.silence_ns.saturating_mul(if self.gathering { GATHERING } else { 1 })
     }
 
-    /// What an agent is told about that.
+    /// The message that informs an agent of these times.
     pub(super) const fn welcome(&self) -> Down {
         Down::Welcome { silence_ns: self.patience_ns(), grace_ns: self.waits.grace_ns }
     }
 
-    /// All agents are about to work: from now on each is missed soon.
+    /// All agents are about to work: from now on a silent one is missed soon.
     pub(super) fn gathered(&mut self) {
         if std::mem::replace(&mut self.gathering, false) {
             let now = self.clock.now();

@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_rustls::rustls::Connection;
 
-/// Whoever takes nothing for this long takes nothing more.
+/// A receiver that takes nothing for this long counts as gone.
 const UNTAKEN: Duration = Duration::from_secs(30);
-/// As much as rustls takes in at once.
+/// The most that rustls takes in at once.
 const PIECE: usize = 4096;
 
 /// A stream. Until it is [released](Self::release), one thread reads and writes.
 pub(super) struct Wire {
     socket: TcpStream,
     tls: Option<Mutex<Secure>>,
-    /// Until when what is read must be there.
+    /// The deadline for what is being read.
     until: AtomicU64,
 }
 
 struct Secure {
     connection: Connection,
-    /// What was read from the socket and has not been decrypted.
+    /// What was read from the socket and not yet decrypted.
     raw: Vec<u8>,
 }
 
@@ -32,7 +32,8 @@ pub(super) struct Reading(Arc<Wire>);
 pub(super) struct Writing(Arc<Wire>);
 
 impl Wire {
-    /// Over `socket`, with these many nanoseconds for all that is read before it is released.
+    /// Creates a stream over `socket`, with this many nanoseconds for everything read before it is
+    /// released.
     pub(super) fn new(
         socket: TcpStream,
         tls: Option<Connection>,
@@ -44,7 +45,7 @@ impl Wire {
         let secure = |connection| Mutex::new(Secure { connection, raw: Vec::new() });
         let until = AtomicU64::new(Clock::system().now() + patience_ns);
         let wire = Arc::new(Self { socket, tls: tls.map(secure), until });
-        // A client's greeting.
+        // Sends a client's greeting.
         wire.flush_tls()?;
         Ok(wire)
     }
@@ -54,7 +55,7 @@ impl Wire {
         (Reading(self.clone()), Writing(self.clone()))
     }
 
-    /// From now on, whatever is read may take any time, and may be read and written at once.
+    /// From now on, reading may take any time, and reading and writing may happen at once.
     pub(super) fn release(&self) -> io::Result<()> {
         self.until.store(Nanos::MAX, Ordering::Relaxed);
         self.socket.set_read_timeout(None)
@@ -67,7 +68,7 @@ impl Wire {
             if left == 0 {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // A socket's shortest time is a microsecond.
+            // A socket's shortest timeout is a microsecond.
             self.socket.set_read_timeout(Some(Duration::from_nanos(left.max(SECOND_NS / 1000))))?;
         }
         loop {
@@ -81,7 +82,7 @@ impl Wire {
         }
     }
 
-    /// Sends what TLS has to send. Records must leave in the order in which they were made, so only
+    /// Sends the pending TLS records. They must leave in the order in which they were made, so only
     /// the thread that writes may do this.
     fn flush_tls(&self) -> io::Result<()> {
         let Some(tls) = &self.tls else { return Ok(()) };
@@ -90,7 +91,7 @@ impl Wire {
         while secure.connection.wants_write() {
             secure.connection.write_tls(&mut out)?;
         }
-        // The reader must not wait while the other side takes nothing.
+        // The reader must not have to wait while the other side takes nothing.
         drop(secure);
         (&self.socket).write_all(&out)
     }
@@ -126,7 +127,7 @@ impl Read for Reading {
             let read = connection.process_new_packets();
             drop(secure);
             if shaking {
-                // Nobody else writes yet. In a failure, the other side learns the reason.
+                // Nothing else writes yet. After a failure, the other side learns the reason.
                 let flushed = self.0.flush_tls();
                 read.map_err(invalid)?;
                 flushed?;
@@ -155,7 +156,7 @@ impl Write for Writing {
 }
 
 impl Drop for Writing {
-    /// The other side learns that no more comes, after all that was written.
+    /// Tells the other side that nothing more will come after what was written.
     fn drop(&mut self) {
         let _ = self.0.socket.shutdown(Shutdown::Write);
     }

@@ -1,4 +1,4 @@
-//! Connects to RabbitMQ, and says in a line why that failed and what to do about it.
+//! Connects to RabbitMQ, and explains in one line why that failed and what to do about it.
 
 use super::HEARTBEAT_S;
 use super::wire::{Wire, runtime};
@@ -27,8 +27,8 @@ const NOT_FOUND: u16 = 404;
 const RESOURCE_LOCKED: u16 = 405;
 const NOT_ALLOWED: u16 = 530;
 
-/// A connection that is called `name` in RabbitMQ's own lists. What arrives there and nobody has
-/// read is in `unread`.
+/// Opens a connection that is called `name` in RabbitMQ's own lists. `unread` counts what has
+/// arrived there and has not been read.
 pub(super) async fn connect(
     broker: &Broker,
     name: &str,
@@ -60,7 +60,7 @@ pub(super) async fn connect(
     };
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let wire = Mutex::new(Some(wire));
-    // There is one stream: nothing is tried twice.
+    // There is only one stream, so nothing is retried.
     let take = async move |_, _| {
         let wire = wire.lock().ok().and_then(|mut wire| wire.take());
         let gone = || Error::from(io::Error::from(io::ErrorKind::ConnectionAborted));
@@ -89,7 +89,7 @@ async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
 }
 
 fn uri(broker: &Broker) -> AMQPUri {
-    // What a new RabbitMQ has; it only works for connections from the same machine.
+    // The default user of a new RabbitMQ; it only works for connections from the same machine.
     let or_guest = |text: &Option<String>| text.clone().unwrap_or_else(|| "guest".to_owned());
     AMQPUri {
         scheme: if broker.secure { AMQPScheme::AMQPS } else { AMQPScheme::AMQP },
@@ -104,14 +104,14 @@ fn uri(broker: &Broker) -> AMQPUri {
         vhost: broker.vhost.clone(),
         query: AMQPQueryString {
             heartbeat: Some(broker.heartbeat_s.unwrap_or(HEARTBEAT_S)),
-            // The library keeps 64 frames in memory, however large a broker wants them.
+            // The library keeps 64 frames in memory, however large the broker wants them to be.
             frame_max: Some(FRAME_MAX),
             ..AMQPQueryString::default()
         },
     }
 }
 
-/// Why there is no TLS with the broker.
+/// The reason there is no TLS with the broker.
 fn insecure(broker: &Broker, error: &io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
@@ -126,7 +126,7 @@ fn insecure(broker: &Broker, error: &io::Error) -> String {
     }
 }
 
-/// Why the server that was reached cannot be used as a broker.
+/// The reason the server that was reached cannot be used as a broker.
 fn unwelcome(broker: &Broker, error: &Error) -> String {
     let refused = refusal(error);
     match refused {
@@ -151,7 +151,7 @@ fn unwelcome(broker: &Broker, error: &Error) -> String {
     }
 }
 
-/// The broker's refusal, if that is what ended it: AMQP's number and the broker's text.
+/// The broker's refusal, if that ended the connection: AMQP's number and the broker's text.
 fn refusal(error: &Error) -> Option<(u16, &str)> {
     match error.kind() {
         ErrorKind::ProtocolError(answer) => Some((answer.get_id(), answer.get_message().as_str())),
@@ -159,7 +159,7 @@ fn refusal(error: &Error) -> Option<(u16, &str)> {
     }
 }
 
-/// Why something went wrong, in a few words.
+/// The reason something went wrong, in a few words.
 pub(super) fn reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::ProtocolError(answer) => answer.get_message().to_string(),
@@ -171,7 +171,7 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-/// Why a step with the broker's queues failed; `taken` if somebody else has the queue.
+/// The reason a step with the broker's queues failed; `taken` if another connection has the queue.
 pub(super) fn refused(broker: &Broker, error: &Error, taken: &str) -> String {
     match refusal(error) {
         Some((RESOURCE_LOCKED, _)) => taken.to_owned(),
@@ -184,8 +184,8 @@ pub(super) fn refused(broker: &Broker, error: &Error, taken: &str) -> String {
     }
 }
 
-/// Whether the broker has answered what it should not: asking again would not help. Of refusals,
-/// only that it is being shut down passes.
+/// Whether the broker has sent something it should not have, so that asking again would not help.
+/// Of its refusals, only a shutdown is temporary.
 pub(super) fn is_nonsense(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::ProtocolError(answer) => answer.get_id() != CONNECTION_FORCED,
@@ -195,7 +195,7 @@ pub(super) fn is_nonsense(error: &Error) -> bool {
     }
 }
 
-/// Why there is no connection any more.
+/// The reason the connection no longer exists.
 pub(super) fn lost(broker: &Broker, error: &Error) -> String {
     format!("the connection to the broker {broker} is lost: {}", reason(error))
 }

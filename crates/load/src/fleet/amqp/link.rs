@@ -1,5 +1,5 @@
 //! One end of a channel: sends what is posted, hands over what arrives, notices when the other end
-//! is gone, and comes back when the broker does.
+//! is gone, and reconnects when the broker returns.
 
 use super::connect::{is_nonsense, lost};
 use super::post::{Inbox, Posted};
@@ -21,16 +21,16 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-/// How often to check that the other side is there.
+/// How often to check that the other side is present.
 const PROBE: Duration = Duration::from_secs(1);
 /// How many agents are checked at once.
 const PROBED: usize = 256;
 /// The most messages of a coordinator that may wait for the broker's confirmation.
 const UNCONFIRMED: usize = 512;
-/// The weight of messages that a broker may send ahead of their reader: beyond what RabbitMQ does
-/// when it is told how many.
+/// The weight of messages that a broker may send ahead of their reader: more than RabbitMQ sends
+/// once it has been given a limit.
 const AHEAD: usize = 16 * LARGEST;
-/// How soon a message is sent again for which the coordinator's queue had no room.
+/// How soon a message is resent if the coordinator's queue had no room for it.
 const AGAIN: Duration = Duration::from_millis(50);
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -38,9 +38,10 @@ const LEAVING: Duration = Duration::from_secs(2);
 const BLOCK: usize = 50;
 /// ... this time.
 const BLOCK_WITHIN: Duration = Duration::from_millis(250);
-/// A broker that took this long and did not let an agent in may be busy with others ...
+/// A broker that took this long and then did not let an agent in may be busy with others ...
 const BUSY_NS: Nanos = 5 * SECOND_NS;
-/// ... and is asked again within so many milliseconds, unless it was asked for this long in all.
+/// ... and is asked again within this many milliseconds, unless it has been asked for this long in
+/// total.
 const AGAIN_WITHIN_MS: u64 = 10_000;
 const ASKED_NS: Nanos = 40 * SECOND_NS;
 /// Marks the last message of one end.
@@ -54,21 +55,21 @@ pub(super) struct Link {
     agent: Option<usize>,
     seat: Seat,
     weight: Weight,
-    /// What the broker sent, and nobody has read.
+    /// What the broker has sent and has not been read.
     unread: Weight,
-    /// The agents that the coordinator has heard of, and not yet missed.
+    /// The agents that the coordinator has heard from and not missed since.
     heard: RefCell<BTreeSet<usize>>,
 }
 
-/// Why an end does not go on.
+/// The reason an end does not go on.
 enum End {
-    /// Its user is done with it.
+    /// Its user no longer needs it.
     Left,
-    /// The broker is gone, and may come back.
+    /// The broker is gone, and may return.
     Cut(String),
-    /// The same of the coordinator.
+    /// The coordinator is gone, and may return.
     Away(String),
-    /// This went wrong.
+    /// Something went wrong for good.
     Lost(String),
 }
 
@@ -80,7 +81,7 @@ struct Sent {
     weighs: Weighs,
 }
 
-/// What a message weighs, as long as this is there.
+/// The weight of a message, counted until this is dropped.
 struct Weighs(Weight, usize);
 
 impl Drop for Weighs {
@@ -89,8 +90,8 @@ impl Drop for Weighs {
     }
 }
 
-/// Takes the place of the coordinator or of an agent. A hundred agents that come at once can keep
-/// a broker busy for longer than it lets any of them take.
+/// Takes the place of the coordinator or of an agent. A hundred agents connecting at once can keep
+/// a broker busy for longer than it allows each of them.
 async fn be_seated(
     broker: &Broker,
     names: &Names,
@@ -112,7 +113,7 @@ async fn be_seated(
 }
 
 impl Link {
-    /// Connects. As an agent, waits until the coordinator is there.
+    /// Connects. An agent then waits until the coordinator is present.
     pub(super) async fn new(
         broker: Broker,
         names: Names,
@@ -154,11 +155,12 @@ impl Link {
         )
     }
 
-    /// Works until its user is done with it, or the broker cannot be used. One that is gone is
-    /// waited for.
+    /// Works until its user no longer needs it, or the broker cannot be used. If the broker is
+    /// gone, waits for it.
     pub(super) async fn serve(mut self, mut posted: mpsc::Receiver<Posted>, inbox: Inbox) {
         loop {
-            // The library closes the queue with its consumer: that must not happen before the end.
+            // The library closes the queue along with its consumer, which must not happen before
+            // the end.
             let mut consumer = self.seat.consumer.clone();
             let end = tokio::select! {
                 end = self.send_all(&mut posted, &inbox) => end,
@@ -189,8 +191,8 @@ impl Link {
         }
     }
 
-    /// Takes the same place again, as soon as that is possible, and then as an agent waits for the
-    /// coordinator; it is `away` if nobody else is.
+    /// Takes the same place again as soon as possible; an agent then waits for the coordinator.
+    /// `away`: only the coordinator is gone, not the broker.
     async fn come_back(&mut self, away: bool) {
         if away && self.find_coordinator().await.is_ok() {
             return;
@@ -208,17 +210,17 @@ impl Link {
         }
     }
 
-    /// Tells the other side, and closes the connection.
+    /// Informs the other side, and closes the connection.
     async fn leave(&mut self) {
         let bye = async { self.publish(To::All, Vec::new(), BYE).await?.confirm.await };
-        // Whoever does not hear it will notice that we are gone.
+        // A receiver that misses it will notice that this end is gone.
         let _ = tokio::time::timeout(LEAVING, bye).await;
         self.close().await;
     }
 
     async fn close(&self) {
         let close = self.seat.connection.close(200, "OK".into());
-        // What cannot be closed any more is lost anyway.
+        // What cannot be closed is lost anyway.
         let _ = tokio::time::timeout(LEAVING, close).await;
     }
 
@@ -241,7 +243,7 @@ impl Link {
         };
         let from = self.agent.map_or_else(String::new, |agent| agent.to_string());
         let properties = BasicProperties::default().with_app_id(from.into()).with_type(kind.into());
-        // What reaches no queue comes back.
+        // A message that reaches no queue is returned.
         let options = BasicPublishOptions { mandatory: true, immediate: false };
         let (exchange, queue) = (exchange.into(), queue.into());
         let channel = &self.seat.channel;
@@ -251,7 +253,7 @@ impl Link {
 
     /// Sends what is posted, in order, until there is no more.
     async fn send_all(&self, posted: &mut mpsc::Receiver<Posted>, inbox: &Inbox) -> End {
-        // An agent's message may have to be sent again, before the next one.
+        // An agent's message may have to be resent before the next one.
         let most = if self.agent.is_some() { 1 } else { UNCONFIRMED };
         let mut unconfirmed = VecDeque::new();
         let mut probes = tokio::time::interval(PROBE);
@@ -304,7 +306,7 @@ impl Link {
             let after = last.map_or(Bound::Unbounded, Bound::Excluded);
             heard.range((after, Bound::Unbounded)).take(PROBED).copied().collect()
         };
-        // After the last agent comes the first one.
+        // After the last agent, the first one follows.
         *last = next.last().copied().filter(|_| next.len() == PROBED);
         for agent in next {
             unconfirmed.push_back(self.publish(To::Agent(agent), Vec::new(), "").await?);
@@ -312,7 +314,7 @@ impl Link {
         Ok(())
     }
 
-    /// Deals with what the broker said about the oldest message.
+    /// Handles the broker's response to the oldest message.
     async fn confirmed(
         &self,
         confirmed: Result<Confirmation, Error>,
@@ -336,8 +338,8 @@ impl Link {
         if self.agent.is_some() {
             return Err(End::Away(format!("the coordinator of the run {} is gone", self.names.0)));
         }
-        // The library hands over what came back with whichever message is confirmed next: only the
-        // address on it says whose it was.
+        // The library hands over a returned message with whichever message is confirmed next: only
+        // the address on it tells who it was for.
         let address = returned.delivery.routing_key.as_str();
         let agent = address.strip_prefix(&self.names.agents()).and_then(|it| it.parse().ok());
         if let Some(agent) = agent
@@ -349,14 +351,14 @@ impl Link {
         Ok(())
     }
 
-    /// What came back with what the broker said.
+    /// The message that was returned along with a confirmation, if there is one.
     fn returned(&self, confirmed: Confirmation) -> Option<BasicReturnMessage> {
         let returned = confirmed.take_message()?;
         self.unread.remove(returned.delivery.data.len() + OVERHEAD);
         Some(returned)
     }
 
-    /// Hands over what arrives, until nothing more can.
+    /// Hands over what arrives, until nothing more can arrive.
     async fn receive(&self, consumer: &mut Consumer, inbox: &Inbox) -> End {
         loop {
             let delivery =
@@ -382,7 +384,7 @@ impl Link {
         }
     }
 
-    /// What a delivery is for the user of this end.
+    /// What a delivery means to the user of this end.
     fn arrived(&self, delivery: Delivery) -> Result<Option<Arrived>, String> {
         let Delivery { properties, data, .. } = delivery;
         let bye = properties.kind().as_ref().is_some_and(|kind| kind.as_str() == BYE);
@@ -410,7 +412,7 @@ impl Link {
     }
 }
 
-/// What the broker says about the oldest message; never, if there is none.
+/// The broker's response to the oldest message; never returns if there is no message.
 async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, Error> {
     match unconfirmed.front_mut() {
         Some(sent) => (&mut sent.confirm).await,
@@ -418,8 +420,8 @@ async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, 
     }
 }
 
-/// How long an agent waits before it connects, at random. A broker that everybody asks at once
-/// keeps some waiting too long, so the agents of a large run come one block after the other.
+/// How long an agent waits before it connects: a random time. A broker that gets all connections at
+/// once keeps some waiting too long, so the agents of a large run connect block by block.
 fn delay(agent: usize, random: u64) -> Duration {
     BLOCK_WITHIN * u32::try_from(agent / BLOCK).unwrap_or(u32::MAX)
         + BLOCK_WITHIN.mul_f64(random as f64 / u64::MAX as f64)

@@ -4,13 +4,13 @@
 //!
 //! | name | is |
 //! |---|---|
-//! | `springload.RUN.up` | the coordinator's queue, which no second one can have |
+//! | `springload.RUN.up` | the coordinator's queue, which no second coordinator can have |
 //! | `springload.RUN.agent.I` | the queue of agent number I, likewise |
 //! | `springload.RUN.down` | a fanout exchange to the queues of all agents |
 //! | `springload.RUN.hold` | the coordinator's hold on that exchange: a queue that keeps nothing |
 //!
-//! A connection that is lost is made anew, as soon as the broker is back: messages may be missing
-//! then. Nothing here knows what messages say.
+//! A lost connection is made anew as soon as the broker is back; messages may be missing then.
+//! Nothing here knows the contents of messages.
 
 mod connect;
 mod link;
@@ -30,13 +30,14 @@ use post::{Inbox, Post};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Two beats without a sign of life, 4 to 5 s, and the other side is gone. Both sides count.
+/// If there is no sign of life for two heartbeats, 4 to 5 s, the other side is gone. Both sides
+/// check this.
 const HEARTBEAT_S: u16 = 2;
 /// Messages that the broker may send an agent ahead of their acknowledgement ...
 const AHEAD: u16 = 32;
 /// ... and the coordinator: with a round trip of 200 ms, more than 1,000 a second.
 const AHEAD_OF_ALL: u16 = 256;
-/// How often an agent checks whether the coordinator is there.
+/// How often an agent checks whether the coordinator is present.
 const GLANCE: Duration = Duration::from_millis(250);
 /// How long a broker may take to declare the names of an agent, in ten steps.
 const SEATING: Duration = Duration::from_secs(30);
@@ -63,7 +64,7 @@ impl Names {
         format!("{}{agent}", self.agents())
     }
 
-    /// What the names of the agents' queues begin with.
+    /// The prefix of the names of the agents' queues.
     fn agents(&self) -> String {
         format!("springload.{}.agent.", self.0)
     }
@@ -110,11 +111,11 @@ fn start(
                     let _ = begun_tx.send(Ok(()));
                     link.serve(posted, Inbox(inbox_tx)).await;
                 }
-                // Whoever waits for this may be gone.
+                // The receiver of this may be gone.
                 Err(why) => drop(begun_tx.send(Err(why))),
             }
         });
-        // A name lookup may still be under way.
+        // A name lookup may still be in progress.
         runtime.shutdown_background();
     };
     let thread = std::thread::Builder::new().name("springload-broker".to_owned()).spawn(work);
@@ -164,8 +165,8 @@ async fn declare_all(
     queue: String,
 ) -> lapin::Result<Seat> {
     let channel = connection.create_channel().await?;
-    // Nothing from agents may be dropped; they are notified, and try again. What agents do not take
-    // is out of date: they have been stopped.
+    // Nothing from agents may be dropped; they are notified, and try again. Messages that agents do
+    // not take are out of date: these agents have been stopped.
     let overflow = if agent.is_none() { "reject-publish" } else { "drop-head" };
     // A queue must have room for the largest message.
     let most = i64::try_from(2 * LARGEST).unwrap_or(i64::MAX);
@@ -176,7 +177,8 @@ async fn declare_all(
     channel.exchange_declare(down.clone().into(), fanout, kind, none()).await?;
     let mut bound = queue.clone();
     if agent.is_none() {
-        // The exchange goes with the last queue that is bound to it, but not before the first one.
+        // The exchange is deleted along with the last queue bound to it, but not before the first
+        // one is.
         bound = names.hold();
         declare(&channel, &bound, "x-max-length", 0, "drop-head").await?;
     }
@@ -190,7 +192,7 @@ async fn declare_all(
     Ok(Seat { connection, channel, consumer })
 }
 
-/// Declares a queue that goes away with its connection, and that nobody else can use.
+/// Declares a queue that is deleted with its connection, and that no other connection can use.
 async fn declare(
     channel: &lapin::Channel,
     name: &str,

@@ -1,35 +1,35 @@
-//! The queues between a channel's thread and its users: bounded both ways.
+//! The queues between a channel's thread and its users, bounded in both directions.
 
 use crate::fleet::{Arrived, Full, LARGEST, Outbox, To, WAITING, Weight};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long messages may take to leave when the outbox is dropped.
+/// How long messages may take to be sent when the outbox is dropped.
 const LEAVING: Duration = Duration::from_secs(5);
-/// How often a full inbox is tried again.
+/// How often to retry a full inbox.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// What was given to an outbox.
+/// Something given to an outbox.
 pub(super) enum Posted {
     /// A message.
     Message(To, Vec<u8>),
-    /// A message that was too large, with its number of bytes.
+    /// A message that was too large, by its number of bytes.
     TooLarge(usize),
 }
 
-/// The outbox. Dropping it waits until messages have left, within bounds.
+/// The outbox. Dropping it waits until messages have been sent, within bounds.
 pub(super) struct Post {
     /// `None` once it is dropped.
     messages: Option<mpsc::Sender<Posted>>,
-    /// Of messages that the broker has not confirmed. A single one is never too much.
+    /// The weight of messages that the broker has not confirmed. A single one is never too much.
     weight: Weight,
     /// Disconnects when the thread has ended.
     ended: Receiver<()>,
 }
 
 impl Post {
-    /// An outbox for a thread that keeps the other end of `ended`.
+    /// Creates an outbox for a thread that keeps the other end of `ended`.
     pub(super) fn new(ended: Receiver<()>) -> (Self, mpsc::Receiver<Posted>, Weight) {
         let (sender, posted) = mpsc::channel(WAITING);
         let weight = Weight::up_to(LARGEST);
@@ -42,7 +42,7 @@ impl Outbox for Post {
         let Some(messages) = &self.messages else { return Ok(()) };
         let bytes = message.len();
         let (posted, weight) = if bytes > LARGEST {
-            // Ends the channel, with that as the reason.
+            // Ends the channel, with this as the reason.
             (Posted::TooLarge(bytes), 0)
         } else {
             (Posted::Message(to, message), bytes)
@@ -63,7 +63,7 @@ impl Outbox for Post {
 impl Drop for Post {
     fn drop(&mut self) {
         self.messages = None;
-        // What does not leave in time stays.
+        // What is not sent in time is dropped.
         let _ = self.ended.recv_timeout(LEAVING);
     }
 }
@@ -72,7 +72,7 @@ impl Drop for Post {
 pub(super) struct Inbox(pub(super) SyncSender<Arrived>);
 
 impl Inbox {
-    /// Waits until there is room. Returns whether somebody still reads.
+    /// Waits until there is room. Returns whether there is still a reader.
     pub(super) async fn put(&self, mut arrived: Arrived) -> bool {
         loop {
             arrived = match self.0.try_send(arrived) {

@@ -1,6 +1,6 @@
 //! The streams that the AMQP library reads and writes: TCP, or TLS over it as the rest of
-//! springload speaks it. The library's own TLS would bring two dozen crates for key stores.
-//! A [`Guard`] looks at everything that is read.
+//! springload speaks it. The library's own TLS would add two dozen crates for key stores. A
+//! [`Guard`] checks everything that is read.
 
 use crate::fleet::{Guard, Weight};
 use async_rs::traits::Reactor;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The runtime of this thread, as the library wants it.
+/// The runtime of this thread, in the form that the library needs.
 pub(super) fn runtime() -> Runtime<RuntimeParts<Tokio, Wires>> {
     Runtime::new(RuntimeParts::new(Tokio::current(), Wires(Tokio::current())))
 }
@@ -33,7 +33,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// A stream whose reader takes messages off `unread`.
+    /// A stream whose reader takes what it has read off `unread`.
     pub(super) fn new(stream: impl Stream + 'static, unread: Weight) -> Self {
         Self { stream: Box::new(stream), guard: Guard::new(unread) }
     }
