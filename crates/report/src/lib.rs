@@ -1,4 +1,4 @@
-//! What there is to say about runs: reports, comparisons, trends, searches and sizes.
+//! Presents runs: reports, comparisons, trends, searches and sizes.
 //!
 //! Its modules are for springload's own crates, and may change with any version.
 

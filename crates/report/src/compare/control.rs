@@ -1,11 +1,11 @@
-//! The control of a comparison: the machine alone, without either side, between the pairs.
+//! The control of a comparison: the machine alone, without either side, measured between the pairs.
 
 use crate::statistics::{Slope, mean, median, successive_deviation};
 use serde::{Deserialize, Serialize};
 
 /// Changes smaller than this share mean nothing.
 const MUCH: f64 = 0.05;
-/// A point that is this many times as far off as usual stands out.
+/// A point this many times as far off as usual stands out.
 const FAR: f64 = 3.5;
 /// If chance alone gives such an order more often than this, there is no drift.
 const CHANCE: f64 = 0.1;
@@ -14,10 +14,10 @@ const CHANCE: f64 = 0.1;
 /// Journal of the American Statistical Association 88 (1993), 1273–1283).
 const MEDIAN_TO_DEVIATION: f64 = 1.4826;
 
-/// How the machine itself behaved meanwhile, measured with a server that does nothing.
+/// How the machine itself behaved during the comparison, measured with a server that does nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
-    /// Answers of the null responder per second, before each pair and after the last; `null`: not
+    /// Responses of the null responder per second, before each pair and after the last; `null`: not
     /// measured.
     pub rates_per_s: Vec<Option<f64>>,
     /// Their geometric mean.
@@ -27,12 +27,12 @@ pub struct Control {
     /// How much they drifted from the first to the last, in percent; `null`: no more than chance
     /// explains.
     pub drift_percent: Option<f64>,
-    /// Why the machine may explain what the sides show; empty: it was steady.
+    /// The reasons the machine may explain what the sides show; empty: it was steady.
     pub warnings: Vec<String>,
 }
 
 impl Control {
-    /// Judges these rates. `None`: there are none.
+    /// Evaluates these rates. `None`: there are none.
     pub fn of(rates_per_s: &[Option<f64>]) -> Option<Self> {
         let known = rates_per_s.iter().enumerate().filter_map(|(at, rate)| Some((at, (*rate)?)));
         let points: Vec<(f64, f64)> = known
@@ -40,8 +40,8 @@ impl Control {
             .map(|(at, rate)| (at as f64, rate.ln()))
             .collect();
         let (&(first, from), &(last, to)) = points.first().zip(points.last())?;
-        // Robust against a single outlier, if the order can hardly be chance; with few points, the
-        // difference between the first and the last.
+        // Robust against a single outlier, provided the order is hardly due to chance; with few
+        // points, the difference between the first and the last.
         let slope = Slope::of(&points);
         let noise = slope.is_some_and(|it| it.chance > CHANCE);
         let slope = slope.map_or((to - from) / (last - first).max(1.0), |it| it.per_x);
@@ -90,7 +90,7 @@ fn disturbed(points: &[(f64, f64)], slope: f64, count: usize) -> Option<String> 
     let out = || points.iter().zip(&off).filter(|(_, off)| off.abs() > most);
     let worst =
         out().map(|(_, off)| *off).max_by(|one, other| one.abs().total_cmp(&other.abs()))?;
-    // With two or three points, there is no telling which one stands out.
+    // With two or three points, it is impossible to tell which one stands out.
     if points.len() < 4 {
         return None;
     }
@@ -149,7 +149,7 @@ mod tests {
         // Two rates give only their difference.
         assert!(of(&[100.0, 93.0]).warnings[0].contains("7.0 % fewer"));
         assert!(of(&[100.0, 96.0]).warnings.is_empty());
-        // With three, there is no telling which one stands out.
+        // With three, it is impossible to tell which one stands out.
         assert_eq!(of(&[100.0, 100.0, 60.0]).warnings.len(), 1);
         // Half of them are at another level: the machine changed once.
         let step = of(&[100.0, 100.0, 100.0, 100.0, 90.0, 90.0, 90.0, 90.0, 90.0]);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_goes_up_and_down_is_no_drift() {
-        // The first is 98 and the last 86. A fitted line would call that a rise; nobody else would.
+        // The first is 98 and the last 86. Only a fitted line would call that a rise.
         let it = of(&[98.4, 101.6, 110.7, 119.4, 86.1]);
         assert_eq!((it.drift_percent, it.warnings.len()), (None, 1), "{it:?}");
         assert!(!it.warnings[0].contains("at the end than at the beginning"), "{it:?}");

@@ -60,7 +60,7 @@ fn settings(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
     all
 }
 
-/// Differences in what was asked for: between the command lines or, failing that, between the
+/// Differences in what was requested: between the command lines or, if there are none, between the
 /// plans.
 fn plans(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<Differs> {
     let words = |side: &[ComparedRun]| side.iter().flat_map(words).collect::<BTreeSet<_>>();
@@ -127,7 +127,7 @@ fn leaves_in(path: String, value: &Value, leaves: &mut BTreeSet<(String, String)
     }
 }
 
-/// What to know before reading the figures: runs that are not alike or not trustworthy.
+/// What to know before reading the figures: runs that differ or are not trustworthy.
 pub(super) fn doubts(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, side) in [("A", a), ("B", b)] {
@@ -150,7 +150,7 @@ pub(super) fn doubts(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
                 (bad, all) => format!("{bad} of the {all} runs of {name}, the first: {words}"),
             });
         }
-        // If agents may be lost, the result does not say that there was only part of the load.
+        // If agents may be lost, the result does not mention that part of the load was missing.
         let unmentioned = |run: &&ComparedRun| {
             let (words, lost) = (run.result.words(), run.agents_lost.as_ref());
             lost.is_some_and(|lost| !words.contains(lost))

@@ -10,7 +10,7 @@ use crate::statistics::{
 /// Shares that differ by less than this count as the same, in percentage points.
 const SAME_POINTS: f64 = 0.1;
 
-/// What an interval within the runs is worth.
+/// What to know about an interval within the runs.
 const WITHIN: &str = "the intervals are within the two runs: how certain their ratio is, not how \
                       much the next two runs would differ";
 
@@ -19,9 +19,9 @@ const WITHIN: &str = "the intervals are within the two runs: how certain their r
 pub struct CompareAsked {
     /// Changes smaller than this share count as the same, such as 0.03.
     pub delta: f64,
-    /// How often noise may pass for a difference.
+    /// How often noise may be taken for a difference.
     pub alarms: f64,
-    /// What the verdict rests on; empty: all quantities of all requests together.
+    /// The quantities that decide the verdict; empty: all quantities of all requests together.
     pub gated: Vec<Quantity>,
 }
 
@@ -31,7 +31,7 @@ impl Default for CompareAsked {
     }
 }
 
-/// A figure on its way to its verdict.
+/// A figure before its verdict.
 struct Figure {
     quantity: Quantity,
     compared: Compared,
@@ -71,7 +71,7 @@ pub fn compare(a: Vec<ComparedRun>, b: Vec<ComparedRun>, asked: &CompareAsked) -
     }
 }
 
-/// What the number of runs and their order mean for the verdicts.
+/// What the number and order of runs mean for the verdicts.
 fn of_number(a: &[ComparedRun], b: &[ComparedRun], layout: Layout) -> Option<String> {
     match (a.len(), b.len()) {
         (0, _) | (_, 0) => None,
@@ -213,8 +213,8 @@ fn within(quantity: Quantity, a: &[ComparedRun], b: &[ComparedRun]) -> Option<Bo
     Some(difference_interval(of(a)?, of(b)?))
 }
 
-/// Marks the figures that the verdict rests on. One that no run has decides nothing, unless it was
-/// asked for.
+/// Marks the figures that decide the verdict. A figure that no run has decides nothing, unless it
+/// was requested.
 fn gate(figures: &mut [Figure], gated: &[Quantity]) {
     let all_kinds = figures.iter().any(|it| it.quantity.kind.is_none());
     for figure in figures {
@@ -226,8 +226,8 @@ fn gate(figures: &mut [Figure], gated: &[Quantity]) {
     }
 }
 
-/// Judges figures that belong together: noise passes for a difference in any one of them, rather
-/// than in each, with the probability that was asked for.
+/// Judges figures that belong together: the requested probability of taking noise for a difference
+/// applies to all of them together, rather than to each.
 fn judge(mut figures: Vec<&mut Figure>, asked: &CompareAsked) {
     let p: Vec<f64> = figures.iter().filter_map(|it| it.compared.chance).collect();
     let mut levels = holm_levels(&p, asked.alarms).into_iter();
@@ -238,11 +238,11 @@ fn judge(mut figures: Vec<&mut Figure>, asked: &CompareAsked) {
     }
 }
 
-/// The verdict on one figure, and the interval that it is read from. `level` is the level of the
-/// test for a difference, adjusted for the other figures.
+/// Sets the verdict on one figure, and the interval that it is based on. `level` is the level of
+/// the test for a difference, adjusted for the other figures.
 ///
 /// The verdict "same" needs no wider interval, because no figure is picked from among others: noise
-/// passes for "same" in all of them no more often than it would in one alone.
+/// leads to "same" in all of them no more often than it would in one alone.
 fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &CompareAsked) {
     let Figure { quantity, compared, .. } = figure;
     let is_share = compared.unit == Unit::Percent;
@@ -268,7 +268,8 @@ fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &Comp
         Standing::CannotTell
     };
     if compared.verdict == Standing::CannotTell {
-        // What decides it sooner: to see what there seems to be, or that it is less than matters.
+        // Whichever needs fewer runs: confirming the apparent difference, or showing that it is too
+        // small to matter.
         let size = middle.abs().max(same - middle.abs());
         let runs = compared.a_values.len().min(compared.b_values.len()) as f64;
         compared.more_runs = Some((difference.values_for(size) - runs).max(1.0) as u64);

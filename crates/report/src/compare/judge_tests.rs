@@ -90,7 +90,7 @@ fn nothing_is_decided_by_one_run_each() {
     let figure = &it.comparisons[0];
     assert!((figure.ratio.unwrap() - 0.5).abs() < 1e-9, "{figure:?}");
     assert_eq!((figure.low, figure.chance), (None, None));
-    // One run against several is judged by how much the several vary.
+    // One run against several is judged by how much those vary.
     let (a, b) = by_turns(THROUGHPUT, &[100.0, 101.0, 99.0, 100.0], &[50.0]);
     let it = compare(a, b, &CompareAsked::default());
     assert_eq!(it.verdict, Standing::Worse);
@@ -195,7 +195,7 @@ fn an_interval_says_what_the_verdict_says() {
     assert!(seen.len() == 3 && seen.values().all(|count| *count > 20), "{seen:?}");
 }
 
-/// The values times a factor that chance alone gives once in 25 to 50 times.
+/// The values times a factor that occurs by chance once in 25 to 50 times.
 fn just_clear(a: &[f64]) -> Vec<f64> {
     let times = |factor: f64| a.iter().map(|value| value * factor).collect::<Vec<f64>>();
     let near = |factor: &f64| {
@@ -226,14 +226,14 @@ fn what_is_gated_shares_its_false_alarms_and_nothing_else_counts_with_it() {
         let it = compare(a.clone(), b.clone(), asked);
         it.comparisons.iter().map(|it| it.verdict).collect::<Vec<_>>()
     };
-    // Four times the chance of one is too much.
+    // Four times the probability of one is too much.
     assert_eq!(verdicts(&all), [Standing::CannotTell; 4]);
     assert_eq!(verdicts(&one)[..2], [Standing::Better, Standing::CannotTell]);
     // Without --gate, only all requests together count.
     let usual = compare(a.clone(), b.clone(), &CompareAsked::default());
     let gated: Vec<bool> = usual.comparisons.iter().map(|it| it.gated).collect();
     assert_eq!((usual.verdict, gated), (Standing::Better, vec![true, false, false, false]));
-    // A look before the end demands more, and its interval is wider.
+    // An interim look demands more, and its interval is wider.
     let early = compare(a, b, &CompareAsked { alarms: 0.01, ..one });
     assert_eq!(early.verdict, Standing::CannotTell);
     let width = |it: &Comparison| {
@@ -306,13 +306,13 @@ fn what_differs_is_reported() {
         words,
         [["command", "--batch 100", "--batch=1000"], ["server", "couchdb 3.5.0", "couchdb 3.4.0"]]
     );
-    // A value may have spaces; what makes a run fail does not count as a difference.
+    // A value may contain spaces; conditions that make a run fail do not count as a difference.
     for run in &mut b {
         run.command = "springload run --fail-if 'p99 > 5ms' --label='a b' --id 'a b'".to_owned();
     }
     let differs = compare(a.clone(), b.clone(), &CompareAsked::default()).differs;
     assert_eq!([&*differs[0].a, &*differs[0].b], ["--batch 100", "--id 'a b'"]);
-    // Where the command lines say nothing, the plans do.
+    // If the command lines do not differ, the plans are compared.
     for run in &mut b {
         run.command.clone_from(&a[0].command);
     }
@@ -333,7 +333,8 @@ fn what_differs_is_reported() {
     let it = compare(a.clone(), b.clone(), &CompareAsked::default());
     let note = "a run of B had less load than it should have had: agent 1 was killed".to_owned();
     assert!(it.notes.contains(&note) && !it.trustworthy(), "{:?}", it.notes);
-    // The note also appears for a run that fails for another reason, but not if that is the reason.
+    // The note also appears for a run that fails for another reason, but not if lost agents are the
+    // reason.
     for (reason, wanted) in [("client-bound", true), ("degraded: agent 1 was killed", false)] {
         let (kind, reason) = (ResultKind::NotTrustworthy, Some(reason.to_owned()));
         b[1].result = RunResult { kind, exit_status: 5, reason };

@@ -1,7 +1,7 @@
-//! Two sides of runs against each other: for each figure a ratio with its interval, and a verdict.
+//! Two sides of runs compared: for each figure a ratio with its interval, and a verdict.
 //!
-//! The run is the unit: what varies between the requests or seconds of one run says little about
-//! how the next run will be. Knows neither files nor formats.
+//! The unit is the run: how much the requests or seconds of one run vary says little about the next
+//! run. Knows neither files nor formats.
 
 mod control;
 mod differs;
@@ -36,14 +36,14 @@ pub struct Comparison {
     pub delta_percent: f64,
     /// The highest probability with which an interval misses the true value.
     pub alarms: f64,
-    /// What is not the same on both sides.
+    /// What differs between the two sides.
     pub differs: Vec<Differs>,
     /// What to know before reading the figures.
     pub notes: Vec<String>,
-    /// How the machine itself behaved meanwhile, if that was measured.
+    /// How the machine itself behaved during the comparison, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
-    /// How far the comparison is, if it is not complete; nothing is decided until then.
+    /// The progress of the comparison, if it is not complete; nothing is decided until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// The figures.
@@ -53,17 +53,17 @@ pub struct Comparison {
 /// The progress of a comparison that is measured pair by pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The pairs of runs that are complete.
+    /// The number of complete pairs of runs.
     pub pairs: u64,
     /// The most pairs there will be.
     pub of: u64,
     /// The numbers of pairs after which there may be a verdict.
     pub looks: Vec<u64>,
-    /// Whether it was ended: nothing is running any more.
+    /// Whether it was ended: nothing is running anymore.
     pub ended: bool,
 }
 
-/// Something that is not the same on both sides.
+/// Something that differs between the two sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differs {
     /// What differs, such as the server.
@@ -79,32 +79,32 @@ pub struct Differs {
 pub struct Compared {
     /// The kind of operations, or `all`.
     pub kind: String,
-    /// The metric, as thresholds call it, such as `p99`.
+    /// The metric as named in thresholds, such as `p99`.
     pub metric: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// Whether the overall verdict rests on it.
+    /// Whether it is one of the figures that decide the overall verdict.
     pub gated: bool,
-    /// A's value in each run; `null` where there is none.
+    /// A's value in each run; `null` if there is none.
     pub a_values: Vec<Option<f64>>,
-    /// B's.
+    /// B's value in each run, likewise.
     pub b_values: Vec<Option<f64>>,
     /// A's mean: geometric, or arithmetic for shares.
     pub a: Option<f64>,
-    /// B's.
+    /// B's mean.
     pub b: Option<f64>,
-    /// B over A; `null` where a ratio means nothing, as for shares.
+    /// B over A; `null` if a ratio is meaningless, as for shares.
     pub ratio: Option<f64>,
     /// The lower end of the ratio's interval.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// The probability that this interval misses the true value: less than asked for where a
-    /// verdict on several figures needs a wider one.
+    /// The probability that this interval misses the true value: less than requested if a verdict
+    /// on several figures needs a wider one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarms: Option<f64>,
     /// The lower end of the ratio's interval within the runs, if there is one run on each side: how
-    /// certain the ratio of these two is, which says nothing about how runs differ.
+    /// certain the ratio of these two is. It does not show how much runs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_low: Option<f64>,
     /// Its upper end.
@@ -126,7 +126,7 @@ pub struct Compared {
     /// About how many more runs of each side would decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_runs: Option<u64>,
-    /// Why there is no interval.
+    /// The reason there is no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -150,14 +150,14 @@ impl Compared {
 }
 
 impl Comparison {
-    /// The figures that the verdict rests on.
+    /// The figures that decide the verdict.
     pub fn gated(&self) -> impl Iterator<Item = &Compared> {
         self.comparisons.iter().filter(|it| it.gated)
     }
 
-    /// This comparison as an interim reading. Reading after every pair finds differences where
-    /// there are none far too often (P. Armitage, C. K. `McPherson` and B. C. Rowe, Journal of the
-    /// Royal Statistical Society A 132 (1969), 235–244: at a level of 5 %, 14 % after five
+    /// Turns this comparison into an interim reading. Reading after every pair far too often finds
+    /// differences where there are none (P. Armitage, C. K. `McPherson` and B. C. Rowe, Journal of
+    /// the Royal Statistical Society A 132 (1969), 235–244: at a level of 5 %, 14 % after five
     /// readings), so nothing counts as decided.
     #[must_use]
     pub fn so_far(mut self, progress: Progress) -> Self {
@@ -169,7 +169,7 @@ impl Comparison {
         self
     }
 
-    /// Adds how the machine behaved meanwhile, and a note where that may be the reason.
+    /// Adds how the machine behaved during the comparison, and a note if it may explain the result.
     #[must_use]
     pub fn beside(mut self, control: Option<Control>) -> Self {
         self.notes.extend(control.iter().flat_map(|it| it.warnings.clone()));
@@ -177,12 +177,12 @@ impl Comparison {
         self
     }
 
-    /// Whether there is one run on each side, and no interval except those within the runs.
+    /// Whether there is one run on each side, and no interval other than those within the runs.
     pub fn is_within(&self) -> bool {
         self.comparisons.iter().any(|it| it.within_low.is_some())
     }
 
-    /// About how many more runs of each side would decide everything that is gated.
+    /// About how many more runs of each side would decide every gated figure.
     pub fn more_runs(&self) -> Option<u64> {
         self.gated().filter_map(|it| it.more_runs).max()
     }

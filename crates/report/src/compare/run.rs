@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 pub struct ComparedRun {
     /// Its name or path.
     pub name: String,
-    /// What the user calls it.
+    /// The user's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// When it began, in UTC, as RFC 3339.
     pub started_at: String,
     /// Its result.
     pub result: RunResult,
-    /// Which of its agents were lost, and why, so that there was less load than asked for.
+    /// Which of its agents were lost, and why, if that made the load smaller than requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_lost: Option<String>,
     /// The server's name and version.
@@ -34,13 +34,13 @@ pub struct ComparedRun {
     /// The plan, without the parts that do not affect what is measured.
     #[serde(skip)]
     pub(super) plan: BTreeMap<String, Value>,
-    /// How the server was set, where that was observed.
+    /// The server's settings, if they were observed.
     #[serde(skip)]
     pub(super) settings: BTreeMap<String, String>,
-    /// What was measured, in the order in which it is shown; those without a value say why.
+    /// The measured values in display order; those that are missing have the reason instead.
     #[serde(skip)]
     pub(super) values: Vec<(Quantity, Result<f64, String>)>,
-    /// How certain the values are within the run, where that is known.
+    /// How certain the values are within the run, if known.
     #[serde(skip)]
     pub(super) within: Vec<(Quantity, Bounds)>,
 }
@@ -70,8 +70,8 @@ impl ComparedRun {
     }
 }
 
-/// The plan, without the parts that do not affect what is measured: if the time of its fill was
-/// bounded, with the number of documents that there was time for.
+/// The plan, without the parts that do not affect what is measured; if the time of its fill was
+/// limited, with the number of documents actually stored.
 fn as_stored(record: &RunRecord) -> BTreeMap<String, Value> {
     let mut plan = record.plan.essence();
     let stages = plan.get_mut("stages").and_then(Value::as_array_mut).into_iter().flatten();
@@ -83,7 +83,7 @@ fn as_stored(record: &RunRecord) -> BTreeMap<String, Value> {
     plan
 }
 
-/// The usual quantities of all requests, and of each kind, unless that is all requests.
+/// The usual quantities of all requests, and of each kind, unless there is only one kind.
 fn usual(record: &RunRecord) -> Vec<Quantity> {
     let only = record.only_kind();
     let own = record.kinds().into_iter().filter(|kind| only != Some(*kind)).map(Some);

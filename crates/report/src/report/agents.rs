@@ -1,4 +1,4 @@
-//! The agents of a stage: how they began, and what each did. If there are many, only those that
+//! The agents of a stage: how they started, and what each did. If there are many, only those that
 //! stand out.
 
 use super::number::{decimal, grouped, millis};
@@ -13,7 +13,7 @@ const MOST_ROWS: usize = 16;
 /// Beyond that, this many of the slowest and of the fastest are shown.
 const EXTREMES: usize = 3;
 
-/// A row of the table of agents, and what it is.
+/// A row of the table of agents, with its kind.
 pub(super) type Row = (Kind, Vec<String>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Summary,
 }
 
-/// An agent with what it did in a stage, if anything.
+/// An agent with its figures in a stage, if it has any.
 type Both<'a> = (&'a AgentRecord, Option<&'a AgentStage>);
 
 /// `8 agents on 3 machines`; `None`: there are none.
@@ -49,7 +49,7 @@ pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String)
     out.push_str(&align(&rows));
 }
 
-/// The lines about the agents of a stage that counts, and their table.
+/// The lines about the agents of a measured stage, and their table.
 pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(Vec<String>, Vec<Row>)> {
     if stage.agents.is_empty() || stage.is_preparation() {
         return None;
@@ -161,15 +161,15 @@ fn p99_us(done: &AgentStage) -> Option<f64> {
     done.response.as_ref()?.p99_us
 }
 
-/// The share of its response times that is its own fault.
+/// The share of its response times that it added itself.
 fn own_share(done: &AgentStage) -> Option<f64> {
     done.account.as_ref().map(|account| account.client_share)
 }
 
-/// The least, the median and the most of a figure, and how it is written.
+/// The least, the median and the greatest value of a figure, and its format.
 type Column = ([Option<f64>; 3], fn(f64) -> String);
 
-/// The least, the median and the most of the agents that were not lost.
+/// The least, the median and the greatest values of the agents that were not lost.
 fn summary(agents: &[Both<'_>], stage: &StageRecord) -> impl Iterator<Item = Vec<String>> {
     let column = |of: &dyn Fn(&AgentRecord, &AgentStage) -> Option<f64>| {
         let values = agents.iter().filter_map(|(agent, done)| of(agent, (*done)?));
@@ -206,7 +206,7 @@ fn signed(us: f64) -> String {
     format!("{}{}", if us < 0.0 { "-" } else { "" }, millis(us.abs()))
 }
 
-/// How far apart the agents began, and how well that is known.
+/// How far apart the agents started, and how precisely that is known.
 fn start_line(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     let starts = record.agent_starts(stage)?;
     let all = record.agents.len();

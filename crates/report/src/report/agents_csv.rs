@@ -47,8 +47,8 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// What there is to know of an agent over the whole stage, which each of its rows has; empty where
-/// it is unknown.
+/// The figures of an agent for the whole stage, which are repeated in each of its rows; empty if
+/// unknown.
 fn whole(agent: &AgentStage, known: Option<&AgentRecord>) -> String {
     let times = agent.response.as_ref();
     let paused_s = agent.client.as_ref().map(|client| {

@@ -47,7 +47,7 @@ fn a_lost_agent_shows_what_it_reported_and_when_it_was_lost() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("busiest thread  lost after\n"), "{text}");
     assert!(text.contains("2 of 3 agents began within"), "{text}");
-    // Lost before the stage, so it has no part in it.
+    // Lost before the stage, so it takes no part in it.
     record.stages[2].agents.remove(1);
     let text = self::text(&record);
     let row = "1 on load-0, pid 101            1          -     -       -        -        -          \
@@ -109,7 +109,7 @@ fn of_many_agents_those_that_stand_out_are_shown_and_all_that_were_lost() {
 fn a_run_without_agents_says_nothing_of_them() {
     let record = record(&[]);
     assert_eq!((text(&record).as_str(), crew(&record)), ("", None));
-    // Nor does a stage that does not count.
+    // Nor does a stage that is not measured.
     let mut fleet = fleet(2);
     fleet.stages[2].name = "warm_up".to_owned();
     assert_eq!(text(&fleet), "");

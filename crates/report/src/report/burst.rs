@@ -82,7 +82,7 @@ pub fn burst_csv(seconds: &[BurstSecond], per_worker: bool) -> String {
     out
 }
 
-/// What `couchdb_benchmark` prints at the end, and what it does not report.
+/// What `couchdb_benchmark` prints at the end, followed by what it does not report.
 pub fn burst_text(record: &RunRecord, actions: &str) -> String {
     let mut out = String::new();
     for stage in record.measured() {

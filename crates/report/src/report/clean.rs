@@ -1,7 +1,7 @@
-//! The gate that every record passes before a format sees it: text from a server, a file or
-//! somebody else's record becomes plain text on one line, so that it cannot steer a terminal or
-//! forge a line, and without the secrets that this process knows. Formats only have to take care of
-//! their own markup.
+//! The gate that every record passes before it reaches a format: text from a server, a file or
+//! another user's record becomes plain text on one line, so that it cannot steer a terminal or
+//! forge a line, and the secrets that this process knows are removed. Formats only have to take
+//! care of their own markup.
 
 use crate::op::{plain, steers};
 use crate::redact::strike;
@@ -12,11 +12,11 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// `value` with all of its texts made plain, and without known secrets; `None`: it is like that
-/// already.
+/// Returns `value` with all of its texts made plain, and known secrets removed; `None`: nothing
+/// needs changing.
 ///
 /// # Errors
-/// If the value has numbers that JSON has no form for.
+/// Returns an error if the value has numbers that JSON cannot represent.
 pub fn cleaned<T, U>(value: &T) -> Result<Option<U>, serde_json::Error>
 where
     T: Serialize + ?Sized,
@@ -32,7 +32,7 @@ where
     serde_json::from_slice(&json).map(Some)
 }
 
-/// A value as JSON for people and programs, without known secrets.
+/// A value as JSON for people and programs, with known secrets removed.
 pub fn json(value: &(impl Serialize + ?Sized)) -> String {
     written(value, PrettyFormatter::new())
 }
@@ -54,7 +54,7 @@ fn written(value: &(impl Serialize + ?Sized), form: impl Formatter) -> String {
     String::from_utf8(json).expect("JSON is UTF-8")
 }
 
-/// A text made plain, without known secrets; `None`: it is like that already.
+/// Makes a text plain and removes known secrets; `None`: nothing needs changing.
 fn plainly(text: &str) -> Option<String> {
     let spaced = |c| if matches!(c, '\t' | '\n' | '\r') { ' ' } else { plain(c) };
     let struck = strike(text);
@@ -67,8 +67,8 @@ fn plainly(text: &str) -> Option<String> {
     }
 }
 
-/// JSON that is safe for a terminal: what would steer one is escaped, as in `\u009b`, which means
-/// the same.
+/// Makes JSON safe for a terminal: characters that would steer one are escaped, as in `\u009b`,
+/// which is equivalent.
 pub fn terminal_json(json: String) -> String {
     use std::fmt::Write as _;
     let steers = |c: char| c != '\n' && steers(c);
@@ -86,15 +86,16 @@ pub fn terminal_json(json: String) -> String {
     out
 }
 
-/// Writes JSON whose texts, and names of members, are replaced by `change` as a whole.
+/// Writes JSON, replacing each text and each name of a member as a whole by `change`.
 struct Texts<F, C> {
     form: F,
     change: C,
-    /// The text that is being written.
+    /// The text being written.
     text: String,
-    /// Whether one is: the name of a member may be a number, which is written as one.
+    /// Whether a text is being written: the name of a member may be a number, and is written as
+    /// one.
     inside: bool,
-    /// Whether there was anything to replace.
+    /// Whether anything was replaced.
     found: bool,
 }
 
@@ -104,7 +105,7 @@ impl<F, C> Texts<F, C> {
     }
 }
 
-/// What is only about the form of JSON.
+/// Parts of JSON's syntax that are passed on unchanged.
 macro_rules! as_is {
     ($($name:ident($($argument:ident: $Type:ty)?);)*) => {
         $(fn $name<W: ?Sized + Write>(
@@ -117,7 +118,7 @@ macro_rules! as_is {
     };
 }
 
-/// Numbers, which are part of the text where they are the name of a member.
+/// Numbers, which belong to a text if they are the name of a member.
 macro_rules! numbers {
     ($($name:ident: $Type:ty,)*) => {
         $(fn $name<W: ?Sized + Write>(&mut self, writer: &mut W, value: $Type) -> io::Result<()> {

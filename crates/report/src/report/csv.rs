@@ -16,15 +16,15 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-/// The statistics whose columns are in the middle. Those of others come last, since the order of
-/// columns does not change.
+/// The statistics whose columns are in the middle. The columns of the others come last, as the
+/// order of columns does not change.
 const FIRST: [Statistic; 4] = [Statistic::P50, Statistic::P99, Statistic::P99_9, Statistic::Max];
 
 fn later() -> Vec<Statistic> {
     Statistic::shown(Shown::Wide).filter(|it| !FIRST.contains(it)).collect()
 }
 
-/// The columns of these times.
+/// The names of the columns of these times.
 fn names(times: &[&str], of: &[Statistic]) -> Vec<String> {
     let name = |time: &str, it: &Statistic| format!("{time}_{}_us", it.name().replace('.', "_"));
     times.iter().flat_map(|time| of.iter().map(move |it| name(time, it))).collect()
@@ -45,7 +45,7 @@ fn header() -> String {
     columns.concat().join(",")
 }
 
-/// The counts of a second but the three that come first.
+/// The counts of a second except the three that come first.
 fn others() -> impl Iterator<Item = Count> {
     let first = [Count::Requests, Count::Ok, Count::Failed];
     let part = KindInterval::default();
@@ -90,8 +90,8 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// The longest lag of each second: markers that were seen, and the longest time, as that of a
-/// response; everything else is empty.
+/// Writes the longest lag of each second: the number of markers seen, and the longest time in the
+/// column of response times; all other cells are empty.
 fn write_lags(stage: &StageRecord, found: &Replication, result: &str, out: &mut String) {
     let [before, after] = [FIRST.len() - 1, 2 * FIRST.len()].map(|count| ",".repeat(count));
     let counts = ",".repeat(others().count() + 5 * later().len());
@@ -109,13 +109,13 @@ fn write_lags(stage: &StageRecord, found: &Replication, result: &str, out: &mut 
     }
 }
 
-/// Whether the seconds of a stage have a count. Those of older records do not.
+/// Whether the seconds of a stage have a count. Those of older records may not.
 fn knows(stage: &StageRecord, count: Count) -> bool {
     let mut parts = stage.series.rows.iter().flat_map(|row| row.kinds.values());
     parts.any(|part| part.count(count) > 0) || count.sum(&stage.operations) == 0
 }
 
-/// A cell, quoted if it has to be.
+/// A cell, quoted if necessary.
 pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
@@ -124,7 +124,7 @@ pub(super) fn quoted(cell: &str) -> String {
     }
 }
 
-/// These statistics of each in microseconds, empty if there are too few samples.
+/// Writes these statistics of each histogram in microseconds, empty if there are too few samples.
 fn write_times(out: &mut String, times: &[Histogram], of: &[Statistic]) {
     for histogram in times {
         for it in of {

@@ -81,7 +81,7 @@ fn bulk(stage: &StageRecord, out: &mut String) {
 fn crud(stage: &StageRecord, out: &mut String) {
     head(stage, out);
     let none = vec![0.0; stage.connections.send_s.len()];
-    // As in the original, until the whole answer was received: there is no line for receiving.
+    // As in the original, until the whole response was received: there is no line for receiving.
     let remote = |kind| stage.connections.answer_s.get(&kind).unwrap_or(&none);
     for (kind, name) in CRUD {
         spread(&format!("remote{name}Processing"), remote(kind), out);
@@ -100,7 +100,8 @@ fn spread(label: &str, seconds: &[f64], out: &mut String) {
     );
 }
 
-/// The rate of documents that succeeded: the sum of the connections' counts over their `seconds`.
+/// Writes the rate of documents that succeeded: the sum of the connections' counts over their
+/// `seconds`.
 fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &mut String) {
     let none = Vec::new();
     let documents = stage.connections.ok.get(&kind).unwrap_or(&none);
@@ -113,7 +114,7 @@ fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &m
     let _ = writeln!(out, "  {label}={} docs/sec", decimal(sum, 3));
 }
 
-/// What the original does not report, below its block.
+/// Writes what the original does not report, below its block.
 fn errors(stage: &StageRecord, record: &RunRecord, out: &mut String) {
     let shown = |w: &&Warning| w.stage.as_ref() == Some(&stage.name) || w.code == Code::Insecure;
     let of_stage = record.warnings.iter().filter(shown);

@@ -68,7 +68,7 @@ pub(super) fn stage(stage: &StageRecord, nouns: Nouns, out: &mut String) {
     }
 }
 
-/// The requests that operations took, unless it is one each.
+/// The number of requests that operations took, unless it is one each.
 fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     let sent = operation.wire.requests.filter(|&sent| sent != operation.requests);
     let Wire { retries, relocated, outside_ns, .. } = operation.wire;
@@ -91,7 +91,7 @@ fn cells<'a>(cells: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     cells.into_iter().map(str::to_owned).collect()
 }
 
-/// A count as people read it.
+/// A count formatted for readers.
 pub(super) fn count(count: Count, number: u64) -> String {
     if count.is_bytes() { bytes(number) } else { grouped(number) }
 }

@@ -12,8 +12,8 @@ use crate::sizing::Sizing;
 use crate::sweep::{Curve, SweepRecord};
 use crate::trend::Trend;
 
-/// A sweep as a picture: the rate by the size of the database, if that was asked for, and by each
-/// numeric setting.
+/// A sweep as a picture: the rate by the size of the database, if recorded, and by each numeric
+/// setting.
 pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
     let charts = of_sweep(sweep);
@@ -46,7 +46,7 @@ pub fn trend_picture(trend: &Trend, picture: Picture) -> Vec<u8> {
     draw_charts(Head { title, warnings, ..Head::default() }, of_trend(trend), picture)
 }
 
-/// A search for the most that is sustained as a picture: times, rate and errors by load.
+/// A search for the highest sustained load as a picture: times, rate and errors by load.
 pub fn max_picture(max: &MaxRecord, picture: Picture) -> Vec<u8> {
     let (title, verdict) = (subject(max), Some(verdict(max)));
     draw_charts(Head { title, verdict, ..Head::default() }, of_max(max), picture)

@@ -1,5 +1,5 @@
 //! A drill in words and rows: what was broken and when, the figures of each phase, how long it took
-//! until all was well again, and what each node has of what was acknowledged.
+//! until everything was back to normal, and how much of what was acknowledged each node has.
 
 use super::nodes::host;
 use super::number::{at, decimal, grouped, length, millis};
@@ -12,14 +12,14 @@ use crate::record::{
 /// A row of a table, and whether something was wrong.
 pub(super) type Row = (bool, Vec<String>);
 
-/// What was broken in a stage, for the bands of charts: in words, and from when to when.
+/// What was broken in a stage, for the bands of charts: a description, and its start and end.
 pub(super) fn broken(stage: &StageRecord) -> Option<(String, f64, f64)> {
     let drill = stage.drilled()?;
     let (from_s, to_s) = drill.broken_s();
     Some((format!("broken for {}", length(to_s - from_s)), from_s, to_s))
 }
 
-/// What was done and what came of it, a line each; none if there was no drill.
+/// What was done and its outcome, one per line; empty if there was no drill.
 pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
     let Some(DrillRecord { stop, start }) = &stage.drill else { return Vec::new() };
     let mut lines = Vec::new();
@@ -50,14 +50,14 @@ pub(super) fn lines(record: &RunRecord, stage: &StageRecord) -> Vec<String> {
     lines
 }
 
-/// The drill in one line: what failed meanwhile, whether all was well again, and what is missing;
-/// `None`: nothing was broken.
+/// The drill in one line: what failed during it, whether everything got back to normal, and what is
+/// missing; `None`: nothing was broken.
 pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     let drill = stage.drilled()?;
     let failed = drill.figures(Phase::Broken).failed();
     let caught_up = drill.times(None).caught_up_s;
     let failed = if failed == 0 { "none".to_owned() } else { grouped(failed) };
-    // Whoever waited for it did not fail, and was not served either.
+    // Operations that waited through it did not fail, but were not served either.
     let (from_s, to_s) = drill.broken_s();
     let meanwhile = |it: &&Span| it.from_s < to_s && it.from_s + it.length_s > from_s;
     let silent = stage.silences.iter().filter(meanwhile).map(|it| it.length_s);
@@ -76,7 +76,7 @@ pub(super) fn headline(record: &RunRecord, stage: &StageRecord) -> Option<String
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
 }
 
-/// When all was as before.
+/// Says when everything was back to normal.
 fn caught_up_words(caught_up_s: Option<f64>) -> String {
     match caught_up_s {
         Some(it) if it < 1.0 => "as before at once".to_owned(),
@@ -106,7 +106,7 @@ fn backlog_words(backlog: Backlog) -> String {
     }
 }
 
-/// The figures of each phase after the names of the columns; `None`: nothing was broken.
+/// The figures of each phase, below the names of the columns; `None`: nothing was broken.
 pub(super) fn phases(stage: &StageRecord) -> Option<Vec<Row>> {
     let drill = stage.drilled()?;
     let all = Phase::ALL.map(|phase| (phase, drill.figures(phase)));
@@ -146,7 +146,7 @@ fn row(phase: Phase, it: &PhaseFigures, accepted: bool) -> Row {
     (it.failed() > 0, row)
 }
 
-/// The figures of each phase for each node, after the names of the columns; `None`: there is only
+/// The figures of each phase for each node, below the names of the columns; `None`: there is only
 /// one node, or nothing was broken.
 pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
     let drill = stage.drilled()?;
@@ -157,7 +157,7 @@ pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
         for (phase, figures) in &all {
             let Some(of_node) = figures.get(place) else { continue };
             let (bad, mut cells) = row(*phase, of_node, false);
-            // The seconds are those of the phase.
+            // The seconds are the same as the phase's.
             cells.remove(1);
             let first = *phase == Phase::Before;
             let name = if first { host(&node.url).to_owned() } else { String::new() };
@@ -167,7 +167,7 @@ pub(super) fn nodes(stage: &StageRecord) -> Option<Vec<Row>> {
     (rows.len() > 1).then_some(rows)
 }
 
-/// What the copies on each node have, after the names of the columns; `None`: they were not
+/// What the copies on each node contain, below the names of the columns; `None`: they were not
 /// compared.
 pub(super) fn copies(record: &RunRecord) -> Option<Vec<Row>> {
     let copies = record.copies.as_ref().filter(|copies| !copies.nodes.is_empty())?;
@@ -183,7 +183,7 @@ pub(super) fn copies(record: &RunRecord) -> Option<Vec<Row>> {
     Some([vec![(false, head.to_vec())], copies.nodes.iter().map(row).collect()].concat())
 }
 
-/// Whether the copies were alike, in a line.
+/// Says in one line whether the copies matched.
 fn copies_words(copies: &Copies) -> String {
     if let Some(why) = &copies.problem {
         return format!("single copies: not compared: {why}");
@@ -199,8 +199,8 @@ fn copies_words(copies: &Copies) -> String {
     }
 }
 
-/// What each node has of what was acknowledged, after the names of the columns; `None`: that was
-/// not looked for, or there was no drill.
+/// How much of what was acknowledged each node has, below the names of the columns; `None`: that
+/// was not checked, or there was no drill.
 pub(super) fn audits(record: &RunRecord) -> Option<Vec<Row>> {
     record.stages.iter().find(|stage| stage.drill.is_some())?;
     let audits = record.audits();
@@ -223,7 +223,7 @@ pub(super) fn audits(record: &RunRecord) -> Option<Vec<Row>> {
     Some([vec![(false, head.to_vec())], audits.iter().map(row).collect()].concat())
 }
 
-/// How the times of a drill are to be read.
+/// Explains how to read the times of a drill.
 pub(super) fn note(drill: Drill<'_>) -> String {
     let (from_s, to_s) = drill.broken_s();
     let exact = match drill.resolution_s() {

@@ -1,4 +1,4 @@
-//! How certain a stage's figures are, in words: intervals, warm-up, and what rises or falls.
+//! How certain a stage's figures are, in words: intervals, warm-up, and trends.
 
 use super::number::{decimal, millis};
 use super::table::align;
@@ -6,10 +6,10 @@ use crate::measure::is_default;
 use crate::record::{Estimate, Estimates, Intervals, Per, StageRecord, Trend, Trending};
 use std::fmt::Write as _;
 
-/// What a report shows where there is no figure.
+/// Shown if there is no figure.
 const NONE: &str = "-";
 
-/// How a figure is written.
+/// The format of a figure.
 type Number = fn(f64) -> String;
 
 /// The intervals of all requests, as the parts of one line; empty: there are none.
@@ -61,7 +61,7 @@ pub(super) fn steadiness(stage: &StageRecord) -> Vec<String> {
     parts
 }
 
-/// Such as `throughput −1.8 % per GB`.
+/// A trend in words, such as `throughput −1.8 % per GB`.
 fn trend(Trend { of, percent, per }: &Trend) -> String {
     let name = match of {
         Trending::Throughput => "throughput",
@@ -80,14 +80,14 @@ fn rate(per_s: f64) -> String {
     decimal(per_s, usize::from(per_s < 10.0))
 }
 
-/// Such as `1.2–1.4`; one number, where both ends look alike. `None`: there is no interval.
+/// A range such as `1.2–1.4`; one number if both ends look alike. `None`: there is no interval.
 fn range(estimate: Estimate, number: Number) -> Option<String> {
     let Estimate::Interval { low, high } = estimate else { return None };
     let (low, high) = (number(low), number(high));
     Some(if low == high { low } else { format!("{low}–{high}") })
 }
 
-/// A table of all kinds, its header first. `None`: there is none to show.
+/// A table of all kinds, beginning with its header. `None`: there is nothing to show.
 pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Vec<String>>> {
     let Estimates { all, operations, .. } = stage.estimates.as_ref()?;
     let cell = |estimate: Option<Estimate>, number: Number| match estimate {
@@ -112,7 +112,7 @@ pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-/// The table as text, and what is not steady.
+/// Writes the table as text, and what is not steady.
 pub(super) fn section(stage: &StageRecord, out: &mut String) {
     let Some(rows) = rows(stage) else { return };
     out.push('\n');

@@ -47,7 +47,7 @@ pub(super) struct Writer {
     dialect: Exposition,
     out: String,
     family: Option<Family>,
-    /// Whether the header of the family has been written; it is once there is a sample.
+    /// Whether the header of the family has been written, which happens with its first sample.
     begun: bool,
 }
 

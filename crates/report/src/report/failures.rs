@@ -1,4 +1,4 @@
-//! Failures in words: how many of each class, and what the server or the system said.
+//! Failures in words: how many of each class, and the reason given by the server or the system.
 
 use super::number::grouped;
 use crate::measure::OperationSummary;
@@ -17,7 +17,7 @@ pub(super) struct Failed {
     pub(super) reason: Option<Reason>,
 }
 
-/// How many of each kind failed, and the reason of the first one.
+/// The failures of each kind, and the reason of the first one.
 type Counted<'a> = (Vec<(u64, OpKind)>, Option<&'a Reason>);
 
 /// The classes of failures over `operations`, most frequent first.
@@ -74,7 +74,7 @@ fn system_words(text: &str) -> String {
     let text = text.split(" (os error ").next().unwrap_or(text);
     let mut letters = text.chars();
     match letters.next() {
-        // Not an abbreviation or a name with capitals.
+        // The first word is not an abbreviation or a name with capitals.
         Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {
             first.to_lowercase().chain(letters).collect()
         }

@@ -6,10 +6,10 @@ use super::visible::{named, times, with_times};
 use crate::measure::FollowedBy;
 use crate::record::StageRecord;
 
-/// What the table is about.
+/// The title of the table.
 pub(super) const TITLE: &str = "changes followed";
 
-/// The heads and a row for each node; `None`: there were no followers.
+/// The header and a row for each node; `None`: there were no followers.
 pub(super) fn rows(stage: &StageRecord) -> Option<Rows> {
     let following = stage.following.as_ref()?;
     let heads = ["changes, ms", "followers", "came", "repeated", "missing", "resumed"];

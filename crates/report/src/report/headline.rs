@@ -1,4 +1,5 @@
-//! The result of a run in one line: its mark, its name, and the most useful thing in a few words.
+//! The result of a run in one line: its mark, its name, and the most useful information in a few
+//! words.
 
 use super::drill;
 use super::failures::{Failed, failures};
@@ -20,8 +21,8 @@ use time::macros::format_description;
 pub struct Headline {
     /// The kind of result.
     pub kind: ResultKind,
-    /// The most useful thing in a few words: the rate, times and errors of a run that passed, else
-    /// what went wrong. One line, but of any length.
+    /// The most useful information in a few words: the rate, times and errors of a run that passed,
+    /// otherwise what went wrong. One line, but of any length.
     pub words: String,
 }
 
@@ -31,7 +32,7 @@ pub fn headline(record: &RunRecord) -> Headline {
     if let Some(at_ns) = record.seen_running_ns.filter(|_| result.kind == ResultKind::Running) {
         return Headline { kind: result.kind, words: running_words(record, at_ns) };
     }
-    // A stored result may follow the rules of another version.
+    // A stored result may follow another version's rules.
     let cause = record.cause();
     let words = match cause {
         None if result.kind == ResultKind::Passed => passed_words(record),
@@ -43,7 +44,7 @@ pub fn headline(record: &RunRecord) -> Headline {
 }
 
 impl Headline {
-    /// The mark of the result: `✓`, `✗`, `!`, `■`, or `→` while the run goes on.
+    /// The mark of the result: `✓`, `✗`, `!`, `■`, or `→` for a run still going on.
     pub const fn mark(&self) -> char {
         match self.kind {
             ResultKind::Passed => '✓',
@@ -65,13 +66,13 @@ impl Headline {
         }
     }
 
-    /// Such as `✗ FAILED  read p99 640 ms, limit 50 ms`.
+    /// The headline as a line, such as `✗ FAILED  read p99 640 ms, limit 50 ms`.
     pub fn line(&self) -> String {
         format!("{} {}  {}", self.mark(), self.name(), self.words)
     }
 }
 
-/// How long a run has gone on, when that was, and its figures so far.
+/// How long a run has been going on, the time of that reading, and its figures so far.
 fn running_words(record: &RunRecord, at_ns: u64) -> String {
     let at = SystemTime::UNIX_EPOCH + Duration::from_nanos(at_ns);
     let past = at.duration_since(record.began()).unwrap_or_default();
@@ -99,14 +100,14 @@ fn passed_words(record: &RunRecord) -> Option<String> {
     main.map(|_| figures_words(record)).or_else(|| audit_words(record))
 }
 
-/// What an audit has looked for: so many documents, and their rows in indexes.
+/// What an audit looked for: `count` documents, and their rows in indexes.
 pub(super) fn looked_for(stage: &StageRecord, nouns: Nouns, count: u64) -> String {
     let indexes = stage.operations.iter().any(|it| it.kind == OpKind::IndexAudit);
     let (count, many) = (grouped(count), nouns.many);
     if indexes { format!("{count} {many} and index rows") } else { format!("{count} {many}") }
 }
 
-/// What an audit has found, if there was one.
+/// What an audit found, if there was one.
 pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let audits = |stage: &&StageRecord| stage.purpose() == Purpose::Audit;
     let stage = record.stages.iter().find(audits)?;
@@ -123,7 +124,7 @@ pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     Some([vec![judged], left_open].concat().join("; "))
 }
 
-/// What an audit has found out about writes that were neither acknowledged nor refused, such as
+/// What an audit found out about writes that were neither acknowledged nor refused, such as
 /// `failed: 10,500, of which 220 were carried out`.
 pub(super) fn unconfirmed_words(verified: &OperationSummary) -> Vec<String> {
     let Wire { carried_out, not_carried_out, .. } = verified.wire;
@@ -141,7 +142,7 @@ pub(super) fn unconfirmed_words(verified: &OperationSummary) -> Vec<String> {
     kinds.into_iter().filter_map(words).collect()
 }
 
-/// Rate, times and errors of what the run is about.
+/// Rate, times and errors of the main stage.
 fn figures_words(record: &RunRecord) -> String {
     let Some(stage) = record.main_stage().filter(|stage| !stage.operations.is_empty()) else {
         return "nothing was measured".to_owned();
@@ -152,7 +153,7 @@ fn figures_words(record: &RunRecord) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Such as `1,234 ops/s`, or `docs/s` for a fill; or that there is no rate.
+/// The rate in words, such as `1,234 ops/s`, or `docs/s` for a fill; or that there is none.
 pub(in crate::report) fn rate_words(stage: &StageRecord, nouns: Nouns, all: &Merged) -> String {
     if stage.rate_problem().is_some() {
         return "too short for a rate".to_owned();
@@ -162,7 +163,8 @@ pub(in crate::report) fn rate_words(stage: &StageRecord, nouns: Nouns, all: &Mer
     format!("{} {}/s", decimal(per_s, places), unit(stage, nouns))
 }
 
-/// The unit of a stage's counts: `ops`, or for a fill such as `docs` or `rows`; or `databases`.
+/// The unit of a stage's counts: `ops`; for a fill, a word such as `docs` or `rows`; or
+/// `databases`.
 pub(in crate::report) fn unit(stage: &StageRecord, nouns: Nouns) -> &'static str {
     if stage.purpose() == Purpose::Databases {
         return "databases";
@@ -179,7 +181,7 @@ pub(in crate::report) fn time_words(times: &Latency) -> Option<String> {
     highest.map(|(name, us)| format!("{name} {} ms", millis(us)))
 }
 
-/// Such as `none failed` or `0.3 % failed`.
+/// The errors in words, such as `none failed` or `0.3 % failed`.
 pub(in crate::report) fn error_words(all: &Merged) -> String {
     if all.failed() == 0 {
         return "none failed".to_owned();
@@ -187,7 +189,7 @@ pub(in crate::report) fn error_words(all: &Merged) -> String {
     format!("{} failed", share_words(all.failed_share()))
 }
 
-/// A share in percent, never rounded to nothing or to all.
+/// A share in percent, never rounded to 0 % or 100 %.
 pub(in crate::report) fn share_words(share: f64) -> String {
     let percent = share * 100.0;
     let places = match percent {
@@ -203,7 +205,7 @@ pub(in crate::report) fn share_words(share: f64) -> String {
     }
 }
 
-/// What went wrong in a few words; `None`: its reason is short enough.
+/// What went wrong in a few words; `None`: the result's reason is short enough.
 fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
     Some(match cause {
         Cause::Ended(ended) => {
@@ -259,7 +261,7 @@ fn why(stage: &StageRecord) -> Option<String> {
     failures(stage.requests()).first().map(Failed::why)
 }
 
-/// The title of a stage other than the one that the run is about.
+/// The title of a stage, unless it is the main one.
 fn of_stage(record: &RunRecord, stage: &StageRecord) -> String {
     let main = record.main_stage().is_some_and(|main| std::ptr::eq(main, stage));
     if main { String::new() } else { format!("{}: ", stage.title()) }

@@ -98,7 +98,7 @@ fn what_cannot_be_trusted_says_why() {
     ] {
         assert_eq!(headline_of(verdict), format!("! NOT TRUSTWORTHY  {words}"));
     }
-    // What held up the client, and what helps.
+    // What held up the client, and how to avoid that.
     let of = |by| {
         line(&[], |it| {
             let (busiest_thread, late_p99_us) = (0.3, 12_345.0);
@@ -191,7 +191,7 @@ fn few_failures_are_never_none_and_many_never_all() {
     assert_eq!(words, expected);
 }
 
-/// A stage in which this share failed, and nothing succeeded for a while.
+/// The headline and reason of a run in which this share failed, and nothing succeeded for a while.
 fn degraded(failed_share: f64, outage_s: f64) -> (String, String) {
     let record = record(&[], |it| {
         fail(it, Failure::Connect, 2);
@@ -204,7 +204,7 @@ fn degraded(failed_share: f64, outage_s: f64) -> (String, String) {
     (headline(&record).words, reason)
 }
 
-/// "nothing succeeded for 0.0 s" says nothing where most failed.
+/// "nothing succeeded for 0.0 s" is no help if most operations failed.
 #[test]
 fn what_failed_is_shown_where_the_outage_was_a_moment() {
     let (words, reason) = degraded(0.62, 0.03);
@@ -239,7 +239,7 @@ fn a_rate_takes_time() {
         (words.as_str(), status),
         ("throughput cannot be judged: too short for a rate: 1 success in 1 ms", 4,)
     );
-    // What counts is the time that was really measured.
+    // Only the time actually measured counts.
     assert_eq!(short(9, 0.99).1.as_deref(), Some("too short for a rate: 9 successes in 990 ms"));
     assert_eq!(short(100, 0.009).1.as_deref(), Some("too short for a rate: 100 successes in 9 ms"));
     for (ok, measured_s) in [(9, 1.0), (1, 5.0), (10, 0.01), (100, 0.5)] {

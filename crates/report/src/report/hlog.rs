@@ -1,5 +1,5 @@
-//! The series as an `HdrHistogram` interval log (format 1.3 of its `HistogramLogWriter`), for the
-//! tools that read such logs.
+//! The series as an `HdrHistogram` interval log (format 1.3 of its `HistogramLogWriter`), for tools
+//! that read such logs.
 
 use super::number::moment;
 use super::threshold::threshold_lines;
@@ -18,8 +18,8 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-/// Histograms hold nanoseconds; the maximum next to each is in milliseconds, the original writer's
-/// default.
+/// Histograms hold nanoseconds; the maximum written next to each is in milliseconds, the original
+/// writer's default.
 const MAX_DIVISOR: f64 = 1e6;
 /// The original's line of column names.
 const LEGEND: &str = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"HdrHistogram_CompressedHistogram\"\n";
@@ -43,7 +43,7 @@ fn render(record: &RunRecord) -> String {
     log
 }
 
-/// Comments and the time at which the run started.
+/// The comments, and the time at which the run started.
 fn head(record: &RunRecord) -> String {
     let mut builder = IntervalLogWriterBuilder::new();
     builder.add_comment("[Histogram log format version 1.3]");

@@ -18,10 +18,10 @@ fn render(record: &RunRecord) -> String {
     terminal_json(json(record) + "\n")
 }
 
-/// A plan has at most 100,000 stages; audits come on top.
+/// A plan has at most 100,000 stages; audits are added to these.
 const MOST_STAGES: usize = 101_000;
 
-/// Why a stored record cannot be read.
+/// The reason a stored record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
     /// Not JSON, or truncated.
@@ -44,7 +44,7 @@ pub enum RunFileError {
         /// How to get it.
         cure: String,
     },
-    /// More of something than a run can have.
+    /// It has more of something than a run can have.
     #[error("not a run: it has too many {0}")]
     Beyond(&'static str),
     /// Written by a later version.
@@ -54,10 +54,10 @@ pub enum RunFileError {
     Newer(u64),
 }
 
-/// Reads what this format has written.
+/// Reads a record written in this format.
 ///
 /// # Errors
-/// If the text is not a record of a known version.
+/// Returns an error if the text is not a record of a known version.
 pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     #[derive(serde::Deserialize)]
     struct Version {
@@ -69,7 +69,7 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
         let (line, column) = (error.line(), error.column());
         let before: usize =
             text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-        // A column counts the bytes read: up to the wrong one, or all of a truncated file.
+        // A column counts the bytes read: up to the offending one, or all of a truncated file.
         let read = if error.is_eof() { column } else { column.saturating_sub(1) };
         RunFileError::Broken { byte: before + read, line, column, message: error.to_string() }
     };

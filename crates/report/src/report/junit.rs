@@ -1,5 +1,5 @@
 //! The thresholds and the run as test cases, in the XML of `JUnit` that CI systems show: the names
-//! of elements and attributes are those of the task `junit` of Ant. A case fails exactly where
+//! of elements and attributes are those of the task `junit` of Ant. A case fails exactly if
 //! springload's exit status is not 0.
 
 use super::threshold::{Requirement, requirements};
@@ -26,7 +26,7 @@ pub(super) struct Case {
 /// How a case ended, with the reason if it did not pass.
 pub(super) enum End {
     Passed,
-    /// The server did not meet what was asked of it.
+    /// The server did not meet a requirement.
     Failure(String),
     /// There is no judgement: too little was measured, or it cannot be trusted.
     Error(String),
@@ -40,7 +40,7 @@ fn render(record: &RunRecord) -> String {
     suite(&name, &record.started_at, seconds, &cases, &said)
 }
 
-/// A suite of cases with its name, when it began, how long it took, and what else there is to say.
+/// A suite of cases with its name, start and duration, and further information.
 pub(super) fn suite(
     name: &str,
     began: &str,
@@ -127,7 +127,7 @@ fn threshold(asked: Requirement) -> Case {
     Case { name: asked.name, ended }
 }
 
-/// Everything that can be wrong with a run except its thresholds, which have their own cases.
+/// Everything that can be wrong with a run other than its thresholds, which have their own cases.
 fn run(record: &RunRecord) -> Case {
     let result = record.result();
     let by_threshold = match result.exit_status {
@@ -144,7 +144,8 @@ fn run(record: &RunRecord) -> Case {
     Case { name: "the run passed".to_owned(), ended }
 }
 
-/// `text` without the characters that XML 1.0 (section 2.2) does not allow, escaped or not.
+/// `text` without the characters that XML 1.0 (section 2.2) does not allow even if they are
+/// escaped.
 fn legal(text: &str) -> String {
     let known = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     text.chars().map(|c| if known(c) { c } else { '\u{fffd}' }).collect()

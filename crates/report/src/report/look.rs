@@ -1,4 +1,4 @@
-//! How a text report is to look: chosen by whoever prints it, never read from the environment.
+//! The look of a text report: chosen by the caller, never read from the environment.
 
 use crate::op::{plain, steers};
 
@@ -7,18 +7,18 @@ use crate::op::{plain, steers};
 pub struct Look {
     /// Columns; lines are cut or broken to fit.
     pub width: usize,
-    /// With ANSI colours.
+    /// Use ANSI colours.
     pub colour: bool,
-    /// Without characters beyond ASCII.
+    /// Use no characters beyond ASCII.
     pub ascii: bool,
-    /// With all figures, not only the usual ones.
+    /// Show all figures, not only the usual ones.
     pub verbose: bool,
 }
 
 impl Look {
-    /// The least width that reports are made for.
+    /// The minimum width that reports are made for.
     pub const LEAST_WIDTH: usize = 40;
-    /// The greatest width: longer lines are hard to read.
+    /// The maximum width: longer lines are hard to read.
     pub const MOST_WIDTH: usize = 120;
 }
 
@@ -29,7 +29,7 @@ impl Default for Look {
     }
 }
 
-/// `text` made fit to show: on one line, without characters that could move a terminal's cursor,
+/// Makes `text` safe to show: on one line, without characters that could move a terminal's cursor,
 /// colour it, or change the direction of writing; with `ascii`, without any beyond ASCII.
 pub fn shown(text: &str, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,5 @@
-//! A search for the most that a server sustains: as text, as a page's words, and step by step.
+//! A search for the highest load that a server sustains: as text, as the words of a page, and step
+//! by step.
 
 use super::number::{decimal, millis};
 use super::pill::{Mood, Pill};
@@ -6,7 +7,7 @@ use super::table::{align, wrapped};
 use crate::plan::Threshold;
 use crate::search::{Ended, MaxRecord, Searched, StepOutcome, StepRecord};
 
-/// What the search came to.
+/// The outcome of the search.
 pub fn verdict(max: &MaxRecord) -> Pill {
     let of_rates = verdict_on_rates(max);
     match max.data_wrong() {
@@ -52,7 +53,7 @@ fn verdict_on_rates(max: &MaxRecord) -> Pill {
     }
 }
 
-/// Such as `1,950/s for 9 s (1,930 to 1,980 in 3 searches)`.
+/// The load found, such as `1,950/s for 9 s (1,930 to 1,980 in 3 searches)`.
 fn found(max: &MaxRecord) -> String {
     let winners = max.steps.iter().filter(|it| it.confirms && it.outcome == StepOutcome::Held);
     let length_s = winners.map(|it| it.length_s).min_by(f64::total_cmp);
@@ -77,7 +78,7 @@ fn best(max: &MaxRecord) -> String {
     if best > 0.0 { format!("; until then {}{what} held", decimal(best, 0)) } else { String::new() }
 }
 
-/// What the server must meet, and its address.
+/// The requirements on the server, and its address.
 pub(super) fn subject(max: &MaxRecord) -> String {
     let place = match max.step_command.strip_prefix("springload ") {
         // Verbs other than `run` name the server themselves.
@@ -108,7 +109,7 @@ pub fn max_text(max: &MaxRecord) -> String {
     out
 }
 
-/// A row per step, the header first.
+/// A row per step, beginning with the header.
 pub(super) fn rows(max: &MaxRecord) -> Vec<Vec<String>> {
     let level = match max.searched {
         Searched::Rate => "rate",

@@ -2,7 +2,7 @@
 //! bytes, whenever and wherever they are rendered.
 
 /// The modules of formats, each with its formats, in the order of the help. Everything else about a
-/// format is in its module.
+/// format is in its own module.
 macro_rules! formats {
     ($($vis:vis $module:ident: $($FORMAT:ident)+,)*) => {
         $($vis mod $module;)*
@@ -96,20 +96,20 @@ pub struct Format {
     pub name: &'static str,
     /// One line for the help.
     pub summary: &'static str,
-    /// The endings of files in it, the usual one first; none: files in it may have any.
+    /// The endings of its files, the usual one first; empty: they may have any.
     pub endings: &'static [&'static str],
-    /// How to render it.
+    /// The function that renders it.
     pub render: Render,
 }
 
 /// How a format is rendered.
 #[derive(Clone, Copy, Debug)]
 pub enum Render {
-    /// Text of one record, in a look.
+    /// Text of one record, with a look.
     Text(fn(&RunRecord, Look) -> String),
     /// Text of one record.
     One(fn(&RunRecord) -> String),
-    /// The record itself, to the byte; every other format sees it with plain texts only.
+    /// The record itself, byte for byte; all other formats get it with plain texts only.
     Exact(fn(&RunRecord) -> String),
     /// Text of one record, or of several side by side.
     Several(fn(&[RunRecord]) -> String),
@@ -117,7 +117,7 @@ pub enum Render {
     Picture(fn(&[RunRecord], Option<ChartKind>) -> Vec<u8>),
 }
 
-/// Why a format cannot show what was asked for.
+/// The reason a format cannot show what was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Several records, but the format shows one.
@@ -129,16 +129,17 @@ pub enum Unfit {
     /// One chart, but the format has none or always shows all.
     #[error("--chart works with --format svg or png, not with {0}; leave it out")]
     NoPicture(&'static str),
-    /// Texts that could steer a terminal, along with numbers that cannot be stored.
+    /// Texts that could steer a terminal, together with numbers that cannot be stored.
     #[error("it has control characters and impossible numbers; give a run.json as it was written")]
     Damaged,
 }
 
 impl Format {
-    /// Renders records; pictures show `chart` alone, if given.
+    /// Renders records; pictures show only `chart`, if given.
     ///
     /// # Errors
-    /// If the format cannot show that many records, or has no charts to choose from.
+    /// Returns an error if the format cannot show that many records, or has no charts to choose
+    /// from.
     pub fn render(
         &self,
         records: &[RunRecord],
@@ -147,10 +148,10 @@ impl Format {
         self.render_as(records, chart, Look::default())
     }
 
-    /// Like [`Self::render`], with the text for people in this look.
+    /// As [`Self::render`], with this look for text.
     ///
     /// # Errors
-    /// As for [`Self::render`].
+    /// Returns an error as [`Self::render`] does.
     pub fn render_as(
         &self,
         records: &[RunRecord],
@@ -167,7 +168,7 @@ impl Format {
             };
         }
         let mut cleaned: Option<Vec<RunRecord>> = cleaned(records).map_err(|_| Unfit::Damaged)?;
-        // What is never stored.
+        // This is never stored, so it has to be copied.
         for (cleaned, record) in cleaned.iter_mut().flatten().zip(records) {
             cleaned.seen_running_ns = record.seen_running_ns;
         }
@@ -184,20 +185,20 @@ impl Format {
         }
     }
 
-    /// Whether the output is binary, and not for a terminal.
+    /// Whether the output is binary, and unsuitable for a terminal.
     pub fn binary(&self) -> bool {
         self.name == "png"
     }
 }
 
-/// The formats that show several runs, by name.
+/// The names of the formats that show several runs.
 fn several() -> String {
     let shows = |format: &&Format| matches!(format.render, Render::Several(_) | Render::Picture(_));
     let several = FORMATS.iter().filter(shows);
     several.map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The format of that name.
+/// The format of this name.
 pub fn format(name: &str) -> Option<Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }

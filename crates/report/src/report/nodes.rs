@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// A row of the table of nodes, and whether something was wrong with that node.
 pub(super) type Row = (bool, Vec<String>);
 
-/// The nodes of a stage, after the names of the columns; `None`: there are not several nodes.
+/// The nodes of a stage, below the names of the columns; `None`: there is only one node or none.
 pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Row>> {
     let nodes = &stage.nodes;
     if nodes.is_empty() || stage.operations.is_empty() {
@@ -46,7 +46,7 @@ fn gone(node: &NodeSummary, stage: &StageRecord) -> String {
     if node.unreachable.is_empty() { "-".to_owned() } else { length(gone_s(node, stage)) }
 }
 
-/// How long it lasted, in seconds: at most until the end of the stage.
+/// How long it lasted within the stage, in seconds.
 pub(super) fn lasted_s(it: &Unreachable, stage: &StageRecord) -> f64 {
     (it.to_s.unwrap_or(stage.elapsed_s) - it.from_s).max(0.0)
 }
@@ -61,7 +61,7 @@ pub(super) fn gone_s(node: &NodeSummary, stage: &StageRecord) -> f64 {
     node.unreachable.iter().map(|it| lasted_s(it, stage)).sum()
 }
 
-/// What became of the connections of a node that was gone.
+/// What happened to the connections of a node that was gone.
 pub(super) fn words(node: &NodeSummary, it: &Unreachable, stage: &StageRecord) -> String {
     let host = host(&node.url);
     let mut words = match it.to_s {

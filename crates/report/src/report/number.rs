@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A whole number in groups of three digits.
+/// A whole number with its digits in groups of three.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -15,7 +15,7 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// A number with `places` decimals, its whole part in groups. Infinite and NaN are shown as 0.
+/// A number with `places` decimals, its whole part in groups. Infinity and NaN are shown as 0.
 pub(super) fn decimal(value: f64, places: usize) -> String {
     // An empty sum is -0.0, and neither `max` nor formatting removes its sign.
     let value = if value.is_finite() && value > 0.0 { value } else { 0.0 };
@@ -25,12 +25,12 @@ pub(super) fn decimal(value: f64, places: usize) -> String {
     if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
 }
 
-/// A time, whatever a record claims: never below 0, never beyond three thousand years.
+/// Converts a time from a record of any content: never below 0, never beyond three thousand years.
 pub(super) fn moment(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.clamp(0.0, 1e11)).unwrap_or_default()
 }
 
-/// A time of a stage: `6.0 s`.
+/// A time within a stage: `6.0 s`.
 pub(super) fn at(seconds: f64) -> String {
     format!("{} s", decimal(seconds, usize::from(seconds < 1_000.0)))
 }

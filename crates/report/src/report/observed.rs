@@ -1,6 +1,6 @@
-//! What the servers said about themselves during a run, for those who read its report: what they
-//! were busy with, which of their numbers changed together with the response times, and whether
-//! they have counted the same requests.
+//! What the servers reported about themselves during a run, for readers of its report: what they
+//! were busy with, which of their metrics changed together with the response times, and whether
+//! they counted the same requests.
 
 use super::number::{at, decimal, grouped, millis};
 use crate::measure::{Histogram, SeriesRow, Served};
@@ -8,36 +8,37 @@ use crate::observed::{Activity, Column, Observed, Source, Table};
 use crate::record::{Counted, RunRecord, StageRecord};
 use crate::statistics::rank_correlation;
 
-/// Activities of the same kind that are no further apart than this, in seconds, are one.
+/// Activities of the same kind that are no further apart than this, in seconds, are combined.
 const APART_S: f64 = 2.5;
-/// The most activities of a stage that are mentioned: the longest.
+/// The most activities of a stage to mention, the longest ones.
 const MOST_BUSY: usize = 12;
-/// An activity is mentioned in the text if the 99th percentile while it went on was so many times
-/// that of the rest of the stage.
+/// An activity is mentioned in the text if the 99th percentile during it was this many times that
+/// of the rest of the stage.
 const WORSE: f64 = 1.5;
-/// A number is said to change together with the response times from this rank correlation on ...
+/// A metric counts as changing together with the response times from this rank correlation on ...
 const TOGETHER: f64 = 0.7;
-/// ... with at least so many values, below which chance alone reaches it too often ...
+/// ... if there are at least this many values, since chance alone reaches it too often with fewer,
+/// ...
 const LEAST_VALUES: usize = 12;
-/// ... where each second has so many requests ...
+/// ... and each second has this many requests; ...
 const LEAST_REQUESTS: u64 = 50;
-/// ... and so many of them are named.
+/// ... and this many of these metrics are named.
 const MOST_TOGETHER: usize = 3;
 
-/// The most methods, and statuses, of others' requests that are named.
+/// The most methods and statuses of others' requests to name.
 const MOST_KINDS: usize = 3;
 
-/// What a server was busy with for a while.
+/// An activity that kept a server busy for a while.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Busy {
-    /// In words, such as `compaction of 2 shards`.
+    /// A description, such as `compaction of 2 shards`.
     pub(super) words: String,
-    /// From when to when, in seconds from the stage's start, and within it.
+    /// Its start and end within the stage, in seconds from the stage's start.
     pub(super) from_s: f64,
     pub(super) to_s: f64,
 }
 
-/// What the servers were busy with during a stage, in order of time.
+/// What the servers were busy with during a stage, in chronological order.
 pub(super) fn busy(record: &RunRecord, stage: &StageRecord) -> Vec<Busy> {
     let Some(observed) = &record.observed else { return Vec::new() };
     let end_s = stage.elapsed_s;
@@ -79,7 +80,7 @@ pub(super) fn busy(record: &RunRecord, stage: &StageRecord) -> Vec<Busy> {
     busy
 }
 
-/// What activities of one kind are, together.
+/// Describes activities of one kind together.
 fn activity_words(all: &[&Activity]) -> String {
     let (what, of, many) = match all[0].kind.as_str() {
         "database_compaction" => ("compaction", "of", "shards"),
@@ -104,7 +105,7 @@ fn activity_words(all: &[&Activity]) -> String {
     }
 }
 
-/// What explains the result, in two lines at most.
+/// What explains the result, in at most two lines.
 pub(super) fn lines(record: &RunRecord) -> Vec<String> {
     let Some(stage) = record.main_stage() else { return Vec::new() };
     let explained = slowed(record, stage).or_else(|| together_words(record, stage));
@@ -112,7 +113,7 @@ pub(super) fn lines(record: &RunRecord) -> Vec<String> {
     explained.into_iter().chain(counted).collect()
 }
 
-/// The activity during which response times were worst, if they were worse than otherwise.
+/// The activity during which response times were worst, if they were worse than at other times.
 fn slowed(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     let beside = |it: &Busy| {
         let inside =
@@ -140,7 +141,7 @@ fn slowed(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     ))
 }
 
-/// A number of a server, and how closely it followed the response times.
+/// A metric of a server, and how closely it followed the response times.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Together {
     pub(super) name: String,
@@ -148,7 +149,7 @@ pub(super) struct Together {
     pub(super) correlation: f64,
 }
 
-/// The numbers that changed together with the 99th percentile of a stage, the closest first.
+/// The metrics that changed together with the 99th percentile of a stage, closest first.
 pub(super) fn together(record: &RunRecord, stage: &StageRecord) -> Vec<Together> {
     let Some(observed) = &record.observed else { return Vec::new() };
     let several = several(observed);
@@ -168,7 +169,7 @@ pub(super) fn together(record: &RunRecord, stage: &StageRecord) -> Vec<Together>
 }
 
 fn together_words(record: &RunRecord, stage: &StageRecord) -> Option<String> {
-    // Where nothing has gone wrong, there is nothing to explain.
+    // If nothing went wrong, there is nothing to explain.
     let wrong = record.result().exit_status != 0 || !stage.outage.spans.is_empty();
     let all = together(record, stage);
     let first = all.iter().take(MOST_TOGETHER).filter(|_| wrong);
@@ -181,7 +182,7 @@ fn together_words(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     (!named.is_empty()).then(|| format!("p99 changed together with {}", named.join(", ")))
 }
 
-/// Whether there are several servers, whose numbers have to be told apart.
+/// Whether there are several servers, whose metrics have to be told apart.
 pub(super) fn several(observed: &Observed) -> bool {
     observed.sources.iter().filter(|it| !it.machine).count() > 1
 }
@@ -191,14 +192,14 @@ pub(super) fn columns(source: &Source) -> impl Iterator<Item = (&Table, &Column)
     source.tables.iter().flat_map(|table| table.columns.iter().map(move |it| (table, it)))
 }
 
-/// The name of a number, with its source if there are several.
+/// The name of a metric, with its source if there are several.
 pub(super) fn title(source: &Source, column: &Column, several: bool) -> String {
     let title = &column.meter.title;
     if several && !source.machine { format!("{} {title}", source.name) } else { title.to_string() }
 }
 
-/// The 99th percentile of each row of a stage with enough requests for its rank to say something,
-/// in microseconds, with its first second and the one after its last.
+/// The 99th percentile of each row of a stage with enough requests for it to mean something, in
+/// microseconds, with the row's first second and the one after its last.
 fn p99_by_second(stage: &StageRecord) -> Vec<(f64, f64, f64)> {
     let of_row = |row: &SeriesRow| {
         let mut times = Histogram::default();
@@ -223,7 +224,7 @@ fn pairs(
         let until_s = time_s - stage.began_s;
         let within = p99.iter().filter(|(from, to, _)| *to > since_s && *from < until_s);
         let highest = within.map(|(_, _, p99)| *p99).reduce(f64::max);
-        // A rate over a time that began before the stage says more about what came before.
+        // A rate over a time that began before the stage tells more about what came before.
         let is_within = until_s > 0.0 && (!column.meter.counted || since_s >= 0.0);
         if let (Some(value), Some(highest)) = (value, highest.filter(|_| is_within)) {
             pairs.push((*value, highest));
@@ -233,7 +234,7 @@ fn pairs(
     pairs
 }
 
-/// What the server's own count says, if it does not agree with the run's.
+/// What the server's own count shows, if it does not agree with the run's.
 fn counted_words(counted: &Counted) -> Option<String> {
     let all = counted.served.requests();
     if let Some(others) = counted.of_others() {
@@ -255,7 +256,7 @@ fn counted_words(counted: &Counted) -> Option<String> {
     ))
 }
 
-/// What others asked for and how it was answered, if that is known.
+/// What others requested and the responses to it, if known.
 fn kinds_words([methods, statuses]: &[Vec<(String, u64)>; 2]) -> String {
     let named = |all: &[(String, u64)], before: &str| {
         let each = |(name, count): &(String, u64)| format!("{} {before}{name}", grouped(*count));
@@ -270,7 +271,7 @@ fn kinds_words([methods, statuses]: &[Vec<(String, u64)>; 2]) -> String {
     }
 }
 
-/// The same in any case, for those who want to know.
+/// The same whether or not the counts agree, for the detailed report.
 pub(super) fn count_words(counted: &Counted) -> String {
     let agrees = "the server has counted the same requests";
     counted_words(counted).unwrap_or_else(|| {

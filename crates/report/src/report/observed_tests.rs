@@ -1,4 +1,4 @@
-//! What is said of servers, against records whose contents are known.
+//! What is reported about servers, for records whose contents are known.
 
 use super::*;
 use crate::measure::Served;
@@ -10,8 +10,8 @@ use crate::report::chart::{foremost, stages};
 const QUEUE: Meter = Meter::gauge("run_queue", "run queue", "", "queues");
 const MEMORY: Meter = Meter::gauge("memory_bytes", "memory", "bytes", "memory");
 
-/// A minute of reads at 500 per second, and at 2,000 with four times as long response times in
-/// the seconds `slow`.
+/// A minute of reads: 500 per second, but 2,000 in the seconds `slow`, with response times four
+/// times as long.
 fn run(slow: std::ops::Range<u32>) -> RunRecord {
     let count = |second| if slow.contains(&second) { 2_000 } else { 500 };
     let parts = (0..60).map(|second| (second, OpKind::Read, part(count(second), 0)));
@@ -81,7 +81,7 @@ fn an_activity_is_mentioned_if_response_times_were_worse_meanwhile() {
         sentences[0].contains("during compaction of a 0-7 (20.0–30.0 s), and 0.49"),
         "{sentences:?}"
     );
-    // The same while nothing was slower, and while something else was.
+    // The same if nothing was slower, and if the slow seconds were others.
     for seconds in [0..0, 40..50] {
         let mut record = run(seconds);
         observed(&mut record).activities = vec![compaction.clone()];
@@ -103,7 +103,7 @@ fn numbers_that_follow_the_response_times_are_named_if_something_went_wrong() {
     let sentence = together_words(&record, &stage);
     let failed = record.result().exit_status != 0;
     assert_eq!(sentence.is_some(), failed, "{sentence:?}");
-    // The stand-in's record passes; one with an outage does not have to.
+    // The stand-in's record passes; one with an outage need not.
     record
         .stages
         .last_mut()
@@ -144,7 +144,7 @@ fn requests_of_others_and_lost_answers_are_reported_and_a_few_are_not() {
     for few in [counted(9_502, 9_502, 0), counted(9_510, 9_502, 0), counted(9_490, 9_502, 12)] {
         assert_eq!(counted_words(&few), None);
     }
-    // One asks as often as the answers to the other are lost.
+    // Others send as many requests as the run lost responses.
     let sent = Served {
         methods: [("PUT".to_owned(), 2_838)].into(),
         statuses: [("201".to_owned(), 2_838)].into(),

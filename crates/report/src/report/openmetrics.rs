@@ -1,5 +1,5 @@
 //! A run as metrics: `--format openmetrics` prints those of a finished run, and a scraper reads
-//! those of a running one. Both are the same families, from the same functions.
+//! those of a running one. Both consist of the same families, from the same functions.
 
 use super::exposition::{Exposition, Family, Kind, Writer};
 use super::nodes::gone_s;
@@ -104,7 +104,7 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
             for (class, count) in &operation.failures {
                 sample(class.name(), *count);
             }
-            // During a stage, operations without an answer are merely in flight.
+            // While a stage runs, operations without a response are merely in flight.
             if stage.ended.is_some() {
                 sample("unfinished", operation.unfinished);
             }
@@ -188,7 +188,7 @@ fn quantiles([stage, part]: [(&str, &str); 2], latency: &Latency, out: &mut Writ
     out.sample_of("_count", &[stage, part], count);
 }
 
-/// Nanoseconds as seconds, without more digits than a histogram has.
+/// Converts nanoseconds to seconds, with no more digits than a histogram has.
 fn seconds(ns: f64) -> f64 {
     ns.round() / 1e9
 }
@@ -227,7 +227,7 @@ fn load(stages: &[Stage<'_>], out: &mut Writer) {
     of_client(gauge("springload_client_busy_ratio", "ratio", help), |client| client.busiest_thread);
 }
 
-/// What each node did in the stages that have ended, if there are several.
+/// What each node did in the completed stages, if there are several nodes.
 fn nodes(record: &RunRecord, out: &mut Writer) {
     let all = || {
         let stages = record.stages.iter();
@@ -283,7 +283,7 @@ fn replication(record: &RunRecord, out: &mut Writer) {
     }
 }
 
-/// What each agent did, and how well its clock is known.
+/// What each agent did, and how precisely its clock is known.
 fn agents(record: &RunRecord, stages: &[Stage<'_>], out: &mut Writer) {
     let name =
         |index: usize| (index.to_string(), record.agents.iter().find(|it| it.index == index));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A sample: its name with its labels, and its value.
 type Samples = BTreeMap<String, f64>;
 
-/// Reads an exposition: names, types, units, one block per family, no sample twice.
+/// Parses an exposition: names, types, units, one block per family, no duplicate samples.
 fn parse(text: &str, dialect: Exposition) -> Samples {
     let (mut samples, mut seen) = (Samples::new(), BTreeSet::new());
     let (mut family, mut kind) = (String::new(), String::new());

@@ -1,6 +1,6 @@
-//! What a study came to, in one line.
+//! The outcome of a study, in one line.
 
-/// How good that is: the colour it is shown in.
+/// How good the outcome is, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     /// As wanted.
@@ -13,7 +13,7 @@ pub enum Mood {
     Unknown,
 }
 
-/// What a study came to: how good that is, a mark that says the same without colours, and words.
+/// The outcome of a study: how good it is, a mark that conveys the same without colours, and words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pill {
     /// How good it is.
@@ -25,7 +25,7 @@ pub struct Pill {
 }
 
 impl Mood {
-    /// A line with the usual mark.
+    /// A line with the usual mark of this mood.
     pub fn pill(self, words: impl Into<String>) -> Pill {
         let mark = match self {
             Self::Good => '✓',
@@ -36,7 +36,7 @@ impl Mood {
         Pill { mood: self, mark, words: words.into() }
     }
 
-    /// The class of a page's style sheet.
+    /// The class in a page's style sheet.
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Good => "good",

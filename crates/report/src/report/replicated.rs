@@ -1,5 +1,5 @@
-//! Replication in tables: the mix without and with it, how far targets lagged behind, and what they
-//! had in the end.
+//! Replication in tables: the load without and with it, how far targets lagged behind, and what
+//! they had in the end.
 
 use super::burst::Rows;
 use super::number::{decimal, grouped, length, millis};
@@ -13,7 +13,8 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// The most columns of a curve.
 const MOST_COLUMNS: usize = 60;
 
-/// The replication of a run in a few words: who copies to whom, and when it was running.
+/// The replication of a run in a few words: which database replicates to which, and when it was
+/// running.
 pub(super) fn facts(record: &RunRecord) -> Vec<String> {
     let (Some(plan), Some(found)) = (&record.plan.replication, &record.replication) else {
         return Vec::new();
@@ -26,14 +27,14 @@ pub(super) fn facts(record: &RunRecord) -> Vec<String> {
     facts
 }
 
-/// The tables of a run, each with its heads; none if there was no replication.
+/// The tables of a run, each with its header; empty if there was no replication.
 pub(super) fn tables(record: &RunRecord) -> Vec<Rows> {
     let Some(found) = &record.replication else { return Vec::new() };
     let sides = sides(record);
     [lags(found), arrivals(found)].into_iter().chain(sides).collect()
 }
 
-/// The markers of each link, and of the way along a chain, by name.
+/// The markers of each link, and of the path along a chain, by name.
 pub(super) fn named(found: &Replication) -> Vec<(String, &Markers)> {
     let links = found.links.iter().map(|link| (link_name(found, link), &link.markers));
     let chain = found.end_to_end.iter().map(|it| {
@@ -54,7 +55,7 @@ fn lags(found: &Replication) -> Rows {
     heads.chain(named(found).into_iter().map(row)).collect()
 }
 
-/// When each target had everything, and what it had in the end.
+/// When each target had caught up, and what it had in the end.
 fn arrivals(found: &Replication) -> Rows {
     let heads = ["everything there", "before the load", "after it", "compared"];
     let row = |link: &ReplicationLink| {
@@ -80,7 +81,7 @@ fn arrivals(found: &Replication) -> Rows {
     heads.chain(found.links.iter().map(row)).collect()
 }
 
-/// The response times without and with replication, and how many times the former the latter are.
+/// The response times without and with replication, and the ratio of the latter to the former.
 fn sides(record: &RunRecord) -> Option<Rows> {
     let (without, with) = record.replicated_pair()?;
     let heads = [
@@ -125,7 +126,7 @@ fn pair(us: [Option<f64>; 2]) -> [String; 3] {
     [words(us[0]), words(us[1]), ratio]
 }
 
-/// The longest lag over time as a curve of blocks, and its scale; `None`: there is none.
+/// The longest lag over time as a curve of blocks, with its scale; `None`: there is none.
 fn curve(markers: &Markers) -> Option<(String, String)> {
     let points = &markers.over_time;
     let each = points.len().div_ceil(MOST_COLUMNS).max(1);
@@ -142,7 +143,7 @@ fn curve(markers: &Markers) -> Option<(String, String)> {
     Some((curve, format!("max {} ms", millis(most))))
 }
 
-/// All of it in text; nothing if there was no replication.
+/// Writes all of this as text; nothing if there was no replication.
 pub(super) fn section(record: &RunRecord, out: &mut String) {
     let Some(found) = &record.replication else { return };
     let _ = writeln!(out, "{}", facts(record).join(" · "));

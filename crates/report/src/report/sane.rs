@@ -1,38 +1,38 @@
-//! Numbers that no run has, in stored records and sweeps: adding or multiplying such counts would
-//! overflow, so they are refused before anything else is read.
+//! Finds numbers in stored records and sweeps that no run can have: adding or multiplying such
+//! counts would overflow, so they are refused before anything else is read.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// More than any count or size in bytes.
+/// More than any count or any size in bytes.
 const MOST: f64 = 1e15;
 /// More seconds than any run takes.
 const MOST_S: f64 = 1e12;
-/// The nanoseconds since 1970 are fewer until 2096.
+/// The nanoseconds since 1970 stay below this until 2096.
 const MOST_NS: f64 = 4e18;
 
-/// Whether all numbers in the JSON `text` could be those of a run.
+/// Checks that all numbers in the JSON `text` could be those of a run.
 ///
 /// # Errors
-/// If the text is not JSON, or if a number could not be.
+/// Returns an error if the text is not JSON, or if a number is too large.
 pub fn sane(text: &str) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     Number { most: MOST }.deserialize(&mut deserializer)?;
     deserializer.end()
 }
 
-/// A value in which only the numbers are checked: none may be beyond `most`.
+/// A value of which only the numbers are checked: none may exceed `most`.
 #[derive(Clone, Copy)]
 struct Number {
     most: f64,
 }
 
 impl Number {
-    /// For a member called `name`; the items of a list go by the name of the list.
+    /// For a member called `name`; the items of a list have the limit of the list.
     fn of(name: &str) -> Self {
         let most = match name {
-            // Seeds, and the time at which a series begins, in any unit: these are never added up.
+            // Seeds, and the start of a series, in any unit: these are never added up.
             name if name.ends_with("seed") || name == "start" => f64::INFINITY,
             name if name.ends_with("_ns") => MOST_NS,
             name if name.ends_with("_s") => MOST_S,

@@ -1,5 +1,5 @@
 //! A second of a running stage as a line of JSON, for programs that read along. Its keys are those
-//! of `series` in `run.json`, but that times are figures, as in the operations of a stage.
+//! of `series` in `run.json`, except that times are figures, as in the operations of a stage.
 
 use super::clean::json_line;
 use crate::measure::{FailedTimes, Kept, Second, SeriesKind, Statistic};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// The line, with its end: of `run`, by its name, and a second of `stage` that began at `began_ns`,
-/// in nanoseconds since 1970.
+/// The line, including its line feed: a second of `stage` in the run called `run`; the stage began
+/// at `began_ns`, in nanoseconds since 1970.
 pub fn second_line(run: &str, stage: &str, began_ns: u64, second: &Second) -> String {
     let row = &second.row;
     let kinds = row.kinds.iter().map(|(kind, part)| (kind.name().to_owned(), of_kind(part)));
@@ -62,7 +62,7 @@ fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 
-/// A time as `started_at` of a record has it.
+/// A time in the form of a record's `started_at`.
 fn time(ns: u64) -> String {
     let form =
         format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");

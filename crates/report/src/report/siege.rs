@@ -164,11 +164,11 @@ impl Figures {
 /// One request and its outcome, for [`siege_figures`].
 #[derive(Clone, Copy, Debug)]
 pub struct SiegeHit {
-    /// The status of its answer; `None` without one.
+    /// The status of its response; `None` if there was none.
     pub status: Option<u16>,
     /// From its start to the last byte, in nanoseconds.
     pub response_ns: u64,
-    /// Bytes of the answer's body.
+    /// The size of the response's body, in bytes.
     pub bytes: u64,
 }
 
@@ -209,7 +209,7 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// The number of answers by status, and of failures without an answer.
+/// The number of responses by status, and of failures without a response.
 fn answers(record: &RunRecord, out: &mut String) {
     let (mut statuses, mut without) = (BTreeMap::new(), BTreeMap::new());
     for operation in record.measured().flat_map(StageRecord::requests) {

@@ -1,4 +1,4 @@
-//! How many nodes a rate takes, as text and as a page's words: the answer first, then the
+//! How many nodes a rate takes, as text and as the words of a page: the answer first, then the
 //! arithmetic.
 
 use super::max::limits;
@@ -9,7 +9,7 @@ use crate::sizing::{LawName, Measured, Sizing, SizingVerdict, Unit};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-/// The answer: the name of a colour, a mark, and words.
+/// The answer: a mood, a mark, and words.
 pub(super) fn verdict(it: &Sizing) -> Pill {
     let rate = decimal(it.rate_per_s, 0);
     let many = it.unit.word(2);
@@ -39,7 +39,7 @@ pub(super) fn verdict(it: &Sizing) -> Pill {
     }
 }
 
-/// What is asked for.
+/// The question.
 pub(super) fn subject(it: &Sizing) -> String {
     format!("springload size · {}/s · {}", decimal(it.rate_per_s, 0), limits(&it.slo))
 }
@@ -65,7 +65,7 @@ pub fn sizing_text(it: &Sizing) -> String {
     out
 }
 
-/// A row per search, the header first.
+/// A row per search, beginning with the header.
 pub(super) fn rows(it: &Sizing) -> Vec<Vec<String>> {
     let head = [it.unit.word(2), "sustained/s", "of each", "by the law", "off", "search"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -82,14 +82,14 @@ pub(super) fn rows(it: &Sizing) -> Vec<Vec<String>> {
     rows
 }
 
-/// By how much the law misses a size.
+/// By how much the law misses a measured size.
 fn off(of: &Measured) -> String {
     let percent = of.off() * 100.0;
     let sign = if percent <= -0.05 { "−" } else { "+" };
     format!("{sign}{} %", decimal(percent.abs(), 1))
 }
 
-/// How the answer comes about, line by line.
+/// How the answer is derived, line by line.
 pub(super) fn arithmetic(it: &Sizing) -> Vec<String> {
     let (many, law) = (it.unit.word(2), &it.law);
     let (single, share) = (decimal(law.single_per_s, 0), |it: f64| decimal(it * 100.0, 2));
@@ -134,7 +134,7 @@ pub(super) fn arithmetic(it: &Sizing) -> Vec<String> {
     lines
 }
 
-/// What makes the answer less certain.
+/// The reasons the answer may be less certain.
 pub fn notes(it: &Sizing) -> Vec<String> {
     let (one, many) = (it.unit.word(1), it.unit.word(2));
     let mut notes = Vec::new();

@@ -9,14 +9,14 @@ use crate::op::Failure;
 use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers, silence_ns};
 use std::collections::BTreeMap;
 
-/// Failures are an event if they fall into no more than this share of the seconds; else they are a
-/// rate.
+/// Failures are an event if they occur in no more than this share of the seconds; otherwise they
+/// are a rate.
 const SCATTERED: f64 = 0.5;
 /// Up to this many seconds without failures do not split an event in two.
 const APART_S: u32 = 2;
 /// Shorter pauses of springload, in seconds, are not mentioned.
 const LEAST_PAUSE_S: f64 = 0.1;
-/// A load is not kept up while this many seconds' worth of it are left undone.
+/// A load is not kept up with while this many seconds' worth of it is waiting.
 const BEHIND_S: f64 = 0.2;
 
 /// Something that happened in a stage.
@@ -26,7 +26,8 @@ pub(super) struct Event {
     pub(super) stage: usize,
     /// When it began, in seconds from the stage's start.
     pub(super) at_s: f64,
-    /// How long it lasted, in seconds; `None`: it was a moment, or applies to everything after it.
+    /// How long it lasted, in seconds; `None`: it was momentary, or everything after it is
+    /// affected.
     pub(super) length_s: Option<f64>,
     pub(super) kind: EventKind,
     /// What happened, without its time: `no answer for 0.8 s`.
@@ -36,13 +37,13 @@ pub(super) struct Event {
 /// What happened, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EventKind {
-    /// Operations failed through the server's fault, and none succeeded.
+    /// Operations failed because of the server, and none succeeded.
     Outage,
-    /// The server answered nothing.
+    /// The server did not respond.
     Silence,
     /// One of several nodes was gone.
     NodeGone,
-    /// One of several nodes answered nothing. It may have been gone for a part of that time.
+    /// One of several nodes did not respond. It may have been gone for a part of that time.
     NodeSilence,
     /// Agents were lost.
     AgentsLost,
@@ -50,12 +51,12 @@ pub(super) enum EventKind {
     Failures,
     /// The load was not kept up from then on.
     Behind,
-    /// springload itself stood still.
+    /// springload itself was paused.
     Pause,
 }
 
 impl Event {
-    /// With its time: `6.0 s: no answer for 0.8 s`.
+    /// The event with its time: `6.0 s: no answer for 0.8 s`.
     pub(super) fn line(&self) -> String {
         format!("{}: {}", at(self.at_s), self.words)
     }
@@ -104,7 +105,7 @@ fn of_span(span: &Span, kind: EventKind, words: String) -> Event {
     Event { stage: 0, at_s: span.from_s, length_s: Some(span.length_s), kind, words }
 }
 
-/// Outages with what failed in them.
+/// Outages, and what failed in them.
 fn outages(stage: &StageRecord) -> Vec<Event> {
     let failed = failures(stage.requests());
     let why = failed.iter().find(|it| it.class.unserved());
@@ -188,7 +189,7 @@ fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     losses.into_iter().map(event).collect()
 }
 
-/// Seconds in which operations failed, unless most are such seconds, or an outage covers them.
+/// Seconds in which operations failed, unless most seconds are like that, or an outage covers them.
 fn failing(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let plan = record.plan_of(stage);
     let provoked = plan.is_some_and(|plan| plan.work.traits().shares_documents);
@@ -248,7 +249,7 @@ fn burst(
     Some(Event { stage: 0, at_s: from_s, length_s, kind: EventKind::Failures, words })
 }
 
-/// From when on the server served less than was offered.
+/// The time from which on the server served less than was offered.
 fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
     let Verdict::NotSustained { offered_per_s, served_per_s, .. } = stage.verdict else {
         return None;
@@ -263,7 +264,7 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
         let due = plan.pace.due_by((end_s.min(stage.rates_over_s()) * 1e9) as u64)?.min(planned);
         let undone = due - ended as f64;
         let is_behind = undone > offered_per_s * BEHIND_S;
-        // What is still waiting at the end is served after it.
+        // What is still waiting at the end is served afterwards.
         if end_s <= stage.rates_over_s() {
             since = if is_behind { since.or(Some(f64::from(row.second))) } else { None };
         }

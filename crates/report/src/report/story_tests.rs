@@ -55,7 +55,7 @@ fn an_outage_tells_of_its_silence_and_of_its_failures() {
     stage.outage = Outage { total_s: 2.2, spans: vec![span(3.1, 2.2)], ..Outage::default() };
     stage.silences = vec![span(3.1, 2.2)];
     assert_eq!(event_lines(&record), ["3.1 s: no answer for 2.2 s: connection refused"]);
-    // It answered, if only with errors.
+    // It did respond, if only with errors.
     (record.stages[0].outage.answered, record.stages[0].silences) = (true, Vec::new());
     assert_eq!(event_lines(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
 }
@@ -85,7 +85,7 @@ fn pauses_of_springload_and_losses_of_agents_are_reported() {
     let lines = event_lines(&record);
     let lost = "6.0 s: agents 1 and 2 of 4 lost: nothing heard for 3 s";
     assert_eq!(lines, [lost, "1.0 s: springload itself stood still for 0.4 s"]);
-    // As soon as it is known which of the agents it was, that is said.
+    // If the agent is known, it is named.
     let pauses = |record: &mut RunRecord, agent: usize, pause| {
         let agents = &mut record.stages.last_mut().expect("a stage").agents;
         agents[agent].client.get_or_insert_default().pauses = vec![pause];
@@ -137,7 +137,8 @@ fn many_of_a_kind_take_one_line() {
     assert_eq!((all.len(), &all[2][..5]), (9, "1.0 s"), "all, in order of time");
 }
 
-/// A frozen node is silent, and gone once its timeout is over: the same time, reported in two ways.
+/// A frozen node is silent, and gone once its timeout has expired: the same time, reported in two
+/// ways.
 #[test]
 fn how_long_nodes_were_gone_and_how_long_they_were_silent_are_not_added_up() {
     let mut record = run(&[]);
@@ -166,7 +167,7 @@ fn how_long_nodes_were_gone_and_how_long_they_were_silent_are_not_added_up() {
     assert_eq!(lines(&record, &events, false), expected);
 }
 
-/// Only the hundred longest are stored: what they add up to is not the total.
+/// Only the hundred longest are stored: their sum is not the total.
 #[test]
 fn the_total_of_outages_is_the_stored_one() {
     let mut record = run(&[]);

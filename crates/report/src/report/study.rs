@@ -1,4 +1,4 @@
-//! The formats of studies, that is of whatever is made of several runs: the one list of them all.
+//! The formats of studies, which are made of several runs: the only list of them.
 
 use super::comparison::{comparison_junit, comparison_markdown, comparison_text};
 use super::drawn::{max_picture, sizing_picture, sweep_picture, trend_picture};
@@ -29,9 +29,9 @@ pub struct StudyFormat<S: 'static> {
     pub name: &'static str,
     /// One line for the help.
     pub summary: &'static str,
-    /// The endings of files in it, unless the format of runs with its name has them.
+    /// The endings of its files, unless the format of runs with the same name has them.
     pub endings: &'static [&'static str],
-    /// How to render it.
+    /// The function that renders it.
     render: Render<S>,
 }
 
@@ -39,18 +39,18 @@ pub struct StudyFormat<S: 'static> {
 #[derive(Clone, Copy, Debug)]
 enum Render<S: 'static> {
     Text(fn(&S) -> String),
-    /// Text in a look.
+    /// Text with a look.
     Look(fn(&S, Look) -> String),
-    /// Text, unless the format has no room for this study.
+    /// Text, unless the format cannot show this study.
     Fitting(fn(&S) -> Result<String, Invalid>),
     Bytes(fn(&S) -> Vec<u8>),
-    /// The study itself, texts that could steer a terminal included, which are escaped.
+    /// The study itself, including texts that could steer a terminal, which are escaped.
     Exact(fn(&S) -> String),
 }
 
-/// What is made of several runs, and shown in its own formats.
+/// Something made of several runs, with its own formats.
 pub trait Study: Sized + Debug + 'static {
-    /// What it is called, with its article.
+    /// Its name, with an article.
     const NAME: &'static str;
     /// Its formats. The first is the usual one.
     const FORMATS: &'static [StudyFormat<Self>];
@@ -58,17 +58,17 @@ pub trait Study: Sized + Debug + 'static {
     /// The same with all texts plain; `None`: they already are.
     const PLAIN: fn(&Self) -> Option<Self>;
 
-    /// The format of that name.
+    /// The format of this name.
     fn format(name: &str) -> Option<&'static StudyFormat<Self>> {
         Self::FORMATS.iter().find(|it| it.name == name)
     }
 }
 
 impl<S: Study> StudyFormat<S> {
-    /// Renders a study, in a look if it is text for people.
+    /// Renders a study; `look` applies to text for people.
     ///
     /// # Errors
-    /// Why the format cannot show it.
+    /// Returns an error if the format cannot show it.
     pub fn render(&self, study: &S, look: Look) -> Result<Vec<u8>, Invalid> {
         if let Render::Exact(render) = self.render {
             return Ok(terminal_json(render(study)).into_bytes());
@@ -101,7 +101,7 @@ fn json<S: Serialize>(study: &S) -> String {
     struck_json(study) + "\n"
 }
 
-/// The endings of files, each with the name of its format, of runs or of studies.
+/// The endings of files, each with the name of its format, for runs and studies.
 pub fn endings() -> impl Iterator<Item = (&'static str, &'static str)> {
     let runs = FORMATS.iter().map(|it| (it.name, it.endings));
     let all = runs.chain(of_studies());
@@ -109,8 +109,8 @@ pub fn endings() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The studies with their formats. A format is a row: its name, a line for the help and how it is
-/// rendered, with the ending of its files if formats of runs do not have it; or `mod` and the name
-/// of a file in `study/`, whose `FORMAT` it is.
+/// rendered, with the ending of its files unless a format of runs has it; or `mod` and the name of
+/// a file in `study/`, whose `FORMAT` it is.
 macro_rules! studies {
     (@module mod $module:ident) => { mod $module; };
     (@module $($row:tt)*) => {};
@@ -216,7 +216,7 @@ mod tests {
     use crate::search::{Ended, StepOutcome};
     use crate::sizing::{Measured, SizingAsked, Unit, size};
 
-    /// The text and the charts of a study, and of the same as it is stored.
+    /// The text and the charts of a study, and of the same study after storing it.
     fn output_of<S: Study + Serialize + DeserializeOwned>(study: &S) -> String {
         let stored: S = serde_json::from_str(&json(study)).unwrap();
         let text = |study: &S, name: &str| {
@@ -228,7 +228,7 @@ mod tests {
         all(study)
     }
 
-    /// Everything that has a rate, of a database that calls documents this.
+    /// Every study that has a rate, for a database that calls documents `counted`.
     fn studies(counted: Nouns) -> [(&'static str, String); 5] {
         let mut sweeps = [
             sweep(&["batch=1,2,4", "connections=1,8"], false, |v| 100.0 * v[0]),

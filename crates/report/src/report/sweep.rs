@@ -38,7 +38,7 @@ impl CellGroup<'_> {
     }
 }
 
-/// The unit of rates of these things, where there is little room.
+/// The unit of the rates of `counted`, in its short form.
 pub(super) fn rate_unit(counted: Nouns) -> String {
     format!("{}/s", counted.short)
 }
@@ -121,7 +121,7 @@ fn table(axes: &[Axis], rate: &str, groups: &[CellGroup<'_>]) -> Vec<Vec<String>
     rows
 }
 
-/// One setting down, the other across, the rate in each cell.
+/// One setting down, the other across, with the rate in each cell.
 fn map([down, across]: [&Axis; 2], rate: &str, groups: &[CellGroup<'_>], out: &mut String) {
     let most = groups.iter().map(CellGroup::median).fold(0.0, f64::max);
     let mut rows = vec![vec![format!("{rate} · {} ↓ {} →", down.name, across.name)]];
@@ -245,7 +245,7 @@ fn name(group: &CellGroup<'_>) -> String {
     if settings.is_empty() { String::new() } else { settings.join(" ") + ": " }
 }
 
-/// The first measurement of a group by the size of the database, in a few intervals.
+/// Writes the first measurement of a group by the size of the database, in a few intervals.
 fn curve(group: &CellGroup<'_>, out: &mut String) {
     let Some(curve) = group.results.iter().find_map(|result| result.curve.as_ref()) else { return };
     let _ = writeln!(out, "\n{}rate by size", name(group));
@@ -292,7 +292,7 @@ fn warnings(groups: &[CellGroup<'_>], out: &mut String) {
     }
 }
 
-/// One row per run, or per point of its curve if rates by size were asked for.
+/// One row per run, or per point of its curve if rates by size were requested.
 pub fn sweep_csv(sweep: &SweepRecord) -> String {
     let names: Vec<_> = sweep.definition.axes.iter().map(|axis| quoted(&axis.name)).collect();
     let mut head: Vec<&str> = names.iter().map(String::as_str).chain(["round"]).collect();
@@ -328,7 +328,7 @@ pub fn sweep_csv(sweep: &SweepRecord) -> String {
     out
 }
 
-/// The series of couchdb-performance-tests: `documents docs/s`, one line per window. What the
+/// The series of couchdb-performance-tests: `documents docs/s`, one line per window. Anything the
 /// original did not have is in comments: gaps, and a last window that is not full.
 pub fn bulk_perf_dat(curve: &Curve) -> String {
     let mut out = String::new();

@@ -49,7 +49,7 @@ pub(in crate::report) fn sweep(
 
 #[test]
 fn two_settings_make_a_map_and_each_has_its_slope() {
-    // 100 more with each doubling of batch, whatever the connections; 1,000 on the mean.
+    // 100 more with each doubling of batch, whatever the connections; 1,000 on average.
     let two = sweep(&["batch=1,2,4", "connections=1,8,64"], false, |v| 900.0 + 100.0 * v[0].log2());
     let text = sweep_text(&two);
     assert!(text.contains("+10.0 % per doubling of batch (R² 1.00, 9 runs)"), "{text}");
@@ -78,7 +78,7 @@ fn runs_that_cannot_be_believed_make_no_slope() {
     let mut doubtful = sweep(&["batch=1,2,4,8", "connections=1,8"], false, |v| {
         1_000.0 + 100.0 * v[1] + v[0].log2()
     });
-    // Twice as fast with many connections, and wrong: neither slope may follow it.
+    // Twice as fast with many connections, but not trustworthy: neither slope may follow it.
     let cell = doubtful.cells.iter_mut().rfind(|cell| cell.settings[0].value == "8").unwrap();
     let result = cell.result.as_mut().unwrap();
     (result.trustworthy, result.per_s) = (false, 9_000.0);

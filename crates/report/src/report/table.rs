@@ -1,4 +1,4 @@
-//! Columns of text, the first aligned left, the others right; and paragraphs.
+//! Columns of text, the first aligned left and the others right; and paragraphs.
 
 /// Rows of cells, padded so that columns line up; each line is indented by two spaces.
 pub(super) fn align(rows: &[Vec<String>]) -> String {

@@ -1,5 +1,5 @@
-//! Thresholds as requirements: what the run must meet, and whether it did. `--fail-if` states
-//! the opposite: what makes a run fail.
+//! Thresholds as requirements: what the run must meet, and whether it did. `--fail-if` states the
+//! opposite: the condition that makes a run fail.
 
 use super::number::{decimal, grouped, millis};
 use crate::plan::{Comparison, Limit, Metric, Quantity, Span, Threshold};
@@ -10,13 +10,13 @@ use crate::record::{Judgement, Regression, RunRecord, Standing, Unit};
 pub(super) struct Requirement {
     /// What is judged, such as `read p99`.
     pub(super) subject: String,
-    /// What it must be, such as `≤ 50 ms`.
+    /// The required value, such as `≤ 50 ms`.
     pub(super) wanted: String,
-    /// Both, without what was measured: the same in each run of a plan.
+    /// Both, without the measured value: the same in each run of a plan.
     pub(super) name: String,
     /// The limit alone, such as `50 ms`.
     pub(super) limit: String,
-    /// What was measured, such as `640 ms`; or why it cannot be judged.
+    /// The measured value, such as `640 ms`; or the reason it cannot be judged.
     pub(super) found: Result<String, String>,
     /// Whether the run meets it.
     pub(super) met: bool,
@@ -34,7 +34,7 @@ pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
     requirements(record).map(|it| format!("{} {}", it.mark(), it.words())).collect()
 }
 
-/// The lines of those that were missed, each with its number among all.
+/// The lines of those that were missed, each with its position among all.
 pub fn missed_lines(record: &RunRecord) -> Vec<(usize, String)> {
     let missed = requirements(record).enumerate().filter(|(_, it)| !it.met);
     missed.map(|(at, it)| (at, format!("{} {}", it.mark(), it.words()))).collect()
@@ -68,7 +68,7 @@ impl Requirement {
         }
     }
 
-    /// A figure that may not be more than `most` percent worse than the baseline's.
+    /// A figure that must not be more than `most` percent worse than the baseline's.
     fn beside_baseline(it: &Regression, most: f64) -> Self {
         let rises = it.metric.metric.is_better_high();
         let (compared, sign) = if rises { ("≥", '−') } else { ("≤", '+') };
@@ -87,12 +87,12 @@ impl Requirement {
         Self { subject, wanted: format!("{compared} {limit}"), name, limit, found, met }
     }
 
-    /// `✓` or `✗`.
+    /// The mark: `✓` or `✗`.
     pub(super) const fn mark(&self) -> char {
         if self.met { '✓' } else { '✗' }
     }
 
-    /// Such as `read p99 ≤ 50 ms: missed, 640 ms`.
+    /// The requirement in words, such as `read p99 ≤ 50 ms: missed, 640 ms`.
     pub(super) fn words(&self) -> String {
         let state = match (&self.found, self.met) {
             (Ok(found), true) => format!("met, {found}"),
@@ -102,7 +102,7 @@ impl Requirement {
         format!("{} {}: {state}", self.subject, self.wanted)
     }
 
-    /// The same for one that was missed, shorter: `read p99 640 ms, limit 50 ms`.
+    /// A shorter form for a missed requirement: `read p99 640 ms, limit 50 ms`.
     pub(super) fn missed_words(&self) -> String {
         match &self.found {
             Ok(found) => format!("{} {found}, limit {}", self.subject, self.limit),
@@ -111,7 +111,7 @@ impl Requirement {
     }
 }
 
-/// Such as `, +21.9 % (+12.0 to +33.1 %)`, after the value.
+/// The change, such as `, +21.9 % (+12.0 to +33.1 %)`, to follow the value.
 fn change_words(it: &Regression) -> String {
     let unit = if it.unit == Unit::Percent { "points" } else { "%" };
     let signed = |value: f64| {
@@ -128,7 +128,7 @@ fn change_words(it: &Regression) -> String {
     format!(", {} {unit}{interval}{doubt}", signed(change))
 }
 
-/// What a run must meet if it fails where `comparison` holds.
+/// The comparison that a run must meet if it fails when `comparison` holds.
 const fn opposite(comparison: Comparison) -> &'static str {
     match comparison {
         Comparison::Above => "≤",

@@ -8,7 +8,7 @@ use crate::record::{RunRecord, StageRecord};
 /// The most traits in the name of a run.
 const MOST_TRAITS: usize = 3;
 
-/// What a run is called: its label, or else its server, workload and connections.
+/// The name of a run: its label or, without one, its server, workload and connections.
 pub(super) fn title(record: &RunRecord) -> String {
     record.plan.label.clone().unwrap_or_else(|| subject(record))
 }
@@ -32,7 +32,7 @@ fn server(record: &RunRecord) -> String {
     format!("{} at {}", proper(record), host(&server.url))
 }
 
-/// The server's name for itself, in capitals where its driver writes it so.
+/// The server's name for itself, capitalized the way its driver writes it.
 fn proper(record: &RunRecord) -> &str {
     let (name, summary) = (&record.server.name, record.plan.target.card().summary);
     let proper = summary.split(' ').next().unwrap_or_default();
@@ -51,8 +51,8 @@ fn connections(record: &RunRecord) -> String {
     format!("{} connection{s}", grouped(count as u64))
 }
 
-/// Distinct names for several runs: their labels, or else what differs between them. Two are the
-/// same only if everything that is known about the runs is.
+/// Distinct names for several runs: their labels, or otherwise what differs between them. Two names
+/// are the same only if everything known about the runs is.
 pub(super) fn names(runs: &[RunRecord]) -> Vec<String> {
     let traits: Vec<Vec<String>> = runs.iter().map(traits).collect();
     let differs = |at: &usize| {
@@ -80,7 +80,7 @@ pub(super) fn names(runs: &[RunRecord]) -> Vec<String> {
     runs.iter().zip(&names).map(named).collect()
 }
 
-/// What a reader would recognise a run by, most telling first.
+/// The traits by which a reader would recognize a run, most telling first.
 fn traits(record: &RunRecord) -> Vec<String> {
     let main = record.main_stage();
     let plan = main.and_then(|stage| record.plan_of(stage));
@@ -107,7 +107,7 @@ fn traits(record: &RunRecord) -> Vec<String> {
     ]
 }
 
-/// A mark for each run of several, such as `A `; nothing for one.
+/// A mark for each of several runs, such as `A `; empty for a single run.
 pub(super) fn mark(runs: &[RunRecord], run: usize) -> String {
     if runs.len() > 1 { label(run) } else { String::new() }
 }

@@ -8,7 +8,7 @@ use crate::record::Unit;
 use crate::trend::{Change, Group, LEAST_RUNS, Mark, Series, Trend};
 use std::fmt::Write as _;
 
-/// A time as people read it, to the minute, in UTC.
+/// A time for readers, to the minute, in UTC.
 pub(super) fn date(started_at: &str) -> String {
     started_at.get(..16).unwrap_or(started_at).replace('T', " ")
 }
@@ -23,7 +23,7 @@ pub(super) fn value(series: &Series, value: f64) -> String {
     number(value, series.unit)
 }
 
-/// Such as `−15.8 %`; for a change from 0, the new value.
+/// A change such as `−15.8 %`; for a change from 0, the new value.
 fn percent(series: &Series, change: &Change) -> String {
     match change.percent {
         Some(percent) => {
@@ -34,7 +34,7 @@ fn percent(series: &Series, change: &Change) -> String {
     }
 }
 
-/// Such as `−15.8 % from 2026-10-03 09:15 on: 1,200.0/s → 1,010.0/s, run NAME`.
+/// A change in words, such as `−15.8 % from 2026-10-03 09:15 on: 1,200.0/s → 1,010.0/s, run NAME`.
 pub(super) fn change(series: &Series, change: &Change) -> String {
     format!(
         "{} from {} on: {} → {}, run {}",
@@ -58,7 +58,7 @@ pub(super) fn changes(trend: &Trend) -> Vec<String> {
     trend.groups.iter().flat_map(|group| &group.series).flat_map(of_series).collect()
 }
 
-/// Such as `server couchdb 3.4.2 → couchdb 3.5.0 from 2026-10-03 09:15 on`.
+/// A mark in words, such as `server couchdb 3.4.2 → couchdb 3.5.0 from 2026-10-03 09:15 on`.
 pub(super) fn mark(group: &Group, mark: &Mark) -> String {
     let from = group.runs.get(mark.at).map(|run| date(&run.started_at)).unwrap_or_default();
     let known = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
@@ -84,13 +84,13 @@ pub(super) fn span(group: &Group) -> String {
     text
 }
 
-/// Why no changes can be found, if that is so.
+/// The reason no changes can be found, if they cannot.
 pub(super) fn too_few(group: &Group) -> Option<String> {
     let few = group.runs.len() < LEAST_RUNS;
     few.then(|| format!("finding changes takes {LEAST_RUNS} runs or more of the same plan"))
 }
 
-/// What the whole trend comes to, in one line.
+/// The outcome of the whole trend, in one line.
 pub(super) fn headline(trend: &Trend) -> String {
     let runs = trend.runs();
     let plans = trend.groups.len();
@@ -101,8 +101,8 @@ pub(super) fn headline(trend: &Trend) -> String {
     format!("{runs} run{} of {of} · {changes} change{}", s(runs), s(changes))
 }
 
-/// One group as CSV (RFC 4180), a row per run: the time, what is known about it, and a column for
-/// each quantity. Apache Otava reads it.
+/// One group as CSV (RFC 4180), a row per run: the time, what is known about the run, and a column
+/// for each quantity. Apache Otava can read it.
 pub(super) fn trend_csv_of(trend: &Trend) -> Result<String, Invalid> {
     match &trend.groups[..] {
         [group] => Ok(trend_csv(group)),

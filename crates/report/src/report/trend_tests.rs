@@ -1,4 +1,4 @@
-//! Trends as text, as CSV and as pictures, whatever their records say.
+//! Trends as text, as CSV and as pictures, whatever their records contain.
 
 use super::*;
 use crate::report::drawn::trend_picture;

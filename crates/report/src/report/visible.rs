@@ -1,4 +1,4 @@
-//! How long acknowledged writes took to be visible, in a table.
+//! How long acknowledged writes took to become visible, in a table.
 
 use super::burst::Rows;
 use super::followed;
@@ -9,10 +9,10 @@ use crate::measure::{Latency, Shown, Statistic, VisibleBy};
 use crate::record::StageRecord;
 use std::fmt::Write as _;
 
-/// What the table is about.
+/// The title of the table.
 pub(super) const TITLE: &str = "visible after an acknowledged write";
 
-/// The heads and a row for each way; `None`: there were no probes.
+/// The header and a row for each way; `None`: there were no probes.
 pub(super) fn rows(stage: &StageRecord) -> Option<Rows> {
     let visibility = stage.visibility.as_ref()?;
     let heads = ["visible after, ms", "probes", "stale first", "unseen"];
@@ -32,12 +32,12 @@ fn row(by: &VisibleBy) -> Vec<String> {
     std::iter::once(name).chain(counts).chain(times(&by.time)).collect()
 }
 
-/// What was asked, and of which node.
+/// What was asked, and at which node.
 pub(super) fn named(what: &str, node: Option<&String>) -> String {
     node.map_or_else(|| what.to_owned(), |node| format!("{what} at {node}"))
 }
 
-/// These heads, and those of [`times`].
+/// These column names, followed by those of [`times`].
 pub(super) fn with_times<const N: usize>(heads: [&'static str; N]) -> Vec<String> {
     let times = Statistic::shown(Shown::Always).map(Statistic::name);
     heads.into_iter().chain(times).map(str::to_owned).collect()
@@ -50,7 +50,7 @@ pub(super) fn times(times: &Latency) -> impl Iterator<Item = String> {
     Statistic::shown(Shown::Always).map(cell)
 }
 
-/// The compaction that the run asked for; `None`: it did not, or the server refused.
+/// The compaction that the run requested; `None`: it requested none, or the server refused.
 fn compaction(stage: &StageRecord) -> Option<Rows> {
     let found = stage.compaction.as_ref().filter(|it| it.refused.is_none())?;
     let heads = ["compaction", "began, s", "took, s", "before", "after"];
@@ -62,7 +62,7 @@ fn compaction(stage: &StageRecord) -> Option<Rows> {
     Some(vec![heads.map(str::to_owned).to_vec(), row.collect()])
 }
 
-/// The tables of what went on beside the load, with their titles.
+/// The tables of what ran beside the load, with their titles.
 pub(super) fn beside(stage: &StageRecord) -> impl Iterator<Item = (&'static str, Rows)> {
     let all = [
         (TITLE, rows(stage)),
@@ -72,7 +72,7 @@ pub(super) fn beside(stage: &StageRecord) -> impl Iterator<Item = (&'static str,
     all.into_iter().filter_map(|(title, rows)| Some((title, rows?)))
 }
 
-/// These tables in text; nothing if there are none.
+/// Writes these tables as text; nothing if there are none.
 pub(super) fn section(stage: &StageRecord, out: &mut String) {
     for (title, rows) in beside(stage) {
         let _ = write!(out, "\n{title}\n{}", align(&rows));

@@ -4,7 +4,7 @@ use super::number::{decimal, grouped, millis};
 use crate::plan::{StagePlan, stage_title};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
-/// With a capital at the beginning.
+/// Capitalizes a text.
 pub(super) fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
@@ -22,7 +22,7 @@ pub(super) fn place(server: &ServerRecord) -> String {
     }
 }
 
-/// The database, or all of many, and what became of it.
+/// The name of the database, or all of many, and what happened to it.
 pub(super) fn database(record: &RunRecord) -> String {
     let (server, many) = (&record.server, record.plan.target.databases());
     let name = many.map_or_else(|| server.database.clone(), |it| it.called(&server.database));
@@ -38,7 +38,7 @@ const fn fate(server: &ServerRecord) -> &'static str {
     }
 }
 
-/// The loop of a stage, and its load if it is an open one.
+/// The kind of loop of a stage, and the load of an open one.
 pub(super) fn loop_words(load: &LoadRecord) -> String {
     if !load.open {
         return "closed loop".to_owned();
@@ -72,7 +72,7 @@ pub(super) fn result_line(record: &RunRecord) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Good,
-    /// Its numbers depend on the length of the run.
+    /// They depend on the length of the run.
     Fair,
     Bad,
     /// There is too little to judge.
@@ -176,7 +176,7 @@ mod tests {
         let record = fixture::record(&[]);
         let lines: Vec<_> = trust_lines(&record).collect();
         assert!(!lines.is_empty());
-        // Siege's JSON has siege's keys and no others, and there are no agents here.
+        // Siege's JSON has only siege's keys, and there are no agents here.
         let silent = ["siege-json", "agents-csv"];
         for format in super::super::FORMATS.iter().filter(|it| !silent.contains(&it.name)) {
             let look = Look { verbose: true, ..Look::default() };

@@ -1,4 +1,4 @@
-//! On which side of its limit a figure of a run certainly lies.
+//! Decides on which side of its limit a figure of a run certainly lies.
 
 use crate::measure::{Histogram, Kept, OperationSummary, SeriesKind, SeriesRow};
 use crate::op::OpKind;
@@ -7,11 +7,11 @@ use crate::record::StageRecord;
 use crate::statistics::{ALARMS, least_to_show, share_interval, squares, t_quantile};
 use std::cmp::Ordering;
 
-/// By how much a value must differ from its limit to count where the run has too few seconds.
+/// The factor by which a value must differ from its limit to count if the run has too few seconds.
 const CLEAR: f64 = 1.5;
-/// With fewer seconds, or batches of them, there is no telling how much they differ.
+/// With fewer seconds, or batches of them, their variation is unknown.
 const FEWEST_BATCHES: usize = 3;
-/// What an answer that never came counts as: an hour, in microseconds.
+/// The value of a response that never came: an hour, in microseconds.
 pub(super) const NEVER_US: f64 = 3.6e9;
 
 /// A figure of a stage.
@@ -20,25 +20,25 @@ pub(super) struct Figure<'a> {
     pub(super) quantity: Quantity,
 }
 
-/// The answers that a percentile is taken from.
+/// The responses that a percentile is taken from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Answers {
-    /// How many there are, including those that never came.
+    /// The number of them, including those that never came.
     pub(super) of: u64,
-    /// With fewer answers, it proves nothing that none of them was late.
+    /// With fewer responses, that none of them was late proves nothing.
     pub(super) least: u64,
-    /// The percentile, in microseconds, however few they are.
+    /// The percentile, in microseconds, however few responses there are.
     pub(super) value: f64,
 }
 
 impl Answers {
-    /// How many times as many answers it takes to tell anything; 0: not known.
+    /// How many times as many responses are needed to decide; 0: not known.
     pub(super) fn takes(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.least as f64 / self.of as f64 }
     }
 }
 
-/// Times, and the number of answers that never came.
+/// Times, and the number of responses that never came.
 #[derive(Default)]
 struct Times {
     answered: Histogram,
@@ -58,12 +58,12 @@ impl Times {
     }
 }
 
-/// Where an interval lies; `None`: around the limit.
+/// The side on which an interval lies; `None`: it contains the limit.
 fn side((low, high): (f64, f64), limit: f64) -> Option<Ordering> {
     if high < limit { Some(Ordering::Less) } else { (low > limit).then_some(Ordering::Greater) }
 }
 
-/// The range of a value that may be off by this factor either way.
+/// The range of a value that may be off by this factor in either direction.
 fn around(value: f64, factor: f64) -> (f64, f64) {
     (value / factor, value * factor)
 }
@@ -76,7 +76,7 @@ fn reach(batches: &[f64]) -> Option<f64> {
     (batches.len() >= FEWEST_BATCHES).then(|| t_quantile(ALARMS, count - 1.0) * error)
 }
 
-/// The share of answers that may be later than a percentile.
+/// The share of responses that may be later than a percentile.
 fn beyond(tenths: u16) -> f64 {
     f64::from(1_000_u16.saturating_sub(tenths).max(1)) / 1e3
 }
@@ -85,8 +85,8 @@ impl Figure<'_> {
     /// Whether a percentile is below (`Less`) or above its limit, in microseconds; `None`: that is
     /// not certain.
     ///
-    /// Both the number of late answers and the scatter from second to second must say so: the first
-    /// treats answers as independent, which they seldom are.
+    /// Both the number of late responses and the scatter from second to second must confirm it: the
+    /// former treats responses as independent, which they seldom are.
     pub(super) fn percentile(&self, span: Span, tenths: u16, limit: f64) -> Option<Ordering> {
         let times = self.times(span);
         let late = times.answered.beyond((limit * 1e3) as u64) + times.never;
@@ -108,14 +108,14 @@ impl Figure<'_> {
         side(interval, limit)
     }
 
-    /// The answers that a percentile is taken from.
+    /// The responses that a percentile is taken from.
     pub(super) fn answers(&self, span: Span, tenths: u16) -> Answers {
         let times = self.times(span);
         let least = least_to_show(beyond(tenths), ALARMS) as u64;
         Answers { of: times.len(), least, value: times.percentile_us(tenths) }
     }
 
-    /// How many documents were asked for.
+    /// The number of documents requested.
     pub(super) fn issued(&self) -> u64 {
         self.operations().map(|it| it.issued).sum()
     }
@@ -156,7 +156,7 @@ impl Figure<'_> {
         row.kinds.iter().filter(|(kind, _)| self.concerns(**kind)).map(|(_, part)| part)
     }
 
-    /// The percentile of each second, or of several seconds that together have enough answers.
+    /// The percentile of each second, or of several seconds that together have enough responses.
     fn batches(&self, span: Span, tenths: u16) -> Vec<f64> {
         let (mut batches, mut open) = (Vec::new(), Times::default());
         for row in self.seconds() {
@@ -192,7 +192,7 @@ impl Figure<'_> {
         rates
     }
 
-    /// Its interval, if the run is long enough for one.
+    /// The figure's interval, if the run is long enough for one.
     fn interval(&self) -> Option<(f64, f64)> {
         let bounds = self.stage.interval(self.quantity)?;
         Some((bounds.low, bounds.high))

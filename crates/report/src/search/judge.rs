@@ -1,4 +1,4 @@
-//! What a run at one level came to: whether the level was sustained, and within its limits.
+//! The outcome of a run at one level: whether the level was sustained, and within its limits.
 
 use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::StepOutcome;
@@ -11,22 +11,22 @@ use crate::record::{
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
 
-/// Why a step says nothing about the server.
+/// The reason a step shows nothing about the server.
 const CLIENT: &str = "the client, not the server, is the limit";
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// Whether the level holds.
     pub outcome: StepOutcome,
-    /// Why it does not; empty, if it does.
+    /// The reason it does not hold; empty if it does.
     pub reason: String,
-    /// How many times as long the step has to be for the fewest answers that can tell; 0: nothing
-    /// that it is judged by depends on the number of answers.
+    /// How many times as long the step has to be for the smallest number of responses that can
+    /// decide; 0: nothing it is judged by depends on the number of responses.
     pub takes: f64,
 }
 
-/// What makes a run fail if it must meet `slo`: the opposite.
+/// The threshold that makes a run fail if it must meet `slo`: the opposite.
 pub const fn requirement(slo: Threshold) -> Threshold {
     let comparison = match slo.comparison {
         Comparison::Above => Comparison::AtMost,
@@ -48,12 +48,12 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     if result.exit_status == RunResult::DATA_WRONG {
         return of((StepOutcome::Missed, result.reason.unwrap_or_else(|| "data wrong".to_owned())));
     }
-    // Times count from when an operation was due: a limit that was met although the client was late
-    // was met. One that was missed may have been missed because of the client.
+    // Times count from when an operation was due, so a limit that was met although the client was
+    // late was really met. A limit that was missed may have been missed because of the client.
     let client = matches!(stage.verdict, Verdict::ClientBound { .. }) && stage.load.is_sustained();
     if !client && !stage.verdict.trustworthy() {
         return of(match stage.verdict {
-            // It may not be the next time: a longer step will tell.
+            // The client may not be the limit next time: a longer step will tell.
             Verdict::ClientBound { .. } => (StepOutcome::Undecided, CLIENT.to_owned()),
             Verdict::BoundByConnections { connections, needed } => {
                 (StepOutcome::Undecided, bound_words(connections, needed))
@@ -64,7 +64,7 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let mut own = RunRecord { stages: vec![stage.clone()], ..record.clone() };
     own.plan.thresholds = thresholds.to_vec();
     own.conclude();
-    // What is missed even without what the client may have added is missed.
+    // What is missed even without what the client may have added is really missed.
     let sure = |it: &Judgement| match one(it, stage) {
         Judged { outcome: StepOutcome::Missed, takes, .. } if client && it.by_client => {
             Judged { takes, ..of((StepOutcome::Undecided, CLIENT.to_owned())) }
@@ -76,7 +76,7 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let first = |outcome: StepOutcome| all.iter().find(|it| it.outcome == outcome);
     let worst = match (first(StepOutcome::Missed), first(StepOutcome::Undecided)) {
         (Some(it), _) | (None, Some(it)) => (it.outcome, it.reason.clone()),
-        // What was not looked for may be lost.
+        // Documents that were not looked for may be lost.
         (None, None) => unaudited(record).map_or((StepOutcome::Held, String::new()), |why| {
             (StepOutcome::Undecided, why.to_owned())
         }),
@@ -84,7 +84,7 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     Judged { takes, ..of(worst) }
 }
 
-/// Why the audit of a run cannot tell whether its data is right.
+/// The reason the audit of a run cannot tell whether its data is right.
 fn unaudited(record: &RunRecord) -> Option<&str> {
     let found = record.warnings.iter().find(|it| it.code == Code::AuditIncomplete);
     found.map(|it| it.message.as_str())
@@ -105,7 +105,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         Limit::Percent(number) | Limit::Number(number) => number,
         Limit::Baseline(_) => return judged(StepOutcome::Undecided, ": no baseline".to_owned()),
     };
-    // Which side makes it fail.
+    // The side on which the run fails.
     let bad = match comparison {
         Comparison::Above | Comparison::AtLeast => Ordering::Greater,
         Comparison::Below | Comparison::AtMost => Ordering::Less,
@@ -149,7 +149,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
     judged(outcome, words)
 }
 
-/// What a percentile came to, after its name.
+/// A percentile in words, to follow its name.
 fn percentile_words(outcome: StepOutcome, Answers { of, least, value }: Answers) -> String {
     match (outcome, of) {
         (_, 0) => ": nothing was measured".to_owned(),
@@ -221,14 +221,14 @@ mod tests {
         assert_eq!(outcome(22_000, held, Some((20_500.0, 23_000.0))), StepOutcome::Missed);
     }
 
-    /// A step whose seconds have this many reads each, and the time that all reads of a second
-    /// took, in microseconds; without a time, none was answered.
+    /// A step with this many reads per second, all of which took the given time in that second, in
+    /// microseconds; without a time, none got a response.
     fn seconds(reads: u64, us: &[Option<u64>]) -> Judged {
         let rows: Vec<_> = us.iter().map(|us| (reads, *us)).collect();
         judged("read.p99 < 20ms", us.len() as f64, &rows)
     }
 
-    /// A step of this many seconds, the last of which may be incomplete.
+    /// A step of this length; its last second may be incomplete.
     fn judged(slo: &str, measured_s: f64, rows: &[(u64, Option<u64>)]) -> Judged {
         let seconds = (0..).zip(rows).map(|(second, &(reads, us))| {
             let mut times = Histogram::default();
@@ -256,7 +256,7 @@ mod tests {
         let of = |us: [u64; 3]| seconds(500, &us.map(Some)).outcome;
         assert_eq!(of([18_000, 18_200, 18_100]), StepOutcome::Held);
         assert_eq!(of([22_000, 22_200, 22_100]), StepOutcome::Missed);
-        // 19 ms at the 99th percentile, but nothing says that the next second is like the last.
+        // 19 ms at the 99th percentile, but the next second may be unlike the last.
         assert_eq!(of([12_000, 15_000, 19_000]), StepOutcome::Undecided);
         assert_eq!(of([3_000, 3_900, 5_000]), StepOutcome::Held, "far enough whatever they do");
     }
@@ -266,11 +266,11 @@ mod tests {
         let few = seconds(40, &[Some(1_000); 3]);
         assert_eq!((few.outcome, few.takes), (StepOutcome::Undecided, 368.0 / 120.0));
         assert_eq!(few.reason, "read.p99: 120 answers, and it takes 368 to tell");
-        // That many are enough, though a second alone has too few for a percentile.
+        // Together they are enough, although a single second has too few for a percentile.
         let enough = seconds(40, &[Some(1_000); 10]);
         assert_eq!((enough.outcome, enough.takes), (StepOutcome::Held, 0.92));
         assert_eq!(enough.reason, "");
-        // It takes fewer to see that it is too slow.
+        // Fewer are needed to see that it is too slow.
         assert_eq!(
             seconds(3, &[Some(29_000); 4]).outcome,
             StepOutcome::Undecided,
@@ -295,9 +295,9 @@ mod tests {
         assert_eq!(rate("throughput > 480", &[500, 505, 495], 3.0), StepOutcome::Held);
         assert_eq!(rate("throughput > 520", &[500, 505, 495], 3.0), StepOutcome::Missed);
         assert_eq!(rate("throughput > 480", &[400, 500, 600], 3.0), StepOutcome::Undecided);
-        // The last second is incomplete, and no sign of a server that differs.
+        // The last second is incomplete, which does not mean that the server varies.
         assert_eq!(rate("throughput > 480", &[500, 505, 495, 10], 3.02), StepOutcome::Held);
-        // Two seconds say nothing about how much they differ.
+        // Two seconds tell nothing about how much they vary.
         assert_eq!(rate("throughput > 480", &[500, 505], 2.0), StepOutcome::Undecided);
         let mean = |us: [u64; 3]| judged("mean < 20ms", 3.0, &us.map(|us| (500, Some(us)))).outcome;
         assert_eq!(mean([18_000, 18_200, 18_100]), StepOutcome::Held);
@@ -310,14 +310,14 @@ mod tests {
         let none = seconds(500, &[None; 3]);
         assert_eq!(none.outcome, StepOutcome::Missed);
         assert_eq!(none.reason, "read.p99: too many answers never came");
-        // One second without answers is more than 1 % of 20 seconds, and less than 1 % of 300.
+        // One second without responses is more than 1 % of 20 seconds, and less than 1 % of 300.
         let outage = |of: usize| {
             let mut all = vec![Some(1_000); of];
             all[7] = None;
             seconds(100, &all).outcome
         };
         assert_eq!([outage(20), outage(300)], [StepOutcome::Missed, StepOutcome::Held]);
-        // One of three may be the start of many: a longer step will tell.
+        // One of three may be the first of many: a longer step will tell.
         assert_eq!(seconds(100, &[Some(1_000), Some(1_000), None]).outcome, StepOutcome::Undecided);
         assert_eq!(seconds(0, &[Some(1); 3]).reason, "read.p99: nothing was measured");
     }
@@ -350,7 +350,7 @@ mod tests {
         let Judged { outcome, reason, .. } = judge(&record, &[slo]);
         let why = "audit incomplete: notes of writes are missing: disk full";
         assert_eq!((outcome, reason.as_str()), (StepOutcome::Undecided, why));
-        // Too slow is too slow, whatever the data.
+        // Too slow is too slow, regardless of the data.
         let (mut slow, slo) = run(50_000, Verdict::Sustained, None);
         slow.journal_broken = record.journal_broken;
         slow.refresh_warnings();

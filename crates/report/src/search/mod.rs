@@ -1,7 +1,7 @@
-//! The search for the most that a server sustains: which level to try next, what a run at a level
-//! came to, and what all of them come to.
+//! The search for the highest load that a server sustains: which level to try next, the outcome of
+//! a run at a level, and the outcome of all runs.
 //!
-//! Knows neither flags nor files: the verb that searches carries out the runs.
+//! Knows neither flags nor files: the runs are carried out by the verb that searches.
 
 mod certain;
 mod judge;

@@ -7,7 +7,8 @@ use crate::record::{RunRecord, RunResult, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
 
-/// Searches disagree if the greatest is more than this many times the least: each is good to 5 %.
+/// Searches disagree if the highest result is more than this many times the lowest: each is
+/// accurate to 5 %.
 const SCATTERED: f64 = 1.25;
 
 /// What is searched for.
@@ -26,9 +27,9 @@ pub enum Searched {
 pub enum Ended {
     /// All searches have found a level.
     Found,
-    /// Not even the lowest level holds, or none that holds was found.
+    /// Not even the lowest level holds, or no level that holds was found.
     NothingHolds,
-    /// It was stopped, or is still under way.
+    /// It was stopped, or is still running.
     Stopped,
     /// A run could not be carried out.
     Failed,
@@ -43,18 +44,18 @@ pub struct StepRecord {
     pub level: f64,
     /// Its length, in seconds.
     pub length_s: f64,
-    /// Whether it is the winner of its search, tried for longer.
+    /// Whether it repeats the winner of its search, for longer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
-    /// What it came to.
+    /// Its outcome.
     pub outcome: StepOutcome,
-    /// Why it is not `held`; empty, if it is.
+    /// The reason it is not `held`; empty if it is.
     pub reason: String,
-    /// How many times as long it has to be for the fewest answers that can tell; 0: it does not
-    /// depend on the number of answers.
+    /// How many times as long it has to be for the smallest number of responses that can decide; 0:
+    /// it does not depend on the number of responses.
     #[serde(default)]
     pub takes: f64,
-    /// Whether the client, or its number of connections, was the limit, not the server.
+    /// Whether the client, or its number of connections, was the limit rather than the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client_bound: bool,
     /// Whether data was found to be wrong or lost.
@@ -75,14 +76,14 @@ pub struct StepRecord {
 /// One search, with its repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MaxRecord {
-    /// Increased when readers of the last layout would misread.
+    /// Increased when readers of the previous layout would misread it.
     pub schema_version: u32,
-    /// What the user calls it.
+    /// The user's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The server, without passwords; `None`: the stand-in, a new one for each step.
     pub target: Option<String>,
-    /// How many addresses of it were named.
+    /// The number of its addresses that were given.
     #[serde(default = "one")]
     pub nodes: u64,
     /// What its rates count, such as `rows`; documents if this is missing.
@@ -98,15 +99,15 @@ pub struct MaxRecord {
     pub slo: Vec<Threshold>,
     /// What is searched for.
     pub searched: Searched,
-    /// The seed for where repetitions begin.
+    /// The seed for the starting points of repetitions.
     pub seed: u64,
     /// The first level to try.
     #[serde(default)]
     pub from: f64,
-    /// The highest.
+    /// The highest level to try.
     #[serde(default)]
     pub to: f64,
-    /// How many searches there are.
+    /// The number of searches.
     #[serde(default)]
     pub repeat: u32,
     /// The length of the shortest step, in seconds.
@@ -115,13 +116,14 @@ pub struct MaxRecord {
     /// How it ended.
     pub ended: Ended,
     /// The highest rate that holds, in documents per second: the median of all searches, or the
-    /// lower middle one of an even number. For connections, the rate that they reached.
+    /// lower of the two middle ones if their number is even. For connections, the rate that they
+    /// reached.
     pub sustained_per_s: Option<f64>,
-    /// The least of all searches.
+    /// The lowest result of all searches.
     pub low: Option<f64>,
-    /// The greatest.
+    /// The highest result.
     pub high: Option<f64>,
-    /// What each complete search has found, in documents per second.
+    /// The result of each complete search, in documents per second.
     #[serde(default)]
     pub found_per_s: Vec<f64>,
     /// The highest number of connections that holds: the median of all searches, as for rates.
@@ -131,14 +133,14 @@ pub struct MaxRecord {
     pub steps: Vec<StepRecord>,
 }
 
-/// The middle one of what the searches found, each a level and its rate; of an even number, the
-/// lower one, because no rate between the two has held.
+/// The median of the results, each a level and its rate; the lower of the two middle ones if their
+/// number is even, because no rate between them has held.
 fn middle(mut found: Vec<(f64, f64)>) -> Option<(f64, f64)> {
     found.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
     found.get(found.len().checked_sub(1)? / 2).copied()
 }
 
-/// The middle one of these rates, in the same sense.
+/// The median of these rates, in the same sense.
 pub fn middle_rate(found_per_s: &[f64]) -> Option<f64> {
     middle(found_per_s.iter().map(|rate| (*rate, *rate)).collect()).map(|(_, rate)| rate)
 }
@@ -149,7 +151,7 @@ const fn one() -> u64 {
 }
 
 impl StepRecord {
-    /// The step of a run that has ended.
+    /// Makes the step of a run that has ended.
     pub fn of(
         record: &RunRecord,
         Ask { search, level, confirms, .. }: Ask,
@@ -159,7 +161,7 @@ impl StepRecord {
     ) -> Self {
         let stage = record.main_stage();
         let all = stage.map(crate::record::StageRecord::merged);
-        // The connections are the client's, too.
+        // The number of connections is the client's limit, too.
         let client_bound = |verdict: Verdict| {
             matches!(verdict, Verdict::ClientBound { .. } | Verdict::BoundByConnections { .. })
         };
@@ -183,7 +185,7 @@ impl StepRecord {
 }
 
 impl MaxRecord {
-    /// Takes what the searches have found so far.
+    /// Takes over what the searches have found so far.
     pub fn conclude(&mut self, walk: &Walk, ended: Ended) {
         let rate_of = |(search, level): (u32, &f64)| match self.searched {
             Searched::Rate => Some(*level),
@@ -193,7 +195,7 @@ impl MaxRecord {
                 found.map(|it| it.per_s)
             }
         };
-        // What each search has found: the level, and its rate.
+        // The result of each search: the level, and its rate.
         let of_search = |(search, level): (u32, &f64)| Some((*level, rate_of((search, level))?));
         let found: Vec<(f64, f64)> = (1..).zip(walk.found()).filter_map(of_search).collect();
         let middle = middle(found.clone());
@@ -207,10 +209,10 @@ impl MaxRecord {
         self.connections = middle.map(|(level, _)| level).filter(|_| of_connections);
     }
 
-    /// Continues an incomplete search that asked for the same: takes over its steps.
+    /// Continues an incomplete search that had the same request: takes over its steps.
     ///
     /// # Errors
-    /// Why it is another search.
+    /// Returns an error if it is a different search, or already complete.
     pub fn go_on(&mut self, kept: Self, walk: &mut Walk) -> Result<(), &'static str> {
         if matches!(kept.ended, Ended::Found | Ended::NothingHolds) {
             return Err("has a complete search already");
@@ -239,10 +241,10 @@ impl MaxRecord {
         Ok(())
     }
 
-    /// Checks what a file may claim.
+    /// Checks the contents of a file.
     ///
     /// # Errors
-    /// What is impossible.
+    /// Returns an error if they are impossible.
     pub fn check(&self) -> Result<(), &'static str> {
         let proper = |it: &f64| *it >= 0.0 && it.is_finite();
         let times = |step: &StepRecord| [step.p50_us, step.p99_us].into_iter().flatten();
@@ -291,8 +293,8 @@ impl MaxRecord {
     }
 
     /// Whether the client was the limit in half of the searches or more, so that it also limits the
-    /// median: the lowest level that did not hold failed because of the client. Of several steps at
-    /// one level of a search, the longest decides.
+    /// median: the lowest level that did not hold failed because of the client. If a search has
+    /// several steps at one level, the longest decides.
     pub fn client_bound(&self) -> bool {
         let bound = |search: u32| {
             let own = || self.steps.iter().filter(move |it| it.search == search);

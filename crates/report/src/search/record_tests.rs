@@ -1,4 +1,4 @@
-//! What a search comes to, by its steps.
+//! The outcome of a search, depending on its steps.
 
 use super::super::walk::Within;
 use super::*;
@@ -76,20 +76,20 @@ fn the_client_is_the_limit_where_the_least_level_that_does_not_hold_says_so() {
     assert!(is_bound(vec![below.clone(), bound(step(200.0, 12.0, open))]));
     assert!(is_bound(vec![bound(step(200.0, 3.0, missed)), step(400.0, 3.0, missed)]));
     assert!(!is_bound(vec![step(200.0, 3.0, missed), bound(step(400.0, 12.0, open))]));
-    // Only a short step was bound.
+    // The client was the limit only in a short step.
     let short = bound(step(200.0, 3.0, open));
     assert!(!is_bound(vec![short.clone(), step(200.0, 6.0, held)]));
     assert!(!is_bound(vec![short.clone(), step(200.0, 6.0, held), step(210.0, 3.0, missed)]));
-    // In another search, that level says nothing about this one.
+    // The same level in another search shows nothing about this one.
     let other = StepRecord { search: 2, ..step(200.0, 6.0, held) };
     assert!(is_bound(vec![short.clone(), other.clone()]));
-    // Nor do two honest searches owe anything to the third.
+    // Nor does a third search affect two that the client did not limit.
     let third = StepRecord { search: 3, ..step(210.0, 3.0, missed) };
     assert!(!is_bound(vec![short, other, third]));
     assert!(!is_bound(vec![bound(below)]) && !is_bound(Vec::new()));
 }
 
-/// A walk that has found these levels, all in one step and its confirmation.
+/// A walk that has found these levels, each in one step and its confirmation.
 fn walked(levels: &[f64]) -> Walk {
     let searches = levels.len() as u32;
     let mut walk = Walk::new(Within { from: levels[0], to: 1e6, searches, seed: 1 });

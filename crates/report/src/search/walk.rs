@@ -1,5 +1,5 @@
 //! The course of a search: doubling until a level is missed, then halving the bracket on a log
-//! scale, then a longer run of the winner; and all that several times.
+//! scale, then a longer run of the winner; and all of that several times.
 
 use crate::generate::{Stream, mix, unit};
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 const PRECISION: f64 = 1.05;
 /// How much longer an undecided step may become.
 const LONGER: u32 = 4;
-/// The winner is tried for at least this many times as long.
+/// The winner is repeated for at least this many times as long.
 const CONFIRMS: u32 = 3;
-/// The most lengths a step may have, unless it is a winner's.
+/// The most lengths that a step may have, except for a winner's.
 const MOST_LENGTHS: u32 = 40;
-/// A miss that was followed by this many steps that held, and by no other miss, may have been that
-/// of a server that was not warm yet: its level is tried again.
+/// If a miss is followed by this many steps that held, and by no other miss, the server may not
+/// have been warm at the time: its level is tried again.
 const HELD_SINCE: u32 = 2;
 /// More steps than any search needs.
 const MOST_STEPS: u32 = 50;
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
     /// The level is sustained.
     Held,
-    /// It is not.
+    /// The level is not sustained.
     Missed,
     /// The step was too short to tell.
     Undecided,
@@ -35,11 +35,11 @@ pub enum StepOutcome {
 pub struct Within {
     /// The first level to try.
     pub from: f64,
-    /// The highest.
+    /// The highest level to try.
     pub to: f64,
     /// How often the search is repeated.
     pub searches: u32,
-    /// The seed for where repetitions begin.
+    /// The seed for the starting points of repetitions.
     pub seed: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct Ask {
     pub search: u32,
     /// The level: a whole number.
     pub level: f64,
-    /// How many times as long as the shortest step.
+    /// Its length, as a multiple of the shortest step.
     pub lengths: u32,
     /// Whether this is the winner, tried again.
     pub confirms: bool,
@@ -60,26 +60,26 @@ pub struct Ask {
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     level: f64,
-    /// How many steps of the search have held since.
+    /// How many steps of the search have held since then.
     held_since: u32,
-    /// Whether it is believed, because the level was tried for longer.
+    /// Whether the miss is certain, because the level was tried for longer.
     sure: bool,
 }
 
-/// One search after the other.
+/// A series of searches, one after another.
 #[derive(Clone, Debug)]
 pub struct Walk {
     within: Within,
     found: Vec<f64>,
     hopeless: bool,
-    /// Levels that held, each with the lengths of the step that showed it, in this search.
+    /// Levels that held in this search, each with the lengths of the step that showed it.
     held: Vec<(f64, u32)>,
-    /// Those that were missed, in the order of the steps.
+    /// Levels that were missed, in the order of the steps.
     missed: Vec<Miss>,
     factor: f64,
     steps: u32,
-    /// How many lengths a step at level 1 needs for enough answers to tell anything; higher levels
-    /// have them sooner.
+    /// How many lengths a step at level 1 needs for enough responses to decide; higher levels have
+    /// them sooner.
     takes: f64,
     ask: Ask,
 }
@@ -103,19 +103,19 @@ impl Walk {
         walk
     }
 
-    /// The step to try now. `None`: the search is over.
+    /// The next step to try. `None`: the walk is over.
     pub fn next(&self) -> Option<Ask> {
         let over = self.hopeless || self.found.len() as u32 >= self.within.searches;
         (!over).then_some(self.ask)
     }
 
-    /// The level that each complete search has found.
+    /// The level found by each complete search.
     pub fn found(&self) -> &[f64] {
         &self.found
     }
 
     /// Takes the outcome of the current step, and how many times as long it has to be for enough
-    /// answers to tell anything (0: it does not depend on that).
+    /// responses to decide (0: it does not depend on that).
     pub fn tell(&mut self, outcome: StepOutcome, takes: f64) {
         let Ask { level, lengths, confirms, .. } = self.ask;
         self.steps += 1;
@@ -133,7 +133,7 @@ impl Walk {
                 self.missed.iter_mut().for_each(|miss| miss.held_since += 1);
                 self.held.push((level, lengths));
             }
-            // A level that cannot be shown to hold in that time is not promised.
+            // A level that cannot be shown to hold in that time is not reported as sustained.
             StepOutcome::Missed | StepOutcome::Undecided => {
                 self.missed.retain(|miss| miss.level > level);
                 let sure = confirms || outcome == StepOutcome::Undecided;
@@ -148,12 +148,12 @@ impl Walk {
         self.choose();
     }
 
-    /// How many lengths a step at a level takes to tell anything.
+    /// How many lengths a step at a level needs to decide anything.
     fn least(&self, level: f64) -> u32 {
         (self.takes / level).ceil().clamp(1.0, MOST_LENGTHS.into()) as u32
     }
 
-    /// The next level, or the winner once more.
+    /// Chooses the next level, or the winner once more.
     fn choose(&mut self) {
         let low = self.held.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
         let miss = self.missed.iter().copied().min_by(|a, b| a.level.total_cmp(&b.level));
@@ -186,7 +186,7 @@ impl Walk {
         };
     }
 
-    /// Ends one search, and begins the next a little below what was found.
+    /// Ends one search, and begins the next a little below the level found.
     fn end(&mut self, level: f64) {
         self.found.push(level);
         let search = self.found.len() as u32 + 1;
@@ -204,8 +204,8 @@ mod tests {
 
     const WITHIN: Within = Within { from: 100.0, to: 1e6, searches: 3, seed: 42 };
 
-    /// Walks with a server that sustains up to `most`; `sure` says how long a step must be to tell
-    /// near it.
+    /// Walks with a server that sustains up to `most`; `sure` is the number of lengths that a step
+    /// near it needs to decide.
     fn walked(within: Within, most: f64, sure: u32) -> (Walk, Vec<Ask>) {
         let (mut walk, mut asked) = (Walk::new(within), Vec::new());
         while let Some(ask) = walk.next() {
@@ -290,7 +290,7 @@ mod tests {
         assert!(steps <= 60 && walk.found().is_empty(), "{steps}");
     }
 
-    /// The steps that are asked for if each comes to this outcome, up to this many steps.
+    /// The steps requested if they have these outcomes.
     fn asked(within: Within, outcomes: &[StepOutcome]) -> Vec<(u64, u32, bool)> {
         let mut walk = Walk::new(within);
         let mut asked = Vec::new();
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Walks with a server that sustains 700, but misses everything up to its `cold` th step.
+    /// Walks with a server that sustains 700, but misses everything up to its step number `cold`.
     fn from_cold(cold: usize) -> (f64, Vec<Ask>) {
         let mut walk = Walk::new(Within { searches: 1, ..WITHIN });
         let mut asked = Vec::new();
@@ -356,7 +356,7 @@ mod tests {
             assert!((665.0..=700.0).contains(&found), "{cold}: {found}, {asked:?}");
             assert!(asked.len() < 40, "{cold}: {}", asked.len());
         }
-        // Nothing is tried again where misses and holds agree.
+        // Nothing is tried again if misses and holds are consistent.
         let mut levels: Vec<u64> =
             steps.iter().filter(|it| !it.confirms).map(|it| it.level as u64).collect();
         let all = levels.len();
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(cold.last(), Some(&(100, 1, false)), "{cold:?}");
         let again = asked(close, &[&outcomes[..], &[Missed]].concat());
         assert_eq!(again.last(), Some(&(96, 3, true)), "{again:?}");
-        // A level that stayed undecided was tried for long enough already.
+        // A level that stayed undecided has already been tried for long enough.
         let open = [&[Undecided; 3][..], &outcomes[1..]].concat();
         assert_eq!(asked(close, &open).last(), Some(&(96, 3, true)));
         let held = asked(close, &[&outcomes[..], &[Held]].concat());
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_step_takes_as_long_as_it_takes_for_answers_enough() {
-        // Half of the operations are reads, and a p99 takes 368 of them; a length is 3 s.
+        // Half of the operations are reads, and a p99 needs 368 of them; a length is 3 s.
         let mut walk = Walk::new(Within { from: 100.0, to: 100.0, searches: 1, seed: 1 });
         let mut asked = Vec::new();
         while let Some(ask) = walk.next() {
@@ -410,11 +410,11 @@ mod tests {
                 takes,
             );
         }
-        // After the first step, the length is known beforehand.
+        // After the first step, the length is known in advance.
         assert_eq!(asked[..4], [(100, 1), (100, 3), (50, 5), (25, 10)]);
         assert!(asked[4..].iter().all(|(level, lengths)| lengths * level >= 246), "{asked:?}");
         assert_eq!(asked.last(), Some(&(30, 27)), "the winner, three times as long");
-        // There is an end to it: what would take longer is not promised.
+        // It ends eventually: a level that would take longer is not reported as sustained.
         let mut walk = Walk::new(Within { from: 1.0, to: 1.0, searches: 1, seed: 1 });
         let mut lengths = Vec::new();
         while let Some(ask) = walk.next() {

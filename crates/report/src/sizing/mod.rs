@@ -1,4 +1,4 @@
-//! How many nodes a rate takes, from what clusters of known sizes sustained.
+//! How many nodes a rate takes, derived from what clusters of known sizes sustained.
 //!
 //! Knows neither flags nor files: the verb that sizes reads the searches.
 
@@ -10,20 +10,20 @@ use crate::generate::{Stream, mix};
 use crate::plan::{Nouns, Threshold};
 use crate::statistics::Usl;
 
-/// If a law misses the measurements by more than this, it does not apply. A search itself is off by
-/// up to 5 %.
+/// If a law misses the measurements by more than this, it does not apply. The result of a search is
+/// itself off by up to 5 %.
 const POOR: f64 = 0.10;
-/// An answer more than this many times as large as the largest size measured is a guess.
+/// An answer of more than this many times the largest size measured is a guess.
 const FAR: f64 = 2.0;
-/// How many times the searches are drawn from, for the range of the answer.
+/// The number of draws from the searches, for the range of the answer.
 const DRAWS: u64 = 1_000;
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizingAsked {
     /// Documents per second.
     pub rate_per_s: f64,
-    /// How many may be lost with the rest still carrying the rate.
+    /// How many may be lost while the rest still carry the rate.
     pub spare: u64,
     /// What the sizes count.
     pub unit: Unit,
@@ -34,7 +34,7 @@ pub struct SizingAsked {
 /// Works out how many nodes or shards `asked` takes; `measured` has at least one search.
 ///
 /// # Errors
-/// If what was measured is not a rate at all.
+/// Returns an error if no rate was sustained in the measurements.
 pub fn size(asked: &SizingAsked, mut measured: Vec<Measured>) -> Result<Sizing, &'static str> {
     measured.sort_by_key(|it| it.size);
     let medians: Vec<_> = measured.iter().map(|it| (it.size as f64, it.sustained_per_s)).collect();
@@ -51,14 +51,14 @@ pub fn size(asked: &SizingAsked, mut measured: Vec<Measured>) -> Result<Sizing, 
         Some(carry) if carries(&law, carry + asked.spare, asked.rate_per_s) => {
             SizingVerdict::Enough
         }
-        // With the spare ones it may be beyond the peak, where more of them carry less.
+        // Including the spare ones, it may be beyond the peak, where more of them carry less.
         _ => SizingVerdict::TooMuch,
     };
     let carry = carry.filter(|_| verdict == SizingVerdict::Enough);
     let largest = measured.last().map_or(1, |it| it.size);
     let steps = carry.map_or_else(Vec::new, |carry| steps(&law, carry, asked.spare));
     let range = carry.and_then(|_| range(asked, &measured));
-    // The size that the answer is about: if there is none, the peak.
+    // The size that the answer depends on: the peak if there is none.
     let decides = match verdict {
         SizingVerdict::Enough => carry.map(|carry| (carry + asked.spare) as f64),
         SizingVerdict::TooMuch => law.peak(),
@@ -116,9 +116,9 @@ fn steps(law: &Usl, carry: u64, spare: u64) -> Vec<Step> {
     sizes.into_iter().map(step).collect()
 }
 
-/// The range that holds nineteen of twenty answers if each search of each size had been the only
-/// one: from the least to the greatest, `None` if some draws have no answer. There is no range
-/// where each size has only one search.
+/// The range that contains nineteen of twenty answers if only one search of each size had been
+/// made: from the lowest to the highest, `None` if some draws have no answer. There is no range if
+/// each size has only one search.
 fn range(asked: &SizingAsked, measured: &[Measured]) -> Option<(u64, Option<u64>)> {
     if measured.iter().all(|it| it.found_per_s.len() < 2) {
         return None;
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn one_size_is_taken_as_a_straight_line() {
         let sizing = size(&asked(20_000.0, 1), vec![measured(3, &[9_000.0])]).unwrap();
-        // 3,000 of each: 7 carry 21,000.
+        // 3,000 each: 7 carry 21,000.
         assert_eq!((sizing.needed, sizing.verdict), (Some(8), SizingVerdict::Enough));
         assert_eq!((sizing.law.name, sizing.law.checked), (LawName::Linear, false));
         assert!(sizing.extrapolated, "8 is more than twice 3");

@@ -5,7 +5,7 @@ use crate::search::middle_rate;
 use crate::statistics::Usl;
 use serde::{Deserialize, Serialize};
 
-/// Increased when readers of the last layout would misread.
+/// Increased when readers of the previous layout would misread it.
 pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What the sizes count.
@@ -22,11 +22,11 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizingVerdict {
-    /// There is a number that is enough.
+    /// Some number is enough.
     Enough,
-    /// However many there are, they do not carry the rate with the spare ones.
+    /// No number carries the rate together with the spare ones.
     TooMuch,
-    /// What was measured follows no law.
+    /// The measurements do not follow any law.
     PoorFit,
 }
 
@@ -34,9 +34,9 @@ pub enum SizingVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LawName {
-    /// In proportion to the size, for want of other sizes.
+    /// Proportional to the size, if there are no other sizes.
     Linear,
-    /// Amdahl's, for want of a third size.
+    /// Amdahl's law, if there is no third size.
     Amdahl,
     /// The Universal Scalability Law.
     Universal,
@@ -55,9 +55,9 @@ pub struct Law {
     pub coherency: f64,
     /// The size beyond which the rate falls.
     pub peak: Option<f64>,
-    /// The rate at the better whole size next to it, in documents per second.
+    /// The rate at the better of the two whole sizes next to it, in documents per second.
     pub most_per_s: Option<f64>,
-    /// Whether there are more sizes than the law has parameters, so that it could have missed them.
+    /// Whether there are more sizes than the law has parameters, so that they test it.
     pub checked: bool,
 }
 
@@ -66,21 +66,21 @@ pub struct Law {
 pub struct Measured {
     /// Nodes or shards.
     pub size: u64,
-    /// What was sustained, in documents per second: the median of all searches, as in `max`.
+    /// The sustained rate, in documents per second: the median of all searches, as in `max`.
     pub sustained_per_s: f64,
     /// What each search found.
     pub found_per_s: Vec<f64>,
-    /// The rate of that size by the law.
+    /// The rate of this size according to the law.
     pub law_per_s: f64,
     /// The client was the limit: the size may carry more.
     pub client_bound: bool,
-    /// Nothing above was tried: the size may carry more.
+    /// No higher level was tried: the size may carry more.
     pub open_ended: bool,
-    /// Where the search is.
+    /// The path of the search.
     pub from: String,
 }
 
-/// The rate that a size carries by the law.
+/// The rate that a size carries according to the law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Nodes or shards.
@@ -89,19 +89,19 @@ pub struct Step {
     pub per_s: f64,
 }
 
-/// How many are needed, and why.
+/// How many are needed, and the basis for that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sizing {
-    /// Increased when readers of the last layout would misread.
+    /// Increased when readers of the previous layout would misread it.
     pub schema_version: u32,
     /// The command line.
     pub command: String,
     /// What its rates count, such as `rows`; documents if this is missing.
     #[serde(default, skip_serializing_if = "Nouns::are_documents")]
     pub counted: Nouns,
-    /// What is asked for, in documents per second.
+    /// The requested rate, in documents per second.
     pub rate_per_s: f64,
-    /// The limits that the server must meet meanwhile.
+    /// The limits that the server must meet at that rate.
     pub slo: Vec<Threshold>,
     /// What the sizes count.
     pub unit: Unit,
@@ -109,21 +109,21 @@ pub struct Sizing {
     pub spare: u64,
     /// Whether there is an answer.
     pub verdict: SizingVerdict,
-    /// How many are needed, with the spare ones.
+    /// How many are needed, including the spare ones.
     pub needed: Option<u64>,
-    /// The lower end of the answers of nineteen of twenty draws from the searches.
+    /// The lower end of the range with the answers of nineteen of twenty draws from the searches.
     pub low: Option<u64>,
-    /// The upper end; `None` beside a `low`: some draws have no answer.
+    /// The upper end; `None` with a `low`: some draws have no answer.
     pub high: Option<u64>,
     /// The answer, or the peak if there is none, is more than twice the largest size measured.
     pub extrapolated: bool,
     /// How the rate grows with the size.
     pub law: Law,
-    /// What was measured, by size.
+    /// The measurements, by size.
     pub measured: Vec<Measured>,
     /// The sizes around the answer: one less, enough, and with the spare ones.
     pub steps: Vec<Step>,
-    /// What else there is to know, such as searches that differ.
+    /// Further remarks, such as searches that differ.
     pub notes: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl Law {
 }
 
 impl LawName {
-    /// How many sizes it takes to determine it.
+    /// How many sizes are needed to determine it.
     pub(super) const fn parts(self) -> usize {
         match self {
             Self::Linear => 1,
@@ -165,7 +165,7 @@ impl Measured {
         Self { size, sustained_per_s, found_per_s, from, ..Self::default() }
     }
 
-    /// By how much the law misses what was measured, as a share of it.
+    /// By how much the law misses the measured rate, as a share of it.
     pub fn off(&self) -> f64 {
         self.law_per_s / self.sustained_per_s - 1.0
     }

@@ -18,7 +18,7 @@ const FORMS: &str =
 pub struct Axis {
     /// The setting: the name of a flag without its dashes.
     pub name: String,
-    /// The values, as the flag takes them.
+    /// The values, in the form that the flag takes.
     pub values: Vec<String>,
 }
 
@@ -88,8 +88,8 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     Some(Ok(values.map(|value| value.to_string()).collect()))
 }
 
-/// All combinations of the axes' values; the last axis varies fastest. Without axes there is one,
-/// empty.
+/// All combinations of the axes' values; the last axis varies fastest. Without axes there is one
+/// combination, which is empty.
 pub fn matrix(axes: &[Axis]) -> Vec<Vec<Setting>> {
     let mut cells = vec![Vec::new()];
     for axis in axes {
@@ -105,8 +105,8 @@ pub fn matrix(axes: &[Axis]) -> Vec<Vec<Setting>> {
     cells
 }
 
-/// The numbers from 0 to `count`, shuffled by `seed` (Fisher-Yates; Knuth, The Art of Computer
-/// Programming, volume 2, 3.4.2, algorithm P).
+/// The numbers from 0 up to, but not including, `count`, shuffled by `seed` (Fisher-Yates; Knuth,
+/// The Art of Computer Programming, volume 2, 3.4.2, algorithm P).
 pub fn shuffled(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut stream = Stream::new(mix(seed, 0, ORDER), 0);

@@ -1,14 +1,14 @@
-//! Whether a setting has an effect beyond the noise between runs of the same settings.
+//! Finds out whether a setting has an effect beyond the noise between runs of the same settings.
 
 use super::record::{CellRecord, SweepRecord};
 use crate::statistics::{ALARMS, mean, squares, t_quantile};
 use std::collections::BTreeMap;
 
-/// The names of the settings whose values differ in rate by no more than chance explains; none if
+/// The names of the settings whose values differ in rate by no more than chance explains; empty if
 /// nothing was measured twice.
 ///
 /// Rates are compared by their logarithms, as noise is a share of the rate. Its variance is pooled
-/// over all settings that were measured more than once; each two values of a setting, with all
+/// over all settings that were measured more than once; every two values of a setting, with all
 /// others the same, are compared by Student's t (NIST/SEMATECH e-Handbook, 7.3.1), and the level is
 /// divided by the number of comparisons (Bonferroni, 7.4.7.3). Runs that are not trustworthy are
 /// left out.
@@ -35,7 +35,7 @@ fn cells(sweep: &SweepRecord) -> Cells {
     cells
 }
 
-/// Each two cells that differ in one setting only.
+/// All pairs of cells that differ only in one setting.
 fn pairs(cells: &Cells, place: usize) -> Vec<(&[f64], &[f64])> {
     let mut pairs = Vec::new();
     for (at, (one, rates)) in cells.iter().enumerate() {
@@ -50,7 +50,7 @@ fn pairs(cells: &Cells, place: usize) -> Vec<(&[f64], &[f64])> {
     pairs
 }
 
-/// The variance between runs of the same settings, and what it rests on.
+/// The variance between runs of the same settings, and its degrees of freedom.
 struct Noise {
     variance: f64,
     freedom: usize,
@@ -63,7 +63,7 @@ impl Noise {
         (freedom > 0).then(|| Self { variance: sum / freedom as f64, freedom })
     }
 
-    /// Whether no pair differs by more than this explains; false if there are none.
+    /// Whether no pair differs by more than this explains; false if there are no pairs.
     fn explains(&self, pairs: &[(&[f64], &[f64])]) -> bool {
         let most = t_quantile(ALARMS / pairs.len().max(1) as f64, self.freedom as f64);
         let near = |(one, other): &(&[f64], &[f64])| {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::sweep::{Axis, CellResult, Definition, matrix};
 
-    /// A sweep over two settings with these rates of `batch`; `auth` changes nothing.
+    /// A sweep over two settings with these rates for `batch`; `auth` changes nothing.
     fn sweep(rates: [f64; 2], noise: f64, repeat: u64) -> SweepRecord {
         let axis = |name: &str, values: [&str; 2]| Axis {
             name: name.to_owned(),
@@ -90,7 +90,7 @@ mod tests {
         for round in 1..=repeat {
             for (at, settings) in matrix(&axes).into_iter().enumerate() {
                 let rate = rates[usize::from(settings[0].value == "100")];
-                // Even noise without a pattern.
+                // Uniform noise without a pattern.
                 let off = ((round * 7 + at as u64 * 3) % 5) as f64 / 2.0 - 1.0;
                 let per_s = rate * (1.0 + noise * off);
                 let result = CellResult { per_s, trustworthy: true, ..CellResult::default() };

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 /// An interval in seconds from the stage's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The first second without answers.
+    /// The first second without responses.
     pub from_s: u32,
-    /// The first second with answers again.
+    /// The first second with responses again.
     pub to_s: u32,
 }
 
-/// The gaps of a stage: seconds in which requests ended without an answer, and seconds without
+/// The gaps of a stage: seconds in which requests ended without a response, and seconds without
 /// successes between two of them.
 pub fn gaps(stage: &StageRecord) -> Vec<Gap> {
     let mut gaps: Vec<Gap> = Vec::new();
@@ -59,7 +59,7 @@ mod tests {
             }
         };
         let mut stage = fixture::stage("bulk_insert", Vec::new());
-        // From 1 to 6 with a silent stretch, then 8 by itself.
+        // From 1 to 6 with a silent interval, then 8 by itself.
         stage.series.rows = vec![
             row(0, 5, false),
             row(1, 5, true),

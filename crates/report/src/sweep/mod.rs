@@ -1,7 +1,7 @@
 //! Sweeps: the same run repeated with other settings, and the results as data.
 //!
-//! Knows what is varied, in which order, and how to read results from records. Knows neither
-//! flags nor files: the verb that carries out a sweep does.
+//! Knows what is varied, in which order, and how to read results from records. Knows neither flags
+//! nor files, unlike the verb that carries out a sweep.
 
 mod axis;
 mod effect;

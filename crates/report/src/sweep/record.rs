@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 /// The definition of a sweep: the same definition gives the same cells in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// What the user calls the sweep.
+    /// The user's name for the sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The server, without passwords; `None`: the stand-in, a new one for each cell.
@@ -37,7 +37,7 @@ pub struct Definition {
 /// One sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepRecord {
-    /// Increased when readers of the last layout would misread.
+    /// Increased when readers of the previous layout would misread it.
     pub schema_version: u32,
     /// The definition.
     pub definition: Definition,
@@ -61,7 +61,7 @@ pub struct CellRecord {
 /// The result of a run in a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
-    /// The stage that this is about.
+    /// The stage that these results are from.
     pub stage: String,
     /// What its rates count, such as `rows`; documents if this is missing.
     #[serde(default, skip_serializing_if = "Nouns::are_documents")]
@@ -83,7 +83,7 @@ pub struct CellResult {
     pub trustworthy: bool,
     /// The run's warnings.
     pub warnings: Vec<String>,
-    /// The rate by the size of the database, if that was asked for.
+    /// The rate by the size of the database, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
 }
@@ -91,7 +91,7 @@ pub struct CellResult {
 /// The rate of a fill by the size of the database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The points, in order of time.
+    /// The points, in chronological order.
     pub points: Vec<CurvePoint>,
     /// When the server was away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -103,7 +103,7 @@ pub struct Curve {
 pub struct CurvePoint {
     /// Documents in the database.
     pub documents: u64,
-    /// When, in seconds from the stage's start.
+    /// The time, in seconds from the stage's start.
     pub at_s: f64,
     /// Documents per second since the previous point.
     pub per_s: f64,
@@ -114,7 +114,7 @@ pub struct CurvePoint {
     /// Whether it is the last, incomplete window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Whether the server was away since the previous point.
+    /// Whether the server was away at any time since the previous point.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
 }
@@ -123,10 +123,10 @@ impl SweepRecord {
     /// The most cells of a sweep.
     pub const MOST_CELLS: usize = 10_000;
 
-    /// Refuses what no sweep can have, as in a file that somebody changed.
+    /// Refuses values that no sweep can have, as in an edited file.
     ///
     /// # Errors
-    /// What that is.
+    /// Returns an error that names the impossible value.
     pub fn check(&self) -> Result<(), &'static str> {
         let mut values = self.definition.axes.iter().map(|axis| axis.values.len());
         let all = values.try_fold(1, usize::checked_mul);
@@ -163,7 +163,7 @@ impl SweepRecord {
 }
 
 impl CellResult {
-    /// The result of `record`: of its fill if `by_size`, else of the last measured stage.
+    /// The result of `record`: of its fill if `by_size`, otherwise of the last measured stage.
     pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
         let mut measured = record.measured();
         let fill = |stage: &StageRecord| stage.purpose() == Purpose::Fill;
@@ -212,13 +212,13 @@ impl Curve {
         Self { points: growth.points.iter().map(point).collect(), gaps }
     }
 
-    /// The points to fit a line to: complete ones, without a gap.
+    /// The points to which a line is fitted: complete ones, without a gap.
     pub fn sound(&self) -> impl Iterator<Item = &CurvePoint> {
         self.points.iter().filter(|point| !point.partial && !point.gap)
     }
 }
 
-/// A size at a moment, interpolated between the two readings around it.
+/// The size at a given time, interpolated between the two readings around it.
 fn size_at(
     growth: &Growth,
     at_s: f64,

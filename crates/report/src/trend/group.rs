@@ -1,4 +1,4 @@
-//! Runs that can be compared, in the order of time, with what changed.
+//! Groups of comparable runs in chronological order, with what changed between them.
 
 use super::{Change, Direction, Group, Mark, Point, Series, TrendRun};
 use crate::plan::{Nouns, Quantity};
@@ -6,10 +6,10 @@ use crate::record::Unit;
 use crate::statistics::change_points;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most settings that are named where several changed at once.
+/// The most settings that are named if several changed at once.
 const MOST_SETTINGS: usize = 8;
 
-/// The groups of these runs; the one that ran last comes first.
+/// The groups of these runs; the group with the latest run comes first.
 pub(super) fn groups(points: Vec<Point>) -> Vec<Group> {
     let mut by_plan: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for point in points {
@@ -42,7 +42,7 @@ fn group(mut points: Vec<Point>) -> Group {
 }
 
 fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[TrendRun]) -> Series {
-    // Runs without a value have no part in the search.
+    // Runs without a value are not searched for changes.
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
     let numbers: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -66,7 +66,7 @@ fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[TrendRun]) -> Seri
     Series { metric, unit: Unit::of(metric.metric), values, changes }
 }
 
-/// The settings that changed before a run, those of the run before that were last known.
+/// The settings that changed before a run, compared with the last known ones.
 fn settings(runs: &[TrendRun], at: usize) -> Vec<Mark> {
     let now = &runs[at].settings;
     let earlier = runs[..at].iter().rev().map(|run| &run.settings).find(|it| !it.is_empty());
@@ -92,7 +92,7 @@ fn settings(runs: &[TrendRun], at: usize) -> Vec<Mark> {
     marks
 }
 
-/// Where server, machine, springload or a setting of the server changed.
+/// The runs at which the server, machine, springload or a setting of the server changed.
 fn marks(runs: &[TrendRun]) -> Vec<Mark> {
     let facts = |run: &TrendRun| {
         let TrendRun { server, machine, springload, .. } = run.clone();
@@ -153,7 +153,7 @@ mod tests {
         let changed = Mark { at: 3, what, before: "2".to_owned(), after: "8".to_owned() };
         assert_eq!(group.marks, [changed]);
 
-        // A setting that one of them does not have is reported, and long lists are cut.
+        // A setting that one of them lacks is reported, and long lists are cut.
         let mut points: Vec<Point> = (0..2).map(|nth| point(&record(nth))).collect();
         points[0].run.settings = set(Some("2"));
         let more = (0..20).map(|it| (format!("x.{it:02}"), "1".to_owned()));

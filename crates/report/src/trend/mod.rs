@@ -1,4 +1,4 @@
-//! Trends: what runs of the same plan measured one after the other, and where that changed.
+//! Trends: what successive runs of the same plan measured, and where that changed.
 //!
 //! Knows which runs are comparable, and reads figures from records. Knows neither files nor
 //! formats.
@@ -20,17 +20,17 @@ pub const LEAST_RUNS: usize = 2 * LEAST_AT_LEVEL;
 /// The fewest runs that show how much runs vary.
 pub const LEAST_TO_VARY: usize = 4;
 
-/// Runs in the order of time, by plan.
+/// Runs in chronological order, by plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
-    /// The runs of each plan; the one that ran last comes first.
+    /// The runs of each plan; the plan with the latest run comes first.
     pub groups: Vec<Group>,
     /// The runs that belong to no group.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
 }
 
-/// Runs of one plan: they may differ only in the seed, the label and what makes them fail.
+/// Runs of one plan: they may differ only in the seed, the label and the thresholds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// The command line of the last run, without passwords.
@@ -42,7 +42,7 @@ pub struct Group {
     pub runs: Vec<TrendRun>,
     /// Where something other than the plan changed.
     pub marks: Vec<Mark>,
-    /// What was measured, by quantity.
+    /// The measurements, by quantity.
     pub series: Vec<Series>,
 }
 
@@ -51,7 +51,7 @@ pub struct Group {
 pub struct TrendRun {
     /// Its name or path.
     pub name: String,
-    /// What the user calls it.
+    /// The user's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// When it began, in UTC, as RFC 3339.
@@ -62,21 +62,21 @@ pub struct TrendRun {
     pub machine: String,
     /// springload's version.
     pub springload: String,
-    /// How the server was set, by names of its own, where that was observed.
+    /// The server's settings, by the server's own names, if they were observed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
 
-/// Something other than the plan that differs from the run before.
+/// Something other than the plan that differs from the previous run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The place of the first run with it, from 0.
+    /// The position of the first run with it, from 0.
     pub at: usize,
     /// What changed: `server`, `machine`, `springload`, or a setting of the server by its name.
     pub what: String,
-    /// What it was before.
+    /// The value before.
     pub before: String,
-    /// What it is from then on.
+    /// The value from then on.
     pub after: String,
 }
 
@@ -96,21 +96,21 @@ pub struct Series {
 /// A change of level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The place of the first run at the new level, from 0.
+    /// The position of the first run at the new level, from 0.
     pub at: usize,
     /// That run's name.
     pub run: String,
     /// When that run began.
     pub started_at: String,
-    /// The mean of the runs from the change before to this one.
+    /// The mean of the runs from the previous change to this one.
     pub before: f64,
     /// The mean of the runs from this one to the next change.
     pub after: f64,
-    /// The change in percent of what was before; `None`: that was 0.
+    /// The change in percent of the value before; `None`: that was 0.
     pub percent: Option<f64>,
     /// The probability of such a difference by chance, 0 to 1.
     pub chance: f64,
-    /// Whether that is an improvement.
+    /// Whether the change is an improvement.
     pub verdict: Direction,
 }
 
@@ -120,7 +120,7 @@ pub struct Change {
 pub enum Direction {
     /// More throughput, or less of anything else.
     Better,
-    /// The opposite.
+    /// Less throughput, or more of anything else.
     Worse,
 }
 
@@ -129,7 +129,7 @@ pub enum Direction {
 pub struct LeftOut {
     /// Its name or path.
     pub name: String,
-    /// Why.
+    /// The reason it was left out.
     pub reason: String,
 }
 
@@ -146,9 +146,9 @@ impl Trend {
 }
 
 impl Group {
-    /// How much runs vary, as the standard deviation of the logarithms, for each quantity where
-    /// that can be estimated. Changes of its level, the server and its settings, the machine or
-    /// springload do not count as variation.
+    /// How much runs vary, as the standard deviation of the logarithms, for each quantity for which
+    /// it can be estimated. Changes of the quantity's level, the server and its settings, the
+    /// machine or springload do not count as variation.
     pub fn variations(&self) -> Vec<(Quantity, f64)> {
         let one = |series: &Series| Some((series.metric, self.variation(series)?));
         self.series.iter().filter_map(one).collect()
@@ -172,7 +172,7 @@ impl Group {
 }
 
 impl Direction {
-    /// In a word.
+    /// The direction in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -187,12 +187,12 @@ impl Series {
         self.values.iter().rev().find_map(|value| *value)
     }
 
-    /// Whether there is nothing to see: no value but 0.
+    /// Whether there is nothing to see: all values are 0.
     pub fn is_zero(&self) -> bool {
         self.values.iter().flatten().all(|value| *value == 0.0)
     }
 
-    /// The mean of each level, with its first place and the place after its last.
+    /// The mean of each level, with the positions of its first run and of the one after its last.
     pub fn levels(&self) -> Vec<(usize, usize, f64)> {
         let mut from = 0;
         let ends = self.changes.iter().map(|change| change.at).chain([self.values.len()]);

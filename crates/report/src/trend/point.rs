@@ -7,15 +7,15 @@ use crate::record::RunRecord;
 /// One run in a trend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What is shown of the run.
+    /// The part of the run that is shown.
     pub run: TrendRun,
     /// Its command line.
     pub(super) command: String,
     /// What its rates count.
     pub(super) counted: Nouns,
-    /// What it has in common with all runs that it can be compared with.
+    /// What all comparable runs have in common.
     pub(super) key: String,
-    /// What was measured, in the order in which it is shown.
+    /// The measured values, in display order.
     pub values: Vec<(Quantity, Option<f64>)>,
 }
 
@@ -29,7 +29,7 @@ impl Point {
     /// none, throughput, median, 99th percentile and failed share of each kind of operation.
     ///
     /// # Errors
-    /// Why the run has no place in a trend.
+    /// Returns the reason the run does not belong in a trend.
     pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Result<Self, String> {
         if let Some(why) = record.unfit() {
             return Err(why);
@@ -65,7 +65,7 @@ impl Point {
     }
 }
 
-/// What is the same in the plans of runs that can be compared.
+/// What the plans of comparable runs have in common.
 fn key(plan: &PlanRecord) -> String {
     serde_json::to_string(&plan.essence()).unwrap_or_default()
 }

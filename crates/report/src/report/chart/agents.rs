@@ -12,7 +12,7 @@ const MOST_CELLS: usize = 30_000;
 /// The most and the fewest columns.
 const COLUMNS: (usize, usize) = (300, 20);
 
-/// One map per run that has agents, unless only one kind of operation is shown: agents do not
+/// One map for each run with agents, unless only one kind of operation is shown: agents do not
 /// report kinds separately.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let with_agents = view.parts.iter().filter(|part| !part.stage.agents.is_empty());
@@ -54,7 +54,7 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
     }
 }
 
-/// The narrowest columns that can be shown with this many rows.
+/// The narrowest columns possible with this many rows.
 fn cuts(end_s: f64, rows: usize) -> Cuts {
     let most = (MOST_CELLS / rows.max(1)).clamp(COLUMNS.1, COLUMNS.0) as f64;
     let end_s = end_s.max(1e-3);

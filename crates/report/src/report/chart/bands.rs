@@ -1,5 +1,5 @@
-//! What happened, as bands of time: silences and outages of the server, pauses of springload
-//! itself, and losses of agents.
+//! Events as bands of time: silences and outages of the server, pauses of springload itself, and
+//! losses of agents.
 
 use super::view::{Part, View};
 use super::{Band, What};
@@ -9,7 +9,7 @@ use crate::report::story::EventKind;
 use std::collections::BTreeMap;
 
 /// The bands of a chart over time, if it shows a single run. Where the lines of several runs
-/// overlap, a band would seem to apply to all of them; what happened to each is said in words.
+/// overlap, a band would seem to apply to all of them; their events are described in words.
 pub(super) fn of(view: &View<'_>) -> Vec<Band> {
     match &view.parts[..] {
         [part] if !view.overlay => of_part(part),
@@ -25,7 +25,7 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
             EventKind::Silence => What::Silence,
             EventKind::Pause => What::Pause,
             EventKind::NodeGone | EventKind::NodeSilence => What::Lost,
-            // The other charts show what failed and what was left undone; losses are below.
+            // The other charts show failures and the backlog; losses are handled below.
             EventKind::Failures | EventKind::Behind | EventKind::AgentsLost => continue,
         };
         let words = event.words.split(": ").next().unwrap_or(&event.words);
@@ -51,8 +51,8 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
     bands
 }
 
-/// From when agents were last heard from until they were known to be lost; losses in the same
-/// second are combined.
+/// From the time agents were last heard from until they counted as lost; losses in the same second
+/// are combined.
 fn losses(part: &Part<'_>) -> Vec<Band> {
     let mut losses: BTreeMap<u32, (f64, Vec<usize>)> = BTreeMap::new();
     for agent in part.agents {

@@ -55,7 +55,8 @@ fn what_is_not_a_request_counts_only_for_itself() {
 
 #[test]
 fn the_end_of_a_stage_is_no_second_of_its_own() {
-    // 30 requests in the last 0.2 s are not 150 per second: with the others, they count over 1.2 s.
+    // 30 requests in the last 0.2 s are not 150 per second: together with the others, they count
+    // over 1.2 s.
     let chart = crud(&[run(2.2, &[(0, 100, 0), (1, 90, 0), (2, 30, 0)])], ChartKind::Throughput);
     let found = rates(&chart.lines[0]);
     assert!(found.len() == 2 && found.iter().all(|rate| (rate - 100.0).abs() < 1e-6), "{found:?}");
@@ -110,7 +111,7 @@ fn the_curve_goes_through_the_percentiles_of_the_summary() {
         let at = chart.lines[0].x.iter().position(|it| (it / x - 1.0).abs() < 1e-9).unwrap();
         assert!((chart.lines[0].y[at].unwrap() * 1e3 - us.unwrap()).abs() < 0.02, "{x}");
     }
-    // 12,000 samples are enough for p99.9 and hardly more.
+    // 12,000 samples are just enough for p99.9.
     assert!(*chart.lines[0].x.last().unwrap() <= 1_200.0);
 }
 

@@ -1,4 +1,4 @@
-//! Latency and errors over the rate: the knee, what was asked for, and what was found.
+//! Latency and errors over the rate: the knee, the limits, and the result.
 
 use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::plan::{Comparison, Limit, Metric, Span, Threshold};
@@ -7,9 +7,9 @@ use crate::search::{MaxRecord, Searched, StepRecord};
 /// Values whose ratio is at least this are easier to tell apart on a logarithmic scale.
 const CLOSE: f64 = 5.0;
 
-/// All charts of a search; none, if nothing was tried.
+/// All charts of a search; none if nothing was tried.
 pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
-    // Steps where the client was the limit have the times of a client that was late.
+    // In steps where the client was the limit, times include the client's own delays.
     let (bound, steps): (Vec<_>, Vec<_>) = max.steps.iter().partition(|it| it.client_bound);
     let steps = longest(steps);
     if steps.is_empty() {
@@ -67,7 +67,7 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
     charts.filter(|chart| !chart.is_empty()).map(|chart| marked(chart, max).finished()).collect()
 }
 
-/// The longest step at each level, which says the most about it, from the lowest level up.
+/// The longest step at each level, which tells the most about it, in ascending order of levels.
 fn longest(mut steps: Vec<&StepRecord>) -> Vec<&StepRecord> {
     steps.sort_by(|one, other| {
         one.level.total_cmp(&other.level).then(one.length_s.total_cmp(&other.length_s))
@@ -82,7 +82,7 @@ fn longest(mut steps: Vec<&StepRecord>) -> Vec<&StepRecord> {
     levels
 }
 
-/// Adds a line for each limit on what the chart shows, and one at the level that was found.
+/// Adds a line for each limit that applies to the chart, and one at the level found.
 fn marked(mut chart: Chart, max: &MaxRecord) -> Chart {
     let ends = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it), high.max(it)))
@@ -115,7 +115,7 @@ fn marked(mut chart: Chart, max: &MaxRecord) -> Chart {
     chart
 }
 
-/// The upper limit on what such a chart shows, in the chart's unit.
+/// The upper limit that applies to such a chart, in the chart's unit.
 fn limit(kind: ChartKind, slo: &Threshold) -> Option<f64> {
     let at_most = matches!(slo.comparison, Comparison::Below | Comparison::AtMost);
     let limit = match (kind, slo.metric, slo.limit) {
@@ -127,7 +127,8 @@ fn limit(kind: ChartKind, slo: &Threshold) -> Option<f64> {
     (at_most && limit > 0.0).then_some(limit)
 }
 
-/// Logarithmic, unless the values are so close together that hardly a tick would fall among them.
+/// Logarithmic, unless the values are so close together that hardly any tick would lie between
+/// them.
 fn scale(values: impl Iterator<Item = f64> + Clone) -> Scale {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let greatest = values.fold(0.0, f64::max);

@@ -37,7 +37,7 @@ use view::View;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChartKind {
-    /// Offered and served, over time.
+    /// Offered and served load, over time.
     Throughput,
     /// Percentiles of response and service times, over time.
     Latency,
@@ -49,7 +49,7 @@ pub enum ChartKind {
     Errors,
     /// What each agent did, over time.
     Agents,
-    /// The servers' own numbers, over time.
+    /// The servers' own metrics, over time.
     Server,
     /// How far the targets of replication lagged behind, over time.
     Lag,
@@ -98,7 +98,7 @@ pub(super) struct Chart {
     pub(super) note: String,
     /// What it shows, in words.
     pub(super) words: String,
-    /// Whether its lines need names: one line is what the title says.
+    /// Whether its lines need names; a single line is described by the title.
     pub(super) legend: bool,
     pub(super) x: ChartAxis,
     pub(super) y: ChartAxis,
@@ -127,9 +127,9 @@ pub(super) struct Band {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
-    /// Nothing succeeded, through the server's fault.
+    /// Nothing succeeded, because of the server.
     Outage,
-    /// The server answered nothing.
+    /// The server did not respond.
     Silence,
     /// springload itself paused.
     Pause,
@@ -149,7 +149,7 @@ pub(super) struct ChartAxis {
     /// The names of the values 0, 1 and so on, if they are not numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<String>,
-    /// Where time ends, if this is a time axis.
+    /// The end of the time axis, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<f64>,
 }
@@ -178,10 +178,10 @@ pub(super) enum Stroke {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// The number of its colour; lines that belong together share one.
+    /// The number of its colour; related lines share one.
     pub(super) tone: usize,
     pub(super) stroke: Stroke,
-    /// Hidden until the reader asks for it.
+    /// Hidden until the reader selects it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) hidden: bool,
     #[serde(serialize_with = "short")]
@@ -209,7 +209,7 @@ pub(super) struct CountGrid {
 pub(super) struct Map {
     /// By the value on y, then by the one on x; `None`: not measured.
     pub(super) rates: Vec<Vec<Option<f64>>>,
-    /// What they are, such as `documents per second`.
+    /// The unit of the rates, such as `documents per second`.
     pub(super) unit: String,
     /// The columns' edges, if x is time.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short")]
@@ -248,7 +248,7 @@ impl Chart {
         self
     }
 
-    /// Whether there is nothing to see: no point, no cell, no failure.
+    /// Whether there is nothing to see: no points, no cells, no failures.
     pub(super) fn is_empty(&self) -> bool {
         let drawn = |value: &Option<f64>| match self.kind {
             ChartKind::Errors => value.is_some_and(|count| count > 0.0),
@@ -276,7 +276,7 @@ impl Line {
 
 /// Values that differ by less than this share are drawn as one.
 const SAME: f64 = 0.03;
-/// The note where service times were left out for that reason.
+/// The note if service times were left out for this reason.
 const SERVICE_LEFT_OUT: &str = " Service times are the same to within 3 %, and left out.";
 
 impl ChartAxis {
@@ -305,7 +305,7 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     let end_s = ends.map(|stretch| stretch.span_s.1).fold(0.0, f64::max);
     for chart in charts.iter_mut().filter(|chart| chart.x.scale == Scale::Time) {
         chart.x.end = Some(rounded(end_s));
-        // The chart of one run among several has its own bands.
+        // A chart of one run among several has its own bands.
         if chart.bands.is_empty() {
             chart.bands.clone_from(&bands);
         }

@@ -1,4 +1,4 @@
-//! The time at each percentile, on an axis that gives each nine the same room.
+//! The time at each percentile, on an axis that gives each nine the same space.
 
 use super::timeline::covers;
 use super::view::View;

@@ -17,7 +17,7 @@ fn chart(title: String, note: &str, x: ChartAxis, y: &str, lines: Vec<Line>) -> 
     Chart { note: note.to_owned(), lines, ..chart }.finished()
 }
 
-/// The most points of one line: more only make it ragged.
+/// The most points of a line: more would only make it ragged.
 const MOST_POINTS: usize = 200;
 
 /// All charts of a sweep.
@@ -48,7 +48,7 @@ fn named<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> String {
 }
 
 /// Documents per second against documents in the database, a line per curve. While the server was
-/// away the line is interrupted, and a dotted one shows the rate over that time.
+/// away, the line is interrupted, and a dotted line shows the rate over that time.
 pub(in crate::report) fn by_size(curves: &[(String, &Curve)], counted: Nouns) -> Chart {
     let Nouns { many, place, .. } = counted;
     let lines = |(tone, (name, curve)): (usize, &(String, &Curve))| {
@@ -172,7 +172,7 @@ pub(in crate::report) fn burst(
     actions: &str,
     per_worker: bool,
 ) -> Chart {
-    // The last second is partial: drawn, it would look like a collapse.
+    // The last second is partial: if drawn, it would look like a collapse.
     let whole = || seconds.iter().filter(|second| !second.partial);
     let x = whole().map(|second| f64::from(second.second)).collect();
     let value = |second: &BurstSecond| if per_worker { second.average } else { second.sum as f64 };

@@ -1,12 +1,12 @@
-//! The servers' own numbers over time: a chart for each thing that they are about.
+//! The servers' own metrics over time: one chart per subject.
 
 use super::view::{Part, View};
 use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::observed::{Column, Observed, Source, Table};
 use crate::report::observed::{columns, several, title};
 
-/// The charts, for the view of all operations of a single run: the lines of several would be too
-/// many to tell apart.
+/// The charts for all operations of a single run: the lines of several runs would be too many to
+/// tell apart.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     match &view.parts[..] {
         [part] if view.kind.is_none() && !view.overlay => {
@@ -54,7 +54,7 @@ fn chart(source: &Source, column: &Column) -> Chart {
 }
 
 /// The values within the stage; `None`: there are none. A rate over a time that began before the
-/// stage says more about what came before.
+/// stage is left out, as it tells more about what came before.
 fn line(part: &Part<'_>, name: String, table: &Table, column: &Column) -> Option<Line> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     let scale = if column.meter.unit.starts_with("bytes") { 1e6 } else { 1.0 };

@@ -1,9 +1,9 @@
-//! The rate by the number of nodes: what was measured, and the law through it.
+//! The rate by the number of nodes: the measured values, and the curve fitted to them.
 
 use super::{Chart, ChartAxis, ChartKind, Line, Scale, Stroke};
 use crate::sizing::Sizing;
 
-/// How many points the line of the law has.
+/// The number of points of the fitted curve.
 const POINTS: u32 = 100;
 
 /// The chart of a sizing.

@@ -15,7 +15,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         }
         let (name, tone) = (view.name(part, "served"), part.run);
         lines.push(Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y });
-        // The kinds of due operations are random.
+        // The kinds of due operations are random, so there is no load offered per kind.
         if view.kind.is_none() {
             lines.extend(offered(view, part));
         }
@@ -32,7 +32,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     Chart { note: note.to_owned(), lines, ..chart }
 }
 
-/// The offered load of an open loop, up to the number of operations that was asked for.
+/// The offered load of an open loop, up to the requested number of operations.
 fn offered(view: &View<'_>, part: &Part<'_>) -> Option<Line> {
     let plan = part.plan?;
     let most = plan.work.planned(part.connections).map_or(f64::INFINITY, |most| most as f64);

@@ -1,5 +1,5 @@
-//! A stage's seconds, joined into as many intervals as a chart can show. Percentiles are those of
-//! the merged histograms.
+//! The seconds of a stage, combined into as many intervals as a chart can show. Percentiles are
+//! those of the merged histograms.
 
 use crate::measure::{Histogram, SeriesKind, SeriesRow};
 use crate::op::{Failure, OpKind};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Widths of intervals, in seconds, that are easy to read off an axis.
 pub(super) const WIDTHS_S: [u32; 13] = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 /// If intervals have too few samples for a percentile, it is taken from intervals longer by these
-/// factors. Each is a multiple of the one before, so that it can be merged from that.
+/// factors. Each is a multiple of the one before, so that its intervals can be merged from those.
 const LONGER: [u32; 5] = [1, 5, 10, 30, 60];
 /// Rows of a heat map from one power of ten to the next.
 pub(super) const ROWS_PER_DECADE: f64 = 12.0;
@@ -89,7 +89,7 @@ impl Timeline {
         let last = stage.series.rows.last().map_or(0, |row| row.second);
         let end_s = stage.elapsed_s.max(f64::from(last) + 1e-3);
         let fits = |width: &u32| end_s / f64::from(*width) <= most as f64;
-        // No row may lie across two intervals: longer rows begin at multiples of their length.
+        // No row may span two intervals: longer rows begin at multiples of their length.
         let longest_s = stage.series.rows.iter().map(|row| row.seconds).max().unwrap_or(1);
         let whole = SeriesRow::length_s(longest_s);
         let width_s = WIDTHS_S.into_iter().filter(|width| width % whole == 0).find(fits);
@@ -120,8 +120,8 @@ impl Timeline {
         Self { stretches, rungs: climbers.into_iter().map(|climber| climber.rung).collect() }
     }
 
-    /// The narrowest width at which at least half of the intervals have the percentile; `None`:
-    /// there is none.
+    /// The narrowest width at which at least half of the intervals have the percentile; `None`: no
+    /// width qualifies.
     pub(super) fn rung(&self, percentile: usize, time: usize) -> Option<&Rung> {
         self.rungs.iter().find(|rung| {
             let known = rung.points.iter().filter(|(_, t)| t[time][percentile].is_some()).count();
@@ -156,7 +156,7 @@ impl Stretch {
     }
 }
 
-/// Merges seconds, interval by interval, and keeps only the percentiles: the histograms of all
+/// Merges seconds interval by interval, and keeps only the percentiles: the histograms of all
 /// intervals would take too much memory.
 struct Climber {
     cuts: Cuts,
@@ -182,7 +182,7 @@ impl Climber {
         last
     }
 
-    /// Computes the percentiles of the interval; returns it with the second at which it began.
+    /// Computes the percentiles of the interval; returns it with the second it began at.
     fn flush(&mut self) -> (u32, [Histogram; 2]) {
         for (times, point) in self.times.iter().zip(&mut self.rung.points[self.now].1) {
             *point = PERCENTILES.map(|p| times.earns(p).then(|| times.percentile(p) as f64 / 1e6));

@@ -6,7 +6,7 @@ use crate::report::trend::{change, mark, name};
 use crate::report::words::capital;
 use crate::trend::{Group, Series, Trend};
 
-/// All charts of a trend: those of a group are together.
+/// All charts of a trend; those of a group are together.
 pub(in crate::report) fn of_trend(trend: &Trend) -> Vec<Chart> {
     let several = trend.groups.len() > 1;
     let of_group = |(at, group): (usize, &Group)| {
@@ -47,7 +47,7 @@ fn of_series(lead: &str, group: &Group, series: &Series) -> Chart {
     .finished()
 }
 
-/// A line for the level of the runs from one change to the next.
+/// A line for the level of the runs between one change and the next.
 fn levels(series: &Series, factor: f64) -> Vec<Line> {
     if series.changes.is_empty() {
         return Vec::new();
@@ -75,7 +75,7 @@ fn levels(series: &Series, factor: f64) -> Vec<Line> {
     joined.into_iter().collect()
 }
 
-/// What changed, and what else did.
+/// Describes what changed, and what else changed along with it.
 fn note(group: &Group, series: &Series) -> String {
     let changes = series.changes.iter();
     let changes =

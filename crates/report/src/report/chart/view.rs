@@ -33,10 +33,10 @@ pub(super) struct Part<'a> {
     pub(super) timeline: Timeline,
     /// What happened in the stage.
     pub(super) events: Vec<Event>,
-    /// What the servers said about themselves, and what they were busy with.
+    /// What the servers reported about themselves, and what they were busy with.
     pub(super) observed: Option<&'a Observed>,
     pub(super) busy: Vec<Busy>,
-    /// What replication did beside the stage, if it ran then.
+    /// The replication beside the stage, if there was any.
     pub(super) replication: Option<&'a Replication>,
 }
 
@@ -54,12 +54,12 @@ impl View<'_> {
         if self.overlay { format!("{} {name}", part.label) } else { name.to_owned() }
     }
 
-    /// What the databases call what the runs are about.
+    /// The databases' own words for what the runs count.
     pub(super) fn nouns(&self) -> Nouns {
         Nouns::common(self.parts.iter().map(|part| part.nouns))
     }
 
-    /// Whether a request carries many documents, so that these are what counts.
+    /// Whether a request carries many documents, so that documents are counted.
     pub(super) fn fills(&self) -> bool {
         self.parts.iter().any(|part| part.stage.purpose() == Purpose::Fill)
     }
@@ -108,9 +108,9 @@ pub(in crate::report) fn label(run: usize) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(in crate::report) struct Stage {
     pub(in crate::report) name: String,
-    /// The name that people read.
+    /// The name shown to readers.
     pub(in crate::report) title: String,
-    /// Whether its numbers count.
+    /// Whether it is a measured stage.
     #[serde(skip)]
     pub(in crate::report) measured: bool,
     pub(in crate::report) views: Vec<OfKind>,
@@ -151,7 +151,7 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
             names.push((found.purpose(), found.name.clone()));
         }
     }
-    // In the order of a run, whichever runs have the stage.
+    // In the order of a run, regardless of which runs have the stage.
     names.sort_by_key(|(purpose, _)| *purpose);
     names.into_iter().filter_map(stage).collect()
 }

@@ -1,4 +1,4 @@
-//! A chart in words, for those who cannot see it: what stands out, and where.
+//! Describes a chart in words for those who cannot see it: what stands out, and where.
 
 use super::{Chart, ChartAxis, CountGrid, Line, Map, Scale};
 use crate::report::number::{decimal, grouped};
@@ -50,7 +50,7 @@ fn unit(axis: &ChartAxis) -> &'static str {
     }
 }
 
-/// A place on an axis, after `at`.
+/// A position on an axis, to follow `at`.
 fn place(axis: &ChartAxis, value: f64) -> String {
     match axis.scale {
         Scale::Time => format!("{} s", short(value)),

@@ -10,7 +10,7 @@ const CHANGES_PERCENT: [f64; 2] = [5.0, 2.0];
 /// Higher numbers of pairs are not shown.
 const MOST: f64 = 999.0;
 
-/// What `pairs` pairs of runs can find, for each quantity, given the standard deviation of its
+/// What `pairs` pairs of runs can detect, for each quantity, given the standard deviation of its
 /// logarithm over `runs` earlier runs.
 pub fn beforehand_text(runs: usize, pairs: u64, variations: &[(Quantity, f64)]) -> String {
     let of_pairs =

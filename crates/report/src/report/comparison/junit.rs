@@ -1,4 +1,5 @@
-//! A comparison as test cases: one for each gated figure, and whether the runs can be trusted.
+//! A comparison as test cases: one for each gated figure, and one for whether the runs can be
+//! trusted.
 
 use super::{change, interval, machine, notes, verdict};
 use crate::compare::Comparison;
@@ -6,8 +7,8 @@ use crate::record::Standing;
 use crate::report::junit::{Case, End, suite};
 
 /// The gated figures as `JUnit` test cases: a figure that is worse is a failure; one that cannot be
-/// judged is not, and is noted below the cases. There is a failure or an error exactly where the
-/// exit status is not 0.
+/// judged is not, but is noted below the cases. There is a failure or an error exactly if the exit
+/// status is not 0.
 pub fn comparison_junit(it: &Comparison) -> String {
     let case = |of: &crate::compare::Compared| Case {
         name: format!("{} {} is not worse", of.kind, of.metric),

@@ -8,7 +8,7 @@ use crate::compare::Comparison;
 use crate::record::Standing;
 use std::fmt::Write as _;
 
-/// The comparison as Markdown, as GitHub reads it.
+/// The comparison as Markdown for GitHub.
 pub fn comparison_markdown(it: &Comparison) -> String {
     let mark = match it.verdict {
         _ if it.data_wrong().contains(&true) => "🔴",
@@ -50,7 +50,7 @@ pub fn comparison_markdown(it: &Comparison) -> String {
     out
 }
 
-/// `text` with nothing that Markdown or HTML would take for markup, or GitHub for a name.
+/// Escapes whatever in `text` Markdown or HTML would take for markup, or GitHub for a user's name.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -58,7 +58,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // A label must not notify anybody.
+            // A label must not notify any user.
             '@' => out.push_str("&#64;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
                 out.push('\\');

@@ -24,7 +24,7 @@ pub(super) fn called(letter: char, side: &[ComparedRun]) -> String {
     }
 }
 
-/// How many runs, and which: the first and the last of several.
+/// The number of runs, and the name of the only one or of the first and the last.
 pub(super) fn which(side: &[ComparedRun]) -> String {
     match side {
         [] => "no run".to_owned(),
@@ -78,7 +78,7 @@ pub(super) fn interval_head(it: &Comparison) -> String {
     format!("{or_more}{} % interval", percent.trim_end_matches(".0"))
 }
 
-/// What is not the same on both sides, as `(what, A → B)`.
+/// The differences between the two sides, as `(what, A → B)`.
 pub(super) fn settings(it: &Comparison) -> Vec<(String, String)> {
     let or_nothing = |text: &String| if text.is_empty() { "-".to_owned() } else { text.clone() };
     let row = |it: &crate::compare::Differs| {
@@ -89,7 +89,7 @@ pub(super) fn settings(it: &Comparison) -> Vec<(String, String)> {
     it.differs.iter().map(row).collect()
 }
 
-/// With a sign, and no more digits than it takes.
+/// A number with a sign, and no more digits than necessary.
 fn signed(value: f64) -> String {
     let size = value.abs();
     if size > 999.0 {
@@ -110,7 +110,7 @@ pub(super) fn verdict(of: &Compared) -> String {
     format!("{}{}", of.verdict.words(), more.unwrap_or_default())
 }
 
-/// How the machine did without either side, if that was measured.
+/// How the machine behaved without either side, if that was measured.
 pub(super) fn machine(it: &Comparison) -> Option<String> {
     let control = it.control.as_ref()?;
     let varied = control.variation_percent.map(|it| format!(" ± {} %", decimal(it, 1)));

@@ -58,24 +58,24 @@ fn rows(it: &Comparison) -> Vec<Vec<String>> {
     rows
 }
 
-/// How far a comparison is.
+/// The progress of a comparison.
 pub fn how_far(progress: &Progress) -> String {
     format!("after {} of {} pairs, no verdict yet", progress.pairs, progress.of)
 }
 
-/// [`how_far`], and how the figures stand.
+/// [`how_far`], and the figures so far.
 fn reading_words(it: &Comparison, progress: &Progress) -> String {
     let figures: Vec<String> = it.gated().take(3).map(change_words).collect();
     let figures = if figures.is_empty() { "nothing yet".to_owned() } else { figures.join(", ") };
     format!("{}: {figures}", how_far(progress))
 }
 
-/// The overall verdict in one sentence, after any reason why it may be worthless.
+/// The overall verdict in one sentence, after any reason it may be worthless.
 pub fn verdict_words(it: &Comparison) -> String {
     format!("{}{}", doubt(it), figures_words(it))
 }
 
-/// Why the figures may be worthless, as a prefix to what they say.
+/// The reason the figures may be worthless, as a prefix to the verdict.
 pub fn doubt(it: &Comparison) -> &'static str {
     match it.data_wrong() {
         [true, true] => "data was wrong on both sides; ",
@@ -86,7 +86,7 @@ pub fn doubt(it: &Comparison) -> &'static str {
     }
 }
 
-/// What the figures say.
+/// Describes the figures.
 fn figures_words(it: &Comparison) -> String {
     if let Some(progress) = &it.progress {
         return reading_words(it, progress);

@@ -1,4 +1,4 @@
-//! The part of the page about agents: how they began, and what each did.
+//! The part of the page about agents: how they started, and what each did.
 
 use super::escape::Html;
 use super::parts::{grid, letter};

@@ -1,4 +1,4 @@
-//! Several runs side by side: a column for each, with what differs from the first.
+//! Several runs side by side: a column for each, with its differences from the first.
 
 use super::escape::Html;
 use super::parts::letter;
@@ -12,7 +12,7 @@ use crate::report::number::{decimal, grouped};
 use crate::report::title::names;
 use std::collections::BTreeSet;
 
-/// A run's entry in a row: the text, and the number that is compared.
+/// A run's entry in a row: the text, and the number to compare.
 struct Figure {
     text: String,
     value: Option<f64>,
@@ -49,14 +49,15 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// A row of each group: its name, whether the kinds have it, too, and how a run's figure is found.
+/// A row of each group: its name, whether each kind has it as well, and how to compute a run's
+/// figure.
 struct Row {
     name: String,
     is_of_kind: bool,
     figure: Box<dyn Fn(&Figures<'_>) -> Figure>,
 }
 
-/// The rows; `service`: with service times.
+/// The rows; `service`: including service times.
 fn rows(service: bool) -> Vec<Row> {
     let row = |name: &str, is_of_kind, figure| Row { name: name.to_owned(), is_of_kind, figure };
     let response = |it: Statistic| {
@@ -128,7 +129,7 @@ pub(super) fn table(runs: &[RunRecord]) -> Html {
     Html::element("table id=\"figures-table\" class=\"compare\"", &table)
 }
 
-/// The measured stages of all runs, each once: first those that runs are about.
+/// The measured stages of all runs, each once, beginning with the main stages.
 fn stages(runs: &[RunRecord]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let main = runs.iter().filter_map(RunRecord::main_stage);
@@ -174,7 +175,7 @@ fn group<'a>(
     rows
 }
 
-/// How a value compares with the first: in percent, or as a ratio where that says more.
+/// How a value compares with the first: in percent, or as a ratio if that is clearer.
 fn difference(first: f64, value: f64) -> String {
     if first <= 0.0 || value <= 0.0 {
         return String::new();

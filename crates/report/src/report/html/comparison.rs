@@ -1,5 +1,5 @@
 //! A comparison as a page: the verdict, the forest plot, the table, and one run of each side drawn
-//! over each other.
+//! on top of each other.
 
 use super::escape::Html;
 use super::forest::forest;
@@ -37,7 +37,7 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
     page.filled(&Data::of(drawn))
 }
 
-/// The verdict, what to know before believing it, and the plot.
+/// The verdict, what to know before relying on it, and the plot.
 fn result(it: &Comparison) -> Html {
     let (mood, mark) = match it.verdict {
         _ if it.data_wrong().contains(&true) => (Mood::Bad, '✗'),
@@ -69,7 +69,7 @@ fn head(it: &Comparison) -> Html {
 
 fn table(it: &Comparison) -> Html {
     let heads = ["A", "B", "change", &interval_head(it), "verdict"];
-    // An early reading has no verdicts.
+    // An interim reading has no verdicts.
     let columns = if it.progress.is_some() { heads.len() - 1 } else { heads.len() };
     let mut head = Html::raw("<td></td>");
     head.push(

@@ -28,7 +28,7 @@ impl Html {
         Self(out)
     }
 
-    /// `<name attributes>inside</name>`.
+    /// Builds `<name attributes>inside</name>`.
     pub(super) fn element(opening: &str, inside: &Self) -> Self {
         let name = opening.split(' ').next().unwrap_or(opening);
         Self(format!("<{opening}>{}</{name}>", inside.0))

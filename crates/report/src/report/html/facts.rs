@@ -104,7 +104,7 @@ fn stage(stage: &StagePlan) -> String {
     parts.join(" · ")
 }
 
-/// When operations were due, from the plan as stored in `run.json`.
+/// When operations were due, according to the plan stored in `run.json`.
 fn pace(pace: &Value) -> String {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let Some(segments) = pace["schedule"]["segments"].as_array() else {

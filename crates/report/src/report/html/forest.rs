@@ -1,4 +1,4 @@
-//! The forest plot: each figure's change with its interval, on one scale.
+//! The forest plot: the change in each figure with its interval, on one scale.
 
 use super::escape::Html;
 use crate::compare::Compared;
@@ -13,7 +13,7 @@ const LEFT: f64 = 190.0;
 const RIGHT: f64 = 540.0;
 /// The scale reaches at least this far, as a logarithm: 10 %.
 const LEAST: f64 = 0.1;
-/// And no farther than this: what lies beyond ends at the edge.
+/// And no farther than this: intervals that reach beyond are cut off at the edge.
 const MOST: f64 = 1.4;
 
 /// The plot as SVG; none if no figure has a ratio.
@@ -111,7 +111,7 @@ fn line(svg: &mut String, figure: &Compared, y: f64, at: impl Fn(f64) -> f64) {
     svg.push_str("</g>");
 }
 
-/// Round changes in percent that lie on the scale, none too close to the next.
+/// Round changes in percent that lie on the scale, not too close to each other.
 fn ticks(far: f64) -> Vec<f64> {
     let least = far * 0.25;
     let mut ticks = vec![0.0f64];

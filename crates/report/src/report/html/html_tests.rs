@@ -4,7 +4,7 @@ use super::*;
 use crate::op::{Failure, OpKind, Reason};
 use crate::record::fixture::{part, record, stage};
 
-/// Ends a script, opens an element, and holds a name from the template.
+/// Ends a script, opens an element, and contains a name from the template.
 const EVIL: &str = "</script><script>alert('1')</script><!-- \"&amp; {{library}}";
 
 #[test]
@@ -82,7 +82,7 @@ fn two_runs_stand_side_by_side() {
     assert!(!page.replace(LIBRARY, "").contains("significant"), "one run each says no such thing");
 }
 
-/// A single kind is all kinds: it is not shown twice.
+/// If there is a single kind, it equals all kinds, and is not shown twice.
 #[test]
 fn nothing_is_shown_twice() {
     let mut run = record(&[]);

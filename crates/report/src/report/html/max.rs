@@ -1,4 +1,4 @@
-//! The page of a search for the most that a server sustains.
+//! The page of a search for the highest load that a server sustains.
 
 use super::escape::Html;
 use super::facts;
@@ -48,7 +48,7 @@ pub fn max_page(max: &MaxRecord) -> String {
     page.filled(&data)
 }
 
-/// The steps that are wanted, as a table.
+/// The steps that `wanted` selects, as a table.
 fn table(max: &MaxRecord, wanted: impl Fn(&StepRecord) -> bool) -> Html {
     let classed = max.steps.iter().map(|step| match step.outcome {
         _ if !wanted(step) => None,

@@ -1,6 +1,6 @@
 //! A self-contained page of a run, of several side by side, or of a sweep: text and tables as HTML,
 //! charts as data for the library that draws them. The page's own parts are in `assets/report`, the
-//! library in `assets/plotly`.
+//! library is in `assets/plotly`.
 
 mod agents;
 mod burst;
@@ -46,7 +46,7 @@ pub(super) const FORMAT: Format = Format {
 const PAGE: &str = include_str!("../../../assets/report/page.html");
 /// Makes the browser reload the page every ten seconds.
 const AGAIN: &str = "<meta http-equiv=\"refresh\" content=\"10\">\n";
-/// The page around the page of a run that goes on, which it shows anew whenever there is a new one.
+/// The page around the page of a running run, which it reloads whenever there is a new one.
 pub const LIVE_PAGE: &str = include_str!("../../../assets/report/live.html");
 const STYLE: &str = include_str!("../../../assets/report/page.css");
 const SCRIPT: &str = include_str!("../../../assets/report/page.js");
@@ -104,7 +104,7 @@ fn render(runs: &[RunRecord]) -> String {
     page.filled(&Data::of(runs))
 }
 
-/// How to read the table.
+/// Explains how to read the table.
 const fn summary_note(runs: &[RunRecord]) -> &'static str {
     if runs.len() > 1 {
         "differences are relative to A; each column is a single run, which does not show how much \
@@ -130,7 +130,7 @@ struct Page {
     reproduce: Html,
     /// The name of the file that the page was made from.
     source: &'static str,
-    /// Whether a newer page replaces it while it is being looked at.
+    /// Whether a newer page replaces it while it is open.
     is_live: bool,
 }
 
@@ -160,7 +160,7 @@ impl Page {
     }
 }
 
-/// Replaces each `{{ name }}` of the page by the part of that name. Parts themselves are not
+/// Replaces each `{{ name }}` of the page with the part of that name. The parts themselves are not
 /// searched for names.
 fn fill(page: &str, parts: &[(&str, Html)]) -> String {
     let room: usize = parts.iter().map(|(_, part)| part.as_str().len()).sum();

@@ -11,7 +11,7 @@ pub(super) fn page_title(runs: &[RunRecord]) -> Html {
     Html::text(format!("{} · springload", heading(runs)))
 }
 
-/// What the page is about.
+/// The title of the page.
 pub(super) fn heading(runs: &[RunRecord]) -> String {
     match runs {
         [] => "springload".to_owned(),
@@ -53,7 +53,7 @@ pub(super) fn list(class: &str, items: Html) -> Html {
     Html::element(&format!("ul class=\"{class}\""), &items)
 }
 
-/// The result in a line.
+/// The result in one line.
 pub(super) fn headline(Pill { mood, mark, words }: Pill) -> Html {
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
     line.push(&Html::tag("strong", words));

@@ -1,4 +1,4 @@
-//! The first thing on the page: what the run came to, its four figures, what happened, and the
+//! The top of the page: the result of the run, its four figures, what happened, and the
 //! requirements that it met or missed.
 
 use super::escape::Html;
@@ -12,7 +12,7 @@ use crate::report::threshold::requirements;
 use crate::report::title::names;
 use crate::report::words::warning_lines;
 
-/// A card for each run, and one for the warnings that all of several have.
+/// A card for each run, and one for the warnings that several runs share.
 pub(super) fn cards(runs: &[RunRecord]) -> Html {
     let names = names(runs);
     let has = |record: &RunRecord, line: &String| warning_lines(record).any(|it| it == *line);
@@ -56,7 +56,7 @@ pub(super) fn cards(runs: &[RunRecord]) -> Html {
     cards
 }
 
-/// The colour that goes with a result; its mark and its name say the same.
+/// The colour of a result; its mark and its name convey the same.
 const fn colour(kind: ResultKind) -> &'static str {
     match kind {
         ResultKind::Passed => "good",
@@ -75,7 +75,7 @@ fn headline_of(record: &RunRecord) -> Html {
     Html::element(&format!("p class=\"headline {}\"", colour(headline.kind)), &line)
 }
 
-/// Rate, p50, p99 and errors of the stage that the run is about, all kinds together.
+/// Rate, p50, p99 and errors of the main stage, all kinds together.
 fn tiles(record: &RunRecord) -> Html {
     let Some(stage) = record.main_stage().filter(|stage| !stage.operations.is_empty()) else {
         return Html::default();
@@ -120,7 +120,7 @@ fn tile(name: &str, class: &str, value: &str, unit: &str, hint: &str) -> Html {
     Html::element(&format!("dl class=\"tile {class}\""), &inside)
 }
 
-/// A percentile of response times; red where a requirement on it was missed.
+/// A percentile of response times; red if it missed a requirement.
 fn time(
     name: &str,
     us: Option<f64>,

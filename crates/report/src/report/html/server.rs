@@ -1,5 +1,5 @@
-//! The part of the page about what the servers said about themselves: who was asked, what they were
-//! busy with, and how they are set.
+//! The part of the page about what the servers reported about themselves: which were observed, what
+//! they were busy with, and their settings.
 
 use super::escape::Html;
 use super::parts::{grid, letter, list};
@@ -33,7 +33,7 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
     Html::element("section id=\"server\" class=\"card\"", &section)
 }
 
-/// What is worth knowing, a line each.
+/// Notable facts, one per line.
 fn said(record: &RunRecord) -> Vec<Html> {
     let mut lines = Vec::new();
     for stage in record.measured() {

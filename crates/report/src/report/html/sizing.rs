@@ -41,7 +41,7 @@ fn settings(it: &Sizing) -> Vec<(String, String)> {
     vec![fact("rate", rate), fact("slo", limits(&it.slo)), fact("spare", spare)]
 }
 
-/// The answer, its arithmetic, and what makes it less certain.
+/// The answer, its arithmetic, and the reasons it may be less certain.
 fn result(it: &Sizing) -> Html {
     let mut card = headline(verdict(it));
     for line in arithmetic(it) {

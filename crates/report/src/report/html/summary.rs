@@ -7,7 +7,7 @@ use crate::report::detail;
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::words::loop_words;
 
-/// A column: its name, what it means, whether a phone has no room for it, and what it has.
+/// A column: its name, its meaning, whether it is left out on a phone, and its content.
 struct Column {
     name: String,
     meaning: &'static str,
@@ -15,7 +15,7 @@ struct Column {
     cell: Box<dyn Fn(&Row<'_>) -> String>,
 }
 
-/// A row: a stage, the operations that it is about, unless it is about times alone, and the times.
+/// A row: a stage, the operations that it covers, none if it is about times alone, and the times.
 struct Row<'a> {
     stage: &'a StageRecord,
     operations: &'a [&'a OperationSummary],
@@ -147,7 +147,7 @@ fn head(stage: &StageRecord, columns: usize) -> Html {
     Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
 }
 
-/// The rate of a stage or of one of its kinds, if it took long enough to have one.
+/// The rate of a stage or of one of its kinds, if it is long enough to have one.
 fn rate(stage: &StageRecord, per_s: f64) -> String {
     if stage.rate_problem().is_some() { "-".to_owned() } else { decimal(per_s, 0) }
 }

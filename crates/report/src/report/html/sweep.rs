@@ -115,8 +115,7 @@ fn result(sweep: &SweepRecord) -> Html {
     Html::element("div class=\"card\"", &inside)
 }
 
-/// How many runs there are, and how many of them can be trusted: the name of a colour, a mark, and
-/// words.
+/// How many runs there are, and how many of them can be trusted: a mood, a mark, and words.
 pub fn sweep_pill(sweep: &SweepRecord) -> Pill {
     let (all, measured) = (sweep.cells.len(), results(sweep).count());
     let doubtful = results(sweep).filter(|result| !result.trustworthy).count();
@@ -197,7 +196,7 @@ fn warning_list(lines: &[String]) -> Html {
     list("warnings", lines.chain(more).collect())
 }
 
-/// A row per run, and one of medians if settings were measured more than once.
+/// A row per run, and rows of medians if settings were measured more than once.
 fn table(sweep: &SweepRecord) -> Html {
     let definition = &sweep.definition;
     let rounds = definition.repeat > 1;

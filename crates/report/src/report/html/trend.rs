@@ -1,4 +1,4 @@
-//! The page of a trend: what changed first, then a chart per quantity and a row per run.
+//! The page of a trend: first what changed, then a chart per quantity and a row per run.
 
 use super::escape::Html;
 use super::facts;
@@ -8,7 +8,7 @@ use crate::report::chart::{OfKind, Stage, of_trend};
 use crate::report::trend::{change, date, headline, mark, name, span, too_few, value};
 use crate::trend::{Direction, Group, Trend};
 
-/// The name of the charts, which do not belong to a stage.
+/// The name for charts that do not belong to a stage.
 const ALL: &str = "trend";
 
 /// The page of a trend.
@@ -37,7 +37,7 @@ pub fn trend_page(trend: &Trend) -> String {
     page.filled(&data)
 }
 
-/// The changes of each group, and what to know about it.
+/// The changes in each group, and remarks about it.
 fn result(trend: &Trend) -> Html {
     let mut inside = Html::default();
     for group in &trend.groups {

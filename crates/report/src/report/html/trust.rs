@@ -1,4 +1,4 @@
-//! Whether the numbers can be trusted, in plain words, folded up below them.
+//! Whether the numbers can be trusted, in plain words, folded up below the numbers.
 
 use super::escape::Html;
 use super::parts::letter;
@@ -6,8 +6,8 @@ use crate::record::{RunRecord, StageRecord};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::words::{Standing, result_line, standing, verdict_words};
 
-/// A collapsible part: the verdict on each measured stage, and what it rests on; then the result of
-/// the run with the full reason.
+/// A collapsible part: the verdict on each measured stage and its basis, then the result of the run
+/// with the full reason.
 pub(super) fn details(runs: &[RunRecord]) -> Html {
     let mut inside = Html::tag("summary", "Can these numbers be trusted?");
     for (run, record) in runs.iter().enumerate() {
@@ -36,7 +36,7 @@ fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
     Html::tag(&format!("span class=\"badge {colour}\""), text)
 }
 
-/// What springload itself did, and whether it got everything done.
+/// What springload itself did, and whether it managed to do everything.
 fn facts(stage: &StageRecord) -> Vec<String> {
     let client = &stage.client;
     let mut facts = vec![format!(

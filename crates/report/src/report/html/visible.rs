@@ -1,4 +1,4 @@
-//! The parts of the page about what went on beside the load: probes and followers.
+//! The parts of the page about what ran beside the load: probes and followers.
 
 use super::escape::Html;
 use super::parts::{grid, letter};

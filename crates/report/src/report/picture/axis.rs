@@ -1,4 +1,4 @@
-//! Axes: from values to pixels, and which values are named. Logarithms are taken here, so that one
+//! Axes: from values to pixels, and which values get labels. Logarithms are taken here, so that one
 //! kind of axis serves all scales.
 
 use super::font;
@@ -8,9 +8,9 @@ use std::ops::Range;
 
 /// The height of the letters beside an axis.
 pub(super) const LETTERS: f64 = 13.0;
-/// The least room between two names, in pixels.
+/// The minimum space between two labels, in pixels.
 const APART: f64 = 14.0;
-/// Up to this many values were chosen by somebody, so each is labelled.
+/// Up to this many values were chosen by the user, so each gets a label.
 const MOST_CHOSEN: usize = 12;
 /// Steps of a time axis, in seconds, that are easy to count in.
 const STEPS_S: [f64; 17] = [
@@ -30,7 +30,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The axis of a chart that has room for the values; its ends are at these pixels.
+    /// The axis of a chart with room for the values; its ends are at these pixels.
     pub(super) fn new(
         axis: &chart::ChartAxis,
         values: impl Iterator<Item = f64>,
@@ -66,7 +66,7 @@ impl Places {
         (self.pixels.1 - self.pixels.0).abs()
     }
 
-    /// Whether labels stand side by side, and not one above the other.
+    /// Whether labels are side by side, rather than one above the other.
     fn across(&self) -> bool {
         self.pixels.1 > self.pixels.0
     }
@@ -99,7 +99,7 @@ impl Places {
         }
     }
 
-    /// Even steps: the shortest of these that leaves room, or one from a power of ten.
+    /// Even steps: the shortest of `steps` that leaves enough room, or one from a power of ten.
     fn even(&self, steps: &[f64]) -> Vec<(f64, String)> {
         let most = self.length() / if self.across() { 90.0 } else { 32.0 };
         let span = self.range.end - self.range.start;
@@ -117,7 +117,7 @@ impl Places {
         values.map(|value| (value, decimal(value, places))).collect()
     }
 
-    /// Those with enough room between them, by their pixels.
+    /// Keeps the labels with enough room between them, with their pixels.
     fn apart(&self, wanted: Vec<(f64, String)>) -> Vec<(f64, String)> {
         let mut ticks: Vec<(f64, String)> = Vec::new();
         let room = |text: &str| {
@@ -144,7 +144,7 @@ fn place(scale: Scale, value: f64) -> f64 {
     }
 }
 
-/// A number with as many decimals as it has, up to six.
+/// A number with all of its decimals, up to six.
 fn label(value: f64) -> String {
     let text = decimal(value, 6);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -165,7 +165,7 @@ fn nines(end: f64) -> Vec<(f64, String)> {
     all.map(|value| (value, label((1e9 - 1e9 / value).round() / 1e7))).collect()
 }
 
-/// The range of the values, with some room; from 0 if the scale says so.
+/// The range of the values, with some margin; from 0 if the scale requires it.
 fn range(scale: Scale, values: &[f64]) -> Range<f64> {
     let places = values.iter().map(|&value| place(scale, value));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(l, h), it| (l.min(it), h.max(it)));
@@ -183,7 +183,7 @@ fn range(scale: Scale, values: &[f64]) -> Range<f64> {
 mod tests {
     use super::*;
 
-    /// The names along an axis.
+    /// The labels along an axis.
     fn names(scale: Scale, values: &[f64], pixels: (f64, f64)) -> Vec<String> {
         let axis = chart::ChartAxis { title: String::new(), scale, names: Vec::new(), end: None };
         let places = Places::new(&axis, values.iter().copied(), pixels);

@@ -1,4 +1,4 @@
-//! Lays out charts: what stands where, in pixels.
+//! Lays out charts: the position of everything, in pixels.
 
 use super::axis::{LETTERS, Places};
 use super::font;
@@ -30,7 +30,7 @@ const TONES: [Colour; 10] = [
 /// Colours of cells, from few requests to many.
 const SHADES: [[f64; 3]; 4] =
     [[219.0, 231.0, 245.0], [111.0, 168.0, 220.0], [42.0, 95.0, 165.0], [42.0, 15.0, 74.0]];
-/// How many shades are told apart.
+/// The number of different shades.
 const SHADE_COUNT: u8 = 24;
 
 /// The left and right edges of everything, and of what is drawn to a scale.
@@ -39,9 +39,9 @@ const PLOT: (f64, f64) = (88.0, 1_176.0);
 /// The height of a chart with one row of names.
 const CHART_HEIGHT: f64 = 340.0;
 const LINE_HEIGHT: f64 = 21.0;
-/// The height of a row of names of lines.
+/// The height of a row of the legend.
 const LEGEND_HEIGHT: f64 = 19.0;
-/// More points than this need no marks.
+/// Lines with more points than this need no marks.
 const MOST_MARKED: usize = 60;
 
 /// Draws the whole picture.
@@ -109,7 +109,7 @@ fn wrap(text: &str, size: f64) -> Vec<String> {
     lines
 }
 
-/// Draws one chart from `top` on; returns where it ends.
+/// Draws one chart starting at `top`; returns where it ends.
 fn chart(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
     let title = out.text((EDGES.0, top + 24.0), 17.0, INK, Anchor::Start, &chart.title);
     out.text((title + 14.0, top + 24.0), LETTERS, DIM, Anchor::Start, &chart.y.title);
@@ -168,7 +168,7 @@ fn grid(chart: &Chart, x: &Places, y: &Places, bottom: f64, top: f64, out: &mut 
     out.text(middle, LETTERS, DIM, Anchor::Middle, chart.x.title.clone());
 }
 
-/// Draws what the lines or the shades are; returns where the legend's rows end.
+/// Draws the legend of the lines or the shades; returns where its rows end.
 fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
     if let Some((few, many)) = scale(chart) {
         let mut at = out.text((PLOT.0, top), LETTERS, INK, Anchor::Start, few) + 8.0;
@@ -194,7 +194,7 @@ fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
     y + LEGEND_HEIGHT
 }
 
-/// What the lightest and the darkest shade mean.
+/// The meaning of the lightest and the darkest shade.
 fn scale(chart: &Chart) -> Option<(String, String)> {
     if let Some(map) = &chart.map {
         return Some(("0".to_owned(), format!("{} {}", decimal(most(map), 0), map.unit)));
@@ -218,7 +218,7 @@ const fn of_band(band: &Band) -> Colour {
     }
 }
 
-/// The captions of bands, each in the first row that is free.
+/// The captions of bands, each in the first free row.
 fn captions(chart: &Chart, x: &Places, top: f64, out: &mut Drawing) {
     let mut rows: Vec<f64> = Vec::new();
     let mut bands: Vec<&Band> = chart.bands.iter().collect();
@@ -228,7 +228,7 @@ fn captions(chart: &Chart, x: &Places, top: f64, out: &mut Drawing) {
         let from = (x.pixel(band.from_s) + 4.0).min(PLOT.1 - width - 4.0).max(PLOT.0);
         let free = rows.iter().position(|end| *end < from);
         let row = free.unwrap_or(rows.len());
-        // More would hide the chart.
+        // More rows would hide the chart.
         if row > 3 {
             continue;
         }
@@ -254,7 +254,7 @@ fn stroke(line: &Line, lines: Vec<Vec<(f64, f64)>>) -> Shape {
     Shape::Lines { colour: colour(line), width, dash, lines }
 }
 
-/// One line, in pieces between its gaps, with marks at its points if these are few.
+/// One line, in pieces between its gaps, with marks at its points if there are few.
 fn line(line: &Line, scale: Scale, x: &Places, y: &Places, out: &mut Drawing) {
     let points = line.x.iter().zip(&line.y);
     let points: Vec<_> = points.map(|(&a, b)| b.map(|b| (x.pixel(a), y.pixel(b)))).collect();

@@ -1,10 +1,10 @@
-//! The letters of pictures: widths, for what is laid out, and outlines, for what is drawn.
+//! The letters of pictures: widths for the layout, and outlines for drawing.
 
 use std::sync::LazyLock;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use zeno::{Command, PathBuilder as _};
 
-/// The families for SVG, where the reader's machine has the letters: the one of PNG, and one of
+/// The font families for SVG, which the reader's machine draws: the one used for PNG, and one of
 /// nearly the same widths.
 pub(super) const FAMILIES: &str = "DejaVu Sans, Verdana, Geneva, sans-serif";
 
@@ -12,7 +12,7 @@ const FILE: &[u8] = include_bytes!("../../../assets/dejavu/DejaVuSans-subset.ttf
 static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(FILE, 0).expect("the font is one of our own files"));
 
-/// Whether the font has a glyph for it.
+/// Whether the font has a glyph for this character.
 #[cfg(test)]
 pub(super) fn has(sign: char) -> bool {
     FACE.glyph_index(sign).is_some()
@@ -46,7 +46,7 @@ pub(super) fn outlines(text: &str, size: f64, at: (f64, f64)) -> Vec<Command> {
     pen.path
 }
 
-/// Draws letters, one after the other.
+/// Draws letters, one after another.
 struct Pen {
     path: Vec<Command>,
     at: (f64, f64),
@@ -54,7 +54,7 @@ struct Pen {
 }
 
 impl Pen {
-    /// Fonts count from below.
+    /// Fonts measure from the base line up.
     fn place(&self, x: f32, y: f32) -> [f32; 2] {
         let x = self.at.0 + f64::from(x) * self.scale;
         let y = self.at.1 - f64::from(y) * self.scale;

@@ -1,6 +1,6 @@
-//! The charts as pictures, SVG and PNG, one below the other, after what must be read first. Both
-//! are made of the same shapes. A picture is not interactive, so it shows the last measured stage,
-//! with all kinds together.
+//! The charts as pictures, SVG and PNG, one below the other, below what must be read first. Both
+//! formats are made of the same shapes. A picture is not interactive, so it shows the last measured
+//! stage, with all kinds together.
 
 mod axis;
 mod draw;
@@ -32,12 +32,12 @@ pub(super) const PNG: Format = Format {
     render: Render::Picture(png),
 };
 
-/// How a line above the charts is written.
+/// The style of a line above the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tone {
     /// A result that is good, larger than the rest.
     Good,
-    /// One that is not.
+    /// A result that is not good.
     Worst,
     Bad,
     /// A warning.
@@ -60,7 +60,7 @@ impl Sheet {
         let foremost = foremost(&stages);
         let charts =
             foremost.and_then(|stage| stage.views.first()).map_or(&[][..], |it| &it.charts);
-        // A chart that was asked for is shown, even if all it shows is that nothing failed.
+        // A requested chart is shown, even if all it shows is that nothing failed.
         let is_wanted =
             |it: &&Chart| wanted.map_or_else(|| !it.is_empty(), |wanted| wanted == it.kind);
         let names = names(runs);

@@ -1,4 +1,4 @@
-//! Pictures, read back by other people's libraries.
+//! Pictures, read back by independent libraries.
 
 use super::*;
 use crate::measure::{EndToEnd, LagPoint, Markers, ReplicaPlace, Replication, ReplicationLink};
@@ -20,7 +20,7 @@ fn texts(svg: &[u8]) -> Vec<String> {
     }
 }
 
-/// Width, height and the pixels that are not white.
+/// Width, height and the number of pixels that are not white.
 fn ink(bytes: &[u8]) -> (u32, u32, usize) {
     let pixels = tiny_skia::Pixmap::decode_png(bytes).expect("a PNG");
     let white = tiny_skia::ColorU8::from_rgba(255, 255, 255, 255);
@@ -46,7 +46,7 @@ fn a_drawing_has_every_chart_and_what_must_be_read_first() {
     }
 }
 
-/// What a server said of its queue from this time on.
+/// What a server reported about its queue from this time on.
 fn queue_of(from_s: f64) -> Observed {
     let column = Column {
         meter: Meter::gauge("run_queue", "run queue", "", "queues"),
@@ -112,7 +112,7 @@ fn a_chart_of_nothing_is_left_out_unless_it_is_asked_for() {
     assert!(charts(None) > 0 && !errors(None) && errors(Some(ChartKind::Errors)));
 }
 
-/// The two pictures are one: the same size, and ink where the SVG has its shapes.
+/// The two formats show the same picture: the same size, and ink wherever the SVG has its shapes.
 #[test]
 fn both_pictures_are_made_of_the_same_shapes() {
     let runs = [record(&["read.max > 1ms"])];
@@ -146,7 +146,7 @@ fn both_pictures_are_made_of_the_same_shapes() {
     assert!(letters > 40 && dots > 10, "{letters} texts, {dots} dots");
 }
 
-/// Whatever springload itself writes on pictures.
+/// Everything that springload itself writes on pictures.
 #[test]
 fn there_is_a_letter_for_every_sign() {
     for sign in "…✓✗!■≤≥<>µ·×÷±−–—%0123456789äöüßéñłЖя’“”".chars()

@@ -25,12 +25,12 @@ struct Pixels {
 }
 
 impl Pixels {
-    /// Paints what is inside a path, or the path itself.
+    /// Paints the inside of a path, or its stroke.
     fn paint<'a>(&mut self, path: &[Command], style: impl Into<Style<'a>>, colour: Colour) {
         self.glaze(path, style, colour, 1.0);
     }
 
-    /// The same, hiding only a share of what is behind.
+    /// The same, but only partly opaque.
     fn glaze<'a>(
         &mut self,
         path: &[Command],
@@ -62,7 +62,7 @@ impl Pixels {
         }
         let size =
             [self.width, self.all.len() / self.width].map(|side| (side as u32).to_be_bytes());
-        // Eight bits, in red, green and blue.
+        // Eight bits each for red, green and blue.
         let head = [size.as_flattened(), &[8, 2, 0, 0, 0]].concat();
         let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
         for (name, data) in [(b"IHDR", head), (b"IDAT", rows.finish()?), (b"IEND", Vec::new())] {

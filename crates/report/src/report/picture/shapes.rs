@@ -1,5 +1,5 @@
-//! A picture as a list of shapes in pixels, from the left and from the top. It makes no difference
-//! whether they become SVG or PNG: both are one picture.
+//! A picture as a list of shapes in pixels, from the left and from the top. The shapes are the same
+//! whether they become SVG or PNG.
 
 use super::font;
 
@@ -15,12 +15,12 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A text in one line.
+/// A text on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Text {
     /// Its point, on the base line.
     pub(super) at: (f64, f64),
-    /// The height of its letters, with the room between lines.
+    /// The height of its letters, including the space between lines.
     pub(super) size: f64,
     pub(super) colour: Colour,
     pub(super) anchor: Anchor,
@@ -51,7 +51,7 @@ pub(super) enum Shape {
     Lines {
         colour: Colour,
         width: f64,
-        /// Lengths of dashes and gaps in turn; empty: a solid line.
+        /// Lengths of dashes and gaps, alternating; empty: a solid line.
         dash: &'static [f64],
         lines: Vec<Vec<(f64, f64)>>,
     },
@@ -60,29 +60,29 @@ pub(super) enum Shape {
     Text(Text),
 }
 
-/// What is drawn, in order.
+/// The shapes, in drawing order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// What it shows, for those who cannot see it.
+    /// A description for those who cannot see it.
     pub(super) words: String,
     pub(super) shapes: Vec<Shape>,
 }
 
 impl Drawing {
-    /// Boxes of one colour that hide what is behind them.
+    /// Draws boxes of one colour that hide what is behind them.
     pub(super) fn boxes(&mut self, colour: Colour, boxes: Vec<Box4>) {
         self.shapes.push(Shape::Boxes(colour, 1.0, boxes));
     }
 
-    /// One straight line, a pixel wide.
+    /// Draws a straight line, a pixel wide.
     pub(super) fn rule(&mut self, colour: Colour, from: (f64, f64), to: (f64, f64)) {
         let lines = vec![vec![from, to]];
         self.shapes.push(Shape::Lines { colour, width: 1.0, dash: &[], lines });
     }
 
-    /// A text; returns where it ends.
+    /// Draws a text; returns where it ends.
     pub(super) fn text(
         &mut self,
         at: (f64, f64),

@@ -85,7 +85,7 @@ fn number(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// `text` with its markup escaped. XML does not allow control characters, however they are written.
+/// `text` with its markup escaped. XML does not allow control characters, not even escaped ones.
 fn escaped(text: &str) -> String {
     let plain: String = text.chars().filter(|sign| !sign.is_control()).collect();
     quick_xml::escape::escape(plain).into_owned()

@@ -1,13 +1,13 @@
-//! A histogram in exponential buckets, as OTLP and Prometheus' native histograms have them: bucket
-//! `i` holds what is greater than `base^i` and no greater than `base^(i+1)`, where `base` is
+//! A histogram in exponential buckets, as in OTLP and Prometheus' native histograms: bucket `i`
+//! holds values greater than `base^i`, up to and including `base^(i+1)`, where `base` is
 //! `2^(2^-scale)`.
 //! <https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponentialhistogram>
 
 use crate::measure::Histogram;
 use std::collections::BTreeMap;
 
-/// Buckets are 2.2 % wide: 32 of them double a time. That is twenty times as wide as what is kept
-/// of a time, so that few times are counted in the bucket beside theirs.
+/// Buckets are 2.2 % wide: 32 of them span a factor of two. That is twenty times the resolution of
+/// a stored time, so that few times are counted in a neighboring bucket.
 pub(super) const SCALE: i32 = 5;
 const PER_DOUBLING: f64 = 32.0;
 /// Times below springload's resolution, in nanoseconds, count as zero.
@@ -23,7 +23,7 @@ pub(super) struct Buckets {
     pub(super) min_s: f64,
     pub(super) max_s: f64,
     pub(super) zero: u64,
-    /// Those with something in them.
+    /// The buckets that are not empty.
     pub(super) counts: BTreeMap<i32, u64>,
 }
 
@@ -74,7 +74,7 @@ mod tests {
         let sum: u64 = buckets.counts.values().sum();
         assert_eq!((buckets.count, sum + buckets.zero), (10_000, 10_000));
         assert!(buckets.zero > 0 && buckets.zero <= 2, "{}", buckets.zero);
-        // What is known of the median is known to the width of a bucket.
+        // The median is known to the width of a bucket.
         let mut below = buckets.zero;
         let median = buckets.counts.iter().find(|(_, count)| {
             below += **count;

@@ -1,5 +1,5 @@
-//! A run as metrics for systems that metrics are sent to: OTLP, and Prometheus' remote write. They
-//! get the families that scrapers get, but times as whole histograms.
+//! A run as metrics for systems that receive metrics: OTLP, and Prometheus' remote write. They get
+//! the same families as scrapers, but times as whole histograms.
 
 mod buckets;
 mod otlp;
@@ -15,18 +15,18 @@ use crate::observed::exposition::{Exposition as Read, Kind};
 use crate::record::{RunRecord, Running};
 use crate::redact::strike;
 
-/// What is sent of a run at one time.
+/// What is sent about a run at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct Pushed<'a> {
     /// The name of the run.
     pub run: &'a str,
-    /// What has ended.
+    /// The stages that have ended.
     pub record: &'a RunRecord,
-    /// What goes on.
+    /// The running stage.
     pub running: Option<&'a Running>,
     /// The time, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// Whether that was the end: nothing more will be sent.
+    /// Whether this is the end: nothing more will be sent.
     pub over: bool,
 }
 
@@ -50,7 +50,7 @@ struct Times<'a> {
     histogram: &'a Histogram,
 }
 
-/// The families of times, which are sent as histograms and not as summaries.
+/// The families of times, which are sent as histograms rather than summaries.
 const TIMES: [(&str, &str); 5] = [
     ("springload_response_seconds", "Time of successful requests, from when they were due."),
     ("springload_service_seconds", "Time of successful requests, from send."),
@@ -60,14 +60,14 @@ const TIMES: [(&str, &str); 5] = [
 ];
 
 impl Pushed<'_> {
-    /// The labels of everything that is sent: the run, and what the user calls it.
+    /// The labels of everything that is sent: the run, and the user's name for it.
     fn labels(&self) -> Labels {
         let label = self.record.plan.label.as_deref().map(|label| ("plan", label));
         let all = [("run", self.run)].into_iter().chain(label);
         all.map(|(name, value)| (name.to_owned(), strike(value).into_owned())).collect()
     }
 
-    /// Every number but those of times.
+    /// All numbers other than times.
     fn samples(&self) -> Vec<Sample> {
         let text = expose(self.record, self.running, Exposition::Prometheus);
         let text = strike(&text);

@@ -69,7 +69,7 @@ mod message {
         Histogram(Histograms),
     }
 
-    /// A gauge, which leaves the other fields out, or a sum.
+    /// A gauge, which leaves out the other fields, or a sum.
     #[derive(Clone, PartialEq, prost::Message)]
     pub(super) struct Points {
         #[prost(message, repeated, tag = "1")]
@@ -86,7 +86,7 @@ mod message {
         pub(super) start_ns: u64,
         #[prost(fixed64, tag = "3")]
         pub(super) at_ns: u64,
-        /// One of two kinds of numbers, which therefore is sent if it is zero, too.
+        /// One of two kinds of numbers: it must be sent even if it is zero.
         #[prost(double, optional, tag = "4")]
         pub(super) value: Option<f64>,
         #[prost(message, repeated, tag = "7")]
@@ -164,7 +164,7 @@ mod message {
     }
 }
 
-/// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each message has everything since the start.
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each message covers everything since the start.
 const CUMULATIVE: i32 = 2;
 
 /// The body of a request.
@@ -189,7 +189,8 @@ pub fn encode(pushed: &Pushed<'_>) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// What of a request an answer with the status 200 rejects: how many points, and why.
+/// What a response of status 200 says was rejected of a request: the number of points, and the
+/// reason.
 pub fn rejected(body: &[u8]) -> Option<(i64, String)> {
     let partial = message::Response::decode(body).ok()?.partial?;
     (partial.rejected > 0).then_some((partial.rejected, partial.message))
@@ -198,7 +199,7 @@ pub fn rejected(body: &[u8]) -> Option<(i64, String)> {
 fn numbers(pushed: &Pushed<'_>, start_ns: u64) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     for it in pushed.samples() {
-        // What makes a sum a sum there is its type.
+        // In OTLP, the type makes a sum a sum, not the name.
         let name = it.name.strip_suffix("_total").filter(|_| it.counts).unwrap_or(&it.name);
         let point = message::Point {
             start_ns: if it.counts { start_ns } else { 0 },
@@ -229,7 +230,7 @@ fn numbers(pushed: &Pushed<'_>, start_ns: u64) -> Vec<Metric> {
     metrics
 }
 
-/// The unit that a name ends in, as in UCUM.
+/// The unit at the end of a name, in UCUM's notation.
 fn unit(name: &str) -> &'static str {
     match name.rsplit('_').next() {
         Some("seconds") => "s",

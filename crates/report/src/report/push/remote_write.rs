@@ -43,7 +43,7 @@ mod message {
 
     #[derive(Clone, PartialEq, prost::Message)]
     pub(super) struct Histogram {
-        /// One of two kinds of counts, which therefore is sent if it is zero, too.
+        /// One of two kinds of counts: it must be sent even if it is zero.
         #[prost(uint64, optional, tag = "1")]
         pub(super) count_int: Option<u64>,
         #[prost(double, tag = "3")]
@@ -71,11 +71,11 @@ mod message {
     }
 }
 
-/// The value with which a series ends, `StaleNaN` of `model/value` there: without it, graphs would
-/// go on for five minutes.
+/// The value that ends a series, `StaleNaN` of Prometheus' `model/value`: without it, graphs would
+/// continue for five minutes.
 const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
-/// What is sent to one receiver.
+/// What has been sent to one receiver.
 #[derive(Debug, Default)]
 pub struct RemoteWrite {
     /// The series of numbers in the last message.
@@ -83,8 +83,8 @@ pub struct RemoteWrite {
 }
 
 impl RemoteWrite {
-    /// The body of a request. Series that are no longer there have their end in it, such as those
-    /// of warnings; of the last one, all have.
+    /// The body of a request. It ends the series that no longer exist, such as those of warnings;
+    /// the last request ends all of them.
     pub fn encode(&mut self, pushed: &Pushed<'_>) -> Vec<u8> {
         let timestamp = (pushed.at_ns / 1_000_000).cast_signed();
         // A series has one value at a time.
@@ -111,16 +111,16 @@ impl RemoteWrite {
             timeseries.push(message::TimeSeries { labels, samples, histograms: Vec::new() });
         }
         let bytes = message::WriteRequest { timeseries }.encode_to_vec();
-        // Fails for more than 4 GiB only.
+        // Fails only above 4 GiB.
         snap::raw::Encoder::new().compress_vec(&bytes).unwrap_or_default()
     }
 }
 
 /// The labels with the name of the metric, in the order of names.
 fn labels(name: &str, labels: Labels) -> Vec<message::Label> {
-    // The name comes first: an underscore comes before all letters that are used here.
+    // The name comes first: an underscore sorts before all letters used here.
     let name = ("__name__".to_owned(), name.to_owned());
-    // As Prometheus names what it gets by OTLP.
+    // As Prometheus names what it receives by OTLP.
     let run = labels.iter().find(|(name, _)| name == "run").map(|(_, run)| run.clone());
     let job = ("job".to_owned(), "springload".to_owned());
     let instance = ("instance".to_owned(), run.unwrap_or_default());
@@ -129,11 +129,11 @@ fn labels(name: &str, labels: Labels) -> Vec<message::Label> {
     all.into_iter().map(|(name, value)| message::Label { name, value }).collect()
 }
 
-/// A native histogram. Buckets are numbered by their upper bound there, so that they have a number
-/// more than in OTLP.
+/// A native histogram. Its buckets are numbered by their upper bound, so the numbers are one higher
+/// than in OTLP.
 fn histogram(buckets: &Buckets, timestamp: i64) -> message::Histogram {
     let (mut spans, mut deltas) = (Vec::<message::BucketSpan>::new(), Vec::new());
-    // The bucket after the last one, and the count of that.
+    // The index after the last bucket, and the last bucket's count.
     let (mut next, mut before) = (None, 0);
     for (&index, &count) in &buckets.counts {
         let index = index + 1;
@@ -157,7 +157,7 @@ fn histogram(buckets: &Buckets, timestamp: i64) -> message::Histogram {
     }
 }
 
-/// The end of a series of histograms: its sum says so.
+/// The end of a series of histograms, which is marked by its sum.
 fn stale(timestamp: i64) -> message::Histogram {
     let some = message::Histogram { sum: STALE, ..histogram(&Buckets::default(), timestamp) };
     message::Histogram { positive_spans: Vec::new(), positive_deltas: Vec::new(), ..some }
@@ -175,7 +175,7 @@ mod tests {
         let buckets = Buckets { count: 20, zero: 2, counts, ..Buckets::default() };
         let it = histogram(&buckets, 1);
         let spans: Vec<_> = it.positive_spans.iter().map(|it| (it.offset, it.length)).collect();
-        // From bucket -2 three; four are left out after 0; four more after 5.
+        // Three from bucket -2 on; one after a gap of four; one more after another four.
         assert_eq!(spans, [(-2, 3), (4, 1), (4, 1)]);
         assert_eq!(it.positive_deltas, [2, 3, -4, 6, -4]);
         let read = it.positive_deltas.iter().scan(0, |sum, delta| {
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(read.sum::<i64>() + 2, 20);
     }
 
-    /// What is sent after something else, as it is read.
+    /// A message sent after earlier ones, as its receiver reads it.
     fn sent_by(to: &mut RemoteWrite, record: &RunRecord, over: bool) -> message::WriteRequest {
         let pushed = Pushed { run: "r", record, running: None, at_ns: 7_000_000_000, over };
         let bytes = snap::raw::Decoder::new().decompress_vec(&to.encode(&pushed)).expect("Snappy");
@@ -196,8 +196,8 @@ mod tests {
         sent_by(&mut RemoteWrite::default(), record, over)
     }
 
-    /// The values of a series: whether they are its end, and when. Not any NaN is: its bits are
-    /// what Prometheus knows it by.
+    /// The values of a series: whether each is the end, and its time. Not every NaN is the end:
+    /// Prometheus recognizes it by its bits.
     fn values(series: &message::TimeSeries) -> Vec<(bool, i64)> {
         let is_end = |value: f64| value.to_bits() == 0x7ff0_0000_0000_0002;
         let samples = series.samples.iter().map(|it| (is_end(it.value), it.timestamp));

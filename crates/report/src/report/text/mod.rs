@@ -1,4 +1,5 @@
-//! The report for people: what the run came to first, then why, in 24 lines for a usual run.
+//! The report for people: the result of the run first, then the reasons, in 24 lines for a usual
+//! run.
 
 mod saved;
 mod sheet;
@@ -30,7 +31,7 @@ pub(super) const FORMAT: Format = Format {
     render: Render::Text(render),
 };
 
-/// The most lines of what happened, and of failures.
+/// The most lines for events, and for failures.
 const MOST_LINES: usize = 4;
 /// The most lines of a warning.
 const WARNING_LINES: usize = 2;
@@ -48,7 +49,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         if is_main(stage) {
             stage::figures(record, stage, &mut sheet);
         } else if stage.purpose() == Purpose::Audit && audits_have_rows(record) {
-            // Each has a row below.
+            // Each audit has a row below.
         } else if look.verbose || !stage.is_preparation() || stage.purpose().is_news() {
             stage::in_short(record, stage, &mut sheet);
         }
@@ -85,7 +86,7 @@ fn audits_have_rows(record: &RunRecord) -> bool {
     record.main_stage().is_some_and(|stage| stage.drill.is_some())
 }
 
-/// The result of a run in one line of that look, and where it is saved.
+/// The result of a run in one line with this look, and where it is saved.
 pub fn one_line(record: &RunRecord, saved: &str, look: Look) -> String {
     let mut sheet = Sheet::new(Look { width: usize::MAX, ..look });
     let result = headline(record);
@@ -148,7 +149,8 @@ fn head(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// What happened and when, most important first; events of another stage have its title.
+/// What happened and when, most important first; events of other stages are prefixed with the
+/// stage's title.
 fn happened(record: &RunRecord, sheet: &mut Sheet) {
     let events = story(record);
     let main = record.main_stage().map(|stage| stage.name.as_str());
@@ -172,7 +174,7 @@ fn happened(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// Failures of the stages that count, most frequent first.
+/// Failures of the measured stages, most frequent first.
 fn failed(record: &RunRecord, sheet: &mut Sheet) {
     let verbose = sheet.look.verbose;
     for stage in record.measured() {
@@ -224,7 +226,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// Warnings, except for what is covered elsewhere; a verbose report has all of them.
+/// Warnings, except those covered elsewhere; a verbose report has all of them.
 fn warnings(record: &RunRecord, sheet: &mut Sheet) {
     if sheet.look.verbose {
         for line in warning_lines(record) {
@@ -243,20 +245,20 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
         };
         let stage = warning.stage.as_ref().map(|stage| stage_title(stage) + ": ");
         let line = stage.unwrap_or_default() + &words;
-        // What has to be cleaned up is shown in full.
+        // Anything that has to be cleaned up is shown in full.
         let most = if warning.code == Code::NotRemoved { usize::MAX } else { WARNING_LINES };
         sheet.paragraph("! ", Tone::Doubtful, &line, most);
     }
 }
 
-/// Whether the rest of the report covers it.
+/// Whether the rest of the report covers a warning.
 fn is_covered(record: &RunRecord, warning: &Warning) -> bool {
     let result = record.result().reason.unwrap_or_default();
     let measured = |name: &String| record.measured().any(|stage| stage.name == *name);
     let pauses = || story(record).iter().any(|it| it.kind == super::story::EventKind::Pause);
     match warning.code {
         Code::Partial => true,
-        // Covered by what happened, the failures and the trust line.
+        // Covered by the events, the failures and the trust line.
         Code::Failures
         | Code::Outage
         | Code::Degraded
@@ -267,8 +269,8 @@ fn is_covered(record: &RunRecord, warning: &Warning) -> bool {
     }
 }
 
-/// Whether the numbers can be trusted: those of the main stage, and those of other stages if they
-/// cannot.
+/// Whether the numbers can be trusted: those of the main stage, and those of other stages only if
+/// they cannot.
 fn trust(record: &RunRecord, sheet: &mut Sheet) {
     if sheet.look.verbose {
         for line in trust_lines(record) {

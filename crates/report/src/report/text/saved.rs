@@ -1,4 +1,4 @@
-//! A list of saved runs: a row each, cut to the width.
+//! A list of saved runs: one row each, cut to the width.
 
 use super::sheet::{Sheet, Tone};
 use super::tone;
@@ -6,17 +6,17 @@ use crate::record::ResultKind;
 use crate::report::look::Look;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The width of the longest name that springload gives, a sweep's: it is not cut.
+/// The length of the longest name that springload gives, that of a sweep: it is not cut.
 const LONGEST_NAME: usize = 22;
 
 /// One saved run or sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedRow {
-    /// What to call it in other commands. If it has to be cut, its end is kept.
+    /// Its name in other commands. If it has to be cut, its end is kept.
     pub name: String,
     /// How long ago it began, in a few words.
     pub ago: String,
-    /// Its label, or else what was measured.
+    /// Its label or, without one, what was measured.
     pub what: String,
     /// The kind of result, for colours.
     pub kind: ResultKind,
@@ -68,7 +68,7 @@ fn table(rows: &[SavedRow], sheet: &mut Sheet) {
     }
 }
 
-/// At most `width` columns of the end of `text`.
+/// The end of `text`, at most `width` columns.
 fn cut_front(text: &str, width: usize, ascii: bool) -> String {
     if text.width() <= width {
         return text.to_owned();

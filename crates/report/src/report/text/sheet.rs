@@ -4,7 +4,7 @@ use crate::report::look::{Look, shown};
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// How a text is styled, if there are colours.
+/// The style of a text, if there are colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -29,7 +29,7 @@ impl Tone {
     }
 }
 
-/// A text as it grows.
+/// A text being built.
 pub(super) struct Sheet {
     pub(super) look: Look,
     out: String,
@@ -47,14 +47,14 @@ impl Sheet {
         self.out
     }
 
-    /// An empty line, unless there is one already.
+    /// Adds an empty line, unless there is one already.
     pub(super) fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
-    /// One line: a lead in its tone, and the rest, which is cut to the width.
+    /// Adds one line: a lead in its tone, and the rest, which is cut to the width.
     pub(super) fn line(&mut self, lead: &str, tone: Tone, text: &str) {
         let lead = self.shown(lead);
         let lead = self.cut(&lead, self.look.width);
@@ -64,7 +64,7 @@ impl Sheet {
         self.push(&format!("{lead}{text}"));
     }
 
-    /// One line with a toned part in the middle, cut to the width.
+    /// Adds one line with a toned part in the middle, cut to the width.
     pub(super) fn toned_inside(&mut self, before: &str, mid: &str, tone: Tone, after: &str) {
         let mut room = self.look.width;
         let parts = [before, mid, after].map(|text| {
@@ -76,7 +76,7 @@ impl Sheet {
         self.push(&format!("{}{middle}{}", parts[0], parts[2]));
     }
 
-    /// A text of several lines, broken between words; those after the first are indented by the
+    /// Adds a text of several lines, broken between words; all but the first are indented by the
     /// width of the lead.
     pub(super) fn paragraph(&mut self, lead: &str, tone: Tone, text: &str, most: usize) {
         let words = self.shown(text);
@@ -84,8 +84,8 @@ impl Sheet {
         self.flow(lead, tone, pieces, " ", most);
     }
 
-    /// Parts with a dot between them. Lines break there, and within a part only if it is too long
-    /// for one.
+    /// Adds parts with a dot between them. Lines are broken between parts, and within a part only
+    /// if it is too long for a line.
     pub(super) fn parts(&mut self, lead: &str, tone: Tone, parts: &[String]) {
         let parts: Vec<String> = parts.iter().map(|part| self.shown(part)).collect();
         let between = self.shown(" · ");
@@ -94,13 +94,13 @@ impl Sheet {
         self.flow(lead, tone, pieces, &between, usize::MAX);
     }
 
-    /// How far lines after the first are indented, and the room of each.
+    /// The indentation of all lines but the first, and the width available to each.
     fn room(&self, lead: &str) -> (usize, usize) {
         let indent = lead.width().min(self.look.width / 2);
         (indent, self.look.width.saturating_sub(indent).max(1))
     }
 
-    /// Sets pieces one after the other, in at most `most` lines.
+    /// Adds pieces one after another, in at most `most` lines.
     fn flow(
         &mut self,
         lead: &str,
@@ -134,7 +134,7 @@ impl Sheet {
         }
     }
 
-    /// Rows in columns, the first aligned left and the others right. Where they are too wide,
+    /// Adds rows in columns, the first aligned left and the others right. If they are too wide,
     /// columns are left out in the order of `spare`, then names are cut.
     pub(super) fn table(&mut self, rows: &[Vec<Cell>], spare: &[usize]) {
         let rows: Vec<Vec<Cell>> = rows
@@ -174,7 +174,7 @@ impl Sheet {
         }
     }
 
-    /// A name, a curve of columns, and its scale.
+    /// Adds a name, a curve made of columns, and its scale.
     pub(super) fn curve(&mut self, name: &str, columns: &str, scale: &str) {
         let columns = self.shown(columns);
         let room = self.look.width.saturating_sub(name.width() + columns.width());
@@ -183,7 +183,7 @@ impl Sheet {
         self.push(&format!("{name}{columns}{scale}"));
     }
 
-    /// Text that is aligned already, however wide.
+    /// Adds text that is already aligned, however wide.
     pub(super) fn block(&mut self, text: &str) {
         for line in text.lines() {
             let line = self.shown(line);
@@ -203,7 +203,7 @@ impl Sheet {
         format!("{style}{text}{style:#}")
     }
 
-    /// At most `width` columns of `text`; what is left out is marked.
+    /// At most `width` columns of `text`; a cut is marked.
     pub(super) fn cut(&self, text: &str, width: usize) -> String {
         if text.width() <= width {
             return text.to_owned();
@@ -228,7 +228,7 @@ impl Sheet {
     }
 }
 
-/// A text in lines of at most `room`, broken between words.
+/// Splits a text into lines of at most `room` columns, broken between words.
 fn broken(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! A stage over time in two lines: rate and response times, a column per stretch of time.
+//! A stage over time in two lines: rate and response times, with a column per interval.
 
 use super::sheet::Sheet;
 use crate::measure::{Histogram, SeriesRow};
@@ -10,7 +10,7 @@ use crate::report::number::{decimal, grouped, millis};
 
 /// Columns from the lowest to the highest.
 pub(super) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Fewer columns say nothing.
+/// Fewer columns show nothing.
 const LEAST_COLUMNS: usize = 3;
 /// Columns of the name to the left, and of the scale to the right.
 const NAME: usize = 9;
@@ -47,17 +47,17 @@ fn line(sheet: &mut Sheet, name: &str, values: &[Option<f64>], most: f64, scale:
     sheet.curve(&lead, &columns, scale);
 }
 
-/// A stretch of a stage's time.
+/// An interval of a stage.
 struct Part {
     ok_per_s: f64,
     response: Histogram,
 }
 
-/// At most `most` stretches of equal length, and that length in seconds; `None`: too few.
+/// At most `most` intervals of equal length, and that length in seconds; `None`: too few.
 fn parts(stage: &StageRecord, most: usize) -> Option<(u32, Vec<Part>)> {
     let rows = &stage.series.rows;
     let end_s = stage.elapsed_s.max(rows.last().map_or(0, |row| row.second).into());
-    // No row may lie across two stretches.
+    // No row may span two intervals.
     let longest = rows.iter().map(|row| row.seconds).max()?;
     let whole = SeriesRow::length_s(longest);
     let width_s = ((end_s / most as f64).ceil() as u32).max(1).next_multiple_of(whole);
@@ -80,8 +80,8 @@ fn parts(stage: &StageRecord, most: usize) -> Option<(u32, Vec<Part>)> {
     Some((width_s, parts.into_iter().enumerate().map(part).collect()))
 }
 
-/// The highest percentile that at least half of the stretches with samples have enough of them for;
-/// else the greatest time of each. In microseconds.
+/// The highest percentile for which at least half of the intervals with samples have enough;
+/// otherwise the maximum of each. In microseconds.
 fn times(parts: &[Part]) -> (&'static str, Vec<Option<f64>>) {
     let busy = parts.iter().filter(|part| !part.response.is_empty()).count();
     for (name, percentile) in [("p99", 99.0), ("p90", 90.0), ("p50", 50.0)] {

@@ -6,7 +6,7 @@ use crate::op::OpKind;
 use crate::record::fixture;
 use crate::report::look::Look;
 
-/// A stage with this many reads in each second, all of 1 ms, but of 8 ms in the last.
+/// A stage with this many reads in each second: 1 ms each, but 8 ms in the last second.
 fn stage(reads: &[u64]) -> StageRecord {
     let second = |(second, &count): (usize, &u64)| {
         let mut part = KindInterval { requests: count, ok: count, ..KindInterval::default() };

@@ -21,7 +21,7 @@ const MOST_TITLE: usize = 16;
 const BEFORE: usize = 3;
 const FAILED: usize = 2;
 
-/// A stage that is not what the run is about, in a line.
+/// A stage other than the main one, in one line.
 pub(super) fn in_short(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
     let nouns = record.nouns();
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
@@ -74,7 +74,7 @@ fn title(stage: &StageRecord, sheet: &Sheet) -> String {
     sheet.cut(&sheet.shown(&stage.title()), MOST_TITLE) + "  "
 }
 
-/// The figures of all operations of what the run is about.
+/// The figures of all operations of the main stage.
 pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
     let title = title(stage, sheet);
     if stage.operations.is_empty() {
@@ -97,7 +97,7 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
     });
     sheet.parts(&title, Tone::Strong, &parts);
     let indent = " ".repeat(title.chars().count());
-    // A line each, so that no percentile stands below the name of another time.
+    // One line each, so that no percentile appears below the name of another time.
     let mut times = vec![times_words("response", &all.response)];
     if differs(&all.response, &all.service) {
         times.push(times_words("service", &all.service));
@@ -120,7 +120,7 @@ fn share(all: &Merged) -> String {
     share_words(all.failed_share())
 }
 
-/// The loop, and in an open one what became of the load that was not served.
+/// The kind of loop and, for an open one, what happened to the load that was not served.
 fn loop_words(record: &RunRecord, stage: &StageRecord) -> String {
     let LoadRecord { open, offered_per_s, dropped, unsent, .. } = stage.load;
     if !open {
@@ -144,7 +144,7 @@ fn loop_words(record: &RunRecord, stage: &StageRecord) -> String {
     words
 }
 
-/// Connections that were opened while the load was on, and how long that took.
+/// Connections that were opened under load, and how long that took.
 fn opened_words(all: u64, opened: &OpenedRecord) -> String {
     let OpenedRecord { connections, refused, mean_ms, max_ms, last_s } = *opened;
     let mut words = format!("{} to {} connections", grouped(all - connections), grouped(all));
@@ -158,7 +158,8 @@ fn opened_words(all: u64, opened: &OpenedRecord) -> String {
     words
 }
 
-/// Such as `response p50 0.9 ms` and the others that every table has; empty: there are no times.
+/// Times such as `response p50 0.9 ms`, with the statistics that every table has; empty: there are
+/// no times.
 fn times_words(name: &str, times: &Latency) -> Vec<String> {
     if times.samples == 0 {
         return Vec::new();
@@ -171,7 +172,7 @@ fn times_words(name: &str, times: &Latency) -> Vec<String> {
     words
 }
 
-/// Whether the percentiles of two times are visibly apart.
+/// Whether the percentiles of two times differ visibly.
 fn differs(response: &Latency, service: &Latency) -> bool {
     let pairs = [(response.p50_us, service.p50_us), (response.p99_us, service.p99_us)].into_iter();
     let apart = |(one, two): (Option<f64>, Option<f64>)| match (one, two) {
@@ -181,7 +182,7 @@ fn differs(response: &Latency, service: &Latency) -> bool {
     pairs.into_iter().any(apart)
 }
 
-/// Answers per status over all kinds, most frequent first.
+/// Responses per status over all kinds, most frequent first.
 fn statuses(stage: &StageRecord) -> Vec<String> {
     let mut counts: BTreeMap<u16, u64> = BTreeMap::new();
     for operation in &stage.operations {
@@ -222,7 +223,7 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
     let some = places.clone().filter(|(_, it)| it.is_wide());
     let mut spare: Vec<usize> = some.map(|(place, _)| place).collect();
     spare.push(FAILED);
-    // Without columns that are the same for all.
+    // Leaves out columns that are the same for all.
     if all.failed() == 0 && all.unfinished == 0 {
         spare.rotate_right(1);
     }
@@ -242,7 +243,7 @@ fn row(name: &str, rate: String, failed: u64, times: &Latency, tone: Tone) -> Ve
     row
 }
 
-/// What went on beside the load: probes and followers.
+/// What ran beside the load: probes and followers.
 pub(super) fn beside(stage: &StageRecord, sheet: &mut Sheet) {
     let tone = |row: usize| if row == 0 { Tone::Faint } else { Tone::Plain };
     let cells = |(number, row): (usize, Vec<String>)| -> Vec<Cell> {
@@ -269,7 +270,7 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
         sheet.paragraph("  ", Tone::Plain, line, 4);
     }
     if let Some(rows) = drill::phases(stage) {
-        // Why something failed is said above, too.
+        // The reasons for failures are given above, too.
         let why = rows.first().map_or(0, |(_, row)| row.len().saturating_sub(1));
         sheet.gap();
         toned_table(rows, &[why, 2], sheet);
@@ -288,7 +289,7 @@ pub(super) fn drill(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) 
     }
 }
 
-/// What became of replication: its lag, and the response times without and with it.
+/// The outcome of replication: its lag, and the response times without and with it.
 pub(super) fn replication(record: &RunRecord, sheet: &mut Sheet) {
     // In a verbose report, it has its own section.
     let facts = replicated::facts(record);
@@ -303,7 +304,7 @@ pub(super) fn replication(record: &RunRecord, sheet: &mut Sheet) {
     }
 }
 
-/// A table whose first row is its head, with what is bad in its tone.
+/// A table whose first row is its header, with bad rows in their tone.
 fn toned_table(rows: Vec<nodes::Row>, spare: &[usize], sheet: &mut Sheet) {
     let cells = |(number, (bad, row)): (usize, (bool, Vec<String>))| {
         let tone = match (number, bad) {
@@ -327,7 +328,7 @@ pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
 
 /// How the workers of a burst started, and the agents.
 pub(super) fn start(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
-    // In a verbose report, they stand beside their tables.
+    // In a verbose report, they are next to their tables.
     if sheet.look.verbose {
         return;
     }

@@ -13,7 +13,7 @@ const MOST_NAME: usize = 26;
 const VALUE: usize = 10;
 /// A curve spans at least this share of its highest value, so that noise looks like noise.
 const LEAST_SPAN: f64 = 0.1;
-/// Up to this many of the runs left out are listed one by one.
+/// Up to this many of the runs that are left out are listed one by one.
 const MOST_LEFT_OUT: usize = 10;
 
 /// A trend for people.
@@ -73,7 +73,7 @@ fn group(group: &Group, sheet: &mut Sheet) {
     }
 }
 
-/// Names what is 0 throughout, or was never measured, in a line each.
+/// Names the quantities that are 0 throughout, or were never measured, one per line.
 fn zeros(group: &Group, sheet: &mut Sheet) {
     let is_flat = |series: &&Series| series.is_zero() && series.changes.is_empty();
     for (measured, words) in [(true, "0 in every run: "), (false, "too little measured: ")] {
@@ -86,7 +86,7 @@ fn zeros(group: &Group, sheet: &mut Sheet) {
     }
 }
 
-/// A column per run, or for several where there is no room, with a line before each change.
+/// A column per run, or per several runs if space is short, with a line before each change.
 fn curve(series: &Series, room: usize) -> String {
     let known = || series.values.iter().flatten().copied();
     let (low, high) = known().fold((f64::INFINITY, 0.0f64), |(l, h), it| (l.min(it), h.max(it)));

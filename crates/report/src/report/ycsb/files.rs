@@ -39,7 +39,7 @@ pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> Strin
     out
 }
 
-/// One second of a log: its start, counted from the run's start, and its length.
+/// One second of a log: its start, counted from the run's start, its length, and its times.
 type Second = (Duration, Duration, Histogram);
 
 /// Names and contents of the logs that the plan asks for: one per section of the report, with one
@@ -84,7 +84,7 @@ fn hdr_log(record: &RunRecord, name: &str, seconds: &[Second]) -> String {
     String::from_utf8(log).expect("a log is text")
 }
 
-/// The same in microseconds, the unit of YCSB's histograms.
+/// Converts times to microseconds, the unit of YCSB's histograms.
 fn micros(times: &Histogram) -> hdrhistogram::Histogram<u64> {
     let mut micros = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
     for value in times.inner().iter_recorded() {

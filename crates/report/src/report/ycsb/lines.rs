@@ -17,7 +17,7 @@ const RAW_PERCENTILES: [f64; 8] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99
 /// Appends the lines of a section.
 pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Vec<Line>) {
     let Some(times) = &section.times else {
-        // What was not measured is left out, not shown as 0.
+        // Anything not measured is left out, rather than shown as 0.
         let counts: &[_] = match plan.measurement {
             MeasurementType::Raw => &[("", "Total Operations")],
             MeasurementType::HdrHistogramAndHistogram => {
@@ -76,7 +76,7 @@ impl Lines<'_> {
         self.out.push(Line::new(&self.name, measure, value));
     }
 
-    /// The first lines of every type but `raw`.
+    /// Adds the first lines of every type except `raw`.
     fn average(&mut self) {
         self.line("Operations", self.section.operations);
         self.line("AverageLatency(us)", mean_us(self.times));
@@ -121,8 +121,8 @@ impl Lines<'_> {
         }
     }
 
-    /// Milliseconds with their counts; the last one counts everything slower. The lines that follow
-    /// the first ones in YCSB are left to the caller.
+    /// Counts per millisecond; the last bucket counts everything slower. The lines that follow the
+    /// first ones in YCSB are left to the caller.
     fn buckets(&mut self) -> Vec<u64> {
         let last = self.plan.buckets as usize;
         let mut buckets = vec![0; last + 1];
@@ -209,7 +209,7 @@ pub(super) fn percentile_us(times: &Histogram, percentile: f64) -> u64 {
     if times.is_empty() { 0 } else { times.percentile(percentile) / US }
 }
 
-/// `50th`, `91st`; `99.9` if it is not an integer.
+/// An ordinal such as `50th` or `91st`; `99.9` if it is not an integer.
 fn ordinal(percentile: f64) -> String {
     if percentile.fract() > 0.0 {
         return format!("{}", Value::Decimal(percentile));

@@ -56,8 +56,8 @@ impl Line {
     }
 }
 
-/// `[SECTION], measure, value`; what YCSB does not report follows as comments, which begin with
-/// `#` while everything else begins with a bracket.
+/// `[SECTION], measure, value`; anything YCSB does not report follows as comments, which begin with
+/// `#`, while all other lines begin with a bracket.
 fn text(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
@@ -79,8 +79,8 @@ fn text(record: &RunRecord) -> String {
     out
 }
 
-/// The same as objects, in YCSB's terms. The first of each stage also has its trust line; the very
-/// first also has everything else that YCSB does not report.
+/// The same as objects, in YCSB's terms. The first object of each stage also has the stage's trust
+/// line; the very first also has everything else that YCSB does not report.
 fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
     let mut objects: Vec<serde_json::Value> = Vec::new();
     for stage in record.measured() {
@@ -121,11 +121,11 @@ fn json_array(record: &RunRecord) -> String {
     format!("[ {} ]\n", objects.iter().map(each).collect::<Vec<_>>().join(", "))
 }
 
-/// All lines of one stage: a YCSB report is about one phase.
+/// All lines of one stage: a YCSB report covers one phase.
 fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<Line> {
     let plain = MeasurementPlan::default();
     let plan = record.plan.ycsb.as_ref().unwrap_or(&plain);
-    // YCSB divides by whole milliseconds, and so do readers of its report.
+    // YCSB divides by whole milliseconds, and so do programs that read its report.
     let run_ms = ((stage.elapsed_s * 1e3) as u64).max(1);
     let throughput = 1e3 * sections::succeeded(&stage.operations) as f64 / run_ms as f64;
     let mut lines = vec![

@@ -6,15 +6,15 @@ use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType, PlanRecord
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
-/// A row of a stage's series: its second, how many it covers, and times.
+/// A row of a stage's series: its first second, the number of seconds it covers, and its times.
 type Row = ((u32, u32), Histogram);
 
 /// One section.
 pub(super) struct Section {
     pub(super) name: String,
-    /// The number of operations; for bulk requests, of documents.
+    /// The number of operations; for bulk requests, the number of documents.
     pub(super) operations: u64,
-    /// How long they took. `None`: not measured.
+    /// Their times. `None`: not measured.
     pub(super) times: Option<Histogram>,
     /// Return codes with their counts.
     pub(super) codes: Vec<(&'static str, u64)>,
@@ -24,7 +24,7 @@ pub(super) struct Section {
     pub(super) wire: [u64; 2],
     /// The times of each second.
     pub(super) seconds: Vec<Row>,
-    /// Steps of another length, by milliseconds: requests and the sum of their times in
+    /// Steps other than a second, by milliseconds: requests and the sum of their times in
     /// microseconds.
     pub(super) slots: BTreeMap<u64, (u64, f64)>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Section {
 /// The sections in the order in which YCSB prints them; others follow.
 const ORDER: [&str; 6] = ["READ", "READ-MODIFY-WRITE", "INSERT", "UPDATE", "SCAN", "DELETE"];
 
-/// A section's place in the report.
+/// A section's position in the report.
 fn place(name: &str) -> usize {
     ORDER.iter().position(|it| *it == name).unwrap_or(ORDER.len())
 }
@@ -68,14 +68,14 @@ pub const fn return_code(class: Failure) -> &'static str {
     }
 }
 
-/// Whether failures of this kind have their own section. In YCSB they do not for operations that
-/// are more, or less, than one call of the binding.
+/// Whether failures of this kind have their own section. In YCSB, operations that are more or less
+/// than one call of the binding have none.
 pub(super) fn tells_failures(kind: OpKind) -> bool {
     kind.is_request()
 }
 
-/// Completed operations of a workload: a read-modify-write is one, each document of a bulk request
-/// is one, a check of the data does not count.
+/// Completed operations of a workload: a read-modify-write counts as one, as does each document of
+/// a bulk request; a check of the data does not count.
 pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     let ended = |it: &OperationSummary| it.ok + it.failed();
     let requests: u64 = operations.iter().filter(|it| it.kind.is_request()).map(ended).sum();
@@ -84,8 +84,8 @@ pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     requests.saturating_sub(more)
 }
 
-/// Those that succeeded. A read-modify-write whose parts both failed is subtracted twice, so the
-/// result may be too low if some failed, but never too high.
+/// The operations that succeeded. A read-modify-write whose parts both failed is subtracted twice,
+/// so the result may be too low if some failed, but never too high.
 pub(super) fn succeeded(operations: &[OperationSummary]) -> u64 {
     let failed = |it: &&OperationSummary| it.kind.is_request();
     let failed: u64 = operations.iter().filter(failed).map(OperationSummary::failed).sum();
@@ -190,7 +190,7 @@ fn of_interval(
     sections
 }
 
-/// The time of scans per returned record.
+/// The section for the time of scans per returned record.
 fn per_record(name: &str, times: &Histogram) -> Section {
     Section {
         name: format!("{name}-LATENCY-PER-RECORD"),
@@ -240,7 +240,7 @@ struct Split<'a> {
 }
 
 impl Split<'_> {
-    /// The suffix after the operation's name.
+    /// The suffix that follows the operation's name.
     fn section(&self, class: Failure) -> &'static str {
         match return_code(class) {
             _ if !self.apart => "",
@@ -262,8 +262,8 @@ impl Split<'_> {
         times
     }
 
-    /// Requests of each section in each step of another length, and the sums of their times in
-    /// microseconds.
+    /// The requests of each section in each step other than a second, and the sums of their times
+    /// in microseconds.
     fn slots(
         &self,
         stage: &StageRecord,

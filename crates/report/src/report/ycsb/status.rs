@@ -14,7 +14,7 @@ use time::macros::format_description;
 #[derive(Debug)]
 pub struct Status {
     plan: MeasurementPlan,
-    /// The number of operations that the stage is to do, if there is one.
+    /// The number of operations planned for the stage, if there is one.
     planned: Option<u64>,
     next_s: f64,
     last: Running,
@@ -28,13 +28,13 @@ impl Status {
     }
 
     /// The line for what has been measured so far, without a newline. `None`: it is not due; the
-    /// last one of a stage always is. `wall_ns` is the time since 1970 in UTC.
+    /// last line of a stage always is. `wall_ns` is the time since 1970 in UTC.
     pub fn line(&mut self, wall_ns: u64, running: &Running, last: bool) -> Option<String> {
         let every_s = self.plan.status_s?;
         if running.elapsed_s < self.next_s && !last {
             return None;
         }
-        // Measurements come per second: a line is due in the first second that reaches its time.
+        // Measurements arrive per second: a line is due in the first second that reaches its time.
         while self.next_s <= running.elapsed_s {
             self.next_s += every_s;
         }
@@ -65,7 +65,7 @@ impl Status {
         Some(line)
     }
 
-    /// One kind since the last line.
+    /// Adds one kind of operation since the last line.
     fn summary(&self, operation: &OperationSummary, line: &mut String) {
         let before = self.last.operations.iter().find(|it| it.kind == operation.kind);
         let all = |operation: &OperationSummary, intended: bool| {
@@ -127,7 +127,7 @@ fn summary(measurement: MeasurementType, name: &str, times: &Histogram) -> Strin
     }
 }
 
-/// `2026-11-21 05:00:00:000`.
+/// A time such as `2026-11-21 05:00:00:000`.
 fn time_of_day(wall_ns: u64) -> String {
     let form =
         format_description!("[year]-[month]-[day] [hour]:[minute]:[second]:[subsecond digits:3]");

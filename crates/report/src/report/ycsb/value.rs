@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An integer or a decimal number: readers distinguish them by the point.
+/// An integer or a decimal number: readers tell them apart by the decimal point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Whole(i64),
@@ -38,7 +38,7 @@ impl From<f64> for Value {
 
 impl fmt::Display for Value {
     /// Decimals as in `Double.toString`: with a point, and with an exponent below 0.001 and from
-    /// 10,000,000 (its documentation, Java SE 17).
+    /// 10,000,000 on (its documentation, Java SE 17).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Whole(value) => write!(f, "{value}"),
