@@ -7,7 +7,7 @@
 //!                                     └► probe ► recorder ► measure
 //! ```
 //!
-//! For other programs, there are a load test as a value, its record, and the reports of it:
+//! For use in other programs there are a load test as a value, its record, and its reports:
 //!
 //! ```
 //! let test = springload::LoadTest::from_flags(["--docs=100", "--ops=1000"])?;
@@ -18,8 +18,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The rooms of the program itself, which ARCHITECTURE.md describes, are not for others: they are
-//! public only with the feature `internals`, for the tests, and may change with any version.
+//! The modules of the program itself, which ARCHITECTURE.md describes, are not part of the public
+//! API: they are public only with the feature `internals`, for the tests, and may change in any
+//! version.
 
 #![cfg_attr(
     not(feature = "internals"),

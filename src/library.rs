@@ -1,5 +1,6 @@
 //! springload in your own program: a load test as a value, its record, and reports made from
-//! records. What else the command line does, such as saving runs and live views, is not here.
+//! records. The command line's other features, such as saving runs and live views, are not
+//! included.
 
 use crate::cli::{self, stand_in};
 use crate::embedded::StandIn;
@@ -27,7 +28,7 @@ pub struct LoadTest {
     stop: Arc<Stop>,
 }
 
-/// What is wrong with a load test, in words: a line for each mistake, with its cure.
+/// The mistakes in a load test: one line each, with its cure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(String);
@@ -48,12 +49,12 @@ pub enum RenderError {
 pub struct Stopper(Arc<Stop>);
 
 impl LoadTest {
-    /// A load test from the target and the flags of `springload run`, without those about results;
-    /// `--fail-if` makes the record judge thresholds. Nothing is sent yet, but files that flags
-    /// name are read.
+    /// A load test from the target and the flags of `springload run`, without the flags about
+    /// results; with `--fail-if` the record includes the thresholds. Nothing is sent yet, but files
+    /// that flags name are read.
     ///
     /// # Errors
-    /// All mistakes at once.
+    /// Returns all mistakes at once.
     pub fn from_flags<I, S>(words: I) -> Result<Self, Refused>
     where
         I: IntoIterator<Item = S>,
@@ -74,12 +75,12 @@ impl LoadTest {
         Stopper(self.stop.clone())
     }
 
-    /// Runs the test on its own threads, and waits for its end. A database that it makes is removed
-    /// again; nothing is printed or saved. Whether the numbers can be trusted is in the record:
-    /// [`RunRecord::result`].
+    /// Runs the test on its own threads, and waits for its end. A database that it creates is
+    /// removed again; nothing is printed or saved. Whether the numbers can be trusted is in the
+    /// record: [`RunRecord::result`].
     ///
     /// # Errors
-    /// If nothing could be measured: the server or its database cannot be used.
+    /// Fails if nothing could be measured because the server or its database cannot be used.
     pub fn run(&self) -> Result<RunRecord, RunError> {
         self.run_watched(|_| ())
     }
@@ -96,7 +97,7 @@ impl LoadTest {
 }
 
 impl Stopper {
-    /// Ends the test: operations under way are waited for, and the record says that it was
+    /// Ends the test. Operations under way are waited for, and the record notes that it was
     /// stopped.
     pub fn stop(&self) {
         self.0.raise(StopReason::Interrupted);
@@ -120,11 +121,11 @@ pub fn formats() -> impl Iterator<Item = &'static str> {
     report::FORMATS.iter().map(|format| format.name)
 }
 
-/// A report of one record, or of several side by side where the format can: the bytes that
+/// A report of one record, or of several side by side if the format supports that: the bytes that
 /// `springload report --format NAME` writes.
 ///
 /// # Errors
-/// If there is no such format, or it cannot show that many records.
+/// Fails if there is no such format, or if it cannot show that many records.
 pub fn render(format: &str, records: &[RunRecord]) -> Result<Vec<u8>, RenderError> {
     let found = report::format(format);
     let found = found.ok_or_else(|| RenderError::Unknown(format.to_owned()))?;
@@ -134,7 +135,7 @@ pub fn render(format: &str, records: &[RunRecord]) -> Result<Vec<u8>, RenderErro
 /// The record that a `run.json` holds.
 ///
 /// # Errors
-/// If the text is not a record of a version that this one can read.
+/// Fails if the text is not a record, or its version cannot be read by this one.
 pub fn read_record(json: &str) -> Result<RunRecord, RunFileError> {
     report::read_json(json)
 }

@@ -12,29 +12,29 @@ pub(super) trait Verb: Args {
     const NAME: &'static str;
     /// One line for the help.
     const ABOUT: &'static str;
-    /// Another name that it had, and still answers to.
+    /// A former name, which it still answers to.
     const ALIAS: Option<&'static str> = None;
-    /// Where the help of the whole program lists it.
+    /// The group in which the help of the whole program lists it.
     const FAMILY: Family;
     /// Whether it is on the first screen of that help.
     const OFTEN: bool = false;
-    /// The ids of the flags of the short help, in this order; none: all.
+    /// The ids of the flags in the short help, in this order; empty: all of them.
     const BRIEF: &'static str = "";
-    /// What people do with it.
+    /// Typical uses.
     const EXAMPLES: [Example; 3];
 
     /// The command line, rewritten to what clap can parse.
     ///
     /// # Errors
-    /// The message for a word that cannot be parsed.
+    /// Fails if a word cannot be parsed, with the message for it.
     fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         Ok(arguments)
     }
 
-    /// What the command line leaves to a plan file that it names.
+    /// The settings that the command line leaves to the plan file it names.
     ///
     /// # Errors
-    /// The mistakes in that file.
+    /// Returns the mistakes in that file.
     fn scenario(_arguments: &[OsString]) -> FoundScenario {
         Ok(None)
     }
@@ -42,20 +42,20 @@ pub(super) trait Verb: Args {
     /// Does what the flags say.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Fails if the verb cannot do what it was asked to.
     fn carry_out(self, call: &Call<'_>) -> Result<Exit, Trouble>;
 }
 
 /// A group of verbs in the help of the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// They measure, with springload's own flags.
+    /// They measure, and take springload's own flags.
     Measure,
     /// They show what was measured.
     Results,
-    /// They measure, with the flags of another program.
+    /// They measure, and take the flags of another program.
     Dialect,
-    /// They have to do with servers and load machines.
+    /// They deal with servers and load machines.
     Machines,
     /// Everything else.
     Tools,
@@ -82,9 +82,9 @@ pub(super) type Example = (&'static str, &'static str);
 
 /// How a verb was called.
 pub(super) struct Call<'a> {
-    /// The command line as the record keeps it.
+    /// The command line as it is saved in the record.
     pub(super) line: &'a str,
-    /// What a plan file adds to that.
+    /// What a plan file adds to the command line.
     pub(super) scenario: &'a Scenario,
     /// What clap parsed, for verbs that ask which flags were given.
     pub(super) matches: &'a ArgMatches,
@@ -92,7 +92,7 @@ pub(super) struct Call<'a> {
     pub(super) grammar: fn() -> Command,
 }
 
-/// What a plan file asks for, if one is named, or the mistakes in it.
+/// The settings of a plan file, if one is named, or the mistakes in it.
 pub(super) type FoundScenario = Result<Option<Scenario>, Vec<Invalid>>;
 
 /// A verb's entry in the list of all verbs.
@@ -112,7 +112,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether this word on a command line means it.
+    /// Whether this word on a command line names it.
     pub(super) fn is(&self, word: &OsStr) -> bool {
         word == self.name || self.alias.is_some_and(|alias| word == alias)
     }

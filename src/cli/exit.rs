@@ -1,4 +1,4 @@
-//! The exit statuses of all verbs, and why one does not do what it was asked to.
+//! The exit statuses of all verbs, and the error that a verb ends with.
 
 use super::look;
 use crate::driver::TargetError;
@@ -20,11 +20,11 @@ pub enum Exit {
     Usage = 2,
     /// The target cannot be reached or used, or the run was aborted.
     Target = 3,
-    /// A threshold was missed, or too little was measured to judge it.
+    /// A threshold was missed, or too little was measured to check it.
     Threshold = 4,
     /// Measured, but not trustworthy.
     Untrustworthy = 5,
-    /// What was read is not what was written.
+    /// The data read is not the data that was written.
     DataWrong = 6,
     /// Worse than the baseline.
     Regression = 7,
@@ -33,7 +33,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All of them, each in a few words, in the order of their numbers.
+    /// All of them in numerical order, each with a short description.
     pub(super) const ALL: [(Self, &'static str); 9] = [
         (Self::Passed, "passed"),
         (Self::Failed, "springload itself failed"),
@@ -68,7 +68,7 @@ impl Exit {
         order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Self::Passed)
     }
 
-    /// The same, unless not everything could be `written`. A failure of the run takes precedence.
+    /// The same, or a failure if not everything could be `written`. One of the run takes precedence.
     pub(super) const fn if_written(self, written: bool) -> Self {
         match self {
             Self::Passed if !written => Self::Failed,
@@ -92,11 +92,11 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// Why a verb does not do what it was asked to.
+/// The reason a verb did not do what it was asked to.
 #[derive(Debug)]
 pub(super) struct Trouble {
     exit: Exit,
-    /// What to print about it; empty if that was done already.
+    /// The message; empty if it was printed already.
     lines: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ impl Trouble {
         self.exit
     }
 
-    /// Prints it, and returns the exit status.
+    /// Prints the message, and returns the exit status.
     pub(super) fn tell(&self) -> Exit {
         for line in &self.lines {
             eprintln!("error: {}", shown(line, look::ascii()));
@@ -125,7 +125,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// What was printed already.
+/// The message was printed already.
 impl From<Exit> for Trouble {
     fn from(exit: Exit) -> Self {
         Self { exit, lines: Vec::new() }
@@ -144,7 +144,7 @@ impl From<Invalid> for Trouble {
     }
 }
 
-/// A mistake in words that name the flag and the cure.
+/// A message that names the flag and the cure.
 impl From<String> for Trouble {
     fn from(mistake: String) -> Self {
         Self::new(Exit::Usage, mistake)

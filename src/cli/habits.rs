@@ -1,5 +1,5 @@
-//! What other tools call their flags, and which flag here does the same: people type what they are
-//! used to, and the refusal names what to type instead.
+//! What other tools call their flags, and the equivalent flags here: people type what they are used
+//! to, and the error message names what to type instead.
 
 use super::VERBS;
 use super::call::Family;
@@ -7,16 +7,17 @@ use clap::{Arg, Command};
 
 /// Names in other tools, and the flags here that do the same.
 struct Habit {
-    /// The names, without dashes. One that begins with a dash is meant with a single dash only, as
-    /// YCSB and vegeta write theirs.
+    /// The names, without dashes. A name with a leading dash is written with a single dash only, as
+    /// in YCSB and vegeta.
     names: &'static str,
-    /// The flags here, separated by `|`: the first that a verb has is named. One may come with a
-    /// value.
+    /// The equivalent flags, separated by `|`: the first that a verb has is suggested. One may
+    /// include a value.
     flags: &'static str,
 }
 
-/// One idea to a line. wrk, wrk2, ab, hey, oha, h2load, bombardier, autocannon, k6, vegeta, locust,
-/// siege, memtier, redis-benchmark, cassandra-stress, YCSB, pgbench and sysbench have these names.
+/// One idea per line. The names are from wrk, wrk2, ab, hey, oha, h2load, bombardier, autocannon,
+/// k6, vegeta, locust, siege, memtier, redis-benchmark, cassandra-stress, YCSB, pgbench and
+/// sysbench.
 #[rustfmt::skip]
 const HABITS: &[Habit] = &[
     Habit {
@@ -147,10 +148,10 @@ const HABITS: &[Habit] = &[
     Habit { names: "list-formats formats", flags: "--format" },
 ];
 
-/// What other tools call the flag for an address, which is not a flag here, ...
+/// What other tools call the flag for an address, which is an argument here, ...
 const ADDRESS: &str = "url target host hosts server address uri endpoint endpoints node nodes \
     hostname h p port database dbname db-name";
-/// ... and the verbs whose first argument it is.
+/// ... and the verbs that take it as their first argument.
 const ADDRESSED: [&str; 10] =
     ["run", "burst", "sweep", "http", "shell", "max", "ab", "drill", "replicate", "audit"];
 
@@ -162,7 +163,7 @@ fn verbs() -> Vec<Flags> {
     VERBS.iter().map(|it| (it.name, it.family, it.grammar())).collect()
 }
 
-/// What to type instead of `word`, as somebody used to another tool types it after this verb.
+/// What to type instead of `word`, which another tool would accept, after this verb.
 pub(super) fn cure(word: &str, verb: &str) -> Option<String> {
     cure_among(&verbs(), word, verb)
 }
@@ -194,8 +195,8 @@ fn cure_among(all: &[Flags], word: &str, verb: &str) -> Option<String> {
     })
 }
 
-/// A flag with a single dash where it has two, such as `-rate=500`, which is read as `-r` with the
-/// value `ate=500`; and what to type instead.
+/// The suggestion for a long flag typed with a single dash, such as `-rate=500`, which is parsed as
+/// `-r` with the value `ate=500`.
 pub(super) fn one_dash(word: &str, verb: &str) -> Option<String> {
     let name = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
     let name = name.split('=').next().filter(|it| it.chars().count() > 1)?;
@@ -206,7 +207,7 @@ pub(super) fn one_dash(word: &str, verb: &str) -> Option<String> {
     first(&own.grammar(), &format!("--{name}")).map(|flag| format!("give {flag}"))
 }
 
-/// What to type instead of a letter that has another meaning in other tools, as its value shows:
+/// The suggestion for a letter that means something else in other tools, recognized by its value:
 /// `-t 30s` is a time in ab, and `-d '{}'` a body in hey.
 pub(super) fn meant(flag: &str, value: &str, verb: &str) -> Option<String> {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -243,7 +244,7 @@ fn first(command: &Command, flags: &str) -> Option<String> {
     })
 }
 
-/// The flags that people may give.
+/// The flags that are not hidden.
 fn flags_of(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|it| !it.is_hide_set())
 }
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// The long flag that a cure names, and the verb that it is for.
+    /// The long flag that a suggestion names, and the verb that it is for.
     fn named<'a>(cure: &'a str, verb: &'a str) -> Option<(&'a str, &'a str)> {
         let flag = cure.split(' ').find(|it| it.starts_with("--"))?;
         let verb = cure
@@ -307,7 +308,7 @@ mod tests {
         {
             assert_eq!(cure(word, verb), None, "{word}");
         }
-        // A verb may have a flag of that name itself: that is never refused.
+        // A verb may have a flag of that name itself, which is never refused.
         assert_eq!(one_dash("-n", "run"), None);
         assert_eq!(one_dash("--rate", "run"), None);
         assert_eq!(one_dash("-rate=500", "run").as_deref(), Some("give --rate N"));

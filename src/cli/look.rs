@@ -1,4 +1,5 @@
-//! The look of text on stdout: by the terminal, the locale, and what users say about colours.
+//! The look of text on stdout: it depends on the terminal, the locale and the user's settings for
+//! colors.
 
 use crate::report::Look;
 use rustix::termios::tcgetwinsize;
@@ -7,7 +8,7 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt as _;
 
-/// The look that suits stdout. Colours are for terminals, unless `NO_COLOR`, `CLICOLOR`,
+/// The look that suits stdout. Colors are for terminals, unless `NO_COLOR`, `CLICOLOR`,
 /// `CLICOLOR_FORCE` or `TERM` say otherwise.
 pub(in crate::cli) fn of_stdout(verbose: bool) -> Look {
     let colour = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
@@ -19,14 +20,14 @@ pub(in crate::cli) fn of_stdout(verbose: bool) -> Look {
     Look { width, colour, ascii: ascii(), verbose }
 }
 
-/// Whether the locale has no Unicode. If no locale is set, as in many containers, terminals still
-/// have it.
+/// Whether the locale lacks Unicode. Without any locale, as in many containers, the terminal is
+/// assumed to support it.
 pub(in crate::cli) fn ascii() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
     ascii_by(set.map(|value| value.to_string_lossy().into_owned()))
 }
 
-/// The same by the values of the variables: the first that is not empty counts.
+/// The same for the values of the variables: the first that is not empty counts.
 fn ascii_by(values: impl IntoIterator<Item = String>) -> bool {
     let locale = values.into_iter().find(|value| !value.is_empty());
     locale.is_some_and(|locale| {
@@ -35,8 +36,8 @@ fn ascii_by(values: impl IntoIterator<Item = String>) -> bool {
     })
 }
 
-/// Whether stdout and stderr go to the same terminal, file or pipe, so that whoever reads one reads
-/// the other.
+/// Whether stdout and stderr go to the same terminal, file or pipe, so that both have the same
+/// reader.
 pub(in crate::cli) fn stderr_is_beside() -> bool {
     let place = |fd: BorrowedFd<'_>| {
         let file = File::from(fd.try_clone_to_owned().ok()?).metadata().ok()?;

@@ -1,10 +1,10 @@
-//! The command line. The only room that prints.
+//! The command line. The only module that prints.
 //!
 //! `verb` has springload's own verbs, `dialect` the command lines of other programs, `flags` the
-//! flags that several verbs share, and `pipeline` what all verbs that measure do, from the plan to
-//! the report.
+//! flags that several verbs share, and `pipeline` the steps shared by all verbs that measure, from
+//! the plan to the report.
 
-/// The standard macro panics if the reader is gone; a run must not end because of that.
+/// The standard macro panics if the reader is gone, which must not end a run.
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::cli::print::remark(&format!($($text)*)) };
 }
@@ -14,7 +14,7 @@ macro_rules! println {
     ($($text:tt)*) => { $crate::cli::print::print((format!($($text)*) + "\n").as_bytes()) };
 }
 
-/// The modules of a folder with their verbs, in the order of the help. Everything else about a verb
+/// The modules of a folder and their verbs, in the order of the help. Everything else about a verb
 /// is in its module.
 macro_rules! verbs {
     ($($module:ident: $($Verb:ident)+,)*) => {
@@ -58,8 +58,8 @@ use std::sync::LazyLock;
 static VERBS: LazyLock<Vec<&Entry>> =
     LazyLock::new(|| verb::VERBS.iter().chain(dialect::VERBS).collect());
 
-/// Parses the command line, carries it out, and returns the exit status. That is success only if
-/// everything that was to be printed could be.
+/// Parses the command line, carries it out, and returns the exit status, which is success only if
+/// all output could be written.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     pipeline::descriptors::raise();
     pipeline::signals::outlive_large_files();
@@ -85,9 +85,9 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
         Ok(scenario) => scenario.unwrap_or_default(),
         Err(mistakes) => return Trouble::from(mistakes).tell(),
     };
-    // That is where the secrets of the file become known.
+    // This makes the secrets in the file known.
     let _ = command_line(&[&[OsString::from("springload")][..], &scenario.words].concat());
-    // What the file says comes first, as if it had been typed.
+    // The settings of the file come first, as if they had been typed.
     let (verb, own) = arguments.split_at(arguments.len().min(2));
     let arguments = [verb, &scenario.words, own].concat();
     let called = |matches: clap::ArgMatches| {
@@ -102,10 +102,10 @@ fn carry_out(arguments: Vec<OsString>) -> Exit {
     }
 }
 
-/// The plan that these words after `springload run` ask for, without those about results.
+/// The plan that these words after `springload run` ask for, without the flags about results.
 ///
 /// # Errors
-/// All mistakes, one per line.
+/// Returns all mistakes, one per line.
 pub(crate) fn run_plan(words: Vec<OsString>) -> Result<Plan, String> {
     verb::run::plan_of(words)
 }
@@ -115,9 +115,9 @@ fn grammar() -> Command {
     grammar_of(&VERBS)
 }
 
-/// The same with these verbs alone: a command line that names its verb needs no other, and the
-/// flags of all of them take longer to define than most commands to carry out. A negative number is
-/// read as the value of its flag, not as another flag.
+/// The same with these verbs alone. A command line that names its verb needs no other, and defining
+/// the flags of all verbs takes longer than carrying out most commands. A negative number is parsed
+/// as the value of its flag, not as another flag.
 fn grammar_of(verbs: &[&Entry]) -> Command {
     let all = Command::new("springload")
         .version(env!("CARGO_PKG_VERSION"))
@@ -134,8 +134,8 @@ fn grammar_of(verbs: &[&Entry]) -> Command {
     })
 }
 
-/// What is read from files and command lines here, for fuzz targets and their short pass in the
-/// tests.
+/// What this module parses from files and command lines, for fuzz targets and their short pass in
+/// the tests.
 #[cfg(feature = "internals")]
 pub mod read {
     use super::dialect::siege;
@@ -146,13 +146,13 @@ pub mod read {
     use crate::sweep::SweepRecord;
     use std::ffi::OsString;
 
-    /// The reports of a `sweep.json`; none if it is refused.
+    /// The reports of a `sweep.json`; empty if it is invalid.
     pub fn sweep(text: &str) -> Vec<Vec<u8>> {
         kept::parse::<SweepRecord>(text).map_or_else(|_| Vec::new(), |sweep| reports(&sweep))
     }
 
-    /// The reports of a `max.json`, and of what it means for a number of nodes; none if it is
-    /// refused.
+    /// The reports of a `max.json`, and of its conclusion for a number of nodes; empty if it is
+    /// invalid.
     pub fn max(text: &str) -> Vec<Vec<u8>> {
         let Ok(search) = kept::parse::<MaxRecord>(text) else { return Vec::new() };
         let mut all = reports(&search);
@@ -163,19 +163,19 @@ pub mod read {
         all
     }
 
-    /// A study in every format that is text.
+    /// A study in every text format.
     fn reports<S: Study>(study: &S) -> Vec<Vec<u8>> {
         let formats = S::FORMATS.iter().filter(|it| it.name != "png");
         formats.filter_map(|it| it.render(study, Look::default()).ok()).collect()
     }
 
-    /// What is wrong with a siegerc.
+    /// The mistakes in a siegerc.
     pub fn siegerc(text: &str) -> Vec<String> {
         siege::mistakes_of_rc(text).iter().map(ToString::to_string).collect()
     }
 
-    /// What is wrong with a command line, as it is reported; empty if nothing is. Records keep the
-    /// line without its secrets.
+    /// The mistakes in a command line, as they are reported; empty if there are none. Records keep
+    /// the line without its secrets.
     pub fn command_line(words: Vec<OsString>) -> String {
         let kept = super::command_line(&words);
         let named = words.get(1).and_then(|word| VERBS.iter().find(|it| it.is(word)));

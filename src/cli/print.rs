@@ -5,16 +5,16 @@ use crate::report::shown;
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether something that was to be printed is missing.
+/// Whether some output was lost.
 static UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether that was reported.
+/// Whether the loss was reported.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// Writes to stdout, without the secrets that are known. A closed pipe is not an error.
+/// Writes to stdout, with known secrets redacted. A closed pipe is not an error.
 ///
 /// # Errors
-/// When it cannot be written for another reason, such as a full disk.
+/// Fails if it cannot be written for another reason, such as a full disk.
 pub(in crate::cli) fn write(bytes: &[u8]) -> io::Result<()> {
     use io::Write as _;
     let struck = std::str::from_utf8(bytes).map(redact::strike);
@@ -31,7 +31,7 @@ pub(in crate::cli) fn write(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether everything could be written to stdout, as far as somebody wanted to read it.
+/// Whether everything was written to stdout, or its reader went away.
 pub(in crate::cli) fn complete() -> bool {
     !UNWRITTEN.load(Ordering::Relaxed)
 }
@@ -43,11 +43,11 @@ pub(in crate::cli) fn print(bytes: &[u8]) {
     }
 }
 
-/// Prints what a server said: on a terminal as plain lines, elsewhere as it is.
+/// Prints what a server sent: as plain lines on a terminal, unchanged elsewhere.
 pub(in crate::cli) fn print_foreign(bytes: &[u8]) {
     learn_cookies(bytes);
     if !io::stdout().is_terminal() {
-        // What is no text is struck out all the same, as far as it can be read.
+        // Secrets are redacted in binary data as well, as far as it can be read as text.
         return match (redact::any(), std::str::from_utf8(bytes)) {
             (true, Err(_)) => print(String::from_utf8_lossy(bytes).as_bytes()),
             _ => print(bytes),
@@ -58,7 +58,7 @@ pub(in crate::cli) fn print_foreign(bytes: &[u8]) {
     print(lines.collect::<Vec<_>>().join("\n").as_bytes());
 }
 
-/// Learns the cookies that a head sets.
+/// Learns the cookies that a response head sets, as secrets.
 fn learn_cookies(head: &[u8]) {
     for line in String::from_utf8_lossy(head).lines() {
         if let Some((name, cookie)) = line.split_once(':')
@@ -69,7 +69,7 @@ fn learn_cookies(head: &[u8]) {
     }
 }
 
-/// Reports that stdout cannot be written, once, unless its reader has gone away.
+/// Reports once that stdout cannot be written, unless its reader has gone away.
 pub(in crate::cli) fn unwritten(error: &io::Error) {
     if error.kind() != io::ErrorKind::BrokenPipe {
         UNWRITTEN.store(true, Ordering::Relaxed);
@@ -83,7 +83,7 @@ fn report(error: &io::Error) {
     }
 }
 
-/// Writes a line to stderr, without the secrets that are known; errors are ignored.
+/// Writes a line to stderr, with known secrets redacted; errors are ignored.
 pub(in crate::cli) fn remark(line: &str) {
     use io::Write as _;
     let _ = writeln!(io::stderr().lock(), "{}", redact::strike(line));

@@ -38,7 +38,7 @@ fn is_malformed(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue)
 }
 
-/// One of the texts that an error comes with.
+/// One of the strings in an error's context.
 fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
@@ -47,7 +47,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// The flag that an error is about, as it is shown: `--docs <N>`.
+/// The flag that an error is about, as clap shows it: `--docs <N>`.
 fn shown_flag(error: &clap::Error) -> &str {
     text(error, ContextKind::InvalidArg).unwrap_or_default()
 }
@@ -58,7 +58,7 @@ fn flag_alone(shown: &str) -> &str {
     flag.trim_matches(['<', '>', '[', ']', '.'])
 }
 
-/// Removes the flag that the error is about from the arguments, with its value.
+/// Removes the flag that the error is about, with its value, from the arguments.
 fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
     let flag = flag_alone(shown_flag(error));
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
@@ -116,8 +116,8 @@ fn refuse(
     Exit::Usage
 }
 
-/// A long flag with a single dash, which was read as a letter with a value, if the error is about
-/// one.
+/// The message for a long flag typed with a single dash, which was parsed as a letter with a value,
+/// if the error is about one.
 fn one_dash(
     arguments: &[OsString],
     error: &clap::Error,
@@ -138,7 +138,7 @@ fn one_dash(
     })
 }
 
-/// What is wrong with a command line, and how to mend it.
+/// What is wrong with a command line, and how to fix it.
 pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, String) {
     let shown = shown_flag(error);
     let flag = flag_alone(shown);
@@ -221,7 +221,7 @@ fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, Stri
     (format!("{verb} has no flag {}", flag_alone(word)), cure)
 }
 
-/// Letters that meant something else in a verb than in the others: verb, letter, its flag now.
+/// Letters that used to mean something else in one verb than in the others: verb, letter, new flag.
 const MOVED: [(&str, &str, &str); 4] = [
     ("burst", "-n", "-c"),
     ("burst", "-t", "-d"),
@@ -229,7 +229,7 @@ const MOVED: [(&str, &str, &str); 4] = [
     ("schema", "-n", "--docs"),
 ];
 
-/// A flag and its value without the signs that are only for manuals: `--docs <N>` as `--docs N`.
+/// A flag and its value without the notation of manuals: `--docs <N>` as `--docs N`.
 fn plain(shown: &str) -> String {
     shown.replace(['<', '>'], "").trim_end_matches("...").to_owned()
 }

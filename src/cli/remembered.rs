@@ -1,7 +1,7 @@
-//! Runs saved elsewhere than in `springload-runs`: an index of their folders, a JSON line each, in
-//! the user's state folder.
+//! Runs saved elsewhere than in `springload-runs`: an index of their folders, one JSON line each,
+//! in the user's state folder.
 //!
-//! It is a convenience: whatever is wrong with it, no run fails, and broken lines are skipped.
+//! It is a convenience: no error in it makes a run fail, and broken lines are skipped.
 
 use crate::files;
 use rustix::fs::{FlockOperation, flock};
@@ -20,13 +20,13 @@ const VARIABLE: &str = "SPRINGLOAD_STATE";
 const INDEX: &str = "runs.jsonl";
 /// The most runs that are remembered; the oldest are forgotten.
 const MOST: usize = 500;
-/// More than that many runs ever take, in bytes: anything beyond is not read.
+/// More than that many runs ever take, in bytes: the rest of a larger file is not read.
 const MOST_BYTES: u64 = 8 << 20;
-/// How often, and how long after each other, the lock is tried.
+/// How often to try the lock, and the pause between two tries.
 const TRIES: u32 = 300;
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// A folder with any of these files is one of springload's.
+/// A folder with any of these files was made by springload.
 pub(in crate::cli) const OWN: [&str; 4] = ["run.json", "sweep.json", "max.json", "ab.json"];
 
 /// A run, sweep, search or comparison that is remembered.
@@ -43,18 +43,18 @@ pub(in crate::cli) struct Remembered {
 }
 
 impl Remembered {
-    /// Whether it is still there.
+    /// Whether its folder still has it.
     fn is_there(&self) -> bool {
         OWN.iter().any(|name| self.path.join(name).is_file())
     }
 }
 
-/// The state folder; `None`: the user wants none, or has no home.
+/// The state folder; `None` if the user disabled it or has no home.
 fn place() -> Option<PathBuf> {
     place_by(|name| std::env::var_os(name))
 }
 
-/// The same by the values of the variables.
+/// The same for the values of the variables.
 fn place_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     if let Some(own) = variable(VARIABLE) {
         return Some(PathBuf::from(own)).filter(|own| !own.as_os_str().is_empty());
@@ -75,10 +75,10 @@ pub(in crate::cli) fn all() -> Vec<Remembered> {
     all
 }
 
-/// Remembers what is in `folder`, unless it is in `runs`, where it is found anyway.
+/// Remembers the run in `folder`, unless that is in `runs`, where it is found anyway.
 ///
 /// # Errors
-/// One line that says what could not be written, and how to do without.
+/// Fails if the index cannot be written. The message is one line, with a workaround.
 pub(in crate::cli) fn remember(
     folder: &Path,
     runs: &Path,
@@ -102,7 +102,7 @@ pub(in crate::cli) fn remember(
     })
 }
 
-/// Adds a run to the index in `place`, and leaves out those that are gone.
+/// Adds a run to the index in `place`, and drops those that are gone.
 fn add(place: &Path, run: Remembered) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(place)?;
     let _lock = lock(&place.join("runs.lock"))?;
@@ -115,12 +115,12 @@ fn add(place: &Path, run: Remembered) -> io::Result<()> {
         text += &serde_json::to_string(run)?;
         text.push('\n');
     }
-    // Whoever reads without the lock sees the old index or the new one.
+    // A reader without the lock sees either the old index or the new one.
     files::replace(&index, text.as_bytes())
 }
 
-/// A lock that ends with the file. Whoever holds it for long may be stopped, so that is not waited
-/// for.
+/// A lock that is released with the file. Its holder may be a stopped process, so the wait for it
+/// is bounded.
 fn lock(file: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(file)?;
@@ -134,10 +134,10 @@ fn lock(file: &Path) -> io::Result<File> {
     Err(io::Error::other("another springload has locked it"))
 }
 
-/// The runs in an index, the last one last. Lines that cannot be read are skipped.
+/// The runs in an index, the latest last. Lines that cannot be read are skipped.
 fn read(index: &Path) -> Vec<Remembered> {
     let mut bytes = Vec::new();
-    // A pipe or a device of that name would be read for ever.
+    // A pipe or a device of that name would be read forever.
     if index.is_file()
         && let Ok(file) = File::open(index)
     {
@@ -199,7 +199,7 @@ mod tests {
         fs::write(place.join(INDEX), damaged).expect("a file");
         assert_eq!(names(&place), ["one"]);
         add(&place, saved(at, "two")).expect("it is added");
-        // A run that is saved in the same place again is the last one.
+        // A run that is saved again in the same place becomes the last one.
         add(&place, saved(at, "one")).expect("it is added");
         assert_eq!(names(&place), ["two", "one"]);
         assert_eq!(fs::read_to_string(place.join(INDEX)).expect("an index").lines().count(), 2);

@@ -1,4 +1,4 @@
-//! What a plan file asks for: words of the command line, and where in the file each is.
+//! The settings of a plan file: words of the command line, each with its line in the file.
 
 use crate::plan::Invalid;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ impl Scenario {
         }
     }
 
-    /// The same for all.
+    /// The same for several mistakes.
     pub(super) fn locate_all(&self, mistakes: Vec<Invalid>) -> Vec<Invalid> {
         mistakes.into_iter().map(|mistake| self.locate(mistake)).collect()
     }

@@ -1,4 +1,4 @@
-//! The command line as the record keeps it: without secrets.
+//! The command line as the record saves it: without secrets.
 
 use crate::driver::{is_secret, strike_observed, strike_secrets};
 pub(super) use crate::mistake::strike_password;
@@ -9,10 +9,10 @@ use std::ffi::OsString;
 /// Flags whose values are shell commands.
 const COMMANDS: [&str; 4] = ["--stop", "--start", "--before-a", "--before-b"];
 
-/// Flags whose values are URLs of exporters and of receivers of metrics.
+/// Flags whose values are URLs of exporters or of metrics receivers.
 const OBSERVED: [&str; 3] = ["--observe-url", "--otlp", "--remote-write"];
 
-/// The arguments as one line, without the secrets in them, which are known from now on.
+/// The arguments as one line, with the secrets in them redacted, which are known from now on.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
     let words: Vec<_> = arguments.iter().map(|it| it.to_string_lossy()).collect();
     for pair in words.windows(2) {
@@ -24,7 +24,7 @@ pub(super) fn command_line(arguments: &[OsString]) -> String {
     plan::command_line(std::iter::once("springload".to_owned()).chain(struck))
 }
 
-/// Learns the secrets of a word of the command line, after the word `before`.
+/// Learns the secrets in a word of the command line, which follows the word `before`.
 fn learn(before: &str, word: &str) {
     let header = match before {
         "-H" | "--header" | "--push-header" => Some(word),
@@ -35,7 +35,7 @@ fn learn(before: &str, word: &str) {
     if let Some(header) = header {
         return redact::learn_header(header);
     }
-    // Where a secret is, is none.
+    // The path of a file with a secret is not secret.
     let is_file = |flag: &str| flag.starts_with("--") && flag.ends_with("-file");
     if word.split('=').next().is_some_and(is_file) {
         return;
@@ -47,7 +47,7 @@ fn learn(before: &str, word: &str) {
     }
 }
 
-/// The parts of `text` that stand as `***` in `struck`.
+/// The parts of `text` that are replaced by `***` in `struck`.
 fn hidden<'t>(text: &'t str, struck: &str) -> Vec<&'t str> {
     let mut pieces = struck.split(redact::STRUCK);
     let first = pieces.next().unwrap_or_default();
@@ -64,7 +64,7 @@ fn hidden<'t>(text: &'t str, struck: &str) -> Vec<&'t str> {
     found
 }
 
-/// A word of the command line without its secrets, after the word `before`.
+/// A word of the command line without its secrets; it follows the word `before`.
 pub(super) fn without_secrets_after(before: &str, word: &str) -> String {
     match before {
         "-H" | "--header" | "--push-header" => plan::mask(word),
@@ -100,7 +100,7 @@ fn strike_settings(word: &str) -> String {
     if setting || address { strike_secrets(word) } else { word.to_owned() }
 }
 
-/// The address of a page without the values of parameters whose names are secret.
+/// The address of a page, without the values of secret parameters.
 fn strike_query(word: &str) -> String {
     let Some((page, query)) = word.split_once('?').filter(|it| it.0.contains('/')) else {
         return word.to_owned();
@@ -114,8 +114,8 @@ fn strike_query(word: &str) -> String {
     format!("{page}?{}{rest}", pairs.join("&"))
 }
 
-/// `-HCookie:secret` and `-uann:secret`, in any spelling with the flag, without the secret; and a
-/// header alone, if it is one that is known to be secret.
+/// `-HCookie:secret` and `-uann:secret`, in any spelling of the flag, without the secret; also a
+/// header without a flag, if it is known to be secret.
 fn strike_header(word: &str) -> String {
     for flag in ["--header=", "--push-header=", "-H=", "-H", "--user=", "-u=", "-u"] {
         if let Some(rest) = word.strip_prefix(flag).filter(|rest| !rest.is_empty()) {
@@ -127,8 +127,8 @@ fn strike_header(word: &str) -> String {
     plan::strike_secret(word)
 }
 
-/// YCSB's property `headers=Cookie secret`, without its value if one is secret; a property whose
-/// name ends in `password`, without its value.
+/// YCSB's property `headers=Cookie secret`, without its value if a header in it is secret; and a
+/// property whose name ends in `password`, without its value.
 fn strike_property(word: &str) -> String {
     if let Some((name, _)) = word.split_once('=').filter(|(name, _)| name.ends_with("password")) {
         return format!("{name}=***");

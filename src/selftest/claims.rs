@@ -12,7 +12,8 @@ pub struct Claim {
     pub name: &'static str,
     /// What is claimed.
     pub claim: &'static str,
-    /// The noise that it is sensitive to; `None`: it is about counts, which noise cannot change.
+    /// The noise that it is sensitive to. `None` for a claim about counts, which noise cannot
+    /// change.
     bears: Option<Bears>,
     measure: Measure,
 }
@@ -34,7 +35,7 @@ impl Claim {
         Self { name, claim, bears: None, measure }
     }
 
-    /// Measures the claim, repeatedly if the machine may be why it failed.
+    /// Measures the claim, again if the machine may be the reason for a failure.
     pub fn measure(&self, length: Length) -> Finding {
         Finding::settle(self.bears, || {
             let watch = NoiseWatch::start();

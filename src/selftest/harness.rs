@@ -11,7 +11,7 @@ use crate::workload::{DocumentsAsked, Mix};
 use std::io;
 use std::sync::Arc;
 
-/// Why a claim could not be measured.
+/// The reason a claim could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     /// The stand-in could not be started.
@@ -52,7 +52,7 @@ pub(super) struct Seen {
     record: RunRecord,
     /// What the server counted.
     pub(super) counters: Counters,
-    /// The delays that the server made, in nanoseconds.
+    /// The delays that the server added, in nanoseconds.
     pub(super) served: hdrhistogram::Histogram<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Load {
         self.run_until(&Arc::new(Stop::default()))
     }
 
-    /// The same, until somebody asks to stop.
+    /// The same, until `stop` is raised.
     pub(super) fn run_until(self, stop: &Arc<Stop>) -> Result<Seen, Broken> {
         let options =
             Options { mode: Mode::Null, faults: self.faults, pinned: true, ..Options::default() };
@@ -88,7 +88,7 @@ impl Load {
                 }
             }
         };
-        // Reads alone, of a document for each connection.
+        // Only reads, of one document per connection.
         let work = MixedDemand {
             own: crate::workload::OwnMix::new(),
             asked: DocumentsAsked {
@@ -117,14 +117,14 @@ impl Load {
         })?;
         let url = server.url();
         let record = run(&plan, Some(url), stop, &mut Silent)?;
-        // The last answer's time is logged after it is sent: wait for the server's threads.
+        // The server logs the time of its last response after sending it: wait for its threads.
         let (counters, served) = (server.counters(), settled(&server));
         server.stop();
         Ok(Seen { record, counters, served })
     }
 }
 
-/// The server's log of delays once it stops growing, within a bound.
+/// The server's log of delays once it has stopped growing; the wait is bounded.
 fn settled(server: &StandIn) -> hdrhistogram::Histogram<u64> {
     let mut served = server.served();
     for _ in 0..50 {
@@ -166,7 +166,7 @@ impl Seen {
             && self.counted() == all
     }
 
-    /// Requests for documents that the server has counted.
+    /// Requests for documents, as counted by the server.
     pub(super) fn counted(&self) -> u64 {
         self.counters.documents_read + self.counters.bulk_requests + self.counters.dropped
     }

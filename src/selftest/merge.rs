@@ -1,4 +1,4 @@
-//! Merged histograms are those of one recorder.
+//! Merged histograms equal those of a single recorder.
 
 use super::Length;
 use super::Measured;

@@ -1,4 +1,4 @@
-//! The self-test: measures servers whose every delay is known, and checks whether springload's
+//! The self-test: measures servers whose delays are all known, and checks whether springload's
 //! numbers are right on this machine.
 //!
 //! Knows plan, run and the stand-in; prints nothing.

@@ -1,4 +1,4 @@
-//! What else the machine did while a claim was measured, and whether that may explain a failure.
+//! What else the machine did while a claim was measured, and whether that could explain a failure.
 
 use crate::clock::Machine;
 use crate::measure::{HiccupMeter, Hiccups};
@@ -6,7 +6,7 @@ use std::fmt;
 
 const MS: u64 = 1_000_000;
 
-/// Other programs that used this much of a processor may be why a timed claim failed.
+/// From this share of a processor on, other programs can be the reason a timed claim failed.
 const OTHERS: f64 = 0.1;
 
 /// Watches the machine.
@@ -21,7 +21,7 @@ impl NoiseWatch {
         Self { hiccups: HiccupMeter::start().ok(), before: Machine::now() }
     }
 
-    /// Stops, and returns what was seen.
+    /// Stops, and returns the observations.
     pub(super) fn finish(self) -> Noise {
         let others = Machine::now().zip(self.before).map(|(now, then)| now.others_since(&then));
         let hiccups = self.hiccups.map(HiccupMeter::finish).unwrap_or_default();
@@ -32,35 +32,35 @@ impl NoiseWatch {
 /// Observations of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Noise {
-    /// How late a thread that only sleeps woke.
+    /// How late a thread that only sleeps woke up.
     pub hiccups: Hiccups,
-    /// How many processors others used, on average; `None`: unknown.
+    /// The number of processors that other programs used, on average; `None`: unknown.
     pub others: Option<f64>,
 }
 
-/// A percentile of hiccups, and from how many nanoseconds on it may be why a claim failed.
+/// A percentile of hiccups, and the nanoseconds from which it can be the reason a claim failed.
 pub(super) type Stall = (f64, u64);
 
-/// Which noise may be why a timed claim failed: a stall of one of these, or others on the
-/// processors. `docs/selftest.md` says why.
+/// The noise that can make a timed claim fail: any of these stalls, or other programs on the
+/// processors. `docs/selftest.md` explains the values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bears(pub(super) &'static [Stall]);
 
-/// The longest stall moves T1's percentiles of a pause.
+/// The longest stall shifts T1's percentiles of a pause.
 pub(super) const PAUSE: Bears = Bears(&[(100.0, 5 * MS)]);
-/// Operations that were due in stalls began late.
+/// Operations that were due during stalls began late.
 pub(super) const SCHEDULE: Bears = Bears(&[(99.0, 3 * MS / 10), (99.9, MS)]);
-/// Answers that came in stalls were seen late.
+/// Responses that arrived during stalls were seen late.
 pub(super) const TAIL: Bears = Bears(&[(99.9, MS / 2)]);
-/// Only constant noise moves a median.
+/// Only constant noise shifts a median.
 pub(super) const MEDIAN: Bears = Bears(&[(50.0, 3 * MS / 10)]);
-/// Means and sums move by long stalls.
+/// Long stalls shift means and sums.
 pub(super) const MEAN: Bears = Bears(&[(99.9, 10 * MS)]);
-/// It stalls the machine itself.
+/// The claim itself stalls the machine.
 pub(super) const STARVED: Bears = Bears(&[]);
 
 impl Noise {
-    /// Why a claim may have failed; `None`: the machine was quiet.
+    /// The noise that could explain a failed claim; `None` if the machine was quiet.
     pub(super) fn explains(&self, Bears(stalls): Bears) -> Option<String> {
         let late = &self.hiccups.late;
         let stalled =

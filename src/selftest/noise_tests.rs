@@ -1,4 +1,4 @@
-//! What is said about a machine.
+//! Which noise explains a failure.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn noise(stalls: u64, stall_ns: u64, others: Option<f64>) -> Noise {
 
 #[test]
 fn each_claim_bears_stalls_of_another_length() {
-    // One stall in 10,000 wake-ups, then so many that they show at p99.9, at p99, at the median.
+    // One stall in 10,000 wake-ups, then enough to show at p99.9, at p99, and at the median.
     let explained = |stalls, stall_ns| {
         [PAUSE, SCHEDULE, TAIL, MEDIAN, MEAN, STARVED]
             .map(|bears| noise(stalls, stall_ns, Some(0.0)).explains(bears).is_some())

@@ -1,9 +1,9 @@
-//! Judges a claim by its measurements, and by what else the machine did meanwhile.
+//! Decides on a claim by its measurements, and by what else the machine did meanwhile.
 
 use super::Measured;
 use super::noise::{Bears, Noise};
 
-/// The most times that a claim which failed in noise is measured.
+/// How often a claim that failed in noise is measured, at most.
 const ATTEMPTS: u32 = 3;
 
 /// The result of one claim.
@@ -26,13 +26,13 @@ pub enum Outcome {
     Holds,
     /// It does not hold, and the machine is not the reason.
     Fails,
-    /// It did not hold, and the machine may be the reason: this is how.
+    /// It did not hold, and this noise on the machine may be the reason.
     CannotTell(String),
 }
 
 impl Outcome {
-    /// Judges one measurement. A claim without a noise, `None`, is about counts: the
-    /// machine is never the reason if these are wrong.
+    /// The outcome of one measurement. A claim with `None` is about counts: if these are wrong, the
+    /// machine is never the reason.
     fn of(held: bool, bears: Option<Bears>, noise: &Noise) -> Self {
         if held {
             return Self::Holds;
@@ -43,7 +43,7 @@ impl Outcome {
 }
 
 impl Finding {
-    /// Measures until it is known whether the claim holds, or often enough.
+    /// Measures until the outcome is clear, or `ATTEMPTS` times.
     pub(super) fn settle(
         bears: Option<Bears>,
         mut measure: impl FnMut() -> (Result<Measured, String>, Noise),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::selftest::noise::{MEAN, MEDIAN, PAUSE, SCHEDULE, STARVED, TAIL};
 
-    /// Whether it held, and in which noise.
+    /// Whether the claim held, and the noise meanwhile.
     type Attempt = (bool, fn() -> Noise);
 
     fn quiet() -> Noise {
@@ -95,7 +95,7 @@ mod tests {
             let Outcome::CannotTell(why) = outcome else { panic!("{bears:?}: {outcome:?}") };
             assert!(why.starts_with("this machine stalled for 12.0 ms"), "{why}");
         }
-        // A claim that starves the client makes hiccups by itself.
+        // A claim that starves the client causes hiccups itself.
         assert_eq!(Outcome::of(false, Some(STARVED), &loud()), Outcome::Fails);
         let busy = Noise { others: Some(0.6), ..quiet() };
         let why = Outcome::CannotTell("others used 60 % of a processor".to_owned());

@@ -1,4 +1,4 @@
-//! The same seed gives the same operations for any number of threads.
+//! The same seed gives the same operations with any number of threads.
 
 use super::Length;
 use super::Measured;
@@ -57,7 +57,7 @@ pub(super) fn replay(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(same, measured))
 }
 
-/// The digest of all operations: that of the connections' digests, in order.
+/// The digest of all operations: a digest of the connections' digests, in order.
 fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result<String, Broken> {
     let mix = Mix::crud([2, 3, 2, 1]);
     let mut shards: Vec<Vec<Lane<Digesting>>> = (0..threads).map(|_| Vec::new()).collect();

@@ -41,7 +41,7 @@ pub(super) fn pause(length: Length) -> Result<Measured, Broken> {
     let (pause, response) = (ms(pause_ns), seen.response());
     let [p98, p99, p995] = [98.0, 99.0, 99.5].map(|p| ms(response.percentile(p)));
     let (max, service) = (ms(response.max()), seen.reads().service.histogram.percentile(99.0));
-    // A sleeping server wakes a little late: 5 ms matter only for a short pause.
+    // A sleeping server wakes up a little late: the 5 ms matter only for a short pause.
     let right = |value: f64, expected: f64| (value - expected).abs() <= (expected * 0.02).max(5.0);
     let passed = p98 < 20.0
         && right(p99, pause / 2.0)
@@ -56,7 +56,7 @@ pub(super) fn pause(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(passed, measured))
 }
 
-/// Measures up to three times until the claim holds: other programs only ever add noise.
+/// Measures up to three times until the claim holds, because other programs only ever add noise.
 fn best_of_three(
     mut measure: impl FnMut() -> Result<(bool, String), Broken>,
 ) -> Result<(bool, String), Broken> {
@@ -128,7 +128,7 @@ pub(super) fn latency(length: Length) -> Result<Measured, Broken> {
         }
         .run()
     };
-    // The time of system calls, loopback and the rest of the machine without any delay.
+    // The time of system calls, loopback and the rest of the machine, without any delay.
     let path = run(Delay::None)?.reads().service.histogram.clone();
     let (mut passed, mut parts) = (true, Vec::new());
     for (name, delay) in laws {
@@ -206,7 +206,7 @@ pub(super) fn little(length: Length) -> Result<Measured, Broken> {
     }
     .run()?;
     let stage = seen.stage();
-    // In flight, integrated by the server: the time for which it held each read.
+    // In flight, integrated by the server: the total time for which it held the reads.
     let held_s = seen.served.mean() * seen.counters.documents_read as f64 / SECOND as f64;
     let in_flight = held_s / stage.elapsed_s;
     let reads = seen.reads();
@@ -247,7 +247,7 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
         connections,
         rate: Some((RATE, Arrivals::Constant)),
         length_ns,
-        // One after the other: of 10 ms for each alone, more connections would carry more.
+        // Served one at a time: with 10 ms per request, more connections would carry more.
         faults: Faults { capacity: Some(CAPACITY), ..Faults::default() },
         ..Load::default()
     }
@@ -257,7 +257,7 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
         let measured = format!("offered {RATE:.0}/s, called {}", stage.verdict.name());
         return Ok(Measured::new(false, measured));
     };
-    // What each connection had in flight at the end was answered after it.
+    // Each connection's last request in flight was answered after the end.
     let answered = seen.counters.documents_read.saturating_sub(connections);
     let reported = [offered_per_s, served_per_s, backlog_per_s];
     let held = grew_by_the_rest(reported, RATE, answered as f64 * SECOND as f64 / length_ns as f64);
@@ -268,8 +268,8 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(held, measured))
 }
 
-/// Whether the `reported` offered, served and growth, per second, are what the schedule asks for,
-/// what the server has counted, and the difference of the two.
+/// Whether the `reported` offered rate, served rate and backlog growth, per second, match the
+/// schedule, the server's count, and the difference of the two.
 fn grew_by_the_rest(reported: [f64; 3], schedule: f64, server: f64) -> bool {
     let [offered, served, growth] = reported;
     near(offered, schedule, 0.001)
@@ -285,7 +285,7 @@ pub(super) fn client_bound(length: Length) -> Result<Measured, Broken> {
         .map(|_| {
             let over = over.clone();
             std::thread::spawn(move || {
-                // Where the client is, so that the server keeps its processor.
+                // On the client's processor, so that the server keeps its own.
                 crate::cores::pin_from_first(0);
                 while !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
@@ -324,7 +324,7 @@ pub(super) fn timeouts(length: Length) -> Result<Measured, Broken> {
     let lost = reads.failures.get(&Failure::Timeout).copied().unwrap_or(0);
     let times = reads.failed_times.get(&Failure::Timeout).map(|times| times.response.clone());
     let times = times.unwrap_or_default();
-    // A histogram keeps three digits: the most that the least may have been.
+    // A histogram keeps three digits: the largest value that the minimum may have had.
     let least = times.inner().highest_equivalent(times.min());
     let passed = lost > 0 && times.len() == lost && least >= timeout_ns && seen.conserved();
     let measured = format!(
@@ -345,7 +345,7 @@ mod tests {
     fn an_overload_is_held_against_schedule_and_server() {
         let holds = |reported| grew_by_the_rest(reported, 2_000.0, 950.0);
         assert!(holds([2_000.0, 950.0, 1_050.0]) && holds([2_001.0, 960.0, 1_060.0]));
-        // Each agrees with itself, and not with what was asked or what the server says.
+        // Each is consistent in itself, but not with the schedule or the server's count.
         assert!(!holds([1_500.0, 950.0, 550.0]), "offered is what was begun");
         assert!(!holds([2_000.0, 1_900.0, 100.0]), "served is more than was answered");
         assert!(!holds([2_000.0, 950.0, 900.0]), "the growth is too small");

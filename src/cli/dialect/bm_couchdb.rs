@@ -84,7 +84,7 @@ impl Verb for BmCouchdb {
 /// The original's figures, its two tables and its two plots.
 struct Files<'a> {
     args: &'a BmCouchdb,
-    /// What workers do.
+    /// The operations of the workers.
     actions: &'static str,
 }
 

@@ -138,7 +138,7 @@ impl Dialect for FillSeries<'_> {
     }
 }
 
-/// Writes all three, the first two under the original's names.
+/// Writes all three files, the first two under the original's names.
 fn write(args: &BulkPerf, headline: &CellResult) -> io::Result<PathBuf> {
     let (bulk, documents, threads) = (args.bulk_size, args.doc_count, args.num_threads);
     let base = args.output.clone().unwrap_or_default();

@@ -102,7 +102,7 @@ impl Verb for Cushion {
     }
 }
 
-/// What the flags ask for, and the mistakes that can be found without a full check.
+/// The plan that the flags ask for, and the mistakes that can be found without a full check.
 fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     let mut mistakes = weight_mistakes(args);
     mistakes.extend(path_mistake(&args.database_address));

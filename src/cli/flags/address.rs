@@ -1,10 +1,10 @@
-//! An address in its parts, whatever its driver: who logs in, and where.
+//! An address in its parts, for any driver: who logs in, and where.
 
 use crate::driver::CARDS;
 use crate::redact;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The characters that are encoded in a user or a password.
+/// The characters that are percent-encoded in a user or a password.
 const USER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A user and a password, as far as they are known.
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Login {
 }
 
 impl Login {
-    /// Has the password struck out of whatever leaves this process from now on.
+    /// Makes the password a known secret: it is redacted in all output from now on.
     pub(super) fn learn(&self) {
         let user = self.user.as_deref().unwrap_or_default();
         if let Some(password) = &self.password {
@@ -33,14 +33,14 @@ pub(super) struct Address<'a> {
     scheme: &'a str,
     /// User and password as written, without the `@`.
     user: Option<&'a str>,
-    /// The host, or several, and anything else up to the path.
+    /// The host or hosts, and anything else up to the path.
     hosts: &'a str,
     /// The rest.
     path: &'a str,
 }
 
 impl<'a> Address<'a> {
-    /// The parts of `text`; `None` if it names no server, or one that nobody logs in to.
+    /// The parts of `text`; `None` if it names no server, or one without logins.
     pub(super) fn of(text: &'a str) -> Option<Self> {
         let scheme = text.find("://").map_or(0, |at| at + 3);
         let (scheme, rest) = text.split_at(scheme);
@@ -59,7 +59,7 @@ impl<'a> Address<'a> {
         Some(Self { scheme, user, hosts, path })
     }
 
-    /// Who logs in.
+    /// The user and password in the address.
     pub(super) fn login(&self) -> Login {
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let Some(text) = self.user else { return Login::default() };
@@ -79,7 +79,7 @@ impl<'a> Address<'a> {
         }
     }
 
-    /// Whether logging in there takes a user, not only a password.
+    /// Whether a login there needs a user, not only a password.
     pub(super) fn wants_user(&self) -> bool {
         matches!(self.scheme.to_ascii_lowercase().as_str(), "" | "http://" | "https://")
     }

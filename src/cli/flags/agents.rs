@@ -6,9 +6,9 @@ use crate::net::Identity;
 use crate::plan::{self, FleetPlan, Invalid, Plan};
 use std::path::PathBuf;
 
-/// The environment variable with the program that logs in on hosts, if no flag gives one.
+/// The environment variable with the program that logs in to hosts, if no flag names one.
 const SSH_VARIABLE: &str = "SPRINGLOAD_SSH";
-/// The one with the token that agents know which come by themselves.
+/// The variable with the token shared with agents that connect on their own.
 const TOKEN_VARIABLE: &str = "SPRINGLOAD_JOIN_TOKEN";
 /// The largest file with a token, in bytes.
 const TOKEN_BYTES: u64 = 4096;
@@ -78,11 +78,11 @@ const LISTEN_HELP: &str = "Wait here for the --agents N to connect: springload a
 pub(in crate::cli) enum Way {
     /// They are processes on this machine.
     Here,
-    /// They and this process are connected by a broker.
+    /// A broker connects them to this process.
     Broker(Broker),
-    /// They are started on hosts.
+    /// They are started on hosts, over SSH.
     Ssh(Ssh),
-    /// They come by themselves.
+    /// They connect on their own.
     Door(Door),
 }
 
@@ -94,10 +94,10 @@ pub(in crate::cli) struct BrokerArgs {
 }
 
 impl BrokerArgs {
-    /// The broker that is asked for, by the flag or the environment.
+    /// The broker named by the flag or the environment.
     ///
     /// # Errors
-    /// What is wrong with its address.
+    /// Fails if its address is invalid.
     pub(in crate::cli) fn read(&self) -> Result<Option<Broker>, Invalid> {
         Broker::asked(self.broker.as_deref())
     }
@@ -111,10 +111,10 @@ pub(in crate::cli) struct TokenArgs {
 }
 
 impl TokenArgs {
-    /// The token, of the file or the environment.
+    /// The token, from the file or the environment.
     ///
     /// # Errors
-    /// If there is none, or it is of no use.
+    /// Fails if there is none, or it is unusable.
     pub(in crate::cli) fn read(&self) -> Result<Token, Invalid> {
         if let Some(file) = &self.join_token_file {
             let text = files::read_text(file, TOKEN_BYTES).map_err(|error| {
@@ -132,22 +132,22 @@ impl TokenArgs {
     }
 }
 
-/// The value of a variable of the environment that is set, and not empty.
+/// The value of an environment variable that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl AgentsArgs {
-    /// How many agents are asked for, if any are.
+    /// The number of agents that were asked for, if any.
     pub(in crate::cli) fn count(&self) -> Option<usize> {
         let number = |agents| usize::try_from(agents).unwrap_or(usize::MAX);
         self.on.as_ref().map(Hosts::agents).or_else(|| self.agents.map(number))
     }
 
-    /// How they are reached. A flag comes before all that the environment says.
+    /// How they are reached. A flag takes precedence over the environment.
     ///
     /// # Errors
-    /// What is wrong with what was asked for.
+    /// Fails if what was asked for is invalid.
     pub(in crate::cli) fn way(&self) -> Result<Way, Invalid> {
         if let Some(hosts) = &self.on {
             return Ok(Way::Ssh(Ssh::new(self.ssh_words()?, hosts.clone())));
@@ -160,7 +160,7 @@ impl AgentsArgs {
         Ok(self.broker.read()?.map_or(Way::Here, Way::Broker))
     }
 
-    /// The program that logs in on hosts, and its first arguments.
+    /// The program that logs in to hosts, and its first arguments.
     fn ssh_words(&self) -> Result<Vec<String>, Invalid> {
         let set = variable(SSH_VARIABLE);
         let (from, line) = match (&self.ssh, &set) {
@@ -175,10 +175,10 @@ impl AgentsArgs {
         words.map_err(|problem| Invalid::new(from, problem, cure))
     }
 
-    /// `plan` for the agents that are asked for, if any.
+    /// `plan`, shared among the agents that were asked for, if any.
     ///
     /// # Errors
-    /// Why it cannot be shared among them.
+    /// Fails if the plan cannot be shared among them.
     pub(in crate::cli) fn share(&self, plan: Plan) -> Result<Plan, Invalid> {
         let Some(agents) = self.count().filter(|_| plan.fleet.is_none()) else {
             let needless = [("--broker", &self.broker.broker), ("--listen", &self.listen)];

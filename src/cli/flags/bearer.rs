@@ -1,5 +1,5 @@
-//! A token that proves who is asking, such as a JSON Web Token: from a file or the environment,
-//! sent as `Authorization: Bearer` (RFC 6750) to the servers that are named.
+//! A token that proves who sends a request, such as a JSON Web Token: read from a file or the
+//! environment, sent as `Authorization: Bearer` (RFC 6750) to the servers that are named.
 
 use super::variable;
 use crate::files;
@@ -7,9 +7,9 @@ use crate::plan::Invalid;
 use crate::redact::learn;
 use std::path::PathBuf;
 
-/// The variable with the token, which counts if no user is named.
+/// The variable with the token, which is used if no user is named.
 const TOKEN_VARIABLE: &str = "SPRINGLOAD_TOKEN";
-/// The longest token, in bytes: servers refuse longer heads.
+/// The longest token, in bytes: servers refuse longer request heads.
 const MOST_BYTES: u64 = 1 << 16;
 
 const HELP: &str = "A file containing a token, such as a JWT, to send as Authorization: Bearer \
@@ -28,12 +28,12 @@ impl BearerArgs {
         self.bearer_file.is_some()
     }
 
-    /// The header with the token; `None` if there is none, or if the one in the environment gives
-    /// way to a user with a password. `user`: whether a user is named; `http`: whether the server
-    /// takes headers.
+    /// The header with the token. `None` if there is no token, or if the one in the environment is
+    /// overridden by a user with a password. `user`: whether a user is named; `http`: whether the
+    /// server takes headers.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fails if the token is invalid or cannot be read.
     pub(super) fn header(&self, user: bool, http: bool) -> Result<Option<String>, Invalid> {
         let Some(file) = &self.bearer_file else {
             let token = variable(TOKEN_VARIABLE).filter(|_| http && !user);
@@ -57,7 +57,7 @@ impl BearerArgs {
     }
 }
 
-/// The header; `place` is where the token comes from. It is not shown, whatever is wrong with it.
+/// The header; `place` is the token's source. An error never shows the token.
 fn header(flag: &str, place: &str, text: &str) -> Result<String, Invalid> {
     let token = text.trim();
     // RFC 6750, 2.1.

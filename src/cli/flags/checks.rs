@@ -1,4 +1,4 @@
-//! Flags about whether the database keeps its word.
+//! Flags about whether the database keeps its promises.
 
 use crate::op::Way;
 use crate::plan::{self, FeedKind, FollowPlan, PlanSpec, ProbePlan};
@@ -55,11 +55,11 @@ fn feed(name: &str) -> Result<FeedKind, String> {
     known.ok_or_else(|| format!("it is not one of {names}"))
 }
 
-/// Ways to look for documents. An alias, so that it counts as one value.
+/// Ways to look for documents. An alias, so that clap takes it as one value.
 type Probes = Vec<Way>;
 
 impl WriteArgs {
-    /// The same request, with these checks.
+    /// Adds these checks to the request.
     pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
         let every_ns = self.probe_every;
         let probe = self.probe.clone().map(|visible| ProbePlan { visible, every_ns });
@@ -83,7 +83,7 @@ pub(in crate::cli) struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// The same request, with these checks.
+    /// Adds these checks to the request.
     pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
         PlanSpec { verify: self.verify, ..self.writes.complete(spec) }
     }

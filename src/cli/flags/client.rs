@@ -43,7 +43,7 @@ impl ClientArgs {
         self.seed.unwrap_or(DEFAULT_SEED)
     }
 
-    /// The same request, from such a client.
+    /// Adds these client settings to the request.
     pub(in crate::cli) fn complete(&self, spec: PlanSpec) -> PlanSpec {
         PlanSpec {
             tls: self.tls.options(),

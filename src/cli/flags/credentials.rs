@@ -1,8 +1,8 @@
-//! Who logs in to the target, and with which password: the only place where that is put together.
+//! Who logs in to the target, and with which password: the only place that decides this.
 //!
-//! Any user of a machine can list the command lines of its processes. So a password does not have
-//! to be on one: it is taken from a file, the environment or a netrc. A flag takes precedence over
-//! the target, the target over the environment, and the environment over a netrc.
+//! Any user of a machine can list the command lines of its processes, so a password can be given in
+//! other ways: in a file, the environment or a netrc. A flag takes precedence over the target, the
+//! target over the environment, and the environment over a netrc.
 
 use crate::cli::flags::address::{Address, Login, login_of};
 use crate::cli::flags::bearer::BearerArgs;
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 
 /// The variable with the user, if the target names none.
 const USER_VARIABLE: &str = "SPRINGLOAD_USER";
-/// The variable with the password of that user, or of one in the target.
+/// The variable with the password of that user, or of the user in the target.
 const PASSWORD_VARIABLE: &str = "SPRINGLOAD_PASSWORD";
 /// The variable with the path of the netrc, if it is not in the user's folder.
 const NETRC_VARIABLE: &str = "NETRC";
 /// The longest password, and the largest netrc, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// How long a program that writes the password to a pipe may ask a person for another, in seconds.
+/// How long a program that writes the password to a pipe may itself prompt the user, in seconds.
 const PROMPT_S: i64 = 120;
 
-/// Process lists show command lines.
+/// A file rather than a value, because process lists show command lines.
 const PASSWORD_HELP: &str = "A file containing the password for the target, or - for stdin \
     [default: the variable SPRINGLOAD_PASSWORD, for the user in SPRINGLOAD_USER or the target]";
 
@@ -50,18 +50,18 @@ pub(in crate::cli) struct CredentialArgs {
     bearer: BearerArgs,
 }
 
-/// The servers of a run, and what every request to them has.
+/// The servers of a run, and the headers of every request to them.
 #[derive(Clone, Default)]
 pub(in crate::cli) struct Servers {
     /// The address of each node, with the credentials that belong to it.
     pub(in crate::cli) targets: Vec<String>,
     /// The same without passwords.
     pub(in crate::cli) shown: Vec<String>,
-    /// The headers, with that of a token.
+    /// The headers, including the token's.
     pub(in crate::cli) headers: Vec<String>,
 }
 
-/// Finds the entry of a user, or of any user, in a netrc, if that is to be read.
+/// Finds the entry of a user, or of any user, in the netrc, if that is used.
 type Finder<'a> = dyn Fn(Option<&str>) -> Result<Option<Login>, Invalid> + 'a;
 
 /// Where credentials come from.
@@ -74,7 +74,7 @@ struct Sources<'a> {
 
 impl Sources<'_> {
     /// User and password, each from the first source that has it. A password from the environment
-    /// is not used for a user other than the environment's.
+    /// is only used for the environment's user.
     fn choose(self) -> Result<Login, Invalid> {
         let Self { flags, target, environment, netrc } = self;
         let user = flags.user.clone().or_else(|| target.user.clone());
@@ -111,10 +111,10 @@ impl CredentialArgs {
         Ok(())
     }
 
-    /// The target with the credentials that belong to it.
+    /// The target with its credentials.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Fails if the credentials are invalid or cannot be read.
     pub(in crate::cli) fn apply(&self, named: &Named) -> Result<Option<String>, Invalid> {
         let address = named.address.as_deref();
         let Some(parts) = address.and_then(Address::of) else {
@@ -128,10 +128,10 @@ impl CredentialArgs {
         Ok(Some(parts.with(&login)))
     }
 
-    /// The servers that are named, with their credentials, and with `headers` and that of a token.
+    /// The named servers with their credentials, and with `headers` and the token's header.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Fails if the credentials are invalid or cannot be read.
     pub(in crate::cli) fn servers(
         &self,
         named: &Named,
@@ -144,11 +144,11 @@ impl CredentialArgs {
         Ok(Servers { targets, shown, headers })
     }
 
-    /// The headers of every request to `target`, to which the credentials have been applied: those
-    /// in `headers`, and that of a token.
+    /// The headers of every request to `target`, which already has its credentials: `headers`, and
+    /// the token's.
     ///
     /// # Errors
-    /// What is wrong with the token.
+    /// Fails if the token is invalid or cannot be read.
     pub(in crate::cli) fn with_token(
         &self,
         target: Option<&str>,
@@ -161,19 +161,19 @@ impl CredentialArgs {
         Ok(headers)
     }
 
-    /// The header of a token for the servers of a list.
+    /// The token's header for the servers in a list.
     ///
     /// # Errors
-    /// What is wrong with the token.
+    /// Fails if the token is invalid or cannot be read.
     pub(in crate::cli) fn token_of_list(&self) -> Result<Option<String>, Invalid> {
         let user = self.user.is_some() || variable(USER_VARIABLE).is_some();
         self.bearer.header(user, true)
     }
 
-    /// The target and the other nodes, each with the credentials that belong to it.
+    /// The target and the other nodes, each with its credentials.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Fails if the credentials are invalid or cannot be read.
     fn apply_all(&self, named: &Named) -> Result<Vec<String>, Invalid> {
         let Some(address) = self.apply(named)? else { return Ok(Vec::new()) };
         let first = login_of(&address);
@@ -181,8 +181,8 @@ impl CredentialArgs {
         std::iter::once(Ok(address)).chain(nodes).collect()
     }
 
-    /// The address of another node. If it does not have its own credentials, those of the `first`
-    /// apply.
+    /// The address of another node. The credentials of the `first` apply if it does not have its
+    /// own.
     fn apply_to(&self, node: &str, first: &Login) -> Result<String, Invalid> {
         let Some(parts) = Address::of(node) else { return Ok(node.to_owned()) };
         let own = parts.login();
@@ -200,7 +200,7 @@ impl CredentialArgs {
     /// Completes a target that was stored in JSON.
     ///
     /// # Errors
-    /// What is wrong with the credentials.
+    /// Fails if the credentials are invalid or cannot be read.
     pub(in crate::cli) fn log_in(&self, target: &mut Value) -> Result<(), Invalid> {
         let text = |target: &Value, name: &str| target[name].as_str().map(str::to_owned);
         let address = text(target, "server");
@@ -238,11 +238,11 @@ impl CredentialArgs {
         Ok(())
     }
 
-    /// The credentials for a server whose address has those in `target`. `wants_user`: whether
-    /// logging in there takes a user, not only a password.
+    /// The credentials for a server whose address contains those in `target`. `wants_user`: whether
+    /// a login there needs a user, not only a password.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Fails if they are invalid or cannot be read.
     pub(in crate::cli) fn login(
         &self,
         target: Login,
@@ -268,7 +268,7 @@ impl CredentialArgs {
                 let flag = if self.user.is_some() { "--user" } else { "TARGET" };
                 Invalid::new(flag, problem, "give --password-file FILE")
             })?;
-            // Nothing is typed if there is no password, such as with a certificate.
+            // An empty line: there is no password, for example with a certificate.
             login.password = Some(asked).filter(|asked| !asked.is_empty());
         }
         login.learn();
@@ -280,7 +280,7 @@ impl CredentialArgs {
         Ok(login)
     }
 
-    /// What the flags say.
+    /// The credentials that the flags give.
     fn of_flags(&self) -> Result<Login, Invalid> {
         let (user, own) = match self.user.as_deref().map(|text| (text, text.split_once(':'))) {
             Some((_, Some((user, password)))) => (Some(user), Some(password)),
@@ -326,12 +326,12 @@ impl CredentialArgs {
     }
 }
 
-/// Who makes the requests of a list, server by server.
+/// Credentials for the requests of a list, server by server.
 pub(in crate::cli) struct Requesters<'a> {
     credentials: &'a CredentialArgs,
-    /// Whether there is a token, which is for one server.
+    /// Whether there is a token, which may go to one server only.
     token: bool,
-    /// Server and user of an entry, and who logs in there.
+    /// Server and user of each entry so far, with the login there.
     known: Vec<((String, Option<String>), Login)>,
 }
 
@@ -340,10 +340,10 @@ impl<'a> Requesters<'a> {
         Self { credentials, token, known: Vec::new() }
     }
 
-    /// User and password for a request to `server`, for which the list has those in `own`.
+    /// User and password for a request to `server`; `own` are those given in the list.
     ///
     /// # Errors
-    /// What is wrong with them, or that more than one server would be sent the same password.
+    /// Fails if they are invalid, or if the same password would be sent to more than one server.
     pub(in crate::cli) fn of(
         &mut self,
         server: &str,
@@ -401,7 +401,7 @@ impl<'a> Requesters<'a> {
     }
 }
 
-/// Asks on the terminal for a password, which it does not show.
+/// Prompts for a password on the terminal, without echoing it.
 fn ask(user: &str, host: &str) -> io::Result<String> {
     let terminal = io::stdin();
     let before = tcgetattr(&terminal)?;
@@ -448,13 +448,13 @@ fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
     Ok(Login { user: entry.login.clone(), password: entry.password.clone() })
 }
 
-/// Whether every user of the machine may read the file.
+/// Whether every user of the machine can read the file.
 fn is_open_to_all(file: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     file.metadata().is_ok_and(|data| data.mode() & 0o004 != 0)
 }
 
-/// `place`, with the credentials of `target` if both are on one server and it has none.
+/// `place`, with the credentials of `target` if it has none and both are on the same server.
 pub(in crate::cli) fn as_for(target: Option<&str>, place: &str) -> String {
     let both = target.and_then(Address::of).zip(Address::of(place));
     match both {

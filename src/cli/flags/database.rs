@@ -45,7 +45,7 @@ pub(in crate::cli) struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// The options for the driver only.
+    /// The options that only the driver uses.
     pub(in crate::cli) fn options(&self) -> Map<String, Value> {
         let roles = self.roles.as_ref().map(|roles| ("roles".to_owned(), roles.as_str().into()));
         roles.into_iter().collect()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// as `views/by_date/map.js`. A folder that has `views` itself is one design document.
 ///
 /// # Errors
-/// What cannot be read.
+/// Fails if something cannot be read.
 pub(in crate::cli) fn read(folder: &Path) -> Result<Vec<Value>, Invalid> {
     let wrong = |problem: String| {
         Invalid::new("--ddocs", problem, "give a folder laid out as in docs/operations.md")
@@ -31,7 +31,7 @@ pub(in crate::cli) fn read(folder: &Path) -> Result<Vec<Value>, Invalid> {
     Ok(designs)
 }
 
-/// What is in a folder, in the order of names, without hidden files.
+/// The entries of a folder, sorted by name, without hidden files.
 fn members(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let message = |error| format!("{}: {error}", folder.display());
     let mut paths = Vec::new();
@@ -45,7 +45,7 @@ fn members(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The name of a file without its ending, or of a folder.
+/// The name of a file without its extension, or of a folder.
 fn stem(path: &Path) -> String {
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.unwrap_or_default().to_string_lossy().into_owned()
@@ -55,8 +55,8 @@ fn text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// A file with a design document, or with the definition of a Mango index. What it leaves out is
-/// named after the file.
+/// A file with a design document, or with the definition of a Mango index. A name that it omits is
+/// taken from the file name.
 fn whole(path: &Path) -> Result<Value, String> {
     let parsed = serde_json::from_str(&text(path)?);
     let mut design: Map<String, Value> =
@@ -80,7 +80,8 @@ fn design(folder: &Path) -> Result<Value, String> {
     Ok(design.into())
 }
 
-/// A folder as an object: folders and JSON files become what they contain, others texts.
+/// A folder as an object: folders and JSON files become what they contain, other files become
+/// strings.
 fn object(folder: &Path) -> Result<Map<String, Value>, String> {
     let mut members_of = Map::new();
     for path in members(folder)? {

@@ -1,15 +1,15 @@
-//! How many documents a run stores first.
+//! The number of documents that a run stores before it measures.
 
 use crate::clock::SECOND_NS;
 use crate::plan;
 
-/// The documents of `--docs auto`, unless its time is over before.
+/// The number of documents for `--docs auto`, unless time runs out first.
 pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
 /// How long a fill of `--docs auto` may take, in nanoseconds. Measuring then begins within 15 s of
 /// the start, however slow the server is.
 const WITHIN_NS: u64 = 10 * SECOND_NS;
 
-/// How many documents were asked for.
+/// The number of documents that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Docs {
     /// The default number, or as many as can be stored in a bounded time.
@@ -19,7 +19,7 @@ pub(in crate::cli) enum Docs {
 }
 
 impl Docs {
-    /// The most that there may be.
+    /// The largest number of documents.
     pub(in crate::cli) const fn most(self) -> u64 {
         match self {
             Self::Auto => DEFAULT_DOCS,

@@ -1,4 +1,4 @@
-//! Flags about earlier runs that a run is judged by.
+//! Flags about the earlier runs that a run is compared with.
 
 use crate::cli::flags::known::choice;
 use crate::plan::{self, BaselineBy};
@@ -29,7 +29,7 @@ pub(in crate::cli) struct GateArgs {
     pub(in crate::cli) max_regression: Option<f64>,
 }
 
-/// What runs can have in common.
+/// What the runs must have in common.
 const LIKE: [(&str, &str, BaselineBy); 2] = [
     ("work", "The same work, whatever the server's address and port", BaselineBy::Work),
     ("plan", "The whole plan, with the addresses of its servers", BaselineBy::Plan),

@@ -1,4 +1,4 @@
-//! The flag that says how long a server may be silent.
+//! The flag for how long a server may be silent.
 
 use crate::plan;
 

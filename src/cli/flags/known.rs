@@ -1,4 +1,4 @@
-//! Values that are known by name, each with what it is: help and completions list them.
+//! Values that are known by name, with descriptions for help and completions.
 
 use crate::report::{self, ChartKind, Format, Study, StudyFormat};
 use crate::schema::Ids;
@@ -46,7 +46,7 @@ pub(in crate::cli) fn charts() -> impl TypedValueParser<Value = ChartKind> {
     PossibleValuesParser::from(values).map(move |name| found(name).expect("one of the names"))
 }
 
-/// The names of ids, and what they are; there are other ids, too.
+/// The names of ids, with descriptions; there are other ids as well.
 const IDS: [(&str, &str); 5] = [
     ("sequential", "0, 1, 2 and so on"),
     ("random", "16 hexadecimal digits"),

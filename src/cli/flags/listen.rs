@@ -1,8 +1,8 @@
-//! Addresses to listen on: other machines are let in only if that is asked for.
+//! Addresses to listen on: other machines can connect only if that is asked for.
 
 use std::net::ToSocketAddrs as _;
 
-/// Whether other machines could connect to what listens at `place`.
+/// Whether other machines could connect to a listener at `place`.
 pub(in crate::cli) fn is_public(place: &str) -> bool {
     let mut all = place.to_socket_addrs().into_iter().flatten();
     all.any(|address| !address.ip().to_canonical().is_loopback())

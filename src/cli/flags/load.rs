@@ -7,22 +7,22 @@ use crate::plan::{self, Invalid, LoadSpec};
 /// The default duration, in nanoseconds.
 const DEFAULT_NS: u64 = 15_000_000_000;
 
-/// The connections of `-c auto`, at first.
+/// The initial number of connections with `-c auto`.
 pub(in crate::cli) const DEFAULT_CONNECTIONS: u64 = 50;
-/// How many they may become, unless the limit on open files is lower.
+/// The most connections with `-c auto`, unless the limit on open files is lower.
 pub(in crate::cli) const MOST_CONNECTIONS: u64 = 1_000;
 
-/// How many connections were asked for.
+/// The number of connections that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Connections {
-    /// The default number; with a rate, more as they are needed.
+    /// The default number; with a rate, more are opened as needed.
     Auto,
     /// This many.
     Given(u64),
 }
 
 impl Connections {
-    /// How many are open from the start.
+    /// The number of connections that are open from the start.
     pub(in crate::cli) const fn first(self) -> u64 {
         match self {
             Self::Auto => DEFAULT_CONNECTIONS,
@@ -119,14 +119,14 @@ impl LoadArgs {
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 
-    /// Refuses a limit on connections if their number is given.
+    /// Refuses a limit on connections if their number is fixed.
     pub(in crate::cli) fn mistake(&self, connections: Connections) -> Option<Invalid> {
         let fixed = matches!(connections, Connections::Given(_)) && self.max_connections.is_some();
         let problem = "-c already sets their number";
         fixed.then(|| Invalid::new("--max-connections", problem, "use only one of them"))
     }
 
-    /// The load, and its default duration; `endless`: no number of operations ends it.
+    /// The load, and its default duration. `endless`: no number of operations ends the run.
     pub(in crate::cli) fn read(
         self,
         connections: Connections,

@@ -1,4 +1,4 @@
-//! Flags about what is observed of the servers.
+//! Flags about what is observed on the servers.
 
 use crate::plan::ObserveSpec;
 

@@ -52,7 +52,7 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) agents: AgentsArgs,
 }
 
-/// What `--output` takes, in full.
+/// The full help of `--output`.
 fn output_help() -> String {
     let endings = report::FORMATS.iter().filter_map(|it| it.endings.first());
     let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
@@ -92,7 +92,7 @@ pub(in crate::cli) struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// Whether standard output has lines, and nothing else.
+    /// Whether standard output has JSON lines and nothing else.
     pub(in crate::cli) fn lines_on_stdout(&self) -> bool {
         self.jsonl.as_deref() == Some(Path::new("-"))
     }
@@ -124,7 +124,7 @@ impl OutputArgs {
     /// The file for the report and its format, if `--output` names one.
     ///
     /// # Errors
-    /// When name and format do not go together.
+    /// Fails if name and format do not match.
     pub(in crate::cli) fn file(&self) -> Result<Option<(&Path, Format)>, Invalid> {
         let Some(path) = self.output.as_deref() else { return Ok(None) };
         let format = format_of_file(path, self.format)?;

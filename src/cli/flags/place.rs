@@ -1,4 +1,4 @@
-//! What `--output` names: a folder, or a file for the report, by the end of its name.
+//! What `--output` names, by its extension: a folder, or a file for the report.
 
 use crate::cli::print::print;
 use crate::files;
@@ -8,28 +8,28 @@ use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-/// The name of the format that the name of a file tells.
+/// The name of the format that a file's extension implies.
 fn format_by(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?;
     report::endings().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, name)| name)
 }
 
-/// The endings of files in formats for which `known` holds, for a message.
+/// The extensions of formats for which `known` is true, for a message.
 fn endings(known: impl Fn(&str) -> bool) -> String {
     let known = report::endings().filter(|(_, name)| known(name));
     known.map(|(ending, _)| format!(".{ending}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The format of a run in a file with this name; `None`: it may be anything.
+/// The format of a run in a file with this name; `None`: it could be anything.
 fn by_name(path: &Path) -> Option<Format> {
     report::format(format_by(path)?)
 }
 
-/// Refuses the name of a file whose ending says nothing about its format. A name without an ending
-/// says nothing either, but promises nothing.
+/// Refuses a file name whose extension does not imply a format. A name without an extension is
+/// accepted.
 ///
 /// # Errors
-/// When the name has such an ending.
+/// Fails if the name has such an extension.
 pub(in crate::cli) fn refuse_unknown_ending(path: &Path) -> Result<(), Invalid> {
     let Some(own) = path.extension().filter(|_| by_name(path).is_none()) else { return Ok(()) };
     let known = endings(|name| report::format(name).is_some());
@@ -38,11 +38,11 @@ pub(in crate::cli) fn refuse_unknown_ending(path: &Path) -> Result<(), Invalid> 
     Err(Invalid::new("--output", problem, cure))
 }
 
-/// The format in which a report is written to the file `path`: the one that is asked for, or that
-/// of the file's name. `None`: `path` is not the name of such a file.
+/// The format of a report in the file `path`: the one that is asked for, or the one that the name
+/// implies. `None`: `path` is not the name of such a file.
 ///
 /// # Errors
-/// When the two do not go together.
+/// Fails if the two do not match.
 pub(in crate::cli) fn format_of_file(
     path: &Path,
     asked: Option<Format>,
@@ -51,18 +51,18 @@ pub(in crate::cli) fn format_of_file(
     let Some(asked) = asked.filter(|asked| asked.name != named.name) else {
         return Ok(Some(named));
     };
-    // Other formats do not have their own ending, so files in them may have any.
+    // Other formats have no extension of their own, so files in them may have any.
     let Some(ending) = asked.endings.first() else { return Ok(Some(asked)) };
     let problem = format!("the name {} does not fit --format {}", path.display(), asked.name);
     let cure = format!("give one that ends in .{ending}, or leave --format out");
     Err(Invalid::new("--output", problem, cure))
 }
 
-/// The format in which a study is written to the file `path`: the one that is asked for, that of
-/// the file's name, or the usual one.
+/// The format of a study in the file `path`: the one that is asked for, the one that the name
+/// implies, or the default.
 ///
 /// # Errors
-/// When the file's name is for another format, or for one that the study does not have.
+/// Fails if the name implies another format, or one that the study does not have.
 pub(in crate::cli) fn study_format<S: Study>(
     path: &Path,
     asked: Option<&'static StudyFormat<S>>,
@@ -88,13 +88,13 @@ pub(in crate::cli) fn study_format<S: Study>(
     Ok(named)
 }
 
-/// Writes a report to the file `path`, or to stdout if that is `-`.
+/// Writes a report to the file `path`, or to stdout if `path` is `-`.
 ///
 /// # Errors
-/// When the file cannot be written, or a picture would go to a terminal.
+/// Fails if the file cannot be written, or if an image would go to a terminal.
 pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid> {
     if path != Path::new("-") {
-        // A device or a pipe is written to, and not replaced.
+        // A device or a pipe is written to, not replaced.
         let is_file = path.is_file() || !path.exists();
         let written = if is_file { files::replace(path, bytes) } else { fs::write(path, bytes) };
         return written.map_err(|error| {

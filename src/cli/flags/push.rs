@@ -1,4 +1,4 @@
-//! Flags about metrics that are sent to where they are kept.
+//! Flags for pushing metrics to the systems that store them.
 
 use crate::clock::Nanos;
 use crate::plan::{self, Invalid};
@@ -31,7 +31,7 @@ pub(in crate::cli) struct PushArgs {
     pub(in crate::cli) push_every: Nanos,
 }
 
-/// A header as it is sent. Its value is a secret, unless its name says that it is none.
+/// A header as it is sent. Its value is a secret unless its name is known to be harmless.
 pub(in crate::cli) fn header(line: &str) -> Result<String, Invalid> {
     let cure = "give NAME: VALUE, such as 'X-Scope-OrgID: team'";
     let wrong = |problem: &str| Err(Invalid::new("--push-header", problem, cure));

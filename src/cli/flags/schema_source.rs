@@ -5,7 +5,7 @@ use crate::plan::{Invalid, SchemaSource, TlsOptions};
 use std::path::PathBuf;
 use url::Url;
 
-/// Timeout of one request of what speaks to a server by itself, in nanoseconds.
+/// Timeout of a single request that is sent outside a run, in nanoseconds.
 pub(in crate::cli) const TIMEOUT_NS: u64 = 30_000_000_000;
 
 /// The weight of `[WEIGHT:]PLACE`, and the place.
@@ -20,7 +20,7 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// `[WEIGHT:]PLACE` with another place.
+/// `[WEIGHT:]PLACE` with its place changed.
 pub(in crate::cli) fn placed(text: &str, change: impl Fn(&str) -> String) -> String {
     let (weight, place) = split(text);
     let weight = weight.map_or_else(String::new, |digits| format!("{digits}:"));

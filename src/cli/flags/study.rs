@@ -1,4 +1,4 @@
-//! Flags of studies: of those that are measured into a folder, and of those that are made of saved
+//! Flags of studies: those that are measured into a folder, and those that are computed from saved
 //! runs.
 
 use super::known;
@@ -35,18 +35,18 @@ pub(in crate::cli) struct WrittenArgs<S: Study> {
 }
 
 impl<S: Study> WrittenArgs<S> {
-    /// The format that is asked for, by name or by that of the file.
+    /// The format that is asked for by name or, if none is, the one that the file name implies.
     ///
     /// # Errors
-    /// If there is none, or the two do not go together.
+    /// Fails if there is no such format, or if the two do not match.
     pub(in crate::cli) fn format(&self) -> Result<&'static StudyFormat<S>, Invalid> {
         study_format(&self.output, self.format)
     }
 
-    /// Writes a study there.
+    /// Writes a study to the output file.
     ///
     /// # Errors
-    /// What is wrong with the format or the file.
+    /// Fails if the format does not fit, or the file cannot be written.
     pub(in crate::cli) fn write(&self, study: &S, look: Look) -> Result<(), Invalid> {
         write_to(&self.output, &self.format()?.render(study, look)?)
     }

@@ -1,4 +1,4 @@
-//! What can be a target, the flags about one, and what named it.
+//! What can be a target, the flags about one, and where it was named.
 
 use super::variable;
 use crate::cli::secrets::strike_password;
@@ -42,7 +42,7 @@ pub(in crate::cli) fn addresses() -> String {
     // A driver whose addresses have no scheme has its own verbs instead.
     let targets = CARDS.iter().filter(|card| card.name == card.address || !card.schemes.is_empty());
     let lines = targets.map(|card| {
-        // The rest of an address is in the documentation of each database.
+        // The rest of an address is described in each database's documentation.
         let scheme = card.address.find("://").map_or(card.address, |at| &card.address[..at + 3]);
         let scheme = scheme.split_once('?').map_or(scheme, |(before, _)| before);
         format!("\n{}  {}", scheme.trim_end_matches('['), card.summary)
@@ -50,23 +50,23 @@ pub(in crate::cli) fn addresses() -> String {
     own.to_owned() + &lines.collect::<String>()
 }
 
-/// A target, and what named it.
+/// A target, and where it was named.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Named {
     /// Its address; `None` for the stand-in.
     pub(in crate::cli) address: Option<String>,
     /// The addresses of the other nodes of the cluster.
     pub(in crate::cli) nodes: Vec<String>,
-    /// The flag or the variable of the environment.
+    /// The flag or the environment variable that named it.
     pub(in crate::cli) flag: &'static str,
 }
 
-/// The target that is given or, if none is, that of the environment.
+/// The target that was given or, if none was, the one in the environment.
 pub(in crate::cli) fn named(given: Option<String>) -> Named {
     named_nodes(given.into_iter().collect())
 }
 
-/// The same, where several nodes of a cluster may be given.
+/// The same for several nodes of a cluster.
 pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
     let mut given = given.into_iter();
     let (address, nodes) = (given.next(), given.collect());
@@ -77,8 +77,7 @@ pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
 }
 
 impl Named {
-    /// The command line `line` with the address, if the line does not have it, but without a
-    /// password.
+    /// `line` with the address added if the line does not have it; the password is left out.
     pub(in crate::cli) fn on(&self, line: &str) -> String {
         let shown = self.address.as_deref().filter(|_| self.flag == URL_VARIABLE);
         let Some(shown) = shown.map(strike_password) else {

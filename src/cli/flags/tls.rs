@@ -1,4 +1,4 @@
-//! Flags about TLS: whom to trust.
+//! Flags about TLS: which certificates to trust.
 
 use crate::net::Identity;
 use crate::plan::TlsOptions;

@@ -1,5 +1,5 @@
-//! The headings of the flags of verbs that measure: the same flags under the same headings, and
-//! both in the same order, whatever the verb.
+//! The headings of the flags of verbs that measure: the same flags under the same headings, and in
+//! the same order, for every verb.
 
 use clap::{Arg, Command};
 use std::collections::HashMap;
@@ -59,15 +59,15 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Help", "help version"),
 ];
 
-/// Where a flag stands.
+/// The position of a flag in the help.
 #[derive(Clone, Copy)]
 struct Place {
     heading: &'static str,
-    /// Among all flags of all headings.
+    /// Its position among all flags of all headings.
     at: usize,
 }
 
-/// The places by the flags' ids. Every start of the program asks for some 1,500.
+/// The positions by flag id. Every start of the program looks up some 1,500.
 static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
     let all = HEADINGS
         .iter()
@@ -75,8 +75,8 @@ static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
     all.enumerate().map(|(at, (id, heading))| (id, Place { heading, at })).collect()
 });
 
-/// The same command with its flags under headings. Headings appear in the order of their first
-/// flags in a command, so its flags are put in order.
+/// The command with its flags under headings. clap shows headings in the order of their first flags
+/// in a command, so the flags are sorted.
 pub(super) fn put(command: Command, flagged: &Command) -> Command {
     let place = |argument: &Arg| match PLACES.get(argument.get_id().as_str()) {
         _ if argument.is_positional() => None,

@@ -1,4 +1,4 @@
-//! Help: a short one that fits a screen (`-h`), a long one with headings (`--help`), and that of
+//! Help: a short one that fits on a screen (`-h`), a long one with headings (`--help`), and that of
 //! the whole program.
 
 mod headings;
@@ -9,7 +9,7 @@ use clap::builder::{Str, Styles};
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write as _;
 
-/// Everything is in the texts before and after, except for the flags of the long help.
+/// All text is in the parts before and after, except for the flags of the long help.
 const TEMPLATE: &str = "{before-help}{all-args}{after-help}";
 /// The columns of the short help.
 const WIDTH: usize = 80;
@@ -19,7 +19,7 @@ impl Entry {
     pub(in crate::cli) fn grammar(&self) -> Command {
         let bare = Command::new(self.name).about(self.about);
         let bare = self.alias.iter().fold(bare, Command::visible_alias);
-        // The comment on the type would take the place of its description.
+        // Otherwise the comment on the type would replace its description.
         let flagged = (self.flags)(bare.clone().disable_help_flag(true)).about(self.about);
         let flagged = flagged.long_about(None).arg(help_flag());
         let nested = flagged.has_subcommands();
@@ -38,20 +38,20 @@ impl Entry {
             .before_help(brief)
             .before_long_help(long);
         if nested {
-            // The pages of its subcommands are clap's.
+            // The help of its subcommands is left to clap.
             return command.mut_subcommands(|it| it.arg(help_flag()).disable_help_flag(true));
         }
         command.mut_args(|argument| long_alone(argument).hide_short_help(true))
     }
 
-    /// What follows the flags in the long help.
+    /// The text after the flags in the long help.
     fn after(&self) -> String {
         let examples = examples(&self.examples, true);
         if self.family.measures() { format!("{examples}\n\n{}", exits()) } else { examples }
     }
 }
 
-/// The exit statuses, one to a line.
+/// The exit statuses, one per line.
 fn exits() -> String {
     let mut text = heading("Exit status");
     for (exit, words) in Exit::ALL {
@@ -60,8 +60,8 @@ fn exits() -> String {
     text
 }
 
-/// The first paragraph on a flag is for the short help; if there are others, the long help has only
-/// those.
+/// The first paragraph on a flag is for the short help; the long help has only the others, if there
+/// are any.
 fn long_alone(argument: Arg) -> Arg {
     let short = argument.get_help().map(ToString::to_string);
     let long = argument.get_long_help().map(ToString::to_string);
@@ -87,14 +87,14 @@ fn heading(text: &str) -> String {
     format!("{style}{text}:{style:#}")
 }
 
-/// Text in the style of what is typed.
+/// Text in the style of something to type.
 fn literal(text: &str) -> String {
     let style = Styles::styled();
     let style = style.get_literal();
     format!("{style}{text}{style:#}")
 }
 
-/// The line that says how to call it.
+/// The usage line.
 fn usage(command: &Command) -> String {
     let mut words = format!("springload {}", command.get_name());
     if command.has_subcommands() {
@@ -178,7 +178,7 @@ fn description(argument: &Arg) -> String {
     text
 }
 
-/// Text in lines of at most this many columns, unless a word is longer.
+/// Wraps text to this many columns; a longer word gets its own line.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -193,7 +193,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The examples, one below the other, with or without what they do.
+/// The examples, one per line, with or without explanations.
 fn examples(all: &[Example], explained: bool) -> String {
     let mut text = heading("Examples");
     for (what, line) in all {
@@ -208,7 +208,7 @@ fn examples(all: &[Example], explained: bool) -> String {
     text
 }
 
-/// A command line, over several lines if it is too long for one.
+/// A command line, split over several lines if it is too long for one.
 fn continued(line: &str, columns: usize) -> Vec<String> {
     if line.chars().count() <= columns {
         return vec![line.to_owned()];
@@ -223,7 +223,7 @@ fn continued(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The help of the whole program. The first screen has what people do every day; the long help has
+/// The help of the whole program. The first screen has what people use every day; the long help has
 /// the rest below it.
 pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     let about = command.get_about().map_or_else(String::new, ToString::to_string);
@@ -248,7 +248,7 @@ pub(super) fn of_all(command: Command, verbs: &[&Entry]) -> Command {
     command.help_template("{before-help}").before_help(short).before_long_help(long)
 }
 
-/// Verbs by what they are for.
+/// Verbs, grouped by family.
 fn families<'a>(verbs: impl IntoIterator<Item = &'a Entry>) -> String {
     let verbs: Vec<_> = verbs.into_iter().collect();
     let column = verbs.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
@@ -276,7 +276,7 @@ mod tests {
 
     /// The words of an example.
     fn words(line: &str) -> Vec<OsString> {
-        // What follows is for the shell.
+        // The rest is for the shell.
         let line = [" > plan.toml", " > urls.txt"]
             .iter()
             .fold(line, |line, file| line.strip_suffix(file).unwrap_or(line));
@@ -326,7 +326,7 @@ mod tests {
         let width = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(width <= WIDTH, "{width}:\n{text}");
         assert!(text.lines().count() <= 32, "{text}");
-        // All names are on it; what is rarely used has its line in the long help.
+        // All names are on it; rarely used verbs are described in the long help.
         let long = grammar().try_get_matches_from(["springload", "--help"]).unwrap_err();
         let long = long.to_string();
         for verb in VERBS.iter() {
@@ -372,7 +372,7 @@ mod tests {
                 for letter in argument.get_short_and_visible_aliases().unwrap_or_default() {
                     let known = letters.entry(letter).or_insert((long.to_owned(), Vec::new()));
                     assert_eq!(known.0, long, "-{letter} in {} and {:?}", verb.get_name(), known.1);
-                    // What is hidden is refused, such as the rate that is searched for.
+                    // Hidden flags are refused, such as the rate that is searched for.
                     if !argument.is_hide_set() {
                         known.1.push(verb.get_name().to_owned());
                     }

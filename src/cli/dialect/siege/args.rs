@@ -1,4 +1,4 @@
-//! Siege's flags, and its syntax of times.
+//! Siege's flags and its time syntax.
 
 use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
@@ -130,7 +130,7 @@ pub(super) fn reps(text: &str) -> Result<Reps, String> {
     plan::count(text).map(Reps::Each)
 }
 
-/// Parses siege's times, `30S`, `1m` or `2H`, to nanoseconds; a bare number is minutes.
+/// Parses siege's times, such as `30S`, `1m` or `2H`, to nanoseconds; a bare number is minutes.
 pub(super) fn time(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a time; give a number with S, M or H, such as 30S");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

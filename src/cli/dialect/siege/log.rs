@@ -15,7 +15,7 @@ impl Log {
     /// Opens the file before anything is sent, so that a bad path fails early.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn open(path: &Path) -> Result<Self, Invalid> {
         OpenOptions::new().create(true).append(true).open(path).map(Self).map_err(|error| {
             let problem = format!("cannot write {}: {error}", path.display());
@@ -23,10 +23,11 @@ impl Log {
         })
     }
 
-    /// Appends the line of a run, after a header if the file is new, and after the mark.
+    /// Appends the line of a run; before it a header if the file is new, and the mark if there is
+    /// one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn append(mut self, mark: Option<&str>, record: &RunRecord) -> io::Result<()> {
         let mut text = String::new();
         if self.0.metadata()?.len() == 0 {

@@ -8,7 +8,7 @@ mod transcript;
 
 pub(in crate::cli) use args::Siege;
 
-/// What is wrong with the text of a siegerc.
+/// The mistakes in the text of a siegerc.
 #[cfg(feature = "internals")]
 pub(in crate::cli) fn mistakes_of_rc(text: &str) -> Vec<Invalid> {
     rc::Rc::parse("siegerc", text).err().unwrap_or_default()
@@ -116,7 +116,7 @@ impl Verb for Siege {
     }
 }
 
-/// Prints siege's lines for each request and its figures, and writes its log.
+/// Prints siege's line for each request and its summary, and writes its log.
 struct Figures {
     transcript: Option<Transcript>,
     log: Option<Log>,
@@ -214,7 +214,7 @@ fn spec(args: &Siege, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Ht
     }
 }
 
-/// The URLs of the command line; without any, those of the configuration.
+/// The URLs from the command line or, if it has none, from the configuration.
 fn urls(args: &Siege, rc: &Rc) -> Vec<UrlSource> {
     if args.get || args.print {
         return sources(None, args.urls.clone());

@@ -30,7 +30,7 @@ impl Rc {
     /// Reads a file.
     ///
     /// # Errors
-    /// Each mistake, with file and line.
+    /// Returns every mistake, with its file and line.
     pub(super) fn read(path: &Path) -> Result<Self, Vec<Invalid>> {
         let name = path.display().to_string();
         let text = files::read_text(path, files::SETTINGS).map_err(|error| {
@@ -94,7 +94,7 @@ impl Rc {
     /// The last value of a key, parsed by `read`.
     ///
     /// # Errors
-    /// If it cannot be parsed, with file and line.
+    /// Fails if it cannot be parsed; the message has file and line.
     pub(super) fn read_value<T>(
         &self,
         key: &str,
@@ -106,7 +106,7 @@ impl Rc {
         })
     }
 
-    /// All values of a key that may be repeated, each with its place.
+    /// All values of a key that may be repeated, each with its file and line.
     pub(super) fn list(&self, key: &str) -> &[(String, String)] {
         self.lists.get(key).map_or(&[], Vec::as_slice)
     }

@@ -11,7 +11,7 @@ use crate::report::{SiegeHit, siege_figures};
 use crate::run::{RunError, Shown, exchange_once};
 use crate::workload::UrlOrder;
 
-/// The version whose command line and figures are followed.
+/// The version of siege whose command line and figures are reproduced.
 const SIEGE: &str = "4.0.7";
 
 /// Prints the version.

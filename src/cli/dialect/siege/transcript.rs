@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 /// How much of each exchange to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Detail {
-    /// The request, and the head of the answer.
+    /// The request, and the head of the response.
     pub(super) heads: bool,
     /// One line.
     pub(super) lines: bool,

@@ -1,4 +1,4 @@
-//! Turns properties and options into a plan that is yet to be checked.
+//! Turns properties and options into a plan that has not been checked yet.
 
 use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Named, WorkloadClass};
@@ -30,7 +30,7 @@ const MOST: f64 = 1e9;
 /// The most connections, and the most documents in a request, that a plan may have.
 const MOST_THREADS: f64 = 65_536.0;
 const MOST_BATCH: f64 = 1e6;
-/// The most records that a buffer gathers.
+/// The most records that are buffered together.
 const MOST_BUFFERED: u64 = 1_000;
 /// No limit on waiting operations: as in YCSB, none is ever dropped.
 const ALL_IN_FLIGHT: u64 = 1 << 40;
@@ -56,7 +56,7 @@ pub(super) struct YcsbAsked {
     pub(super) notes: Vec<String>,
     /// How operations are shown.
     pub(super) shown: Shown,
-    /// Whether the load phase of a workload without one is asked for.
+    /// Whether to run the load phase of a workload that has none.
     pub(super) loads_nothing: bool,
 }
 
@@ -107,7 +107,7 @@ impl YcsbAsked {
     /// Opens a shell on the table.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Fails if there is no table to open one on.
     pub(super) fn shell(
         &mut self,
         args: &Ycsb,
@@ -135,7 +135,7 @@ impl YcsbAsked {
         })
     }
 
-    /// The plan to check; `None`: the properties are too wrong to plan anything.
+    /// The plan to check; `None` if the properties are too faulty to make one.
     pub(super) fn spec(
         &mut self,
         args: &Ycsb,
@@ -210,7 +210,7 @@ impl YcsbAsked {
         }))
     }
 
-    /// The phase. Several options and a property name it, and they must agree.
+    /// The phase. Several options and a property can name it, and they must agree.
     fn phase(&self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
         let load = args.command == Action::Load;
         let property = self.properties.get("dotransactions");
@@ -299,8 +299,8 @@ impl YcsbAsked {
         read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
     }
 
-    /// How many records of the load phase are sent together: as many as were asked for, or as fit
-    /// in a buffer.
+    /// The number of records that the load phase sends together: as many as were asked for, or as
+    /// many as fit in a buffer.
     fn batch(
         &mut self,
         asked: f64,
@@ -340,7 +340,8 @@ impl YcsbAsked {
         }
     }
 
-    /// Refuses what a binding cannot do: URLs, documents, or deletes of more than one point.
+    /// Refuses what the binding does not support: URLs, documents, or deletes of more than one
+    /// point.
     fn check_pair(
         config: &CoreConfig,
         class: &Class,
@@ -437,7 +438,7 @@ impl YcsbAsked {
         let known = lists.concat();
         for (name, _) in self.properties.iter().filter(|(name, _)| !known.contains(name)) {
             let near = || known.iter().find(|it| strsim::damerau_levenshtein(it, name) <= 1);
-            // As in `thread`, which appears in a guide.
+            // For `thread`, which appears in a guide.
             let begun = || known.iter().find(|it| name.len() > 3 && it.starts_with(name));
             let why = match (Binding::reading(name), near().or_else(begun)) {
                 (Some(other), _) => format!("a property of the binding {}", other.names[0]),
@@ -470,7 +471,7 @@ fn invalid(error: PropertyError) -> Invalid {
     wrong(&error.property, error.problem, &error.cure)
 }
 
-/// The load: a rate, or as fast as answers come.
+/// The load: a target rate, or as fast as responses come in.
 fn load(target: f64) -> LoadSpec {
     if target > 0.0 {
         at_rate(target, Some(ALL_IN_FLIGHT))
@@ -484,8 +485,8 @@ fn errors(most: f64) -> String {
     format!("err > {}%", (most * 1e8).round() / 1e6)
 }
 
-/// The default seed. Clients that share a workload must not use the same keys in the same order;
-/// but time series must have the same tags when they are loaded and when they are queried.
+/// The default seed. Clients that share a workload must not use the same keys in the same order,
+/// but time series need the same tags when they are queried as when they were loaded.
 fn seed_of(class: &Class) -> u64 {
     if matches!(class, Class::Series(_)) { DEFAULT_SEED } else { drawn_seed() }
 }

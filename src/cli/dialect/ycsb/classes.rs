@@ -34,10 +34,10 @@ pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
     }
 }
 
-/// The driver that a binding names, and how it is asked for.
+/// The driver that a binding names, and the binding itself.
 pub(super) type Named = &'static (Card, Binding);
 
-/// The class in `java:CLASS`, if that is what this is.
+/// The class in `java:CLASS`, if `name` has that form.
 pub(super) fn named_class(name: &str) -> Option<&str> {
     let (name, class) = name.split_once(':')?;
     Binding::named(name).filter(|(_, binding)| binding.takes_any_class()).map(|_| class)

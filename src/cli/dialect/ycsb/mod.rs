@@ -40,18 +40,18 @@ const PLAIN: [(&str, &[&str]); 3] =
 /// springload's own single-letter flags.
 const LETTERS: [&str; 6] = ["-t", "-o", "-q", "-h", "-V", "-k"];
 
-/// What an option sets.
+/// What a YCSB option sets.
 #[derive(Clone, Copy, Debug)]
 enum Sets {
     Property(&'static str),
     Argument(&'static str),
 }
 
-/// Rewrites YCSB's options to the spelling that clap parses, if the verb is `ycsb`.
+/// Rewrites YCSB's options in the spelling that clap parses, if the verb is `ycsb`.
 ///
 /// # Errors
-/// The message for an unknown single-dash option. Clap would read it as several letters, `-h`
-/// perhaps among them.
+/// Fails on an unknown single-dash option, with the message for it. Clap would read it as several
+/// letters, possibly `-h` among them.
 fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if arguments.get(1).is_none_or(|verb| verb != "ycsb") {
         return Ok(arguments);
@@ -156,7 +156,7 @@ impl Verb for Ycsb {
         let measurement = spec.measurement.clone();
         let plan = check(&spec);
         let Some(measurement) = measurement else {
-            // The mistakes say what is wrong.
+            // The reason is among the mistakes.
             mistakes.extend(plan.err().unwrap_or_default());
             return Err(mistakes.into());
         };

@@ -15,7 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-/// Status lines on stderr, rows of `raw`, report and logs.
+/// Prints status lines to stderr, and writes rows of `raw`, the report and logs.
 pub(super) struct Outputs {
     plan: MeasurementPlan,
     stages: Vec<StagePlan>,
@@ -25,7 +25,7 @@ pub(super) struct Outputs {
     ended: usize,
     /// The file for rows of `raw`; `None`: stdout.
     raw: Option<File>,
-    /// Why rows are missing from that file, if any are.
+    /// The error that caused rows to be missing from that file, if any are.
     unwritten: Option<io::Error>,
     shown: Shown,
     /// Counts distinct operations, if the plan asks for that.
@@ -36,7 +36,7 @@ impl Outputs {
     /// The outputs that `plan` and `measurement` ask for.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// Fails if a file cannot be written.
     pub(super) fn open(
         plan: &Plan,
         measurement: MeasurementPlan,
@@ -91,7 +91,7 @@ impl Dialect for Outputs {
         let text = raw_rows(&self.plan, rows, epoch_ns);
         match &mut self.raw {
             Some(file) => {
-                // Reported at the end: the run goes on.
+                // Reported at the end; the run continues.
                 self.unwritten = file.write_all(text.as_bytes()).err().or(self.unwritten.take());
             }
             None => print(text.as_bytes()),

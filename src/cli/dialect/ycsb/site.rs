@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
-/// The most characters of a value that are shown.
+/// The most characters of a value that are printed.
 const MOST_SHOWN: usize = 200;
 
-/// What was found.
+/// A settings file that was found.
 #[derive(Debug, Default)]
 pub(super) struct FoundSite {
     /// The properties that the binding reads.
     pub(super) properties: Properties,
-    /// What to tell the user.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the first such file: in the class path, then where the launcher of YCSB looks.
+/// Reads the first such file: from the class path, then from where YCSB's launcher looks.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// Fails if the file cannot be read.
 pub(super) fn settings(
     binding: &Binding,
     name: &str,
@@ -61,14 +61,14 @@ pub(super) fn settings(
     Ok(FoundSite { properties, notes })
 }
 
-/// The file in this entry of the class path: a folder, or the file itself.
+/// The file in this entry of the class path, which is a folder or the file itself.
 fn file_in(entry: &Path, site: &SiteFile) -> Option<PathBuf> {
     if entry.as_os_str().is_empty() {
         return None;
     }
     let itself = entry.file_name() == Some(OsStr::new(site.name));
     let path = if itself { entry.to_owned() } else { entry.join(site.name) };
-    // Any kind of file counts: one that cannot be read is a mistake, not a missing file.
+    // A file of any kind counts: one that cannot be read is a mistake, not a missing file.
     path.symlink_metadata().is_ok().then_some(path)
 }
 

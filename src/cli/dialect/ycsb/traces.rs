@@ -1,9 +1,9 @@
-//! The requests that a replay of traces makes.
+//! The requests of a trace replay.
 
 use crate::plan::{HttpPlan, RequestPlan};
 use crate::workload::ycsb::rest::RestConfig;
 
-/// The requests of a replay of traces: one for each trace, whose paths come from the workload.
+/// The requests of a trace replay: one per trace, with paths from the workload.
 pub(super) fn traces(rest: &RestConfig) -> HttpPlan {
     let request = |method: &str| RequestPlan {
         method: method.to_owned(),
