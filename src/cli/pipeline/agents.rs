@@ -1,4 +1,5 @@
-//! The agents of a run: started here or on other hosts, or reached through a broker, or let in.
+//! The agents of a run: started here or on other hosts, reached through a broker, or connecting on
+//! their own.
 
 use super::ending::Ending;
 use crate::cli::exit::{Exit, Trouble};
@@ -9,10 +10,10 @@ use crate::plan::FleetPlan;
 use crate::report::shown;
 use std::time::Duration;
 
-/// The agents that were asked for, all of them there. They are dismissed when this is dropped.
+/// Gathers all agents that were asked for. They are dismissed when the channel is dropped.
 ///
 /// # Errors
-/// Why they are not.
+/// Fails if not all of them can be gathered.
 pub(in crate::cli) fn gather(
     args: &AgentsArgs,
     plan: Option<FleetPlan>,
@@ -66,7 +67,7 @@ fn started(agents: usize, run: &str) -> Result<Channel, String> {
     pipe::start(&program, agents, run).map_err(failed)
 }
 
-/// Says how to start agents.
+/// The message that explains how to start agents.
 fn invitation(broker: &Broker, run: &str, agents: usize) -> String {
     let last = agents - 1;
     let who = broker.user().map_or(

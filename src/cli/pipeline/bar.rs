@@ -1,14 +1,14 @@
-//! A bar on a terminal: one line of stderr, which is drawn over.
+//! A progress bar on a terminal: one line of stderr, redrawn in place.
 
 use crate::redact::strike;
 use rustix::termios::tcgetwinsize;
 use std::io::{Write as _, stderr};
 
 const COLUMNS: usize = 30;
-/// Back to the first column, and away with what is there.
+/// Moves to the first column and clears the line.
 const CLEAR: &str = "\r\x1b[K";
 
-/// The bar, and what was last drawn of it.
+/// The bar, as it was last drawn.
 #[derive(Debug, Default)]
 pub(super) struct Bar(String);
 
@@ -16,7 +16,7 @@ impl Bar {
     /// Draws how much of a stage is done, from 0 to 1.
     pub(super) fn progress(&mut self, stage: &str, share: f64, text: &str) {
         self.0 = line(stage, share, text);
-        // Of a longer line, the terminal would leave the beginning behind.
+        // A longer line would wrap, and redrawing would leave its beginning behind.
         let columns = tcgetwinsize(stderr()).map_or(80, |size| usize::from(size.ws_col).max(1));
         if let Some((end, _)) = self.0.char_indices().nth(columns) {
             self.0.truncate(end);
@@ -29,7 +29,7 @@ impl Bar {
         show(&format!("{sentence}\n{}", self.0));
     }
 
-    /// Leaves nothing of the bar.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         if !self.0.is_empty() {
             show("");
@@ -37,7 +37,7 @@ impl Bar {
     }
 }
 
-/// Shows that instead of the bar.
+/// Shows the text instead of the bar.
 fn show(text: &str) {
     // If stderr cannot be written to, there is nowhere to say so.
     let _ = write!(stderr(), "{CLEAR}{}", strike(text));

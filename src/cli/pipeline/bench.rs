@@ -14,17 +14,17 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The folder of a run, who follows it from outside, and the request to stop.
+/// The folder of a run, its live outputs, and the request to stop.
 pub(in crate::cli) struct Bench {
     pub(super) folder: Folder,
     pub(super) live: Live,
     pub(super) ending: Arc<Ending>,
-    /// The journal of an earlier run, which is to be audited.
+    /// The journal of the earlier run to audit.
     pub(super) audited: Option<Arc<Journal>>,
 }
 
 impl Bench {
-    /// The bench of one run of a study, which nobody follows.
+    /// The bench for one run of a study, without live outputs.
     pub(in crate::cli) fn new(folder: Folder, ending: &Arc<Ending>) -> Self {
         Self { folder, live: Live::default(), ending: Arc::clone(ending), audited: None }
     }
@@ -32,7 +32,7 @@ impl Bench {
     /// The bench that the flags ask for.
     ///
     /// # Errors
-    /// What of it there cannot be.
+    /// Fails if one of the live outputs or the folder cannot be set up.
     pub(super) fn ready(output: &OutputArgs) -> Result<Self, Trouble> {
         let live = Live::asked(output)?;
         if let Some((path, _)) = output.file()? {
@@ -50,7 +50,7 @@ impl Bench {
     }
 }
 
-/// Says that `--output` names something that cannot be written.
+/// The mistake of an `--output` that cannot be written.
 pub(in crate::cli) fn unwritable(place: &Path, error: &io::Error, cure: &str) -> Invalid {
     Invalid::new("--output", format!("cannot write to {}: {error}", place.display()), cure)
 }

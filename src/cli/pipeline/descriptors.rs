@@ -18,14 +18,14 @@ const READY: u64 = 4096;
 ///
 /// Linux makes room when the 128th, 256th and so on is opened. In a process with several threads,
 /// it then waits until every processor has let go of the old table. On a busy machine that takes
-/// from milliseconds to seconds, during which everything that opens connections stands still. Here
-/// there is only one thread, and nobody to wait for.
+/// from milliseconds to seconds, and meanwhile everything that opens connections stalls. At this
+/// point there is only one thread, so there is no wait.
 pub(in crate::cli) fn raise() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     let ready = limit.maximum.map_or(READY, |most| most.min(READY));
     if let Some(last) = i32::try_from(ready).ok().and_then(|ready| ready.checked_sub(1)) {
-        // Closed at once; the room stays.
+        // Closed at once; the larger table stays.
         let _ = fcntl_dupfd_cloexec(std::io::stderr(), last);
     }
 }
@@ -50,10 +50,10 @@ pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
     Err(Invalid::new("connections", problem, cure))
 }
 
-/// How sessions share connections: the last connection of each thread may have room left.
+/// How sessions share connections: the last connection of each thread may not be full.
 #[derive(Clone, Copy, Debug)]
 struct Shared {
-    /// How many sessions share a connection.
+    /// The number of sessions that share a connection.
     by: u64,
     threads: u64,
 }
@@ -63,20 +63,20 @@ impl Shared {
         Self { by: plan.target.sharing(), threads: plan.threads as u64 }
     }
 
-    /// The most connections that so many sessions have.
+    /// The most connections for this many sessions.
     fn connections(self, sessions: u64) -> u64 {
         sessions.min(sessions.div_ceil(self.by) + self.threads - 1)
     }
 
-    /// The most sessions that never have more than so many connections.
+    /// The most sessions that never have more than this many connections.
     fn sessions(self, connections: u64) -> u64 {
         let full = (connections + 1).saturating_sub(self.threads);
         connections.max(full.saturating_mul(self.by))
     }
 }
 
-/// The files and sockets that `plan` needs for each connection, with those of a relay: all
-/// connections may have moved to its node.
+/// The files and sockets that `plan` needs per connection, including those of a relay: all
+/// connections may have moved to the node behind it.
 fn of_a_connection(plan: &Plan) -> u64 {
     let relayed = plan.drill.as_ref().is_some_and(|it| it.breaks.needs_relay());
     plan.target.descriptors().max(1) + if relayed { 2 } else { 0 }

@@ -1,4 +1,4 @@
-//! What differs between verbs that measure: what they show and write besides the record.
+//! The differences between verbs that measure: what they show and write besides the record.
 
 use crate::cli::flags::output::VerboseArgs;
 use crate::cli::look;
@@ -15,11 +15,11 @@ use std::slice;
 /// The format of the native verbs.
 pub(in crate::cli) const TEXT: &str = "text";
 
-/// The verbs that run as another tool.
+/// The verbs that imitate other tools.
 const IMITATORS: [&str; 5] = ["bm-couchdb", "bulk-perf", "cushion", "siege", "ycsb"];
 
-/// What happens to a run on a busy machine, by its command: the imitated tools end well whatever
-/// the machine does.
+/// How noise on a busy machine affects a run of this command: the imitated tools end successfully
+/// whatever the machine does.
 pub(super) fn noise_of(command: &str) -> Noise {
     let verb = command.split_whitespace().nth(1);
     if verb.is_some_and(|verb| IMITATORS.contains(&verb)) { Noise::Warn } else { Noise::Fail }
@@ -27,12 +27,12 @@ pub(super) fn noise_of(command: &str) -> Noise {
 
 /// How a verb reports a run. The defaults are those of the native verbs.
 pub(in crate::cli) trait Dialect {
-    /// Whether to print where record and page are.
+    /// Whether to print the paths of record and page.
     fn tells_folder(&self) -> bool {
         true
     }
 
-    /// Whether it is springload's own text, which begins with the result.
+    /// Whether the report is springload's own text, which begins with the result.
     fn begins_with_result(&self) -> bool {
         false
     }
@@ -42,7 +42,7 @@ pub(in crate::cli) trait Dialect {
         false
     }
 
-    /// The receiver of the operations of a driver without a server, if the dialect wants them.
+    /// The receiver of operations from a driver without a server, if the dialect wants them.
     fn echo(&self) -> Option<Echo> {
         None
     }
@@ -67,10 +67,10 @@ pub(in crate::cli) trait Dialect {
     /// The run has ended, with or without a record.
     fn ended(&mut self) {}
 
-    /// Reports, in the format that was asked for, if any.
+    /// Prints the report, in the format that was asked for, if any.
     ///
     /// # Errors
-    /// What could not be written, and why.
+    /// Fails if something could not be written.
     fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String>;
 }
 
@@ -105,7 +105,7 @@ impl Dialect for Printed {
 /// The report in the format that was asked for, or in the dialect's default.
 ///
 /// # Errors
-/// If the format is not for one record.
+/// Fails if the format does not support a single record.
 pub(in crate::cli) fn render(
     record: &RunRecord,
     format: Option<Format>,
@@ -127,7 +127,7 @@ fn render_as(
 /// Writes a report to stdout.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Fails if it cannot be written.
 pub(in crate::cli) fn deliver(report: &[u8]) -> Result<(), String> {
     write(report).map_err(|error| format!("the report cannot be written: {error}"))
 }

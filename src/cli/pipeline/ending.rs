@@ -4,7 +4,7 @@ use crate::engine::{Stop, StopReason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Stops a run early: asked once it drains, asked twice it exits at once.
+/// Stops a run early: the first request drains it, the second exits at once.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Ending {
     stop: Arc<Stop>,
@@ -17,7 +17,7 @@ impl Ending {
         &self.stop
     }
 
-    /// The user asks once more, in any way.
+    /// Counts a request by the user, however it was made.
     pub(in crate::cli) fn ask(&self) -> StopReason {
         let first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
         let reason = if first { StopReason::Interrupted } else { StopReason::Aborted };
@@ -43,7 +43,7 @@ mod tests {
             assert_eq!(ending.ask(), reason);
             assert_eq!(ending.reason(), Some(reason));
         }
-        // A run that ends by itself drains as well, until it is asked twice.
+        // A run that ends by itself also drains, until it is asked twice.
         let ending = Ending::default();
         ending.stop.raise(StopReason::Unreachable);
         assert!(ending.reason().is_some());

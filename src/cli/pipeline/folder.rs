@@ -16,7 +16,7 @@ use time::macros::format_description;
 
 /// The default folder for runs, each in its own folder.
 pub(in crate::cli) const RUNS: &str = "springload-runs";
-/// More runs than anyone keeps in one folder.
+/// More runs than anyone saves in one folder.
 const MOST_RUNS: u32 = 100_000;
 
 /// The folder of a run's journal.
@@ -26,19 +26,19 @@ pub(in crate::cli) const JOURNAL: &str = "journal";
 pub(in crate::cli) const PAGE: &str = "report.html";
 
 /// The folder of one run. Created before anything is sent, so that a bad path fails early; removed
-/// again if nothing was put into it.
+/// again if nothing was written to it.
 #[derive(Debug)]
 pub(in crate::cli) struct Folder {
     file: PathBuf,
     /// The folders that did not exist before, innermost first.
     created: Vec<PathBuf>,
-    /// Held for as long as the run may write there; the system lets go of it, however a run ends.
+    /// Held for as long as the run may write there; the system releases it, however the run ends.
     _lock: Option<File>,
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // This fails for a folder with anything in it, as it should.
+        // This fails if a folder is not empty, as it should.
         for folder in &self.created {
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -63,7 +63,7 @@ impl Folder {
         let file = folder.join("run.json");
         let locked = files::try_to_write(&file).and_then(|()| lock(&folder));
         let (lock, trouble) = locked.map_or_else(|error| (None, Some(error)), |it| (it, None));
-        // If there is trouble, dropping this removes what was created.
+        // On an error, dropping this removes what was created.
         let made = Self { file: file.clone(), created, _lock: lock };
         if let Some(error) = trouble {
             return Err(error);
@@ -72,7 +72,7 @@ impl Folder {
             let aside =
                 (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
             fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
-            // The old page would be mistaken for that of the new record; it can be rendered again.
+            // The old page would be mistaken for one of the new record; it can be rendered again.
             let _ = fs::remove_file(folder.join(PAGE));
         }
         Ok(made)
@@ -88,15 +88,15 @@ impl Folder {
         self.file.parent().unwrap_or(&self.file)
     }
 
-    /// Its last part, by which the run is known.
+    /// Its last component, which is the name of the run.
     pub(in crate::cli) fn name(&self) -> String {
         let whole = fs::canonicalize(self.path());
         let name = whole.as_deref().unwrap_or_else(|_| self.path()).file_name();
         name.map_or_else(|| self.shown(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// A new journal of writes next to the record. That of an earlier run is moved aside, like its
-    /// record.
+    /// Creates a journal of writes next to the record. An earlier run's journal is moved aside like
+    /// its record.
     pub(in crate::cli) fn journal(&self) -> io::Result<Journal> {
         let path = self.file.with_file_name(JOURNAL);
         if path.exists() {
@@ -107,7 +107,7 @@ impl Folder {
         Journal::create(&path)
     }
 
-    /// The folder, as it is shown.
+    /// The path of the folder, for display.
     pub(in crate::cli) fn shown(&self) -> String {
         self.path().display().to_string()
     }
@@ -134,9 +134,9 @@ impl Folder {
         Ok(file)
     }
 
-    /// Saves the page, and prints where everything is: in the folder or, if the record could not
-    /// be saved there for the reason `unsaved`, among temporary files. Returns whether everything
-    /// is in the folder.
+    /// Saves the page, and prints where everything is: in the folder or, if the record could not be
+    /// saved there because of `unsaved`, among temporary files. Returns whether everything is in
+    /// the folder.
     pub(in crate::cli) fn tell(
         &self,
         record: &RunRecord,
@@ -172,13 +172,13 @@ impl Folder {
     }
 }
 
-/// Which of a folder and its parents do not exist, innermost first.
+/// The components of a folder's path that do not exist, innermost first.
 fn missing(folder: &Path) -> Vec<PathBuf> {
     let named = folder.ancestors().filter(|it| !it.as_os_str().is_empty());
     named.take_while(|it| !it.exists()).map(Path::to_owned).collect()
 }
 
-/// The time, in the form of folder names.
+/// The time, as used in folder names.
 pub(in crate::cli) fn now() -> String {
     let form = format_description!("[year][month][day]T[hour][minute][second]Z");
     let now = OffsetDateTime::from_unix_timestamp_nanos(i128::from(wall_ns()));
@@ -191,7 +191,7 @@ fn default_folder(now: &str) -> io::Result<PathBuf> {
     new_folder(Path::new(RUNS), now)
 }
 
-/// A folder called `name` or, if that exists, `name-2` and so on, which nobody else has made.
+/// Creates a folder called `name` or, if that exists, `name-2` and so on.
 fn new_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
     let numbered = (2..MOST_RUNS).map(|n| format!("{name}-{n}"));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -204,10 +204,10 @@ fn new_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Locks a folder, where its file system can.
+/// Locks a folder, if its file system supports that.
 ///
 /// # Errors
-/// If another run has locked it.
+/// Fails if another run has locked it.
 pub(in crate::cli) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = File::open(folder)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -220,14 +220,14 @@ pub(in crate::cli) fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// What was read from `file`, which says that the run goes on if springload is still at work in
-/// its folder.
+/// The record that was read from `file`, marked as running if springload is still at work in its
+/// folder.
 pub(in crate::cli) fn with_its_run(record: RunRecord, file: &Path) -> RunRecord {
     let is_held = || {
         let file = fs::canonicalize(file).ok()?;
         let folder = File::open(file.parent()?).ok()?;
         let held = flock(&folder, FlockOperation::NonBlockingLockShared).err()?;
-        // Another record is one that was moved aside.
+        // Any other file name is a record that was moved aside.
         (held.kind() == io::ErrorKind::WouldBlock && file.ends_with("run.json")).then_some(())
     };
     if !record.has_no_end() || is_held().is_none() {

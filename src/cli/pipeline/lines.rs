@@ -1,5 +1,5 @@
-//! `--jsonl`: a line of JSON for each second of a run, as soon as it is over, for other programs.
-//! They are written by a thread of its own: who reads slowly or not at all does not hold up a run.
+//! `--jsonl`: a line of JSON for each second of a run, as soon as it is over, for other programs. A
+//! separate thread writes the lines, so a slow or stopped reader does not hold up the run.
 
 use crate::files;
 use crate::measure::Second;
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The most lines that wait for their reader: those of an hour. More are left out.
+/// The most lines that wait for their reader: an hour's worth. More are dropped.
 const MOST_WAITING: u64 = 3_600;
 /// How long the end of a run waits for the reader.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The lines of one run.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Where they go, as it is shown.
+    /// The destination, for display.
     place: String,
-    /// The run, by its name.
+    /// The name of the run.
     run: String,
     /// A line, or the end.
     queue: Sender<Option<String>>,
@@ -35,14 +35,14 @@ pub(super) struct Lines {
     warned: Cell<bool>,
 }
 
-/// What became of the lines.
+/// The number of lines written, and the error that ended writing.
 #[derive(Debug, Default)]
 struct Written {
     lines: AtomicU64,
     trouble: Mutex<Option<io::Error>>,
 }
 
-/// Where lines go.
+/// Destination of the lines.
 enum Place {
     File(PathBuf, File),
     Stdout,
@@ -79,7 +79,7 @@ impl Lines {
         Ok(Self { place: shown, run: run.to_owned(), queue, written, ended, sent, warned })
     }
 
-    /// Writes a second, unless there is no way to.
+    /// Sends the line of a second, unless writing has failed.
     pub(super) fn second(&self, stage: &str, began_ns: u64, second: &Second) {
         let waiting = self.sent.get().saturating_sub(self.written.lines.load(Ordering::Relaxed));
         self.sent.set(self.sent.get() + 1);
@@ -88,15 +88,15 @@ impl Lines {
         }
     }
 
-    /// What the user should know at once, if there is something; reported once.
+    /// News for the user, if there is any; reported once.
     pub(super) fn news(&self) -> Option<String> {
         let trouble = self.trouble()?;
         let new = !self.warned.replace(true);
         new.then(|| format!("no more lines in {}: {trouble}; the run goes on", self.place))
     }
 
-    /// Waits a little for the reader. Whether all lines are written that somebody wanted to read;
-    /// if not, the user is told.
+    /// Waits a little for the reader. Returns whether all lines were written or the reader did not
+    /// want them; otherwise the user is informed.
     pub(super) fn finish(&self) -> bool {
         let _ = self.queue.send(None);
         let _ = self.ended.recv_timeout(PATIENCE);
@@ -138,7 +138,7 @@ fn write(mut to: Place, lines: &Receiver<Option<String>>, written: &Written) {
             if let Place::File(_, file) = &to
                 && file.metadata().is_ok_and(|it| it.is_file())
             {
-                // Half a line on a full disk would be taken for a broken file.
+                // Half a line left by a full disk would look like a broken file.
                 let _ = file.set_len(whole);
             }
             *written.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);

@@ -1,4 +1,4 @@
-//! Ways to follow a run from outside while it goes on, as far as they are asked for.
+//! Ways to follow a run from outside while it is in progress, as far as they are asked for.
 
 use super::lines::Lines;
 use super::live_page::LivePage;
@@ -12,7 +12,7 @@ use crate::record::{RunRecord, Running};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What is shown of a run while it goes on, besides the view on the terminal.
+/// The live outputs of a run, besides the view on the terminal.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Live {
     metrics: Option<Metrics>,
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Live {
     pushes: Vec<Box<dyn Sends>>,
 }
 
-/// What sends the totals of a run to somebody.
+/// Sends the totals of a run to a receiver.
 pub(super) trait Sends: Debug {
     /// Takes the totals so far; a stage in them is no longer running.
     fn keep(&self, totals: Arc<RunRecord>);
@@ -29,21 +29,22 @@ pub(super) trait Sends: Debug {
     /// Takes the measurements of the running stage so far.
     fn running(&self, running: Arc<Running>);
 
-    /// What the user should know at once, if there is something; reported once.
+    /// News for the user, if there is any; reported once.
     fn news(&self) -> Option<String>;
 
-    /// No more will come: the totals are sent once more.
+    /// The run is over: the totals are sent once more.
     fn end(&self);
 
-    /// Waits until the totals are delivered, for a while; the user is told what was not.
+    /// Waits for a while until the totals are delivered; the user is informed of those that were
+    /// not.
     fn finish(&self);
 }
 
 impl Live {
-    /// What the flags ask for, except what needs the name of the run.
+    /// The outputs that the flags ask for, except those that need the name of the run.
     ///
     /// # Errors
-    /// What of it there cannot be.
+    /// Fails if one of them cannot be opened.
     pub(super) fn asked(output: &OutputArgs) -> Result<Self, Invalid> {
         let live = &output.live;
         let metrics = Metrics::asked(&output.metrics).transpose()?;
@@ -51,17 +52,17 @@ impl Live {
         Ok(Self { metrics, page, ..Self::default() })
     }
 
-    /// The same with what tells the name of the run.
+    /// Adds the outputs that need the name of the run.
     ///
     /// # Errors
-    /// As before.
+    /// Fails if one of them cannot be opened.
     pub(super) fn named(self, output: &OutputArgs, run: &str) -> Result<Self, Invalid> {
         let lines = Lines::asked(output.live.jsonl.as_deref(), run).transpose()?;
         let pushes = push::asked(&output.live.push, run)?;
         Ok(Self { lines, pushes, ..self })
     }
 
-    /// Says where to look.
+    /// Prints where to look.
     pub(super) fn announce(&self) {
         if let Some(metrics) = &self.metrics {
             eprintln!("metrics: {}", metrics.url());
@@ -119,19 +120,19 @@ impl Live {
         }
     }
 
-    /// What the user should know at once, if there is something.
+    /// News for the user, if there is any.
     pub(super) fn news(&self) -> Option<String> {
         let lines = self.lines.as_ref().and_then(Lines::news);
         lines.or_else(|| self.pushes.iter().find_map(|push| push.news()))
     }
 
-    /// No more will come. Whether everything was delivered.
+    /// The run is over. Returns whether everything was delivered.
     pub(super) fn finish(&self) -> bool {
         self.pushes.iter().for_each(|push| push.end());
         self.lines.as_ref().is_none_or(Lines::finish)
     }
 
-    /// The report of the run is written: readers get theirs.
+    /// The report of the run has been written: readers of the page get theirs.
     pub(super) fn end(&self, record: &RunRecord) {
         if let Some(page) = &self.page {
             page.end(record);

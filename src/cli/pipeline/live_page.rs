@@ -1,5 +1,5 @@
-//! `--serve-page`: the page of a run while it goes on. It is the page that is written at the end,
-//! made of the record as it is saved every few seconds, when somebody asks for it.
+//! `--serve-page`: the page of a run while it is in progress. It is the same page as at the end,
+//! rendered on request from the record, which is saved every few seconds.
 
 use super::pages::{Answer, PageServer, Pages, answer, only_read, words};
 use crate::cli::flags::output::PageArgs;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 /// How long a browser waits for the next version before it asks again.
 const WAIT: Duration = Duration::from_secs(20);
-/// Whoever asked within this time is still looking, in nanoseconds.
+/// A browser that asked within this time is still looking, in nanoseconds.
 const LOOKING_NS: u64 = 30_000_000_000;
 /// How long the end of a run waits for browsers to fetch the last version, in nanoseconds ...
 const LINGER_NS: u64 = 10_000_000_000;
@@ -27,17 +27,17 @@ const LINGER_NS: u64 = 10_000_000_000;
 const CHECK: Duration = Duration::from_millis(20);
 
 const HTML: &str = "text/html; charset=utf-8";
-/// What keeps a browser from storing the page, and others from using it.
+/// Keeps browsers from storing the page, and other sites from embedding it.
 const HEADERS: [(HeaderName, &str); 3] = [
     (CACHE_CONTROL, "no-store"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (X_FRAME_OPTIONS, "SAMEORIGIN"),
 ];
 
-/// What a browser learns about the page.
+/// The state of the page, as a browser sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct State {
-    /// The version of the page; 0: there is none yet.
+    /// The version of the page; 0 if there is none yet.
     version: u64,
     /// Whether it is the last one.
     over: bool,
@@ -47,11 +47,12 @@ struct State {
 #[derive(Debug, Default)]
 struct Versions {
     record: Option<Arc<RunRecord>>,
-    /// A version, once it was asked for.
+    /// The latest version that was rendered.
     drawn: Option<(u64, Bytes)>,
     /// When a browser last asked whether there is a new version.
     asked_ns: Option<u64>,
-    /// How many were informed that a version is the last one, and how many have fetched it.
+    /// How many browsers were informed that a version is the last one, and how many have fetched
+    /// it.
     ended: [u64; 2],
 }
 
@@ -66,7 +67,7 @@ pub(super) struct LivePage {
 struct Shown {
     versions: Arc<Mutex<Versions>>,
     state: watch::Sender<State>,
-    /// Whether this machine alone is let in.
+    /// Whether only this machine may connect.
     private: bool,
 }
 
@@ -88,7 +89,7 @@ impl LivePage {
         format!("http://{}/", self.server.address)
     }
 
-    /// Takes the record so far, of a run that goes on.
+    /// Takes the record so far, of a run in progress.
     pub(super) fn keep(&self, record: &RunRecord) {
         self.show(record.clone().seen_running(wall_ns()));
     }
@@ -98,8 +99,8 @@ impl LivePage {
         self.shown.state.send_modify(|state| state.version += 1);
     }
 
-    /// The run is over, and `record` is what it left. Waits a little for the browsers that look at
-    /// the page, because the process is about to end.
+    /// Takes the final record. Waits a little for the browsers that have the page open, because the
+    /// process is about to end.
     pub(super) fn end(&self, record: &RunRecord) {
         let clock = Clock::system();
         let end_ns = clock.now() + LINGER_NS;
@@ -143,7 +144,8 @@ impl Shown {
         answer(StatusCode::OK, "application/json", json)
     }
 
-    /// The page as it would be written now. It is drawn outside the lock, which the run takes.
+    /// The page as it would be written now. It is rendered outside the lock, because the run needs
+    /// that.
     fn page(&self) -> Answer {
         let State { version, over } = *self.state.borrow();
         let (record, drawn) = {
@@ -166,8 +168,8 @@ impl Shown {
         answer(StatusCode::OK, HTML, page)
     }
 
-    /// Whether a request names this machine: what a page of others has a browser ask, under a name
-    /// of its own that leads here, is not answered.
+    /// Whether a request is addressed to this machine. A foreign page could make a browser send one
+    /// under a name of its own that resolves to this machine; such a request is refused.
     fn is_meant(&self, request: &Request<Incoming>) -> bool {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
         !self.private || host.is_none_or(is_local)
@@ -189,7 +191,7 @@ impl Pages for Shown {
     const WHAT: &'static str = "the report";
     const PUBLIC: &'static str = "--serve-page-public";
     const EXAMPLE: &'static str = "127.0.0.1:8080";
-    // So that nobody is connected once everybody has what they asked for.
+    // So that no connection is left once all requests are answered.
     const KEEP_ALIVE: bool = false;
 
     async fn respond(&self, request: Request<Incoming>) -> Answer {

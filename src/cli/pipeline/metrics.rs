@@ -30,7 +30,7 @@ pub(super) struct Metrics {
 struct Scraped(Arc<Mutex<Served>>);
 
 impl Metrics {
-    /// The server, if one is asked for. Before the run begins the page is empty.
+    /// The server, if one is asked for. The page is empty until the run begins.
     pub(super) fn asked(asked: &MetricsArgs) -> Option<Result<Self, Invalid>> {
         let state = Scraped::default();
         let server = PageServer::asked(asked.address.as_deref()?, asked.public, state.clone());
@@ -66,7 +66,7 @@ impl Scraped {
         } else {
             Exposition::Prometheus
         };
-        // It is written outside the lock, which the run takes.
+        // Rendered outside the lock, because the run needs that.
         let Served { record, running } = self.served().clone();
         let text = match record {
             Some(record) => expose(&record, running.as_deref(), dialect),

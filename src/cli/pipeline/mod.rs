@@ -39,11 +39,11 @@ use std::path::Path;
 use std::sync::Arc;
 use view::View;
 
-/// What a verb asks for.
+/// The task of a verb that measures.
 pub(in crate::cli) struct Job<'a> {
     /// The plan, or what is wrong with it.
     pub(in crate::cli) plan: Result<Plan, Vec<Invalid>>,
-    /// Mistakes that the verb found besides the plan's.
+    /// Mistakes that the verb found in addition to the plan's.
     pub(in crate::cli) mistakes: Vec<Invalid>,
     pub(in crate::cli) output: &'a OutputArgs,
 }
@@ -51,15 +51,15 @@ pub(in crate::cli) struct Job<'a> {
 /// The result of a run.
 pub(in crate::cli) struct Measured {
     pub(in crate::cli) record: RunRecord,
-    /// Why the complete record is not in the run's folder, if that is so.
+    /// The error that kept the complete record from being saved in the run's folder, if any.
     unsaved: Option<io::Error>,
 }
 
-/// Carries out a job, from the check to the report. The dialect is opened only after the plan
-/// was found valid.
+/// Carries out a job, from the check to the report. The dialect is only opened once the plan was
+/// found valid.
 ///
 /// # Errors
-/// Why nothing was measured.
+/// Fails if nothing was measured.
 pub(in crate::cli) fn carry_out<D: Dialect>(
     job: Job<'_>,
     open: impl FnOnce(&Plan) -> Result<D, Invalid>,
@@ -70,7 +70,7 @@ pub(in crate::cli) fn carry_out<D: Dialect>(
 /// The same for the audit of an earlier run, with its journal.
 ///
 /// # Errors
-/// Why nothing was measured.
+/// Fails if nothing was measured.
 pub(in crate::cli) fn audit_with<D: Dialect>(
     job: Job<'_>,
     audited: Option<Arc<Journal>>,
@@ -103,7 +103,7 @@ impl Job<'_> {
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),
             Ok(mut plan) => {
-                // An invalid plan needs no further complaint about what it would take.
+                // An invalid plan needs no further messages about the resources it would take.
                 if mistakes.is_empty() && !output.dry_run {
                     mistakes.extend(output.printed().and_then(|it| fit_for_stdout(it).err()));
                     mistakes.extend(descriptors::fit(&mut plan).err());
@@ -118,10 +118,10 @@ impl Job<'_> {
     }
 }
 
-/// Runs `plan`. The record is kept in the bench's folder as it grows.
+/// Runs `plan`. The record is saved in the bench's folder as it grows.
 ///
 /// # Errors
-/// Why there is no record.
+/// Fails if there is no record.
 pub(in crate::cli) fn measure(
     plan: &Plan,
     bench: &Bench,
@@ -146,12 +146,12 @@ pub(in crate::cli) fn measure(
     let unsaved = view.finish();
     dialect.ended();
     let native = dialect.begins_with_result();
-    // If nothing could be begun, there is no record.
+    // If nothing was begun, there is no record.
     let is_over = |record: &RunRecord| record.server.deleted;
     if let (Some(journal), None) = (journal, &bench.audited)
         && result.as_ref().map_or_else(|_| !bench.folder.file().exists(), is_over)
     {
-        // There is nothing left to audit. If it cannot be removed, that does no harm.
+        // There is nothing left to audit. A failure to remove it does no harm.
         let _ = journal.remove();
     }
     result.map(|record| Measured { record, unsaved }).map_err(|error| {
@@ -174,7 +174,7 @@ pub(crate) fn stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
     StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
 }
 
-/// An error without the flags that the command lines of other programs do not have.
+/// An error message without flags that the imitated command lines do not have.
 fn in_own_words(error: String, native: bool) -> String {
     if native {
         return error;
@@ -183,16 +183,16 @@ fn in_own_words(error: String, native: bool) -> String {
 }
 
 impl Measured {
-    /// The record, which is in the run's folder.
+    /// The record, if it was saved in the run's folder.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Fails if it was not saved.
     pub(in crate::cli) fn saved(self) -> io::Result<RunRecord> {
         self.unsaved.map_or(Ok(self.record), Err)
     }
 
-    /// Prints the dialect's report, and anything else the user must know. The exit status follows
-    /// from the record, and from whether everything could be written.
+    /// Prints the dialect's report, and anything else the user must know. The exit status depends
+    /// on the record, and on whether everything could be written.
     pub(in crate::cli) fn report(
         &self,
         bench: &Bench,
@@ -200,7 +200,7 @@ impl Measured {
         dialect: &mut dyn Dialect,
     ) -> Exit {
         let record = &self.record;
-        // A format that is asked for by name is shown, whatever else is asked for.
+        // A format that is asked for by name is shown in any case.
         let native = match output.printed() {
             None => dialect.begins_with_result(),
             Some(format) => format.name == dialect::TEXT,
@@ -215,7 +215,7 @@ impl Measured {
             dialect.report(record, output.printed())
         };
         let reported = reported.and_then(|()| file(record, output));
-        // Whoever has just read the result does not need to read it again.
+        // A user who has just read the result does not need to read it again.
         let read = native && reported.is_ok() && !output.live.lines_on_stdout();
         if !(read && look::stderr_is_beside()) {
             for (at, line) in report::missed_lines(record) {
@@ -238,14 +238,14 @@ impl Measured {
     }
 }
 
-/// Remembers where a run or sweep is saved, and warns if that cannot be done.
+/// Remembers where a run or sweep is saved, and warns if that is not possible.
 pub(in crate::cli) fn keep_in_mind(folder: &Path, began: &str, label: Option<&str>) {
     if let Err(trouble) = remember(folder, Path::new(RUNS), began, label) {
         eprintln!("warning: {trouble}");
     }
 }
 
-/// Writes the report to its file, if `--output` names one, and says so.
+/// Writes the report to its file, if `--output` names one, and prints its path.
 fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
     let Ok(Some((path, format))) = output.file() else { return Ok(()) };
     let bytes = format.render(std::slice::from_ref(record), None);
@@ -258,7 +258,7 @@ fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses lines on standard output where a report goes there, too.
+/// Refuses JSON lines on standard output if a report goes there as well.
 fn fit_beside_lines(output: &OutputArgs, native: bool) -> Result<(), Invalid> {
     if !output.live.lines_on_stdout() || (native && output.printed().is_none()) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What a run serves while it goes on, to whoever looks: a small server on a thread of its own,
-//! which gives way to the load threads. It knows nothing of what is served.
+//! Serves pages during a run: a small server on its own thread, which yields to the load threads.
+//! It does not depend on what the pages contain.
 
 use crate::cli::flags::listen::is_public;
 use crate::driver::strike_secrets;
@@ -33,15 +33,15 @@ const MOST_CONNECTIONS: usize = 64;
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// What is served.
+/// The pages that are served.
 pub(super) trait Pages: Clone + Send + Sync + 'static {
     /// The flag that asks for it, ...
     const FLAG: &'static str;
-    /// ... what that is for its readers, ...
+    /// ... what that is for the pages' readers, ...
     const WHAT: &'static str;
-    /// ... the one that lets other machines in, ...
+    /// ... the flag that lets other machines connect, ...
     const PUBLIC: &'static str;
-    /// ... and an address that it takes.
+    /// ... and an example of an address for the first one.
     const EXAMPLE: &'static str;
     /// Whether a connection serves more than one request.
     const KEEP_ALIVE: bool = true;
@@ -50,7 +50,7 @@ pub(super) trait Pages: Clone + Send + Sync + 'static {
     fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// What listens for readers of some pages.
+/// A server for some pages.
 #[derive(Clone, Debug)]
 pub(super) struct PageServer {
     pub(super) address: SocketAddr,
@@ -59,11 +59,11 @@ pub(super) struct PageServer {
 }
 
 impl PageServer {
-    /// Serves `pages` where the flag says, until the process exits; to other machines only if they
-    /// are let in.
+    /// Serves `pages` at the address in the flag until the process exits; to other machines only if
+    /// `public`.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Fails if the address cannot be used.
     pub(super) fn asked<P: Pages>(wanted: &str, public: bool, pages: P) -> Result<Self, Invalid> {
         let place = with_host(wanted);
         if is_public(&place) && !public {
@@ -77,7 +77,7 @@ impl PageServer {
         Self::open(wanted, pages)
     }
 
-    /// The same for whoever can reach the address.
+    /// The same, for any machine that can reach the address.
     pub(super) fn open<P: Pages>(wanted: &str, pages: P) -> Result<Self, Invalid> {
         let place = with_host(wanted);
         Self::start(&place, pages).map_err(|error| {
@@ -102,14 +102,14 @@ impl PageServer {
         Ok(Self { address, free })
     }
 
-    /// Whether nobody is connected.
+    /// Whether there are no connections.
     pub(super) fn is_idle(&self) -> bool {
         self.free.available_permits() == MOST_CONNECTIONS
     }
 }
 
-/// Lets the load threads go first where there are too few processors. On Linux a thread has a
-/// priority of its own.
+/// Lets the load threads go first if there are too few processors. On Linux each thread has its own
+/// priority.
 pub(super) fn give_way() {
     #[cfg(target_os = "linux")]
     {
@@ -118,7 +118,8 @@ pub(super) fn give_way() {
     }
 }
 
-/// `9464` and `:9464` listen on the loopback address only: name a host to let others in.
+/// `9464` and `:9464` listen on the loopback address only; name a host to let other machines
+/// connect.
 fn with_host(wanted: &str) -> String {
     let port = wanted.strip_prefix(':').unwrap_or(wanted);
     if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) {
@@ -136,12 +137,12 @@ pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Byt
     response
 }
 
-/// An answer in words.
+/// A plain text response.
 pub(super) fn words(status: StatusCode, text: &'static str) -> Answer {
     answer(status, "text/plain; charset=utf-8", text)
 }
 
-/// The refusal of a request that wants to do more than read.
+/// The response to a request that is not read-only; `None` if it is.
 pub(super) fn only_read(method: &Method) -> Option<Answer> {
     if matches!(*method, Method::GET | Method::HEAD) {
         return None;
@@ -172,7 +173,7 @@ async fn accept<P: Pages>(listener: TcpListener, free: Arc<Semaphore>, pages: P)
             drop(permit);
         });
         readers.push_back(Reader { asked, task: task.abort_handle() });
-        // Whoever has asked already is seen to before the next one is let in.
+        // Connections with a pending request are served before the next one is accepted.
         tokio::task::yield_now().await;
     }
 }
@@ -184,7 +185,7 @@ struct Reader {
     task: AbortHandle,
 }
 
-/// Hangs up on the oldest of the connections that ask for nothing; if there is none, on the oldest.
+/// Closes the oldest idle connection or, if none is idle, the oldest.
 fn make_room(readers: &mut VecDeque<Reader>) {
     let idle = readers.iter().position(|reader| !reader.asked.load(Ordering::Relaxed));
     if let Some(reader) = readers.remove(idle.unwrap_or(0)) {
@@ -198,7 +199,7 @@ async fn serve<P: Pages>(stream: tokio::net::TcpStream, pages: P, asked: Arc<Ato
         let (response, asked) = (pages.respond(request), &asked);
         async move {
             let response = response.await;
-            // With another request to come, the next wait is an idle one.
+            // If another request can follow, the wait for it counts as idle.
             asked.store(!P::KEEP_ALIVE, Ordering::Relaxed);
             Ok::<_, Infallible>(response)
         }
@@ -206,7 +207,7 @@ async fn serve<P: Pages>(stream: tokio::net::TcpStream, pages: P, asked: Arc<Ato
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     http.keep_alive(P::KEEP_ALIVE);
-    // A reader that hangs up is not an error, nor one that comes again.
+    // A reader that disconnects is not an error, and may come back.
     let served = http.serve_connection(TokioIo::new(stream), service);
     let _ = tokio::time::timeout(LONGEST, served).await;
 }

@@ -1,6 +1,6 @@
-//! `--otlp` and `--remote-write`: metrics of a run are sent to where they are kept, every few
-//! seconds, by a thread for each receiver. A receiver that is gone, slow or refuses them costs the
-//! run nothing: what is sent are totals, so that the next message makes up for one that is lost.
+//! `--otlp` and `--remote-write`: metrics of a run are pushed to the systems that store them, every
+//! few seconds, by one thread per receiver. A receiver that is gone, slow or refuses them does not
+//! affect the run: the messages contain totals, so each makes up for those that were lost.
 
 use super::live::Sends;
 use super::pages::give_way;
@@ -28,12 +28,12 @@ use url::Url;
 const PATIENCE_NS: Nanos = 5 * SECOND_NS;
 /// How long the end of a run waits for the last message to be answered.
 const LAST: Duration = Duration::from_secs(6);
-/// The longest time for which a receiver may ask to be left alone, in seconds.
+/// The longest pause that a receiver may ask for, in seconds.
 const MOST_REST_S: u64 = 300;
-/// What a receiver answers is of no further use.
+/// The most bytes of a response that are read; its content is not used.
 const MOST_ANSWER: u64 = 1 << 16;
 
-/// A way in which metrics are sent.
+/// A protocol for pushing metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Otlp,
@@ -48,7 +48,7 @@ impl Protocol {
         }
     }
 
-    /// Where receivers take it, if the URL does not say.
+    /// The default path at receivers, for URLs without one.
     const fn path(self) -> &'static str {
         match self {
             Self::Otlp => "/v1/metrics",
@@ -67,7 +67,7 @@ impl Protocol {
     }
 }
 
-/// The metrics of one run on their way to one receiver.
+/// Pushes the metrics of one run to one receiver.
 #[derive(Debug)]
 struct Push {
     /// The receiver, without secrets.
@@ -91,21 +91,21 @@ struct State {
     sent: Sent,
 }
 
-/// What became of the messages.
+/// The outcome of the messages.
 #[derive(Clone, Debug, Default)]
 struct Sent {
     all: u64,
     failed: u64,
-    /// Why the last one failed, if it did; and the latest failure of all.
+    /// The reason the last one failed, if it did; and the latest failure of all.
     last: Option<String>,
     latest: Option<String>,
     warned: bool,
 }
 
-/// Begins to send to all receivers that are asked for.
+/// Begins to push to all receivers that are asked for.
 ///
 /// # Errors
-/// What is wrong with a flag.
+/// Fails if a flag is invalid.
 pub(super) fn asked(asked: &PushArgs, run: &str) -> Result<Vec<Box<dyn Sends>>, Invalid> {
     let tls = TlsOptions { authorities: asked.push_ca.clone(), ..TlsOptions::default() };
     let otlp = asked.otlp.iter().map(|url| (Protocol::Otlp, url));
@@ -180,7 +180,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of the run, or until it is time. Whether the run is over.
+    /// Waits for the end of the run, or until the time is up. Returns whether the run is over.
     fn wait(&self, ns: Nanos) -> bool {
         let patience = Duration::from_nanos(ns);
         let waited = self.changed.wait_timeout_while(self.lock(), patience, |it| !it.over);
@@ -188,7 +188,7 @@ impl Shared {
     }
 }
 
-/// Where messages go.
+/// Destination of the messages.
 #[derive(Debug)]
 struct To {
     protocol: Protocol,
@@ -246,7 +246,7 @@ impl To {
     }
 }
 
-/// Sends the metrics of `run` until it is over, and once more.
+/// Sends the metrics of `run` until it is over, and then once more.
 async fn send_all(to: &To, run: &str, shared: &Shared, every_ns: Nanos) {
     let clock = Clock::system();
     let deadlines = ShardContext::new(clock, PATIENCE_NS);
@@ -289,10 +289,10 @@ struct Line {
     deadlines: Rc<ShardContext>,
 }
 
-/// Why a message was not taken.
+/// The reason a message was not accepted.
 struct Refused {
     why: String,
-    /// For how long the receiver wants to be left alone, in seconds.
+    /// The pause that the receiver asks for, in seconds.
     rest_s: Option<u64>,
 }
 
@@ -301,7 +301,7 @@ impl Line {
         let request = to.request(body);
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
-        // The totals may be sent twice: those that are there already are no others.
+        // The request may be sent twice: totals that were stored already do no harm.
         let exchange = self.connection.exchange(Request::reading(&request), &mut probe);
         let answer = tokio::select! {
             answer = exchange => answer,
@@ -310,7 +310,7 @@ impl Line {
         let status = match answer {
             Ok(answer) => answer.status,
             Err(failure) => {
-                // Half an answer may be left on it.
+                // Half a response may be left on it.
                 self.connection.close();
                 let trouble = self.connection.trouble().map(|it| it.problem.clone());
                 let why = match failure {

@@ -1,6 +1,6 @@
 //! Ctrl-C once: stop, drain, report. Twice: exit at once. A key of the live view counts as one, and
 //! so do SIGTERM and SIGHUP. `timeout`, shells and service managers may signal a process and its
-//! group, or with several signals: what comes within a tenth of a second is one request.
+//! group, or send several signals: all that arrive within a tenth of a second are one request.
 
 use super::ending::Ending;
 use super::tui;
@@ -17,17 +17,17 @@ const ONE_REQUEST: Duration = Duration::from_millis(100);
 /// Listens on its own thread for as long as the run lasts.
 ///
 /// # Errors
-/// Why it cannot.
+/// Fails if signals cannot be listened to.
 pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Trouble> {
     start(quiet)
         .map_err(|error| Trouble::new(Exit::Failed, format!("cannot listen for Ctrl-C: {error}")))
 }
 
-/// Has a write beyond the limit on the size of files (`ulimit -f`) fail, as on a full disk, instead
-/// of ending the process without a word.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail, as on a full disk, instead of
+/// killing the process without a message.
 pub(in crate::cli) fn outlive_large_files() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    // If it cannot be had, everything is as it was; the handler outlives both.
+    // If there is no runtime, nothing changes; the handler outlives it and the signal.
     if let Ok(runtime) = runtime {
         let _inside = runtime.enter();
         let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
@@ -36,13 +36,13 @@ pub(in crate::cli) fn outlive_large_files() {
 
 fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before anything else begins: a signal that came earlier would end the process at once.
+    // Before anything else begins, because an earlier signal would kill the process at once.
     let mut signals = {
         let _inside = runtime.enter();
         Signals::listen()?
     };
     let ending = Arc::new(Ending::default());
-    // After the run there is nobody left to ask: another one may have begun, with its own.
+    // A weak reference: after the run, another one may have begun with its own.
     let asked = Arc::downgrade(&ending);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
@@ -62,11 +62,11 @@ fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     Ok(ending)
 }
 
-/// The signals that ask for the end.
+/// The signals that ask the run to end.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// `None` under `nohup`, which would have no effect otherwise.
+    /// `None` under `nohup`, which would otherwise have no effect.
     hang_up: Option<Signal>,
 }
 
@@ -93,7 +93,7 @@ impl Signals {
         .is_some()
     }
 
-    /// Takes the signals that belong to the request that was just made.
+    /// Consumes the signals that belong to the request that was just made.
     async fn settle(&mut self) {
         let end = tokio::time::sleep(ONE_REQUEST);
         tokio::pin!(end);
@@ -107,7 +107,7 @@ impl Signals {
     }
 }
 
-/// Whether whoever started this process wants it to outlive the terminal.
+/// Whether the parent process wants this one to outlive the terminal.
 fn is_ignored_hang_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -31,7 +31,7 @@ pub(super) struct View<'a> {
     stage: String,
     /// Whether the locale has no Unicode.
     ascii: bool,
-    /// Where the writes are noted, if they are.
+    /// The journal in which writes are noted, if there is one.
     journal: Option<Arc<Journal>>,
     /// Why the last save of the record failed.
     unsaved: Option<io::Error>,
@@ -44,7 +44,7 @@ enum Mode {
     Tui(Box<Tui>),
 }
 
-/// What is shown where.
+/// The kind of progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     Nothing,
@@ -55,7 +55,7 @@ enum Choice {
 
 /// Chooses by the flags, by whether stderr is a terminal, and by `TERM`.
 fn choose(output: &OutputArgs, terminal: bool, term: Option<&OsStr>) -> Choice {
-    // What is written to the terminal meanwhile would be lost in a view.
+    // Other output to the terminal would be lost in a view.
     let lines = output.live.lines_on_stdout() && terminal && io::stdout().is_terminal();
     match (output.quiet || lines, terminal && term.is_none_or(|term| term != "dumb"), output.no_tui)
     {
@@ -92,8 +92,8 @@ impl<'a> View<'a> {
         Self { journal, ..self }
     }
 
-    /// Removes whatever is shown, so that others can print. Returns why the last save of the record
-    /// failed, if it did.
+    /// Removes the display, so that other output can be printed. Returns the error of the last save
+    /// of the record, if it failed.
     pub(super) fn finish(mut self) -> Option<io::Error> {
         match &mut self.mode {
             Mode::Quiet | Mode::Lines { .. } => {}
@@ -135,7 +135,7 @@ impl Observer for View<'_> {
             Mode::Bar(bar) => bar.progress(&self.stage, share(progress), &text),
             Mode::Tui(tui) => {
                 if tui.progress(progress).is_err() {
-                    // The run goes on: a bar will do.
+                    // The run continues with a bar.
                     self.mode = Mode::Bar(Bar::default());
                 }
             }
@@ -143,7 +143,7 @@ impl Observer for View<'_> {
     }
 
     fn news(&mut self, sentence: &str) {
-        // Before the first stage there is none.
+        // There is no stage name before the first stage.
         let stage = if self.stage.is_empty() { "" } else { &format!("{}: ", self.stage) };
         let line = format!("{stage}{sentence}");
         match &self.mode {
@@ -210,7 +210,7 @@ impl Observer for View<'_> {
     }
 }
 
-/// How much of the stage is done, from 0 to 1, as far as the plan says.
+/// The share of the stage that is done, from 0 to 1, as far as the plan defines it.
 fn share(progress: &Progress) -> f64 {
     let time = progress.length_s.map_or(0.0, |length| progress.elapsed_s / length);
     let done = (progress.ok + progress.failed) as f64;

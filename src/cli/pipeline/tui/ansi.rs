@@ -6,15 +6,14 @@ use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
 use std::io::{self, Write};
 
-/// What takes the terminal's other screen and hides the cursor, and what undoes it.
+/// Switches to the terminal's alternate screen and hides the cursor; and the reverse.
 pub(super) const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 pub(super) const LEAVE: &str = "\x1b[?1049l\x1b[?25h";
 
-/// The terminal that reads what is written. Whoever draws knows its size, and keeps the cursor
-/// hidden.
+/// The terminal that reads the output. The caller knows its size, and keeps the cursor hidden.
 pub(super) struct Ansi<W>(pub(super) W);
 
-/// The colours of the terminal's theme, by their numbers, as bold must not make them brighter.
+/// The colors of the terminal's theme, by number, so that bold does not make them brighter.
 fn style(cell: &Cell) -> anstyle::Style {
     let colour = AnsiColor::try_from(cell.fg).ok().map(|it| Ansi256Color::from_ansi(it).into());
     anstyle::Style::new().fg_color(colour).effects(cell.modifier.into())
@@ -37,7 +36,7 @@ impl<W: Write> Backend for Ansi<W> {
                 write!(self.0, "{worn:#}{style}")?;
             }
             write!(self.0, "{}", cell.symbol())?;
-            // A symbol of the view takes one column.
+            // Every symbol of the view takes one column.
             (place, worn) = (Some((x + 1, y)), style);
         }
         write!(self.0, "{worn:#}")

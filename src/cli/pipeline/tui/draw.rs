@@ -24,9 +24,9 @@ const ERROR_LINES: u16 = 3;
 /// The style of the view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// Whether to use colours; bold and dim do not count.
+    /// Whether to use colors; bold and dim are used in any case.
     pub(super) colour: bool,
-    /// Whether to do without characters beyond ASCII.
+    /// Whether to avoid characters beyond ASCII.
     pub(super) ascii: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     }
 }
 
-/// Which stage this is, how far it has got and how long it will take.
+/// Which stage this is, how far along it is, and how long it will take.
 fn draw_place(frame: &mut Frame<'_>, place: Rect, gauge: Rect, model: &Model, look: Look) {
     let mut time = seconds(model.progress.elapsed_s);
     if let Some(length) = model.progress.length_s {
@@ -163,7 +163,7 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     }
 }
 
-/// One curve, a column per second; the latest seconds if there are too many.
+/// One curve, a column per second; only the latest seconds if there are too many.
 fn draw_curve(frame: &mut Frame<'_>, area: Rect, curve: &Curve, look: Look) {
     let scale = if area.width >= WIDE { SCALE_COLUMNS } else { 0 };
     let [left, middle, right] = area.layout(&Layout::horizontal([
@@ -214,7 +214,7 @@ const fn bottom(area: Rect) -> Rect {
     Rect { y: area.y + area.height - height, height, ..area }
 }
 
-/// A response time in milliseconds; one that a report would leave out is marked with a `~`.
+/// A response time in milliseconds; one that a report would leave out is marked with `~`.
 fn time(ns: u64, earned: bool) -> String {
     let mark = if earned { "" } else { "~" };
     format!("{mark}{}", millis(ns as f64 / 1e3))

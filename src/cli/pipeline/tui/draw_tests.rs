@@ -1,4 +1,4 @@
-//! Pictures of the live view, as text: what is where, at any size, with and without colours.
+//! Snapshots of the live view as text, at several sizes, with and without colors.
 
 use super::draw::{Look, draw};
 use super::model::Model;
@@ -67,7 +67,7 @@ fn picture(model: &Model, (width, height): (u16, u16), colour: bool) -> Buffer {
     terminal.backend().buffer().clone()
 }
 
-/// The picture's characters, without what is blank at the ends of lines.
+/// The characters of the snapshot, without trailing blanks.
 fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
     let line = |cells: &[Cell]| {

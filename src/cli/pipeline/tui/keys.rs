@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How soon the thread notices that the view has closed.
 const LOOKS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// What keys beyond letters, and letters with Alt, begin with.
+/// The first byte of keys beyond letters, and of letters with Alt.
 const ESCAPE: u8 = 0x1b;
 const CTRL_C: u8 = 0x03;
 
-/// Where keys come from, and how it was before the view.
+/// The terminal that keys are read from, and its settings before the view.
 static BEFORE: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
 
-/// The terminal that is typed at.
+/// The terminal that the user types on.
 fn terminal() -> io::Result<OwnedFd> {
     if stdin().is_terminal() { stdin().as_fd().try_clone_to_owned() } else { tty() }
 }
@@ -28,7 +28,7 @@ fn tty() -> io::Result<OwnedFd> {
     File::options().read(true).write(true).open("/dev/tty").map(OwnedFd::from)
 }
 
-/// Asks for keys as they are pressed, without Enter and without showing them.
+/// Makes the terminal deliver each key at once, without Enter and without echo.
 pub(super) fn raw() -> io::Result<()> {
     let terminal = terminal()?;
     let before = tcgetattr(&terminal)?;
@@ -39,7 +39,7 @@ pub(super) fn raw() -> io::Result<()> {
     Ok(())
 }
 
-/// Undoes that, once.
+/// Restores those settings, once.
 pub(super) fn as_before() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((terminal, before)) = before {
@@ -48,12 +48,12 @@ pub(super) fn as_before() {
     }
 }
 
-/// Whether what was typed asks to stop, as Ctrl-C does elsewhere.
+/// Whether the keys ask to stop, as Ctrl-C does elsewhere.
 fn asks_to_stop(typed: &[u8]) -> bool {
     !typed.starts_with(&[ESCAPE]) && typed.iter().any(|key| matches!(*key, b'q' | b'Q' | CTRL_C))
 }
 
-/// Reads what is typed until the view is closed; `None`: nothing for a while.
+/// Reads keys until the view is closed; `None` if there were none for a while.
 fn typed<'a>(terminal: &OwnedFd, keys: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
     let mut ready = [PollFd::new(terminal, PollFlags::IN)];
     match poll(&mut ready, Some(&LOOKS_EVERY)) {

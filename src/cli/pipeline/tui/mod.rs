@@ -1,5 +1,5 @@
-//! The live view of a run on the terminal's alternate screen, drawn from what the observer
-//! reports. It opens once a run has lasted a second. It does not know how load is generated.
+//! The live view of a run on the terminal's alternate screen, drawn from the observer's reports. It
+//! opens once a run has lasted a second. It does not depend on how load is generated.
 
 mod ansi;
 mod draw;
@@ -22,9 +22,9 @@ use screen::Screen;
 use std::io;
 use std::sync::Arc;
 
-/// Shorter runs are shown only as a report.
+/// Shorter runs only show the report.
 const OPENS_AFTER_NS: Nanos = SECOND_NS;
-/// The least time between two pictures: five a second.
+/// The least time between two frames: five per second.
 const DRAWS_EVERY_NS: Nanos = SECOND_NS / 5;
 
 /// The live view of one run.
@@ -38,14 +38,13 @@ pub(super) struct Tui {
 }
 
 impl Tui {
-    /// A view that is not on the screen yet, with colours or without, in Unicode or in ASCII. It
-    /// differs in nothing else.
+    /// A view that is not on the screen yet, with or without colors, in Unicode or in ASCII.
     pub(super) fn new(colour: bool, ascii: bool, ending: Arc<Ending>) -> Self {
         let (look, began) = (Look { colour, ascii }, Clock::system().now());
         Self { model: Model::default(), look, ending, began, drawn: 0, screen: None }
     }
 
-    /// Takes what is going to be measured.
+    /// Takes the record, with the plan of the run.
     pub(super) fn run_begins(&mut self, record: &RunRecord) {
         self.model = Model::new(record);
     }
@@ -55,10 +54,10 @@ impl Tui {
         self.model.stage_begins(name);
     }
 
-    /// Takes what is known and draws it when it is time.
+    /// Takes the latest progress, and draws it when it is time.
     ///
     /// # Errors
-    /// When the terminal cannot be used; it has been restored.
+    /// Fails if the terminal cannot be used; it has been restored by then.
     pub(super) fn progress(&mut self, progress: &Progress) -> io::Result<()> {
         self.model.progress(progress, self.ending.reason().is_some());
         let now = Clock::system().now();

@@ -1,4 +1,4 @@
-//! The state of the live view. Pure: it is fed by the observer, and reads no clock.
+//! The state of the live view. Pure: the observer feeds it, and it reads no clock.
 
 use crate::plan::stage_title;
 use crate::record::RunRecord;
@@ -48,7 +48,7 @@ impl Model {
             1 => "1 connection".to_owned(),
             count => format!("{count} connections"),
         };
-        // Last, where a narrow terminal cuts: names of scratch databases are long.
+        // Last, so that a narrow terminal cuts it: names of scratch databases are long.
         let head = [server, connections, record.server.database.clone()];
         let head = head.iter().map(|it| strike(it).into_owned()).collect();
         let stages = record.plan.stages.iter().map(|stage| stage.name.clone()).collect();
@@ -56,7 +56,7 @@ impl Model {
         Self { head, stages, progress, ..Self::default() }
     }
 
-    /// A stage begins: forgets the one before.
+    /// A stage begins: resets the state of the previous one.
     pub(super) fn stage_begins(&mut self, name: &str) {
         self.stage = stage_title(name);
         self.nth += 1;
@@ -73,7 +73,7 @@ impl Model {
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, None);
         }
-        // Threads report a second one after the other: the last report is complete.
+        // Threads report a second one after the other: only the last report is complete.
         self.seconds[second] = Some(Second {
             ok: progress.rate_per_s,
             p50_ns: progress.p50_ns,
@@ -171,7 +171,7 @@ mod tests {
         model.progress.planned = Some(50);
         advance(&mut model, 4.5, Some(3), 40);
         assert_eq!((model.share(), model.left_s()), (Some(0.8), Some(0.5)));
-        // Past its end, what is under way is waited for.
+        // Past its end, operations under way are waited for.
         advance(&mut model, 11.0, Some(10), 50);
         assert_eq!((model.share(), model.left_s()), (Some(1.0), Some(0.0)));
     }

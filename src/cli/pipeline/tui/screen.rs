@@ -1,7 +1,7 @@
-//! The terminal while the live view owns it. It is restored at the end, on an error, and before
-//! the message of a panic on any thread.
+//! The terminal while the live view owns it. It is restored at the end, on an error, and before the
+//! message of a panic on any thread.
 //!
-//! The view uses the alternate screen, so that nothing of it stays in the scrollback.
+//! The view uses the alternate screen, so that it leaves nothing in the scrollback.
 
 use super::ansi::{Ansi, ENTER, LEAVE};
 use super::keys;
@@ -26,7 +26,7 @@ impl Screen {
     /// Takes over the terminal and starts reading keys.
     ///
     /// # Errors
-    /// If there is no terminal, its size is unknown, or it belongs to another job.
+    /// Fails if there is no terminal, its size is unknown, or it belongs to another job.
     pub(super) fn open(ending: Arc<Ending>) -> io::Result<Self> {
         // A background job would be stopped for changing the terminal's modes.
         if tcgetpgrp(stderr()).is_ok_and(|foreground| foreground != getpgrp()) {

@@ -10,7 +10,7 @@ use pty::Pty;
 use std::process::Command;
 use std::sync::Arc;
 
-/// Tells the test below that it is the one on the terminal.
+/// Set for the child process of the test below, which runs on the terminal.
 const CHILD: &str = "SPRINGLOAD_TEST_PANICS_ON_A_SCREEN";
 
 #[test]
@@ -18,7 +18,7 @@ fn a_panic_is_shown_on_the_terminal_as_it_was() {
     if std::env::var_os(CHILD).is_some() {
         let mut screen = Screen::open(Arc::new(Ending::default())).expect("a terminal");
         screen.draw(|frame| frame.render_widget("picture", frame.area())).expect("a picture");
-        // As a load thread would: the view itself goes on.
+        // As a load thread would panic: the view's own thread continues.
         let thread = std::thread::spawn(|| panic!("on purpose"));
         assert!(thread.join().is_err());
         assert!(screen.draw(|_| ()).is_err(), "nothing is drawn any more");
